@@ -1,0 +1,72 @@
+# Two commands do everything on a machine with Python 3.11+ and pip: `make demo` and `make test`.
+# uv is used where it is installed; it makes the first run quicker and changes nothing else.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+UV := $(shell command -v uv 2>/dev/null)
+BIN := .venv/bin
+
+# Versions come from the constraints, also inside the isolated build of our own package.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export UV_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test fast docs bench oracle lock clean help
+.DEFAULT_GOAL := help
+
+help: ## Say what there is to do
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: .venv/run ## Distribute a dataset over four replicas and print what each gets
+	$(BIN)/python examples/demo.py
+
+test: .venv/dev ## Run every check: style, types, layers, tests, docs
+	$(BIN)/python tools/check.py
+
+fast: .venv/dev ## Run the quick tests only
+	$(BIN)/python -m pytest -q -m "not slow"
+
+docs: .venv/dev ## Build the docs into docs/_build
+	$(BIN)/python -m sphinx -q -W -b html docs docs/_build
+
+bench: .venv/run ## Run the benchmarks
+	$(BIN)/python benchmarks/import_time.py
+
+oracle: .venv-oracle/done ## Record TensorFlow's answers for tests/oracle anew
+	TF_CPP_MIN_LOG_LEVEL=3 .venv-oracle/bin/python tests/oracle/record.py
+
+lock: ## Renew constraints.txt (needs uv)
+	uv pip compile --universal --python-version 3.11 --upgrade --group dev pyproject.toml \
+		--no-header --no-annotate -o constraints.txt
+
+clean: ## Remove what the other commands made
+	rm -rf .venv .venv-oracle docs/_build .pytest_cache .ruff_cache .hypothesis
+
+.venv/made:
+	@test -n "$(PYTHON)" || { echo "evenfeed needs Python 3.11 or newer; set PYTHON=/path/to/python3"; exit 1; }
+ifneq ($(UV),)
+	uv venv -q --clear --python $(PYTHON) .venv
+else
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
+endif
+	@touch $@
+
+ifneq ($(UV),)
+INSTALL := VIRTUAL_ENV=$(CURDIR)/.venv uv pip install -q
+else
+INSTALL := $(BIN)/python -m pip install -q
+endif
+
+.venv/run: .venv/made pyproject.toml constraints.txt
+	$(INSTALL) -e .
+	@touch $@
+
+.venv/dev: .venv/run
+	$(INSTALL) --group dev
+	@touch $@
+
+.venv-oracle/done: tests/oracle/requirements.txt
+	$(PYTHON) -m venv --clear .venv-oracle
+	PIP_CONSTRAINT= .venv-oracle/bin/python -m pip install -q -r tests/oracle/requirements.txt
+	@touch $@

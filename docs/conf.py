@@ -1,0 +1,22 @@
+"""How Sphinx builds the docs: plain Markdown (MyST), API pages from the docstrings."""
+
+import evenfeed
+
+project = "evenfeed"
+author = "The evenfeed authors"
+version = release = evenfeed.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+html_theme = "furo"
+html_title = "evenfeed"
+exclude_patterns = ["_build"]
+
+# A single backtick in a docstring is code, as in Markdown.
+default_role = "code"
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_default_options = {"members": True, "show-inheritance": True}
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+myst_heading_anchors = 3
+nitpicky = False

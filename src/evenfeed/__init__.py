@@ -1,0 +1,144 @@
+"""evenfeed feeds every replica evenly: TensorFlow's distributed input on JAX, without TensorFlow.
+
+`import evenfeed as tf` gives the names of `tf.data` and `tf.distribute`, the dtypes and specs, and the
+handful of tensor functions that their programs use. A tensor is a `jax.Array`, or a NumPy array on the
+host. For all other mathematics, write `jax.numpy`.
+"""
+
+from typing import TYPE_CHECKING
+
+from evenfeed import (
+    compat,
+    config,
+    data,
+    distribute,
+    errors,
+    experimental,
+    io,
+    nest,
+    random,
+    train,
+)
+from evenfeed.core.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool,  # noqa: A004 - TensorFlow's name
+    complex64,
+    complex128,
+    double,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float16,
+    float32,
+    float64,
+    half,
+    int4,
+    int8,
+    int16,
+    int32,
+    int64,
+    string,
+    uint4,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from evenfeed.core.optional import OptionalSpec
+from evenfeed.core.publish import publish, refusal
+from evenfeed.core.shapes import TensorShape
+from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
+from evenfeed.tensors.arithmetic import (
+    cast,
+    equal,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_sum,
+    square,
+)
+from evenfeed.tensors.creation import (
+    constant,
+    convert_to_tensor,
+    ones,
+    range,  # noqa: A004 - TensorFlow's name
+    zeros,
+)
+from evenfeed.tensors.printing import print_ as print  # noqa: A004 - TensorFlow's name
+from evenfeed.tensors.shaping import concat, reshape, shape, stack
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "DType",
+    "NoneTensorSpec",
+    "OptionalSpec",
+    "TensorShape",
+    "TensorSpec",
+    "TypeSpec",
+    "as_dtype",
+    "bfloat16",
+    "bool",
+    "cast",
+    "compat",
+    "complex64",
+    "complex128",
+    "concat",
+    "config",
+    "constant",
+    "convert_to_tensor",
+    "data",
+    "distribute",
+    "double",
+    "equal",
+    "errors",
+    "experimental",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float16",
+    "float32",
+    "float64",
+    "half",
+    "int4",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "io",
+    "nest",
+    "ones",
+    "print",
+    "random",
+    "range",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_sum",
+    "reshape",
+    "shape",
+    "square",
+    "stack",
+    "string",
+    "train",
+    "type_spec_from_value",
+    "uint4",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "zeros",
+]
+
+publish(__name__, __all__, globals())
+
+if not TYPE_CHECKING:
+    __getattr__ = refusal(
+        __name__, __all__, "For mathematics write jax.numpy; ARCHITECTURE.md says what is to come."
+    )

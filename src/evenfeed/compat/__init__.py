@@ -1,0 +1,5 @@
+"""Names of older TensorFlow versions."""
+
+from evenfeed.compat import v1
+
+__all__ = ["v1"]

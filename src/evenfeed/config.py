@@ -1,0 +1,27 @@
+"""Devices, under the names of `tf.config`."""
+
+from evenfeed.core.publish import publish
+from evenfeed.strategy.device_names import LogicalDevice, PhysicalDevice
+from evenfeed.strategy.devices import (
+    LogicalDeviceConfiguration,
+    get_logical_device_configuration,
+    get_visible_devices,
+    list_logical_devices,
+    list_physical_devices,
+    set_logical_device_configuration,
+    set_visible_devices,
+)
+
+__all__ = [
+    "LogicalDevice",
+    "LogicalDeviceConfiguration",
+    "PhysicalDevice",
+    "get_logical_device_configuration",
+    "get_visible_devices",
+    "list_logical_devices",
+    "list_physical_devices",
+    "set_logical_device_configuration",
+    "set_visible_devices",
+]
+
+publish(__name__, __all__, globals())

@@ -1,0 +1,24 @@
+"""Checks of the arguments that users pass."""
+
+import operator
+from typing import Any
+
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import described
+
+
+def whole_number(value: Any, name: str) -> int:
+    """Return `value` as an int of 64 bits; an error that names the argument where it is none."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(
+            described(
+                f"{name} must be a whole number, but got {shortened(value)} "
+                f"of type {type(value).__name__}.",
+                fix=f"pass an int as {name}.",
+            )
+        ) from None
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(described(f"{name} does not fit into 64 bits: {shortened(value)}."))
+    return number

@@ -1,0 +1,323 @@
+"""Turns Python values into arrays by TensorFlow's rules: ints are int32, floats float32, text bytes."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import chain
+from typing import Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenfeed.core import dtypes
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import InvalidArgumentError, described
+
+Array: TypeAlias = NDArray[Any]
+
+
+@runtime_checkable
+class TensorLike(Protocol):
+    """An array of any library: NumPy's, JAX's, or one that can become NumPy's."""
+
+    @property
+    def shape(self) -> Any:
+        """The length along every axis."""
+        ...
+
+    @property
+    def dtype(self) -> Any:
+        """The type of one value."""
+        ...
+
+    def __array__(self) -> Array: ...
+
+
+_NOT_TENSORS: Final = (str, bytes, int, float, complex, list, tuple, dict, type, type(None))
+
+
+def is_tensor(value: object) -> TypeGuard[TensorLike]:
+    """Tell whether `value` is an array already, with a shape and a dtype of its own."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return True
+    return not isinstance(value, _NOT_TENSORS) and isinstance(value, TensorLike)
+
+
+def to_array(value: object, dtype: DType | None = None) -> Array:
+    """Return `value` as a NumPy array, with the dtype that TensorFlow would give it.
+
+    An array keeps its dtype and is not copied. Of Python's numbers an int becomes int32 (int64 where
+    it does not fit), a float float32. Text becomes bytes (UTF-8).
+    """
+    if is_tensor(value):
+        return _from_tensor(value, dtype)
+    arrays = _alike(value)
+    if arrays is not None:
+        return _from_tensor(np.stack(arrays), dtype or _default_of_stacked(arrays))
+    return _from_python(value, dtype)
+
+
+def shortened(value: object) -> str:
+    """Return the repr of `value`, cut to what fits into an error message."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _from_tensor(value: TensorLike, dtype: DType | None) -> Array:
+    array = np.asarray(value)
+    known = _known_dtype(array)
+    if known == dtypes.string:
+        array = _as_bytes(array)
+    elif array.dtype != known:  # foreign byte order
+        array = array.astype(known)
+    if dtype is None or dtype == known:
+        return array
+    if dtypes.string in (dtype, known):
+        raise cannot_hold(value, dtype)
+    return array.astype(dtype)
+
+
+def _known_dtype(array: Array) -> DType:
+    try:
+        return dtypes.as_dtype(array.dtype)
+    except TypeError:
+        raise ValueError(
+            described(
+                f"An array of dtype {array.dtype} cannot become a tensor.",
+                fix="convert it to numbers or text first, with array.astype(...).",
+            )
+        ) from None
+
+
+def _from_python(value: object, dtype: DType | None) -> Array:
+    shape, leaves = _flat(value)
+    kind = _common_kind(leaves, value)
+    if dtype is None:
+        dtype = _default_dtype(kind, leaves)
+    elif kind is not None and not _may_become(kind, dtype):
+        raise cannot_hold(value, dtype)
+    elif kind == "int" and (dtype.kind in "iu" or dtype in _NARROW):
+        _check_fits(leaves, dtype)
+    if dtype == dtypes.string:
+        return _bytes_array(leaves).reshape(shape)
+    with np.errstate(over="ignore"):  # an explicit narrow float makes infinity, as in TensorFlow
+        return np.array(leaves, dtype).reshape(shape)
+
+
+def _alike(value: Any) -> list[Array] | None:
+    """Return the arrays of a list of alike numeric arrays: they need no look at every value."""
+    if type(value) not in (list, tuple):
+        return None
+    arrays = [part for part in value if type(part) is np.ndarray]
+    if not arrays or len(arrays) < len(value):
+        return None
+    kinds = {(array.shape, array.dtype) for array in arrays}
+    if len(kinds) != 1 or arrays[0].dtype.kind not in "biuf" or arrays[0].size == 0:
+        return None
+    return arrays
+
+
+def _default_of_stacked(arrays: list[Array]) -> DType | None:
+    """Return what TensorFlow makes of a list of such arrays: whole numbers become int32 there."""
+    if arrays[0].dtype.kind in "iu":
+        return _default_int([int(f(array)) for array in arrays for f in (np.min, np.max)])
+    return None
+
+
+def _flat(value: object) -> tuple[tuple[int, ...], list[Any]]:
+    """Take nested sequences apart, level by level: the shape, and the values in order."""
+    shape: list[int] = []
+    level: list[Any] = [value]
+    while level and any(map(_is_sequence, _samples(level))):
+        if not all(map(_is_sequence, level)):
+            raise _not_rectangular(value)
+        lengths = set(map(len, level))
+        if len(lengths) > 1:
+            raise _not_rectangular(value)
+        shape.append(lengths.pop())
+        level = _in_numpy(list(chain.from_iterable(level)))
+    return tuple(shape), [leaf[()] if isinstance(leaf, np.ndarray) else leaf for leaf in level]
+
+
+def _in_numpy(level: list[Any]) -> list[Any]:
+    """Make NumPy's arrays of those of other libraries, which need not have a len()."""
+    if not any(map(_is_foreign, _samples(level))):
+        return level
+    return [np.asarray(item) if _is_foreign(item) else item for item in level]
+
+
+def _is_foreign(item: object) -> bool:
+    return is_tensor(item) and not isinstance(item, (np.ndarray, np.generic))
+
+
+def _samples(level: Iterable[object]) -> Iterable[object]:
+    """Return one value of each type in `level`: what is asked of types need not be asked of all."""
+    return {type(item): item for item in level}.values()
+
+
+def _is_sequence(value: object) -> bool:
+    if is_tensor(value):
+        return len(value.shape) > 0
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+_NARROW: Final[dict[DType, tuple[int, int]]] = {dtypes.int4: (-8, 7), dtypes.uint4: (0, 15)}
+
+# The kinds of values, and NumPy's letters of the dtypes that each may become.
+_ALLOWED: Final = {"bool": "biufcV", "int": "iufcV", "float": "fcV", "complex": "c", "text": "O"}
+
+
+def _common_kind(leaves: list[Any], value: object) -> str | None:
+    """Return the widest kind among the leaves; None where there are none."""
+    kinds = {_kind(type(leaf), leaf) for leaf in _samples(leaves)}
+    if kinds <= {"int", "float", "complex"}:
+        return next((kind for kind in ("complex", "float", "int") if kind in kinds), None)
+    if len(kinds) > 1:
+        raise ValueError(
+            described(
+                f"A tensor holds one kind of value, but {shortened(value)} mixes "
+                f"{' and '.join(sorted(kinds))}.",
+                fix="convert them to one kind, or pass them as separate parts of a tuple or dict.",
+            )
+        )
+    return kinds.pop()
+
+
+def _kind(kind: type, leaf: object) -> str:
+    found = _kind_of_type(kind)
+    if found is None:
+        raise ValueError(
+            described(
+                f"{shortened(leaf)} of type {kind.__name__} cannot become a tensor.",
+                fix="pass numbers, text, bytes, arrays, or nested lists of them.",
+            )
+        )
+    return found
+
+
+@cache
+def _kind_of_type(kind: type) -> str | None:
+    if issubclass(kind, (str, bytes)):
+        return "text"
+    if issubclass(kind, (bool, np.bool_)):
+        return "bool"
+    if issubclass(kind, (int, np.integer)):
+        return "int"
+    if issubclass(kind, (complex, np.complexfloating)):
+        return "complex"
+    if issubclass(kind, (float, np.floating)) or kind in (dtypes.bfloat16.type,):
+        return "float"
+    return None
+
+
+def _default_dtype(kind: str | None, leaves: list[Any]) -> DType:
+    match kind:
+        case "int":
+            return _default_int(leaves)
+        case "bool":
+            return dtypes.bool
+        case "complex":
+            return dtypes.complex128
+        case "text":
+            return dtypes.string
+        case _:
+            return _default_float(leaves)
+
+
+def _default_int(leaves: list[Any]) -> DType:
+    low, high = min(leaves), max(leaves)
+    if low >= -(2**31) and high < 2**31:
+        return dtypes.int32
+    if low >= -(2**63) and high < 2**63:
+        return dtypes.int64
+    outside = low if low < -(2**63) else high
+    raise ValueError(
+        described(
+            f"{outside} does not fit into int64.",
+            fix="pass dtype=evenfeed.uint64 or evenfeed.float64, if one of them holds it.",
+        )
+    )
+
+
+def _default_float(leaves: list[Any]) -> DType:
+    # TensorFlow lets the first value decide whether a list of NumPy's floats keeps their dtype.
+    if leaves and type(leaves[0]) in (np.float16, np.float64, dtypes.bfloat16.type):
+        return np.asarray(leaves[0]).dtype
+    wide = np.array(leaves, np.float64)
+    with np.errstate(over="ignore"):
+        lost = np.isinf(wide.astype(np.float32)) & np.isfinite(wide)
+    if lost.any():
+        raise ValueError(
+            described(
+                f"{wide[lost][0]} does not fit into float32, the default for Python's floats.",
+                fix="pass dtype=evenfeed.float64.",
+            )
+        )
+    return dtypes.float32
+
+
+def _may_become(kind: str, dtype: DType) -> bool:
+    if dtype in _NARROW:
+        return kind in ("bool", "int")
+    return dtype.kind in _ALLOWED[kind]
+
+
+def _check_fits(leaves: list[Any], dtype: DType) -> None:
+    low, high = _limits(dtype)
+    for leaf in (min(leaves), max(leaves)):
+        if not low <= leaf <= high:
+            raise InvalidArgumentError(
+                f"{leaf} does not fit into {dtypes.name_of(dtype)}, which holds {low} to {high}.",
+                fix="pass a wider dtype; evenfeed.cast wraps around where that is wanted.",
+            )
+
+
+def _limits(dtype: DType) -> tuple[int, int]:
+    if dtype in _NARROW:
+        return _NARROW[dtype]
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
+def _as_bytes(array: Array) -> Array:
+    if array.dtype == dtypes.string and all(type(item) is bytes for item in array.flat):
+        return array
+    return _bytes_array(array.reshape(-1).tolist()).reshape(array.shape)
+
+
+def _bytes_array(leaves: Sequence[object]) -> Array:
+    out = np.empty(len(leaves), dtypes.string)
+    out[:] = [_bytes(leaf) for leaf in leaves]
+    return out
+
+
+def _bytes(item: object) -> bytes:
+    if isinstance(item, str):
+        return item.encode()
+    if isinstance(item, bytes):
+        return bytes(item)
+    raise ValueError(
+        described(
+            f"{shortened(item)} of type {type(item).__name__} is no text, in an array of objects.",
+            fix="pass text, bytes, or an array with a numeric dtype.",
+        )
+    )
+
+
+def cannot_hold(value: object, dtype: DType) -> TypeError:
+    """Return the error for a value that `dtype` has no place for."""
+    return TypeError(
+        described(
+            f"{shortened(value)} cannot become a tensor of dtype {dtypes.name_of(dtype)}.",
+            fix="pass another dtype, or convert the value with evenfeed.cast.",
+        )
+    )
+
+
+def _not_rectangular(value: Any) -> ValueError:
+    lengths = [len(part) if _is_sequence(part) else "-" for part in value]
+    return ValueError(
+        described(
+            f"{shortened(value)} is not rectangular: its parts have the lengths {shortened(lengths)}.",
+            fix="pad the parts to one shape, or pass them as separate elements.",
+        )
+    )

@@ -1,0 +1,103 @@
+"""TensorFlow's dtype names, as NumPy and ml_dtypes dtypes.
+
+A TensorFlow string is a run of bytes of any length; NumPy holds such values as objects, so `string`
+is the object dtype.
+"""
+
+import builtins
+import difflib
+from typing import Any, Final, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from evenfeed.core.errors import described
+
+DType: TypeAlias = np.dtype[Any]
+
+float16: Final[DType] = np.dtype(np.float16)
+float32: Final[DType] = np.dtype(np.float32)
+float64: Final[DType] = np.dtype(np.float64)
+half: Final = float16
+double: Final = float64
+bfloat16: Final[DType] = np.dtype(ml_dtypes.bfloat16)
+float8_e4m3fn: Final[DType] = np.dtype(ml_dtypes.float8_e4m3fn)
+float8_e4m3fnuz: Final[DType] = np.dtype(ml_dtypes.float8_e4m3fnuz)
+float8_e4m3b11fnuz: Final[DType] = np.dtype(ml_dtypes.float8_e4m3b11fnuz)
+float8_e5m2: Final[DType] = np.dtype(ml_dtypes.float8_e5m2)
+float8_e5m2fnuz: Final[DType] = np.dtype(ml_dtypes.float8_e5m2fnuz)
+int4: Final[DType] = np.dtype(ml_dtypes.int4)
+int8: Final[DType] = np.dtype(np.int8)
+int16: Final[DType] = np.dtype(np.int16)
+int32: Final[DType] = np.dtype(np.int32)
+int64: Final[DType] = np.dtype(np.int64)
+uint4: Final[DType] = np.dtype(ml_dtypes.uint4)
+uint8: Final[DType] = np.dtype(np.uint8)
+uint16: Final[DType] = np.dtype(np.uint16)
+uint32: Final[DType] = np.dtype(np.uint32)
+uint64: Final[DType] = np.dtype(np.uint64)
+complex64: Final[DType] = np.dtype(np.complex64)
+complex128: Final[DType] = np.dtype(np.complex128)
+bool: Final[DType] = np.dtype(np.bool_)  # noqa: A001 - TensorFlow's name
+string: Final[DType] = np.dtype(np.object_)
+
+_NAMED: Final[list[DType]] = [
+    value for value in list(globals().values()) if isinstance(value, np.dtype)
+]
+_BY_NAME: Final[dict[str, DType]] = {dtype.name: dtype for dtype in _NAMED if dtype != string} | {
+    "half": float16,
+    "float": float32,
+    "double": float64,
+    "string": string,
+}
+
+# What TensorFlow takes Python's own types for. `int` is refused there: is it 32 or 64 bits?
+_BY_PYTHON_TYPE: Final[dict[object, DType]] = {
+    builtins.float: float32,
+    builtins.bool: bool,
+    builtins.object: string,
+}
+
+
+def as_dtype(value: object) -> DType:
+    """Return the dtype that a name, a NumPy type or a Python type stands for.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.as_dtype("half")
+        dtype('float16')
+        >>> tf.as_dtype(tf.int32) is tf.int32
+        True
+    """
+    found = _BY_NAME.get(value) if isinstance(value, str) else _of_type(value)
+    if found is None:
+        raise TypeError(_unknown(value))
+    return found
+
+
+def name_of(dtype: DType) -> str:
+    """Return TensorFlow's name of `dtype`, as it stands in a printed spec."""
+    return "string" if dtype == string else dtype.name
+
+
+def _of_type(value: Any) -> DType | None:
+    """Return ours for a Python type, a NumPy dtype or type, or what carries one (jax.numpy.int8)."""
+    if value is None or (isinstance(value, type) and value.__module__ == "builtins"):
+        return _BY_PYTHON_TYPE.get(value)
+    try:
+        dtype: DType = np.dtype(value)
+    except TypeError:
+        return None
+    if dtype.kind in "SUT":
+        return string
+    native: DType = dtype.newbyteorder("=")
+    known = _BY_NAME.get(name_of(native))
+    return known if known == native else None
+
+
+def _unknown(value: object) -> str:
+    near = difflib.get_close_matches(str(value), _BY_NAME, n=1)
+    fix = f"did you mean evenfeed.{near[0]}?" if near else "pass one of: " + ", ".join(_BY_NAME)
+    if value is int:
+        fix = "say which width: evenfeed.int32 or evenfeed.int64."
+    return described(f"{value!r} is not a dtype.", fix=fix)

@@ -1,0 +1,203 @@
+"""The errors: TensorFlow's class names, each also the builtin that fits.
+
+    EvenfeedError (also named OpError)
+     ├─ AbortedError               also RuntimeError
+     ├─ AlreadyExistsError         also FileExistsError
+     ├─ CancelledError             also RuntimeError
+     ├─ DataLossError              also OSError
+     ├─ DeadlineExceededError      also TimeoutError
+     ├─ FailedPreconditionError    also RuntimeError
+     ├─ InternalError              also RuntimeError
+     ├─ InvalidArgumentError       also ValueError
+     ├─ NotFoundError              also FileNotFoundError
+     ├─ OutOfRangeError            also EOFError
+     ├─ PermissionDeniedError      also PermissionError
+     ├─ ResourceExhaustedError     also MemoryError
+     ├─ UnauthenticatedError       also PermissionError
+     ├─ UnavailableError           also ConnectionError
+     ├─ UnimplementedError         also NotImplementedError
+     └─ UnknownError               also RuntimeError
+
+Where TensorFlow itself raises a plain `ValueError`, `TypeError` or `RuntimeError`, so does evenfeed;
+`described` gives those the same three lines: what, at, fix.
+"""
+
+from typing import Any, ClassVar, Final
+
+from evenfeed.core.callsite import Origin, where_called
+
+OK: Final = 0
+CANCELLED: Final = 1
+UNKNOWN: Final = 2
+INVALID_ARGUMENT: Final = 3
+DEADLINE_EXCEEDED: Final = 4
+NOT_FOUND: Final = 5
+ALREADY_EXISTS: Final = 6
+PERMISSION_DENIED: Final = 7
+RESOURCE_EXHAUSTED: Final = 8
+FAILED_PRECONDITION: Final = 9
+ABORTED: Final = 10
+OUT_OF_RANGE: Final = 11
+UNIMPLEMENTED: Final = 12
+INTERNAL: Final = 13
+UNAVAILABLE: Final = 14
+DATA_LOSS: Final = 15
+UNAUTHENTICATED: Final = 16
+
+
+def described(what: str, *, fix: str | None = None, origin: Origin | None = None) -> str:
+    """Lay out an error's text: what happened, at which line of the user's, what to type instead."""
+    origin = origin or where_called()
+    lines = [what]
+    if origin is not None:
+        lines.append(f"  at:  {origin}")
+    if fix is not None:
+        lines.append(f"  fix: {fix}")
+    return "\n".join(lines)
+
+
+class EvenfeedError(Exception):
+    """The base of every error that evenfeed raises under a name of its own.
+
+    Args:
+        what: What happened, with the value that caused it. TensorFlow's own form
+            `(node_def, op, message)` is understood too.
+        fix: What to type instead.
+        origin: The user's line; by default the one that is running now.
+
+    Examples:
+        >>> from evenfeed import errors
+        >>> error = errors.InvalidArgumentError("batch_size must be at least 1, but got 0.")
+        >>> isinstance(error, ValueError), error.error_code == errors.INVALID_ARGUMENT
+        (True, True)
+        >>> error.message
+        'batch_size must be at least 1, but got 0.'
+    """
+
+    error_code: ClassVar[int] = UNKNOWN
+
+    def __init__(
+        self,
+        what: object = "",
+        op: object = None,
+        message: str | None = None,
+        *,
+        fix: str | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        self.node_def = None if message is None else what
+        self.op = op
+        self.message = str(what) if message is None else message
+        self.fix = fix
+        self.origin = origin or where_called()
+        super().__init__(described(self.message, fix=fix, origin=self.origin))
+
+    def __str__(self) -> str:
+        # OSError and KeyError would format the arguments in a way of their own.
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.message, self.fix, self.origin), self.__dict__
+
+
+def _rebuilt(
+    kind: type[EvenfeedError], message: str, fix: str | None, origin: Origin | None
+) -> EvenfeedError:
+    """Make an error again after pickling: it keeps the line that it was raised for."""
+    return kind(message, fix=fix, origin=origin)
+
+
+class AbortedError(EvenfeedError, RuntimeError):
+    """The operation was given up, as when it lost a race; it may be tried again."""
+
+    error_code = ABORTED
+
+
+class AlreadyExistsError(EvenfeedError, FileExistsError):
+    """What was to be created is there already."""
+
+    error_code = ALREADY_EXISTS
+
+
+class CancelledError(EvenfeedError, RuntimeError):
+    """The operation was stopped by its caller."""
+
+    error_code = CANCELLED
+
+
+class DataLossError(EvenfeedError, OSError):
+    """Data is lost or corrupt: a truncated file, a wrong checksum."""
+
+    error_code = DATA_LOSS
+
+
+class DeadlineExceededError(EvenfeedError, TimeoutError):
+    """A wait reached its end before what it waited for."""
+
+    error_code = DEADLINE_EXCEEDED
+
+
+class FailedPreconditionError(EvenfeedError, RuntimeError):
+    """The system is not in the state that the operation needs."""
+
+    error_code = FAILED_PRECONDITION
+
+
+class InternalError(EvenfeedError, RuntimeError):
+    """Something that evenfeed relies on does not hold: a bug worth reporting."""
+
+    error_code = INTERNAL
+
+
+class InvalidArgumentError(EvenfeedError, ValueError):
+    """An argument, or an element of the data, is wrong."""
+
+    error_code = INVALID_ARGUMENT
+
+
+class NotFoundError(EvenfeedError, FileNotFoundError):
+    """A file, or another thing asked for by name, does not exist."""
+
+    error_code = NOT_FOUND
+
+
+class OutOfRangeError(EvenfeedError, EOFError):
+    """The end of the data has been passed."""
+
+    error_code = OUT_OF_RANGE
+
+
+class PermissionDeniedError(EvenfeedError, PermissionError):
+    """The caller is known but may not do this."""
+
+    error_code = PERMISSION_DENIED
+
+
+class ResourceExhaustedError(EvenfeedError, MemoryError):
+    """Memory, disk or a quota is used up."""
+
+    error_code = RESOURCE_EXHAUSTED
+
+
+class UnauthenticatedError(EvenfeedError, PermissionError):
+    """The caller has not shown who it is."""
+
+    error_code = UNAUTHENTICATED
+
+
+class UnavailableError(EvenfeedError, ConnectionError):
+    """A worker or a service cannot be reached at present."""
+
+    error_code = UNAVAILABLE
+
+
+class UnimplementedError(EvenfeedError, NotImplementedError):
+    """evenfeed, or the hardware below it, cannot do this."""
+
+    error_code = UNIMPLEMENTED
+
+
+class UnknownError(EvenfeedError, RuntimeError):
+    """An error that says no more about itself."""
+
+    error_code = UNKNOWN

@@ -1,0 +1,39 @@
+"""What every iterator over elements offers besides Python's own protocol."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+from evenfeed.core.errors import OutOfRangeError
+from evenfeed.core.optional import Optional
+
+
+class NextElement(ABC):
+    """TensorFlow's ways to ask for the next element, on top of `__next__`."""
+
+    @property
+    @abstractmethod
+    def element_spec(self) -> Any:
+        """The specs of an element's parts, in the structure of an element."""
+
+    @abstractmethod
+    def __next__(self) -> Any: ...
+
+    def __iter__(self) -> Self:
+        return self
+
+    def get_next(self) -> Any:
+        """Return the next element; an OutOfRangeError after the last one."""
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError(
+                "The data has ended.",
+                fix="iterate with a for loop, or ask get_next_as_optional().has_value().",
+            ) from None
+
+    def get_next_as_optional(self) -> Optional:
+        """Return the next element as an Optional, which is empty after the last one."""
+        try:
+            return Optional.from_value(next(self))
+        except StopIteration:
+            return Optional.empty(self.element_spec)

@@ -1,0 +1,160 @@
+"""A value that may be missing: TensorFlow's Optional."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, final
+
+from evenfeed.core.conversion import is_tensor, to_array
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, spec_of
+from evenfeed.core.structure import DATA, flatten, map_structure, outline, pack
+
+
+class Optional(Specified):
+    """A value that may be missing, such as the next element of an iterator that may have ended.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> there = tf.experimental.Optional.from_value((1, [2.5]))
+        >>> there.has_value(), there.get_value()[1].tolist()
+        (True, [2.5])
+        >>> tf.experimental.Optional.empty(tf.TensorSpec([], tf.int32)).has_value()
+        False
+    """
+
+    __slots__ = ()
+
+    @staticmethod
+    def from_value(value: object) -> "Optional":
+        """Return an Optional that holds `value`: a tensor, or a nested structure of them."""
+        if all(part is None for part in flatten(value, DATA)):
+            raise InvalidArgumentError(
+                f"An Optional holds at least one tensor, but got {value!r}.",
+                fix="pass a tensor, or call Optional.empty(spec) for one without a value.",
+            )
+        element = map_structure(_as_component, value, rules=DATA)
+        return _Present(element, spec_of(element))
+
+    @staticmethod
+    def empty(element_spec: object) -> "Optional":
+        """Return an Optional without a value, of which only the spec is known."""
+        for spec in flatten(element_spec, DATA):
+            if not isinstance(spec, TypeSpec):
+                raise TypeError(
+                    described(
+                        f"An empty Optional needs a spec, but got {spec!r}.",
+                        fix="pass evenfeed.TensorSpec(shape, dtype), or a structure of them.",
+                    )
+                )
+        return _Absent(element_spec)
+
+    @property
+    @abstractmethod
+    def element_spec(self) -> Any:
+        """The spec of the value, in its own structure."""
+
+    @abstractmethod
+    def has_value(self, name: str | None = None) -> bool:
+        """Tell whether there is a value."""
+
+    @abstractmethod
+    def get_value(self, name: str | None = None) -> Any:
+        """Return the value; an InvalidArgumentError where there is none."""
+
+    @property
+    def _type_spec(self) -> "OptionalSpec":
+        return OptionalSpec(self.element_spec)
+
+
+@final
+class _Present(Optional):
+    __slots__ = ("_spec", "_value")
+
+    def __init__(self, value: object, spec: object) -> None:
+        self._value = value
+        self._spec = spec
+
+    @property
+    def element_spec(self) -> Any:
+        return self._spec
+
+    def has_value(self, name: str | None = None) -> bool:
+        del name
+        return True
+
+    def get_value(self, name: str | None = None) -> Any:
+        del name
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"Optional.from_value({self._value!r})"
+
+
+@final
+class _Absent(Optional):
+    __slots__ = ("_spec",)
+
+    def __init__(self, spec: object) -> None:
+        self._spec = spec
+
+    @property
+    def element_spec(self) -> Any:
+        return self._spec
+
+    def has_value(self, name: str | None = None) -> bool:
+        del name
+        return False
+
+    def get_value(self, name: str | None = None) -> Any:
+        del name
+        raise InvalidArgumentError(
+            "This Optional has no value.",
+            fix="ask has_value() first; an iterator's Optional is empty once the data has ended.",
+        )
+
+    def __repr__(self) -> str:
+        return f"Optional.empty({self._spec!r})"
+
+
+@final
+class OptionalSpec(CompositeSpec):
+    """The spec of an Optional.
+
+    Args:
+        element_spec: The spec of the value it may hold.
+    """
+
+    __slots__ = ("_element_spec",)
+
+    def __init__(self, element_spec: object) -> None:
+        self._element_spec = element_spec
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of the value that may be there."""
+        return self._element_spec
+
+    @property
+    def value_type(self) -> type:
+        """Optional."""
+        return Optional
+
+    @property
+    def _parts(self) -> tuple[TypeSpec, ...]:
+        return tuple(flatten(self.element_spec, DATA))
+
+    @property
+    def _frame(self) -> str:
+        return outline(self.element_spec, DATA)
+
+    def _with_parts(self, parts: Sequence[TypeSpec]) -> "OptionalSpec":
+        return OptionalSpec(pack(self.element_spec, parts, DATA))
+
+    def __repr__(self) -> str:
+        return f"OptionalSpec{(self.element_spec,)!r}"
+
+
+def _as_component(value: object) -> Any:
+    if value is None or isinstance(value, Specified) or is_tensor(value):
+        return value
+    return to_array(value)

@@ -1,0 +1,34 @@
+"""Lets public objects report their public module, and a missing name say what to use."""
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+
+def publish(module: str, names: Sequence[str], members: Mapping[str, object]) -> None:
+    """Make the classes and functions among `names` report `module` as their own.
+
+    A reader of `<class 'evenfeed.data.Dataset'>` can type that; in which inner file a class is
+    written is no user's business. What another namespace has published keeps that name.
+    """
+    for name in names:
+        value: Any = members[name]
+        if callable(value) and _is_inner(getattr(value, "__module__", None)):
+            value.__module__ = module
+
+
+def refusal(module: str, names: Sequence[str], instead: str) -> Callable[[str], Any]:
+    """Return a module's `__getattr__` that says, for a name it lacks, what to use instead."""
+
+    def missing(name: str) -> Any:
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"Did you mean {module}.{near[0]}? " if near else ""
+        raise AttributeError(f"{module} has no {name!r}. {hint}{instead}", name=name)
+
+    return missing
+
+
+def _is_inner(home: object) -> bool:
+    """Tell whether a module is one of those behind the namespaces, such as evenfeed.core.specs."""
+    parts = str(home).split(".")
+    return parts[0] == "evenfeed" and (len(parts) > 2 or parts[1:] == ["dataset"])

@@ -1,0 +1,103 @@
+"""The global seed, and the rule that combines it with the seed of one operation.
+
+The rule is TensorFlow's. Neither seed set: nothing can be repeated. Only the operation's: it counts,
+beside a fixed global one. Only the global: operations are numbered in the order in which they are
+made. Both: both count. Setting the global seed starts everything anew.
+"""
+
+import random
+import secrets
+from collections import Counter
+from hashlib import blake2b
+from threading import Lock
+from typing import Final, TypeAlias, final
+
+from evenfeed.core.arguments import whole_number
+
+OperationSeed: TypeAlias = tuple[int, int]
+
+_DEFAULT_GLOBAL: Final = 87654321  # TensorFlow's, where only the operation has a seed
+_LARGEST: Final = 2**31 - 1
+
+
+@final
+class _Seeds:
+    """What `set_seed` starts anew."""
+
+    def __init__(self, seed: int | None) -> None:
+        self.seed = seed
+        self.operations = random.Random(seed)
+        self.draws = Counter[tuple[str, OperationSeed, int]]()
+
+
+_lock: Final = Lock()
+_current = _Seeds(None)
+_operations_made = 0
+
+
+def set_seed(seed: int | None) -> None:
+    """Set the global seed, and start the sequence of every random operation anew.
+
+    Args:
+        seed: The same seed gives the same results in every run of a program; None takes the seed away.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.random.set_seed(7)
+        >>> first = tf.random.uniform([3])
+        >>> tf.random.set_seed(7)
+        >>> tf.random.uniform([3]).tolist() == first.tolist()
+        True
+        >>> tf.random.set_seed(None)
+    """
+    global _current  # noqa: PLW0603 - the global seed is the purpose of this module
+    fresh = _Seeds(_truncated(seed))
+    with _lock:
+        _current = fresh
+
+
+def operation_seed(seed: int | None) -> OperationSeed | None:
+    """Return the seeds of a new operation, the global one first; None where it may be any.
+
+    With a global seed and none of its own, the operation takes the next number in the sequence.
+    """
+    global _operations_made  # noqa: PLW0603
+    own = _truncated(seed)
+    with _lock:
+        _operations_made += 1
+        if _current.seed is None:
+            return None if own is None else (_DEFAULT_GLOBAL, own)
+        if own is None:
+            own = _current.operations.randint(0, _LARGEST)
+        return _current.seed, own
+
+
+def operations_made() -> int:
+    """Return how many operations have asked for a seed: a function that moves this is not pure."""
+    return _operations_made
+
+
+def draw(
+    kind: str, operation: OperationSeed | None, *, lane: int = 0, counted: bool = True
+) -> tuple[int, int]:
+    """Return two random 32-bit words, the next of an operation's sequence.
+
+    Args:
+        kind: The name of the operation: two kinds with one seed have sequences of their own.
+        operation: Its seeds; None draws from the operating system.
+        lane: Which of the replicas that run the operation side by side.
+        counted: Leave False for an operation that draws only once; it is then not remembered.
+    """
+    if operation is None:
+        return secrets.randbits(32), secrets.randbits(32)
+    with _lock:
+        seed, key = _current.seed, (kind, operation, lane)
+        step = _current.draws[key]
+        if counted:
+            _current.draws[key] += 1
+    digest = blake2b(repr((seed, key, step)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:], "little")
+
+
+def _truncated(seed: int | None) -> int | None:
+    return None if seed is None else whole_number(seed, "seed") % _LARGEST

@@ -1,0 +1,301 @@
+"""Specs: what is known of a value before it is there. TensorFlow's TypeSpec and TensorSpec."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self, final
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import TensorLike, is_tensor, shortened, to_array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import described
+from evenfeed.core.shapes import ShapeLike, TensorShape
+from evenfeed.core.structure import DATA, map_structure
+
+
+class TypeSpec(ABC):
+    """What is known of a value before it is there: the base of all specs.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> isinstance(tf.TensorSpec([2]), tf.TypeSpec)
+        True
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def value_type(self) -> type:
+        """The type that values of this spec are instances of."""
+
+    @abstractmethod
+    def is_subtype_of(self, other: "TypeSpec") -> bool:
+        """Tell whether every value of this spec is also one of `other`."""
+
+    @abstractmethod
+    def most_specific_common_supertype(self, others: Sequence["TypeSpec"]) -> Self | None:
+        """Return the narrowest spec that values of this and all `others` have; None if there is none."""
+
+    @abstractmethod
+    def _accepts(self, spec: "TypeSpec") -> bool:
+        """Tell whether one value could have both specs."""
+
+    def is_compatible_with(self, spec_or_value: object) -> bool:
+        """Tell whether a value, or some value of another spec, can have this spec."""
+        if isinstance(spec_or_value, TypeSpec):
+            return self._accepts(spec_or_value)
+        if isinstance(spec_or_value, Specified) or is_tensor(spec_or_value):
+            return self._accepts(type_spec_from_value(spec_or_value))
+        return spec_or_value is None and self._accepts(NoneTensorSpec())
+
+    def most_specific_compatible_type(self, other: "TypeSpec") -> Self:
+        """Return the narrowest spec of values of both; a ValueError where there is none."""
+        common = self.most_specific_common_supertype([other])
+        if common is None:
+            raise ValueError(described(f"No TypeSpec is compatible with both {self} and {other}."))
+        return common
+
+
+class Specified(ABC):
+    """A value of evenfeed's own that knows its spec, such as an Optional."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _type_spec(self) -> TypeSpec:
+        """The spec of this value."""
+
+
+@final
+class TensorSpec(TypeSpec):
+    """The shape and dtype of a tensor.
+
+    Args:
+        shape: A sequence of lengths, None for an unknown one; None for an unknown rank.
+        dtype: A dtype or its name.
+        name: A name for the tensor, kept and compared but not used.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> spec = tf.TensorSpec([None, 28], tf.uint8)
+        >>> spec
+        TensorSpec(shape=(None, 28), dtype=tf.uint8, name=None)
+        >>> spec.is_compatible_with(tf.TensorSpec([8, 28], tf.uint8))
+        True
+        >>> spec.most_specific_compatible_type(tf.TensorSpec([8, 20], tf.uint8))
+        TensorSpec(shape=(None, None), dtype=tf.uint8, name=None)
+    """
+
+    __slots__ = ("_dtype", "_name", "_shape")
+
+    def __init__(
+        self, shape: ShapeLike, dtype: object = dtypes.float32, name: str | None = None
+    ) -> None:
+        self._shape = TensorShape(shape)
+        self._dtype = dtypes.as_dtype(dtype)
+        self._name = name
+
+    @classmethod
+    def from_spec(cls, spec: "TensorSpec", name: str | None = None) -> "TensorSpec":
+        """Return `spec`, under another name if one is given."""
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
+    @classmethod
+    def from_tensor(cls, tensor: object, name: str | None = None) -> "TensorSpec":
+        """Return the spec of an array."""
+        if not is_tensor(tensor):
+            raise ValueError(
+                described(
+                    f"A tensor is needed, but got {shortened(tensor)}.",
+                    fix="convert it first: evenfeed.convert_to_tensor(value).",
+                )
+            )
+        return cls(tuple(tensor.shape), tensor.dtype, name)
+
+    @property
+    def shape(self) -> TensorShape:
+        """What is known of the shape."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the values."""
+        return self._dtype
+
+    @property
+    def name(self) -> str | None:
+        """The name, if one was given."""
+        return self._name
+
+    @property
+    def value_type(self) -> type:
+        """Arrays of NumPy, of JAX, and whatever else has a shape and a dtype."""
+        return TensorLike
+
+    def is_subtype_of(self, other: TypeSpec) -> bool:
+        """Tell whether every tensor of this spec is also one of `other`."""
+        return (
+            isinstance(other, TensorSpec)
+            and (self.name is None or self.name == other.name)
+            and self.dtype == other.dtype
+            and self.shape.is_subtype_of(other.shape)
+        )
+
+    def most_specific_common_supertype(self, others: Sequence[TypeSpec]) -> "TensorSpec | None":
+        """Return the narrowest spec that tensors of this and all `others` have; None if none."""
+        shape = self.shape
+        for other in others:
+            if not isinstance(other, TensorSpec):
+                return None
+            if (other.name, other.dtype) != (self.name, self.dtype):
+                return None
+            shape = shape.most_specific_compatible_shape(other.shape)
+        return TensorSpec(shape, self.dtype, self.name)
+
+    def _accepts(self, spec: TypeSpec) -> bool:
+        return (
+            isinstance(spec, TensorSpec)
+            and self.dtype == spec.dtype
+            and self.shape.is_compatible_with(spec.shape)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorSpec) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorSpec, self._key()
+
+    def __repr__(self) -> str:
+        dtype = dtypes.name_of(self.dtype)
+        return f"TensorSpec(shape={self.shape}, dtype=tf.{dtype}, name={self.name!r})"
+
+    def _key(self) -> tuple[TensorShape, DType, str | None]:
+        return self.shape, self.dtype, self.name
+
+
+class CompositeSpec(TypeSpec):
+    """A spec made of specs: compared part by part, within one frame."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _parts(self) -> tuple[TypeSpec, ...]:
+        """The specs that this one is made of."""
+
+    @property
+    @abstractmethod
+    def _frame(self) -> object:
+        """What must be equal besides the parts: their number, the structure they stand in."""
+
+    @abstractmethod
+    def _with_parts(self, parts: Sequence[TypeSpec]) -> Self:
+        """Return this spec made of other parts."""
+
+    def is_subtype_of(self, other: TypeSpec) -> bool:
+        """Tell whether, part by part, every value of this spec is also one of `other`."""
+        pairs = self._pairs(other)
+        return pairs is not None and all(mine.is_subtype_of(theirs) for mine, theirs in pairs)
+
+    def most_specific_common_supertype(self, others: Sequence[TypeSpec]) -> Self | None:
+        """Return, part by part, the narrowest spec of this and all `others`; None if none."""
+        common = self
+        for other in others:
+            pairs = common._pairs(other)
+            if pairs is None:
+                return None
+            parts = [mine.most_specific_common_supertype([theirs]) for mine, theirs in pairs]
+            known = [part for part in parts if part is not None]
+            if len(known) < len(parts):
+                return None
+            common = common._with_parts(known)
+        return common
+
+    def _accepts(self, spec: TypeSpec) -> bool:
+        pairs = self._pairs(spec)
+        return pairs is not None and all(mine.is_compatible_with(theirs) for mine, theirs in pairs)
+
+    def _pairs(self, other: TypeSpec) -> list[tuple[TypeSpec, TypeSpec]] | None:
+        if not isinstance(other, type(self)) or self._frame != other._frame:
+            return None
+        return list(zip(self._parts, other._parts, strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, type(self))
+            and self._frame == other._frame
+            and self._parts == other._parts
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._parts))
+
+
+@final
+class NoneTensorSpec(TypeSpec):
+    """The spec of a `None` among the parts of an element."""
+
+    __slots__ = ()
+
+    @property
+    def value_type(self) -> type:
+        """The type of None."""
+        return type(None)
+
+    def is_subtype_of(self, other: TypeSpec) -> bool:
+        """Tell whether `other` is the spec of None too."""
+        return isinstance(other, NoneTensorSpec)
+
+    def most_specific_common_supertype(self, others: Sequence[TypeSpec]) -> "NoneTensorSpec | None":
+        """Return this spec if all `others` are specs of None."""
+        return self if all(map(self._accepts, others)) else None
+
+    def _accepts(self, spec: TypeSpec) -> bool:
+        return isinstance(spec, NoneTensorSpec)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NoneTensorSpec)
+
+    def __hash__(self) -> int:
+        return hash(NoneTensorSpec)
+
+    def __repr__(self) -> str:
+        return "NoneTensorSpec()"
+
+
+def type_spec_from_value(value: object) -> TypeSpec:
+    """Return the spec of one value: an array, a Python number or text, None, or a value of evenfeed's.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.type_spec_from_value([1.5, 2.5])
+        TensorSpec(shape=(2,), dtype=tf.float32, name=None)
+        >>> tf.type_spec_from_value(None)
+        NoneTensorSpec()
+    """
+    if isinstance(value, Specified):
+        return value._type_spec  # pyright: ignore[reportPrivateUsage] - TensorFlow's name, our base
+    if value is None:
+        return NoneTensorSpec()
+    if is_tensor(value):
+        return TensorSpec.from_tensor(value)
+    try:
+        array = to_array(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            described(
+                f"{shortened(value)} of type {type(value).__name__} has no TypeSpec.",
+                fix="pass a number, text, an array or a list of them; "
+                "for a nested structure call evenfeed.nest.map_structure with this function.",
+            )
+        ) from None
+    return TensorSpec(array.shape, array.dtype)
+
+
+def spec_of(value: object) -> Any:
+    """Return the specs of all parts of an element, in the element's own structure."""
+    return map_structure(type_spec_from_value, value, rules=DATA)

@@ -1,0 +1,302 @@
+"""Nested structures: take them apart, put them together, map over them, say where two differ.
+
+optree and JAX's tree functions were read and not taken. Both open every list (in tf.data a list is
+a tensor), leave attrs classes closed until they are registered, and say of a mismatch only that there
+is one; JAX must not be loaded for plain data, and `import optree` alone costs about as much time as all
+of evenfeed may (benchmarks/import_time.py).
+"""
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeAlias, cast, final
+
+from evenfeed.core.errors import described
+
+
+@final
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rules:
+    """What counts as a branch besides tuples, dicts, namedtuples and attrs classes."""
+
+    lists: bool
+    dataclasses: bool
+
+
+NEST: Final = Rules(lists=True, dataclasses=False)  # tf.nest
+DATA: Final = Rules(lists=False, dataclasses=True)  # tf.data: a list is a tensor in the making
+
+
+@final
+@dataclasses.dataclass(frozen=True, slots=True)
+class Branch:
+    """One opened level of a structure, its parts in TensorFlow's order (dicts by sorted key)."""
+
+    labels: tuple[str, ...]
+    parts: tuple[Any, ...]
+    rebuild: Callable[[Sequence[Any]], Any]
+    named: bool = False  # the parts are fields of a class
+
+
+Opener: TypeAlias = Callable[[Any], Branch]
+
+
+def opened(value: object, rules: Rules) -> Branch | None:
+    """Open one level of `value`; None where it is a leaf."""
+    opener = _opener(type(value), rules)
+    return None if opener is None else opener(value)
+
+
+def is_branch(value: object, rules: Rules) -> bool:
+    """Tell whether `value` has parts, even where they cannot be put in order."""
+    return _opener(type(value), rules) is not None
+
+
+def flatten(value: object, rules: Rules) -> list[Any]:
+    """Return the leaves of `value` in order."""
+    branch = opened(value, rules)
+    if branch is None:
+        return [value]
+    return [leaf for part in branch.parts for leaf in flatten(part, rules)]
+
+
+def paths(value: object, rules: Rules) -> list[str]:
+    """Return where each leaf stands, as one would type it: `['image'][0]`; '' for a lone leaf."""
+    branch = opened(value, rules)
+    if branch is None:
+        return [""]
+    parts = zip(branch.labels, branch.parts, strict=True)
+    return [label + path for label, part in parts for path in paths(part, rules)]
+
+
+def pack(structure: object, leaves: Sequence[Any], rules: Rules) -> Any:
+    """Return `leaves` arranged as `structure` is."""
+    expected = len(flatten(structure, rules))
+    if expected != len(leaves):
+        raise ValueError(
+            described(
+                f"The structure {outline(structure, rules)} holds {expected} values, "
+                f"but {len(leaves)} were given.",
+                fix="pass as many values as nest.flatten(structure) returns.",
+            )
+        )
+    return _packed(structure, iter(leaves), rules)
+
+
+def packer(structure: object, rules: Rules) -> Callable[[Sequence[Any]], Any]:
+    """Return a function that packs any number of times: one look at the structure serves all."""
+    branch = opened(structure, rules)
+    if branch is None:
+        return lambda leaves: leaves[0]
+    if all(opened(part, rules) is None for part in branch.parts):
+        return branch.rebuild
+    return lambda leaves: _packed(structure, iter(leaves), rules)
+
+
+def map_structure(
+    function: Callable[..., Any], first: Any, *others: Any, rules: Rules, types: bool = True
+) -> Any:
+    """Call `function` on the leaves that stand at the same place of every structure."""
+    for other in others:
+        assert_same(first, other, rules, types=types)
+    columns = [flatten(structure, rules) for structure in (first, *others)]
+    return pack(first, [function(*row) for row in zip(*columns, strict=True)], rules)
+
+
+def assert_same(
+    first: Any,
+    second: Any,
+    rules: Rules,
+    *,
+    types: bool = True,
+    names: tuple[str, str] = ("first", "second"),
+) -> None:
+    """Raise unless both have one structure: ValueError for other parts, TypeError for other types.
+
+    Args:
+        first: A structure.
+        second: A structure to compare with it.
+        rules: What counts as a branch.
+        types: Also compare the types of the branches, and the keys of dicts.
+        names: What the error calls the two.
+    """
+    found = _difference(first, second, rules, types=types, path="")
+    if found is None:
+        return
+    path, kind, why = found
+    place = f" at {path}" if path else ""
+    width = max(map(len, names)) + 1
+    raise kind(
+        described(
+            f"The structures of the {names[0]} and the {names[1]} differ{place}: {why}.\n"
+            f"  {names[0] + ':':<{width}} {outline(first, rules)}\n"
+            f"  {names[1] + ':':<{width}} {outline(second, rules)}",
+            fix="give both the same nesting, keys and container types.",
+        )
+    )
+
+
+def outline(value: object, rules: Rules) -> str:
+    """Draw a structure with a dot for every leaf: `{'image': ., 'label': (., .)}`."""
+    branch = opened(value, rules)
+    if branch is None:
+        return "."
+    drawn = [_Drawn(outline(part, rules)) for part in branch.parts]
+    if branch.named:  # not rebuilt: a class may refuse what is no value of its fields
+        fields = (f"{label[1:]}={part}" for label, part in zip(branch.labels, drawn, strict=True))
+        return f"{type(value).__name__}({', '.join(fields)})"
+    return str(branch.rebuild(drawn))
+
+
+class _Drawn(str):
+    """Text that a container shows as it is, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _packed(structure: object, leaves: Iterator[Any], rules: Rules) -> Any:
+    branch = opened(structure, rules)
+    if branch is None:
+        return next(leaves)
+    return branch.rebuild([_packed(part, leaves, rules) for part in branch.parts])
+
+
+_Difference: TypeAlias = tuple[str, type[Exception], str]
+
+
+def _difference(
+    first: object, second: object, rules: Rules, *, types: bool, path: str
+) -> _Difference | None:
+    one, two = opened(first, rules), opened(second, rules)
+    if one is None and two is None:
+        return None
+    kinds = f"{_kind(first, one)} against {_kind(second, two)}"
+    if one is None or two is None:
+        return path, ValueError, kinds
+    if types and not _same_type(type(first), type(second)):
+        return path, TypeError, kinds
+    if types and one.labels != two.labels and issubclass(type(first), Mapping):
+        return path, ValueError, _keys_that_differ(one, two)
+    if len(one.parts) != len(two.parts):
+        return path, ValueError, kinds
+    inside = (
+        _difference(a, b, rules, types=types, path=path + label)
+        for label, a, b in zip(one.labels, one.parts, two.parts, strict=True)
+    )
+    return next((found for found in inside if found is not None), None)
+
+
+def _same_type(first: type, second: type) -> bool:
+    # Two namedtuples made alike in two places are one type to TensorFlow.
+    fields = _fields_of_tuple(first)
+    if fields is not None and fields == _fields_of_tuple(second):
+        return first.__name__ == second.__name__
+    return first is second or (issubclass(first, Mapping) and issubclass(second, Mapping))
+
+
+def _kind(value: object, branch: Branch | None) -> str:
+    if branch is None:
+        return f"a single value ({type(value).__name__})"
+    count = len(branch.parts)
+    return f"{type(value).__name__} of {count} part{'' if count == 1 else 's'}"
+
+
+def _keys_that_differ(one: Branch, two: Branch) -> str:
+    missing = [label for label in one.labels if label not in two.labels]
+    extra = [label for label in two.labels if label not in one.labels]
+    said = [
+        f"only the {which} has {', '.join(keys)}"
+        for which, keys in (("first", missing), ("second", extra))
+        if keys
+    ]
+    return " and ".join(said)
+
+
+@lru_cache(maxsize=4096)
+def _opener(kind: type, rules: Rules) -> Opener | None:
+    """Return how values of this type are opened; None for the type of a leaf."""
+    fields = _record_fields(kind, rules)
+    if fields is not None:
+        return lambda value: _open_record(value, fields)
+    if _fields_of_tuple(kind) is not None:
+        return _open_namedtuple
+    if issubclass(kind, tuple):
+        return _open_sequence
+    if issubclass(kind, Mapping):
+        return _open_mapping
+    if rules.lists and issubclass(kind, (Sequence, MappingView)):
+        text = issubclass(kind, (str, bytes, bytearray, memoryview))
+        return None if text else _open_sequence
+    return None
+
+
+def _fields_of_tuple(kind: type) -> tuple[str, ...] | None:
+    if not issubclass(kind, tuple):
+        return None
+    fields: tuple[str, ...] | None = getattr(cast("Any", kind), "_fields", None)
+    return fields
+
+
+def _record_fields(kind: type, rules: Rules) -> tuple[str, ...] | None:
+    attributes = getattr(kind, "__attrs_attrs__", None)
+    if attributes is not None:
+        return tuple(attribute.name for attribute in attributes)
+    ours = kind.__module__.partition(".")[0] == "evenfeed"  # specs and values of ours are leaves
+    if rules.dataclasses and dataclasses.is_dataclass(kind) and not ours:
+        return tuple(field.name for field in dataclasses.fields(kind) if field.init)
+    return None
+
+
+def _open_sequence(value: Sequence[Any]) -> Branch:
+    # A range and a dict's keys cannot be made of other values.
+    kind: Callable[[Any], Any] = list if isinstance(value, (range, MappingView)) else type(value)
+    parts = tuple(value)
+    return Branch(tuple(f"[{index}]" for index in range(len(parts))), parts, kind)
+
+
+def _open_namedtuple(value: Any) -> Branch:
+    kind = cast("Any", type(value))
+    return Branch(tuple(f".{name}" for name in kind._fields), tuple(value), kind._make, named=True)
+
+
+def _open_record(value: object, fields: tuple[str, ...]) -> Branch:
+    kind = type(value)
+    # attrs takes a private field `_x` as the argument `x`.
+    private = getattr(kind, "__attrs_attrs__", None) is not None
+    names = [name.lstrip("_") if private else name for name in fields]
+    return Branch(
+        tuple(f".{name}" for name in fields),
+        tuple(getattr(value, name) for name in fields),
+        lambda parts: kind(**dict(zip(names, parts, strict=True))),
+        named=True,
+    )
+
+
+def _open_mapping(value: Mapping[Any, Any]) -> Branch:
+    try:
+        keys = sorted(value)
+    except TypeError:
+        raise TypeError(
+            described(
+                f"A dict in a structure needs keys that can be sorted, but has {list(value)!r}.",
+                fix="use keys of one type, such as strings.",
+            )
+        ) from None
+    return Branch(
+        tuple(f"[{key!r}]" for key in keys),
+        tuple(value[key] for key in keys),
+        lambda parts: _mapping_like(value, dict(zip(keys, parts, strict=True))),
+    )
+
+
+def _mapping_like(value: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
+    """Return a mapping of the same type, keys in the order of `value`."""
+    ordered = {key: parts[key] for key in value}
+    if type(value) is dict:
+        return ordered
+    kind = cast("Any", type(value))
+    return kind(value.default_factory, ordered) if isinstance(value, defaultdict) else kind(ordered)

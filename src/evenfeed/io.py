@@ -1,0 +1,10 @@
+"""Files and formats: TensorFlow's `tf.io`. Empty until the readers arrive."""
+
+from typing import TYPE_CHECKING
+
+from evenfeed.core.publish import refusal
+
+__all__: list[str] = []
+
+if not TYPE_CHECKING:
+    __getattr__ = refusal(__name__, __all__, "ARCHITECTURE.md says what is still to come.")

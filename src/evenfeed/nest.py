@@ -1,0 +1,95 @@
+"""Nested structures of tuples, lists, dicts, namedtuples and attrs classes: TensorFlow's `tf.nest`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evenfeed.core import structure as _structure
+from evenfeed.core.errors import described
+from evenfeed.core.publish import publish
+from evenfeed.core.structure import NEST
+
+__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+
+
+def is_nested(structure: object) -> bool:
+    """Tell whether `structure` has parts.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.nest.is_nested([1]), tf.nest.is_nested("text"), tf.nest.is_nested(None)
+        (True, False, False)
+    """
+    return _structure.is_branch(structure, NEST)
+
+
+def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
+    """Return the leaves in order; those of a dict by sorted key.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.nest.flatten({"b": 1, "a": (2, [3])})
+        [2, 3, 1]
+    """
+    del expand_composites  # evenfeed has no composite tensors
+    return _structure.flatten(structure, NEST)
+
+
+def pack_sequence_as(
+    structure: object, flat_sequence: Sequence[Any], expand_composites: bool = False
+) -> Any:
+    """Return the values of `flat_sequence` arranged as `structure` is.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.nest.pack_sequence_as({"b": 0, "a": (0, 0)}, [1, 2, 3])
+        {'b': 3, 'a': (1, 2)}
+    """
+    del expand_composites
+    if not is_nested(flat_sequence):
+        raise TypeError(
+            described(
+                f"flat_sequence must be a list or a tuple, but is a {type(flat_sequence).__name__}.",
+                fix="pass list(values).",
+            )
+        )
+    return _structure.pack(structure, list(flat_sequence), NEST)
+
+
+def map_structure(
+    func: Callable[..., Any],
+    *structure: Any,
+    check_types: bool = True,
+    expand_composites: bool = False,
+) -> Any:
+    """Call `func` on the leaves that stand at the same place of every structure.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.nest.map_structure(lambda x, y: x + y, (1, {"a": 2}), (10, {"a": 20}))
+        (11, {'a': 22})
+    """
+    del expand_composites
+    if not callable(func):
+        raise TypeError(described(f"func must be callable, but got {func!r}."))
+    if not structure:
+        raise ValueError(described("map_structure needs at least one structure after func."))
+    return _structure.map_structure(func, *structure, rules=NEST, types=check_types)
+
+
+def assert_same_structure(
+    nest1: object, nest2: object, check_types: bool = True, expand_composites: bool = False
+) -> None:
+    """Raise unless both are nested alike, with the place where they first differ.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.nest.assert_same_structure({"a": (1, 2)}, {"a": (3, 4)})
+        >>> tf.nest.assert_same_structure({"a": (1, 2)}, {"a": (3,)})  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ValueError: ... differ at ['a']: tuple of 2 parts against tuple of 1 part...
+    """
+    del expand_composites
+    _structure.assert_same(nest1, nest2, NEST, types=check_types)
+
+
+publish(__name__, __all__, globals())

@@ -1,0 +1,58 @@
+"""Elements made of several elements."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, final
+
+from evenfeed.core.cardinality import INFINITE, UNKNOWN
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.shapes import TensorShape
+from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
+from evenfeed.core.structure import DATA, map_structure
+from evenfeed.plan.node import Node
+
+
+@final
+@dataclass(frozen=True)
+class Batch(Node):
+    """Stacks consecutive elements along a new leading axis."""
+
+    child: Node
+    batch_size: int
+    _: KW_ONLY
+    drop_remainder: bool = False
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise InvalidArgumentError(
+                f"batch_size must be at least 1, but got {self.batch_size}.",
+                fix="pass the number of elements that make up one batch.",
+                origin=self.origin,
+            )
+
+    @property
+    def element_spec(self) -> Any:
+        """The child's with a leading axis, whose length is known where a short batch is dropped."""
+        length = self.batch_size if self.drop_remainder else None
+
+        def batched(spec: TypeSpec) -> TypeSpec:
+            return _batched(spec, length)
+
+        return map_structure(batched, self.child.element_spec, rules=DATA)
+
+    @property
+    def size(self) -> int:
+        """Number of batches, counting a short last one unless it is dropped."""
+        if self.child.size in (INFINITE, UNKNOWN):
+            return self.child.size
+        full, rest = divmod(self.child.size, self.batch_size)
+        return full + (rest > 0 and not self.drop_remainder)
+
+
+def _batched(spec: TypeSpec, length: int | None) -> TypeSpec:
+    match spec:
+        case TensorSpec():
+            return TensorSpec(TensorShape([length]).concatenate(spec.shape), spec.dtype)
+        case NoneTensorSpec():
+            return spec
+        case _:
+            raise TypeError(f"{spec} cannot be batched")

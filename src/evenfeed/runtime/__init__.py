@@ -1,0 +1,1 @@
+"""How a plan runs: operators that pass on Blocks as they are asked for them."""

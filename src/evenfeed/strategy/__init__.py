@@ -1,0 +1,1 @@
+"""Where the computation runs: devices, replicas, and the values that are spread over them."""

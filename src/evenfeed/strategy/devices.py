@@ -1,0 +1,396 @@
+"""Physical and logical devices, as `tf.config` shows them, and the JAX devices that they are.
+
+What is chosen here must be chosen before JAX's backend starts, so reading and choosing never start
+it; whatever needs a real device does.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn, cast
+
+from evenfeed.core.errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    UnimplementedError,
+    described,
+)
+from evenfeed.core.jax_door import jax
+from evenfeed.strategy.device_names import (
+    DEVICE_TYPES,
+    DeviceName,
+    LogicalDevice,
+    PhysicalDevice,
+)
+from evenfeed.strategy.hardware import (
+    Accelerators,
+    Device,
+    accelerators_found,
+    accelerators_started,
+    platforms_asked_for,
+    platforms_without,
+    started_devices,
+)
+from evenfeed.strategy.jax_private import backend_started
+from evenfeed.strategy.threads import arrange_threads
+
+_jax: Any = jax  # whose settings and devices have no types
+
+
+class LogicalDeviceConfiguration(NamedTuple):
+    """One logical device to be made of a physical one.
+
+    JAX divides neither the memory nor the time of a device, so the three settings must stay None;
+    they are there because TensorFlow's programs pass them.
+    """
+
+    memory_limit: float | None = None
+    experimental_priority: int | None = None
+    experimental_device_ordinal: int | None = None
+
+
+@dataclass
+class _Choices:
+    """What the program chose before JAX started. JAX's own settings cannot be asked for it."""
+
+    logical: dict[PhysicalDevice, list[LogicalDeviceConfiguration]]
+    visible: dict[str, list[PhysicalDevice]]
+    # What there was before anything was hidden: JAX does not see the hidden ones.
+    machine: Accelerators | None = None
+    platforms: str | None = None
+
+
+_chosen = _Choices(logical={}, visible={})
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """List the devices of this machine, hidden ones too. JAX is not loaded for it.
+
+    Args:
+        device_type: "CPU", "GPU" or "TPU", in capitals; all of them by default.
+
+    Examples:
+        >>> list_physical_devices("CPU")
+        [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
+    """
+    found = _machine()
+    counts = {"CPU": 1, "GPU": found.gpus, "TPU": found.tpus}
+    return [
+        PhysicalDevice(f"/physical_device:{kind}:{index}", kind)
+        for kind, count in counts.items()
+        for index in range(count)
+        if device_type in (None, kind)
+    ]
+
+
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """List the physical devices that JAX may use.
+
+    Args:
+        device_type: "CPU", "GPU" or "TPU", in capitals; all of them by default.
+
+    Examples:
+        >>> get_visible_devices("CPU") == list_physical_devices("CPU")
+        True
+    """
+    return [
+        device
+        for kind in DEVICE_TYPES
+        for device in _chosen.visible.get(kind, list_physical_devices(kind))
+        if device_type in (None, kind)
+    ]
+
+
+def set_visible_devices(
+    devices: PhysicalDevice | Sequence[PhysicalDevice], device_type: str | None = None
+) -> None:
+    """Choose the physical devices that JAX may use, before anything computes.
+
+    Args:
+        devices: The devices to use, from `list_physical_devices`; `[]` hides all.
+        device_type: The type that is chosen; others stay as they are. Without it, whatever is
+            not in `devices` is hidden, the CPU included.
+
+    Raises:
+        ValueError: A device is not of this machine, or not of that type.
+        RuntimeError: JAX has started, and would have to change.
+
+    Examples:
+        >>> set_visible_devices([], "GPU")
+        >>> get_visible_devices("GPU")
+        []
+    """
+    kinds = _kinds(device_type)
+    wanted = [devices] if isinstance(devices, PhysicalDevice) else _listed(devices)
+    for device in wanted:
+        _refuse_unknown(device, kinds)
+    choice = {kind: [d for d in dict.fromkeys(wanted) if d.device_type == kind] for kind in kinds}
+    if backend_started():
+        _refuse_other_visible(choice)
+        return
+    _refuse_some_tpus(choice.get("TPU", []))
+    _hide_others(choice)
+
+
+def get_logical_device_configuration(
+    device: PhysicalDevice,
+) -> list[LogicalDeviceConfiguration] | None:
+    """Return what `set_logical_device_configuration` chose for a device; None where it did not.
+
+    Args:
+        device: One of `list_physical_devices()`.
+    """
+    _refuse_unknown(device)
+    asked = _chosen.logical.get(device)
+    return None if asked is None else list(asked)
+
+
+def set_logical_device_configuration(
+    device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration]
+) -> None:
+    """Make several logical devices of the CPU, before anything computes.
+
+    A program for many replicas can be tried on any machine that way. XLA gets the threads that
+    it needs for it (the environment variable NPROC).
+
+    Args:
+        device: The CPU: `list_physical_devices("CPU")[0]`. A GPU can only be left whole.
+        logical_devices: One configuration for each logical device.
+
+    Raises:
+        ValueError: The device is not of this machine, or the CPU is given a memory limit.
+        RuntimeError: JAX has started, by evenfeed or by the program's own JAX code.
+        UnimplementedError: A GPU is to be divided, or to have a memory limit.
+
+    Examples:
+        >>> cpu = list_physical_devices("CPU")[0]
+        >>> set_logical_device_configuration(cpu, [LogicalDeviceConfiguration()] * 8)
+        >>> len(list_logical_devices("CPU"))
+        8
+    """
+    _refuse_unknown(device)
+    asked = _configurations(logical_devices)
+    _refuse_impossible(device, asked)
+    if _chosen.logical.get(device) == asked:
+        return
+    if backend_started():
+        _refuse_late_logical(device, len(asked))
+    _chosen.logical[device] = asked
+    if device.device_type == "CPU" and asked:
+        _jax.config.update("jax_num_cpu_devices", len(asked))
+        arrange_threads()
+
+
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
+    """List the devices that computations run on. This starts JAX's backend.
+
+    Args:
+        device_type: "CPU", "GPU" or "TPU", in capitals; all of them by default.
+
+    Examples:
+        >>> list_logical_devices("CPU")[0]
+        LogicalDevice(name='/device:CPU:0', device_type='CPU')
+    """
+    return [
+        LogicalDevice(f"/device:{kind}:{index}", kind)
+        for kind in DEVICE_TYPES
+        for index in range(len(_devices(kind)))
+        if device_type in (None, kind)
+    ]
+
+
+def default_devices() -> tuple[str, ...]:
+    """Name the devices of a strategy that is given none: the GPUs or TPUs, else the CPUs."""
+    devices = _devices("GPU") or _devices("TPU") or _devices("CPU")
+    return tuple(device_string(device) for device in devices)
+
+
+def jax_device(name: str) -> Device:
+    """Return this process's JAX device of a name.
+
+    Raises:
+        ValueError: The string is not a device's name.
+        InvalidArgumentError: There is no such device in this process.
+    """
+    parsed = DeviceName.parse(name)
+    devices = _devices(parsed.device_type)
+    if not _is_here(parsed) or parsed.index >= len(devices):
+        _refuse_missing(parsed)
+    return devices[parsed.index]
+
+
+def device_string(device: Device, *, job: str = "localhost", task: int = 0) -> str:
+    """Return the canonical name of a JAX device, counted within its own process."""
+    every: list[Device] = _jax.local_devices(device.process_index, backend=device.platform)
+    kind = device.platform.upper()
+    return str(DeviceName(job=job, task=task, device_type=kind, index=every.index(device)))
+
+
+def _machine() -> Accelerators:
+    if _chosen.machine is not None:
+        return _chosen.machine
+    return (
+        accelerators_started() if backend_started() else accelerators_found(platforms_asked_for())
+    )
+
+
+def _devices(device_type: str) -> list[Device]:
+    """List JAX's devices of a type, once what must come before JAX's start is arranged."""
+    cpu = PhysicalDevice("/physical_device:CPU:0", "CPU")
+    if cpu not in get_visible_devices() or _chosen.logical.get(cpu) == []:
+        _refuse_no_cpu()
+    arrange_threads()
+    return started_devices(device_type)
+
+
+def _is_here(name: DeviceName) -> bool:
+    task_here = name.job == "localhost" and name.task == 0
+    return name.replica == 0 and (task_here or name.task == _jax.process_index())
+
+
+def _hide_others(choice: dict[str, list[PhysicalDevice]]) -> None:
+    if _chosen.machine is None:
+        _chosen.machine, _chosen.platforms = _machine(), platforms_asked_for()
+    _chosen.visible |= choice
+    hidden = {kind for kind in ("GPU", "TPU") if _chosen.visible.get(kind) == []}
+    platforms = platforms_without(hidden, _chosen.platforms, _chosen.machine)
+    _jax.config.update("jax_platforms", platforms)
+    if _chosen.machine.gpu_platform is not None:
+        visible = _gpu_numbers(get_visible_devices("GPU"))
+        _jax.config.update(f"jax_{_chosen.machine.gpu_platform}_visible_devices", visible)
+
+
+def _gpu_numbers(gpus: list[PhysicalDevice]) -> str:
+    if not gpus or gpus == list_physical_devices("GPU"):
+        return "all"  # none at all is said by jax_platforms
+    return ",".join(gpu.name.rpartition(":")[2] for gpu in gpus)
+
+
+def _kinds(device_type: str | None) -> tuple[str, ...]:
+    if device_type is None:
+        return DEVICE_TYPES
+    if device_type in DEVICE_TYPES:
+        return (device_type,)
+    raise ValueError(
+        described(
+            f"device_type {device_type!r} is none of {', '.join(DEVICE_TYPES)}: nothing is hidden.",
+            fix='write it in capitals, as in set_visible_devices([], "GPU").',
+        )
+    )
+
+
+def _listed(devices: object) -> list[PhysicalDevice]:
+    # Whatever is no list is taken for one device, and refused with its value.
+    several = isinstance(devices, list | tuple)
+    return list(cast("Iterable[PhysicalDevice]", devices if several else [devices]))
+
+
+def _configurations(logical_devices: object) -> list[LogicalDeviceConfiguration]:
+    if isinstance(logical_devices, list | tuple):
+        asked = list(cast("Iterable[object]", logical_devices))
+        ours = [one for one in asked if isinstance(one, LogicalDeviceConfiguration)]
+        if len(ours) == len(asked) and not isinstance(logical_devices, LogicalDeviceConfiguration):
+            return ours
+    raise TypeError(
+        described(
+            "logical_devices must be a list of LogicalDeviceConfiguration, "
+            f"but got {logical_devices!r}.",
+            fix="pass one configuration for each device: [LogicalDeviceConfiguration()] * 4.",
+        )
+    )
+
+
+def _refuse_unknown(device: object, kinds: tuple[str, ...] = DEVICE_TYPES) -> None:
+    every = [one for kind in kinds for one in list_physical_devices(kind)]
+    if isinstance(device, PhysicalDevice) and device in every:
+        return
+    names = ", ".join(one.name for one in every) or f"no {' or '.join(kinds)}"
+    raise ValueError(
+        described(
+            f"Unrecognized device: {device!r}. This machine has {names}.",
+            fix="pass what evenfeed.config.list_physical_devices() returns.",
+        )
+    )
+
+
+def _refuse_impossible(device: PhysicalDevice, asked: list[LogicalDeviceConfiguration]) -> None:
+    limited = [one for one in asked if one != LogicalDeviceConfiguration()]
+    if device.device_type == "TPU":
+        _refuse_value("Logical devices are not supported for TPU", "use the TPU chips as they are.")
+    if device.device_type == "CPU" and limited:
+        _refuse_value(
+            f"A logical CPU device takes no settings, but got {limited[0]!r}",
+            "pass LogicalDeviceConfiguration() without arguments.",
+        )
+    if device.device_type == "GPU" and (limited or len(asked) != 1):
+        raise UnimplementedError(
+            f"JAX uses a GPU whole: {device.name} cannot become {asked!r}.",
+            fix="limit its memory with the environment variable XLA_PYTHON_CLIENT_MEM_FRACTION=0.5 "
+            "before the program starts; try many replicas on logical CPU devices.",
+        )
+
+
+def _refuse_value(what: str, fix: str) -> NoReturn:
+    raise ValueError(described(f"{what}.", fix=fix))
+
+
+def _refuse_some_tpus(chosen: list[PhysicalDevice]) -> None:
+    if chosen and chosen != list_physical_devices("TPU"):
+        raise UnimplementedError(
+            f"JAX cannot be told to use only {len(chosen)} of the TPU chips.",
+            fix="set the environment variable TPU_VISIBLE_CHIPS before the program starts.",
+        )
+
+
+def _refuse_other_visible(choice: dict[str, list[PhysicalDevice]]) -> None:
+    if all(chosen == get_visible_devices(kind) for kind, chosen in choice.items()):
+        return
+    raise RuntimeError(
+        described(
+            "Visible devices cannot be modified after JAX has started its backend.",
+            fix="call set_visible_devices before anything computes with JAX; or start the program "
+            "with JAX_PLATFORMS=cpu (no GPU) or CUDA_VISIBLE_DEVICES=0,1 (some).",
+        )
+    )
+
+
+def _refuse_late_logical(device: PhysicalDevice, count: int) -> NoReturn:
+    have = len(started_devices(device.device_type))
+    raise RuntimeError(
+        described(
+            "Logical devices cannot be modified after JAX has started its backend "
+            f"(it has {have} {device.device_type} {'device' if have == 1 else 'devices'}).",
+            fix="call set_logical_device_configuration before anything computes with JAX, "
+            "jax.devices() included; or start the program with "
+            f"JAX_NUM_CPU_DEVICES={count} NPROC={4 * count}.",
+        )
+    )
+
+
+def _refuse_no_cpu() -> NoReturn:
+    raise NotFoundError(
+        "No CPU devices are available in this process: the program hid the CPU.",
+        fix='hide one type only, as in set_visible_devices([], "GPU"), and give '
+        "set_logical_device_configuration at least one configuration.",
+    )
+
+
+def _refuse_missing(name: DeviceName) -> NoReturn:
+    have = [f"{kind}:{i}" for kind in DEVICE_TYPES for i in range(len(_devices(kind)))]
+    raise InvalidArgumentError(
+        f"There is no device {name.short if _is_here(name) else name} in this process: "
+        f"it has {', '.join(have)}.",
+        fix=f"use one of those. {_how_to_have(name)}",
+    )
+
+
+def _how_to_have(name: DeviceName) -> str:
+    if not _is_here(name):
+        return "Each process names the devices of its own task only."
+    count = name.index + 1
+    more = f"CPU:0 to CPU:{name.index} are there" if count > 1 else "CPU:0 is there"
+    return (
+        f"{more} if this line comes before anything computes:\n"
+        "       evenfeed.config.set_logical_device_configuration("
+        'evenfeed.config.list_physical_devices("CPU")[0], '
+        f"[evenfeed.config.LogicalDeviceConfiguration()] * {count})"
+    )

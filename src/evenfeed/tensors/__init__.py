@@ -1,0 +1,1 @@
+"""The tensor functions that TensorFlow programs use around the input, as aliases onto jax.numpy."""

@@ -1,0 +1,326 @@
+"""Makes tensors: a `jax.Array` of numbers, or a NumPy array of bytes for text."""
+
+# jax.numpy leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+# ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array, cannot_hold, is_tensor, shortened, to_array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.jax_door import jax, jnp
+from evenfeed.core.shapes import TensorShape
+from evenfeed.tensors.placement import asked_dtype, held_dtype, to_device_array
+
+Tensor: TypeAlias = "jax.Array | Array"
+DTypeLike: TypeAlias = DType | type | str
+
+
+@runtime_checkable
+class ReadsAsTensor(Protocol):
+    """A value that stands for a tensor, as a variable does."""
+
+    def __jax_array__(self) -> "jax.Array": ...
+
+
+# What is surely not on a device: telling so must not load JAX.
+_HOST_VALUES: Final = (np.ndarray, np.generic, bool, int, float, complex, str, bytes, list, tuple)
+_PLAIN_TYPES: Final = frozenset({bool, int, float, complex, str, bytes})
+
+# TensorFlow counts in these only; the widest among the arguments of `range` wins.
+_COUNTING: Final = (
+    dtypes.int32,
+    dtypes.int64,
+    dtypes.float16,
+    dtypes.bfloat16,
+    dtypes.float32,
+    dtypes.float64,
+)
+
+
+def constant(
+    value: object, dtype: DTypeLike | None = None, shape: object = None, name: str | None = None
+) -> Tensor:
+    """Make a tensor of a Python value, a NumPy array or nested lists of them.
+
+    Args:
+        value: Ints become int32 (int64 where they do not fit), floats float32, text bytes. Arrays
+            keep their dtype.
+        dtype: The dtype to give the values instead.
+        shape: The shape to lay the values out in; a single value is repeated to fill it.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.constant([1, 2.5]).tolist()
+        [1.0, 2.5]
+        >>> tf.constant(0, shape=(2, 2)).tolist()
+        [[0, 0], [0, 0]]
+        >>> tf.constant(["a", "b"]).tolist()
+        [b'a', b'b']
+    """
+    if dtype is not None and is_on_device(value) and _differs(value, dtypes.as_dtype(dtype)):
+        raise TypeError(_other_dtype(value, dtypes.as_dtype(dtype)))
+    tensor = convert_to_tensor(value, dtype)
+    return tensor if shape is None else _filled(tensor, static_shape(shape))
+
+
+def convert_to_tensor(
+    value: object,
+    dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Return `value` as a tensor; a tensor is returned as it is.
+
+    Args:
+        value: What `constant` takes, and lists that hold tensors.
+        dtype: The dtype that the tensor must have.
+        dtype_hint: The dtype to take where `value` can have it.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.convert_to_tensor([tf.constant(1.0), 2]).tolist()
+        [1.0, 2.0]
+    """
+    if dtype is not None:
+        asked_dtype(dtype)  # warns
+        return _converted(value, dtypes.as_dtype(dtype))
+    if dtype_hint is None or is_on_device(value):
+        return _converted(value)
+    try:
+        return _converted(value, dtypes.as_dtype(dtype_hint))
+    except (TypeError, ValueError):
+        return _converted(value)
+
+
+def zeros(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
+    """Make a tensor of zeros; of strings, empty ones.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.zeros([2, 3], tf.int32).tolist()
+        [[0, 0, 0], [0, 0, 0]]
+    """
+    held, lengths = asked_dtype(dtype), static_shape(shape)
+    if held == dtypes.string:
+        return np.full(lengths, b"", dtypes.string)
+    return jnp.zeros(lengths, held)
+
+
+def ones(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> "jax.Array":
+    """Make a tensor of ones.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.ones(3).tolist()
+        [1.0, 1.0, 1.0]
+    """
+    held = asked_dtype(dtype)
+    if held == dtypes.string:
+        raise cannot_hold(1, held)
+    return jnp.ones(static_shape(shape), held)
+
+
+def range(  # noqa: A001 - TensorFlow's name
+    start: object,
+    limit: object = None,
+    delta: object = 1,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+) -> "jax.Array":
+    """Count from `start` up to, and without, `limit` in steps of `delta`.
+
+    Args:
+        start: The first number; with no `limit`, the limit of a count from 0.
+        limit: Where the count ends.
+        delta: The step, which may be negative or a fraction.
+        dtype: The dtype of the numbers; by default the widest among the arguments.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.range(5).tolist()
+        [0, 1, 2, 3, 4]
+        >>> tf.range(3, 0, -1).tolist()
+        [3, 2, 1]
+    """
+    bounds = (0, start, delta) if limit is None else (start, limit, delta)
+    if dtype is None:
+        numbers = _in_widest([_bound(bound) for bound in bounds])
+    else:
+        asked_dtype(dtype)  # warns
+        numbers = [_bound(bound, dtypes.as_dtype(dtype)) for bound in bounds]
+    return to_device_array(_counted(*numbers), "the range")
+
+
+def is_on_device(value: object) -> "TypeGuard[jax.Array | ReadsAsTensor]":
+    """Tell whether `value` is a `jax.Array` (which a tracer is too), or stands for one."""
+    return not isinstance(value, _HOST_VALUES) and isinstance(value, (jax.Array, ReadsAsTensor))
+
+
+def holds_device_arrays(value: object) -> bool:
+    """Tell whether `value` is on a device, or a list with a part that is."""
+    if not isinstance(value, (list, tuple)):
+        return is_on_device(value)
+    entries = cast("Sequence[object]", value)
+    # Long lists of plain numbers are the common case: a set of their types is made fast.
+    return not _PLAIN_TYPES.issuperset(map(type, entries)) and any(
+        map(holds_device_arrays, entries)
+    )
+
+
+def read(value: "jax.Array | ReadsAsTensor") -> "jax.Array":
+    """Return the array itself, or the one that `value` stands for."""
+    return value if isinstance(value, jax.Array) else value.__jax_array__()
+
+
+def convert_together(values: Iterable[object]) -> list[Any]:
+    """Return the operands of one operation as tensors, either all of text or none.
+
+    Python's numbers take the dtype of the first array among the operands, or else of the first
+    operand, where they can; JAX promotes what still differs.
+    """
+    operands = [read(value) if is_on_device(value) else value for value in values]
+    like = next((dtypes.as_dtype(value.dtype) for value in operands if is_tensor(value)), None)
+    tensors: list[Tensor] = []
+    for value in operands:
+        tensor = convert_to_tensor(value, dtype_hint=None if is_tensor(value) else like)
+        like = like or tensor.dtype
+        if (tensor.dtype == dtypes.string) != (like == dtypes.string):
+            raise cannot_hold(value, like)
+        tensors.append(tensor)
+    return tensors
+
+
+def static_shape(shape: object) -> tuple[int, ...]:
+    """Return a shape argument as lengths: a number, a sequence or a vector of numbers."""
+    lengths = whole_numbers(shape)
+    if lengths is None:
+        raise cannot_hold(shape, dtypes.int32)
+    for length in lengths.flat:
+        if length < 0:
+            raise InvalidArgumentError(
+                f"A length along an axis must be at least 0, but got {length} in {shortened(shape)}.",
+                fix="pass the length along each axis; only reshape knows -1.",
+            )
+    return tuple(lengths.reshape(-1).tolist())
+
+
+def whole_numbers(value: object) -> Array | None:
+    """Return a number or a vector of them, known also when JAX traces; None where they are not whole."""
+    numbers = to_array(_known(value))
+    if numbers.size and numbers.dtype.kind not in "iub":
+        return None
+    if numbers.ndim > 1:
+        raise InvalidArgumentError(
+            f"A shape is a vector of lengths, but got {shortened(value)}.",
+            fix="pass the length along each axis, as in [2, 3].",
+        )
+    return numbers.astype(np.int64)
+
+
+def _known(value: object) -> object:
+    """Take single values out of tensors; a tracer says itself that its value is not known yet."""
+    if isinstance(value, TensorShape):
+        return value.as_list()
+    if isinstance(value, (list, tuple)):
+        entries = cast("Sequence[object]", value)
+        return [operator.index(read(e)) if is_on_device(e) else e for e in entries]  # pyright: ignore[reportArgumentType]
+    return np.asarray(read(value)) if is_on_device(value) else value
+
+
+def _converted(value: object, asked: DType | None = None) -> Tensor:
+    if is_on_device(value):
+        if asked is not None and _differs(value, asked):
+            raise ValueError(_other_dtype(value, asked))
+        return read(value)
+    if holds_device_arrays(value):
+        parts = convert_together(cast("Sequence[object]", value))
+        return _converted(jnp.stack(parts), asked)
+    array = to_array(value, asked)
+    return array if array.dtype == dtypes.string else to_device_array(array, "the tensor")
+
+
+def _differs(value: "jax.Array | ReadsAsTensor", asked: DType) -> bool:
+    return held_dtype(read(value).dtype) != held_dtype(asked)
+
+
+def _other_dtype(value: "jax.Array | ReadsAsTensor", asked: DType) -> str:
+    return described(
+        f"A tensor of dtype {read(value).dtype.name} was passed where {dtypes.name_of(asked)} was asked for.",
+        fix=f"convert it: evenfeed.cast(x, evenfeed.{dtypes.name_of(asked)}).",
+    )
+
+
+def _filled(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    if tensor.size == math.prod(shape):
+        return tensor.reshape(shape)
+    if tensor.size != 1:
+        raise TypeError(
+            described(
+                f"{tensor.size} values cannot fill the shape {shape}, which has {math.prod(shape)}.",
+                fix="pass as many values as the shape has, or a single one.",
+            )
+        )
+    one = tensor.reshape(())
+    return jnp.full(shape, one) if isinstance(one, jax.Array) else np.full(shape, one, one.dtype)
+
+
+def _bound(value: object, dtype: DType | None = None) -> Array:
+    """Return one argument of `range` as a NumPy scalar; only tensors change dtype to fit."""
+    known = np.asarray(read(value)) if is_on_device(value) else value
+    number = to_array(known, dtype)
+    if number.ndim > 0:
+        raise InvalidArgumentError(
+            f"range counts between single numbers, but got {shortened(value)}.",
+            fix="pass a number, or a tensor of shape [].",
+        )
+    return number
+
+
+def _in_widest(numbers: list[Array]) -> list[Array]:
+    for number in numbers:
+        if number.dtype not in _COUNTING:
+            raise TypeError(
+                described(
+                    f"range counts in {', '.join(dtype.name for dtype in _COUNTING)}, "
+                    f"but got {dtypes.name_of(number.dtype)}.",
+                    fix="pass numbers of such a dtype, or say which to count in with dtype=.",
+                )
+            )
+    widest = max((number.dtype for number in numbers), key=_COUNTING.index)
+    return [number.astype(widest) for number in numbers]
+
+
+def _counted(start: Array, limit: Array, delta: Array) -> Array:
+    # `not <=` instead of `>`: NaN must be refused too.
+    if delta == 0 or (delta > 0 and not start <= limit) or (delta < 0 and not start >= limit):
+        raise InvalidArgumentError(
+            f"range cannot count from {start} to {limit} in steps of {delta}.",
+            fix="pass a delta that leads from start to limit.",
+        )
+    if start.dtype.kind in "iu":
+        return np.arange(int(start), int(limit), int(delta)).astype(start.dtype)
+    steps = np.arange(_steps(start, limit, delta)).astype(start.dtype)
+    return start + steps * delta
+
+
+def _steps(start: Array, limit: Array, delta: Array) -> int:
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = float(abs((limit - start) / delta))
+    if not math.isfinite(steps):
+        raise InvalidArgumentError(
+            f"range from {start} to {limit} in steps of {delta} has no end.",
+            fix="pass finite numbers.",
+        )
+    return math.ceil(steps)

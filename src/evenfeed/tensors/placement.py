@@ -1,0 +1,125 @@
+"""The place where a NumPy array becomes a `jax.Array`, with the check that no value is lost on the way.
+
+JAX without x64 has no 64-bit arrays: it would wrap an int64 that does not fit and say nothing. Whether
+x64 is on is asked of JAX each time, because `jax.enable_x64(True)` holds for one thread and one block.
+"""
+
+# jax.numpy leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+import warnings
+from typing import Any, Final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.callsite import where_called
+from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.jax_door import jax, jnp
+
+_NARROWER: Final[dict[DType, DType]] = {
+    dtypes.int64: dtypes.int32,
+    dtypes.uint64: dtypes.uint32,
+    dtypes.float64: dtypes.float32,
+    dtypes.complex128: dtypes.complex64,
+}
+
+_TURN_ON: Final = 'set JAX_ENABLE_X64=1 or call jax.config.update("jax_enable_x64", True)'
+
+# What `warnings` keeps in every module to know which of its lines have been warned about.
+_warned: Final[dict[str, dict[Any, Any]]] = {}
+
+
+def held_dtype(dtype: DType) -> DType:
+    """Return the dtype that JAX holds for `dtype` at present: 64 bits only where x64 is on."""
+    return dtype if jax.config.read("jax_enable_x64") else _NARROWER.get(dtype, dtype)
+
+
+def asked_dtype(dtype: object) -> DType:
+    """Return what JAX holds for a dtype that the user wrote, with a warning where that is narrower."""
+    asked = dtypes.as_dtype(dtype)
+    held = held_dtype(asked)
+    if held != asked:
+        _warn(
+            f"{asked.name} was asked for, but JAX runs without 64-bit types: the tensor is {held.name}. "
+            f"For {asked.name}, {_TURN_ON}."
+        )
+    return held
+
+
+def is_traced(value: object) -> bool:
+    """Tell whether `value` is a `jax.Array` without values: one that a function is traced with."""
+    return isinstance(value, jax.core.Tracer)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def is_tracing() -> bool:
+    """Tell whether JAX is compiling the code that runs now."""
+    return is_traced(jnp.zeros(()))  # JAX has no public question for this
+
+
+def to_device_array(array: Array, what: str) -> "jax.Array":
+    """Return a numeric array as a `jax.Array`, a known value also where JAX is tracing.
+
+    Args:
+        array: The values; they are copied.
+        what: What the array is to the user (`column 'id'`), for the error where a value does not fit.
+    """
+    with jax.ensure_compile_time_eval():
+        return jnp.asarray(narrowed(array, what))
+
+
+def narrowed(array: Array, what: str) -> Array:
+    """Return `array` in the dtype that JAX holds, itself where nothing changes.
+
+    A value that this dtype cannot hold is an error: it would silently become another one.
+    """
+    held = held_dtype(array.dtype)
+    if held == array.dtype:
+        return array
+    if array.dtype.kind in "iu":
+        _check_integers(array, held, what)
+        return array.astype(held)
+    return _narrower_floats(array, held, what)
+
+
+def _check_integers(array: Array, held: DType, what: str) -> None:
+    limits = np.iinfo(held)
+    if array.size == 0:
+        return
+    for value in (array.min(), array.max()):
+        if not limits.min <= value <= limits.max:
+            raise _does_not_fit(value, held, what)
+
+
+def _narrower_floats(array: Array, held: DType, what: str) -> Array:
+    with np.errstate(over="ignore"):
+        narrow = array.astype(held)
+    if _reaches_infinity(narrow):
+        lost = np.isinf(narrow) & np.isfinite(array)
+        if lost.any():
+            raise _does_not_fit(array[lost][0], held, what)
+    return narrow
+
+
+def _reaches_infinity(array: Array) -> bool:
+    """Tell in one pass, without a temporary array, whether anything is infinite beside the NaNs."""
+    if array.dtype.kind == "c":
+        return _reaches_infinity(np.real(array)) or _reaches_infinity(np.imag(array))
+    low, high = (reduce(array, axis=None, initial=0) for reduce in (np.fmin.reduce, np.fmax.reduce))
+    return bool(np.isinf(low) or np.isinf(high))
+
+
+def _does_not_fit(value: object, held: DType, what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{value} in {what} does not fit into {held.name}, and JAX runs without 64-bit types.",
+        fix=f"{_TURN_ON}, or keep it a NumPy array.",
+    )
+
+
+def _warn(text: str) -> None:
+    origin = where_called()
+    filename, line = (origin.filename, origin.line) if origin else ("<unknown>", 0)
+    registry = _warned.setdefault(filename, {})
+    warnings.warn_explicit(text, UserWarning, filename, line, registry=registry)

@@ -1,0 +1,271 @@
+"""Writes tensors as TensorFlow does: `print`, and the text of a tensor inside other values."""
+
+# jax.numpy leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+# ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
+
+import io
+import logging
+import pprint
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array, is_tensor, shortened
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.jax_door import jax
+from evenfeed.core.structure import NEST, map_structure
+from evenfeed.tensors.creation import is_on_device, read
+from evenfeed.tensors.placement import is_traced
+
+
+@runtime_checkable
+class Writable(Protocol):
+    """Anything that text can be written to."""
+
+    def write(self, text: str, /) -> object:
+        """Take the text."""
+        ...
+
+
+Log: TypeAlias = Callable[[str], object]
+Stream: TypeAlias = "Writable | Log | str | int | None"
+
+
+def print_(
+    *inputs: object,
+    output_stream: Stream = None,
+    summarize: int | None = 3,
+    sep: str = " ",
+    end: str = "\n",
+    name: str | None = None,
+) -> None:
+    """Print values and tensors, in a compiled function each time that it runs.
+
+    Args:
+        inputs: Tensors, Python values, and lists, tuples and dicts of them.
+        output_stream: Standard error by default; any stream, `"file://path"` to append to a file, a
+            level of `logging`, or a function that logs.
+        summarize: How many values to show at both ends of an axis; -1 shows all.
+        sep: What stands between the inputs.
+        end: What comes after the last.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import sys
+        >>> import evenfeed as tf
+        >>> tf.print("step", tf.range(10), output_stream=sys.stdout)
+        step [0 1 2 ... 7 8 9]
+        >>> tf.print({"loss": tf.constant(0.5)}, [1, "a"], output_stream=sys.stdout)
+        {'loss': 0.5} [1, 'a']
+    """
+    _check_stream(output_stream)
+    tensors: list[Any] = []
+    template = sep.join([_template(value, tensors) for value in inputs])
+    shown = 3 if summarize is None else summarize
+    write = partial(_write, template, shown, output_stream, end)
+    if any(map(_is_traced, tensors)):
+        _write_at_run_time(write, tensors)
+    else:
+        write(tensors)
+
+
+print_.__name__ = print_.__qualname__ = "print"
+
+
+def tensor_text(value: Any) -> str:
+    """Return TensorFlow's `str` of a tensor: its values, shape and dtype; of a tracer, JAX's."""
+    if _is_traced(value):
+        return str(value)
+    text = str(_on_host(value))
+    broken = "\n" + text if "\n" in text else text
+    return f"tf.Tensor({broken}, {_described(value)})"
+
+
+def tensor_repr(value: Any) -> str:
+    """Return TensorFlow's `repr` of a tensor: its shape and dtype, and the repr of its values."""
+    if not is_tensor(value) or _is_traced(value):
+        return repr(value)
+    array = _on_host(value)
+    text = repr(array if array.ndim else array.item())
+    broken = "\n" + text if "\n" in text else text
+    return f"<tf.Tensor: {_described(value)}, numpy={broken}>"
+
+
+def summary(array: Array, summarize: int = 3, *, quoted: bool = False) -> str:
+    """Return the values of `array`, the first and last few along each axis."""
+    if array.ndim == 0:
+        return _element(array[()], quoted=quoted)
+    shown = array.size if summarize < 0 else min(summarize, array.size)
+    return _axis_text(array, shown, depth=0, rank=array.ndim)
+
+
+def _on_host(value: Any) -> Array:
+    return np.asarray(value)
+
+
+def _described(value: Any) -> str:
+    return f"shape={tuple(value.shape)}, dtype={dtypes.name_of(value.dtype)}"
+
+
+def _axis_text(array: Any, shown: int, *, depth: int, rank: int) -> str:
+    if depth == rank:
+        return _element(array, quoted=True)
+    length = len(array)
+    rows = partial(_axis_text, shown=shown, depth=depth + 1, rank=rank)
+    texts = [rows(row) for row in array[:shown]]
+    space = _between(depth, rank)
+    if length > 2 * shown:
+        # TensorFlow writes the space before the dots also where nothing stands in front of it.
+        texts.append("..." if texts else space + "...")
+    texts += [rows(row) for row in array[max(shown, length - shown) :]]
+    return f"[{space.join(texts)}]"
+
+
+def _between(depth: int, rank: int) -> str:
+    return " " if depth == rank - 1 else "\n" * (rank - depth - 1) + " " * (depth + 1)
+
+
+def _element(value: Any, *, quoted: bool) -> str:
+    if isinstance(value, (str, bytes)):
+        text = value if isinstance(value, str) else value.decode(errors="backslashreplace")
+        return f'"{_escaped(text)}"' if quoted else text
+    if isinstance(value, (bool, np.bool_)):
+        return str(int(value))
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (complex, np.complexfloating)):
+        return str(complex(value))
+    return _float_text(value)
+
+
+def _float_text(value: Any) -> str:
+    """Write as few digits as bring the same float back: 6 or 9 of a float32, 15 or 17 of a float64."""
+    if isinstance(value, float):  # NumPy's float64 is one too
+        short = f"{value:.15g}"
+        return short if float(short) == value else f"{value:.17g}"
+    number = np.float32(value)
+    short = f"{number:.6g}"
+    return short if np.float32(short) == number else f"{number:.9g}"
+
+
+_ESCAPES: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t", '"': r"\"", "'": r"\'", "\\": r"\\"}
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"[\x00-\x1f\x7f\"'\\]", _escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return _ESCAPES.get(found[0], f"\\{ord(found[0]):03o}")
+
+
+# Where a tensor will stand in a template: four characters, as wide as the placeholder with which
+# TensorFlow decides where to break long lines, from planes of Unicode that no text uses.
+_BASE: Final = 4096
+_PLANE: Final = 0xF0000
+_ALONE: Final = "\U0010fffd"
+_WITHIN: Final = "\U0010fffc"  # in a list or a dict, where text is quoted
+_SLOT: Final = re.compile(
+    f"([{_ALONE}{_WITHIN}])([\U000f0000-\U000f0fff])([\U000f0000-\U000f0fff]){_ALONE}"
+)
+
+
+class _Slot:
+    """The place of the tensor with a given index."""
+
+    def __init__(self, index: int, *, within: bool) -> None:
+        high, low = (chr(_PLANE + digit) for digit in divmod(index, _BASE))
+        self.text = f"{_WITHIN if within else _ALONE}{high}{low}{_ALONE}"
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _template(value: object, tensors: list[Any]) -> str:
+    """Write `value` with slots for the tensors in it, which are added to `tensors`."""
+    if isinstance(value, str):
+        return value
+
+    def emptied(leaf: object) -> object:
+        if not _is_printed_as_tensor(leaf):
+            return leaf
+        tensors.append(read(leaf) if is_on_device(leaf) else leaf)
+        return _Slot(len(tensors) - 1, within=leaf is not value)
+
+    return pprint.pformat(map_structure(emptied, value, rules=NEST))
+
+
+def _is_printed_as_tensor(leaf: object) -> bool:
+    if is_on_device(leaf):
+        # The keys of jax.random have a dtype of their own, and no values to show.
+        return isinstance(read(leaf).dtype, np.dtype)  # pyright: ignore[reportUnnecessaryIsInstance]
+    return is_tensor(leaf)
+
+
+def _is_traced(tensor: object) -> bool:
+    return is_on_device(tensor) and is_traced(tensor)
+
+
+def _write_at_run_time(write: Callable[[list[Any]], None], tensors: list[Any]) -> None:
+    traced = [_is_traced(tensor) for tensor in tensors]
+
+    def arrived(*values: Any) -> None:
+        rest: Iterator[Any] = iter(values)
+        write(
+            [
+                next(rest) if is_traced else tensor
+                for tensor, is_traced in zip(tensors, traced, strict=True)
+            ]
+        )
+
+    jax.debug.callback(arrived, *(tensor for tensor in tensors if _is_traced(tensor)))
+
+
+def _write(template: str, summarize: int, stream: Stream, end: str, tensors: list[Any]) -> None:
+    def text_of(found: re.Match[str]) -> str:
+        place, *digits = found.groups()
+        high, low = (ord(digit) - _PLANE for digit in digits)
+        return summary(_on_host(tensors[high * _BASE + low]), summarize, quoted=place == _WITHIN)
+
+    _send(_SLOT.sub(text_of, template), stream, end)
+
+
+def _check_stream(stream: Stream) -> None:
+    if stream is None or callable(stream) or isinstance(stream, (int, Writable)):
+        return
+    if not str(stream).startswith("file://"):
+        raise ValueError(
+            described(
+                f"print cannot write to {shortened(stream)}.",
+                fix='pass sys.stdout, sys.stderr, another stream, or "file:///path/of/a/file".',
+            )
+        )
+    if stream == "file://":
+        raise InvalidArgumentError(
+            "print was given no path after file://.", fix='pass "file:///path/of/a/file".'
+        )
+
+
+def _send(text: str, stream: Stream, end: str) -> None:
+    if isinstance(stream, int):
+        logging.getLogger("evenfeed").log(stream, "%s", text)
+    elif isinstance(stream, str):
+        with open(stream.removeprefix("file://"), "a", encoding="utf-8", newline="") as file:
+            file.write(text + end)
+    elif stream is None or isinstance(stream, Writable):
+        _write_out(text + end, sys.stderr if stream is None else stream)
+    else:
+        stream(text)
+
+
+def _write_out(text: str, stream: Writable) -> None:
+    stream.write(text)  # at once: lines of several threads do not mix
+    if isinstance(stream, io.IOBase):
+        stream.flush()

@@ -1,0 +1,213 @@
+"""Asks for the shape of tensors, changes it, and joins tensors; text in NumPy, numbers in JAX."""
+
+# jax.numpy leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+# ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.jax_door import jnp
+from evenfeed.tensors.creation import (
+    DTypeLike,
+    Tensor,
+    convert_to_tensor,
+    convert_together,
+    whole_numbers,
+)
+from evenfeed.tensors.placement import asked_dtype, is_tracing, to_device_array
+
+
+def shape(
+    input: object,  # noqa: A002 - TensorFlow's name
+    out_type: DTypeLike = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Return the length along every axis, as a vector.
+
+    Where JAX traces, it is a NumPy vector: its entries can then be lengths of other tensors.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.shape([[1, 2, 3], [4, 5, 6]]).tolist()
+        [2, 3]
+    """
+    dtype = dtypes.as_dtype(out_type)
+    if dtype not in (dtypes.int32, dtypes.int64):
+        raise InvalidArgumentError(
+            f"A shape is int32 or int64, but out_type is {dtypes.name_of(dtype)}.",
+            fix="leave out_type away, or pass evenfeed.int64.",
+        )
+    lengths = np.asarray(convert_to_tensor(input).shape, asked_dtype(dtype))
+    return lengths if is_tracing() else to_device_array(lengths, "the shape")
+
+
+def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
+    """Lay the values out in another shape.
+
+    Args:
+        tensor: The values, read row by row.
+        shape: The lengths; one of them may be -1, which stands for what is left.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.reshape([1, 2, 3, 4], [2, -1]).tolist()
+        [[1, 2], [3, 4]]
+    """
+    values = convert_to_tensor(tensor)
+    return values.reshape(_resolved(shape, values.shape))
+
+
+def stack(values: object, axis: int = 0, name: str | None = None) -> Tensor:
+    """Join tensors of one shape along a new axis.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.stack([[1, 2], [3, 4]], axis=1).tolist()
+        [[1, 3], [2, 4]]
+    """
+    if not _is_several(values):
+        return _restacked(convert_to_tensor(values), axis)
+    parts = convert_together(values)
+    if not parts:
+        return convert_to_tensor([])
+    _check_one_shape(parts)
+    place = _new_axis(axis, parts[0].ndim + 1)
+    return np.stack(parts, place) if _is_text(parts[0]) else jnp.stack(parts, place)
+
+
+def concat(values: object, axis: object, name: str | None = None) -> Tensor:
+    """Join tensors along an axis that they have.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.concat([[1], [2, 3]], axis=0).tolist()
+        [1, 2, 3]
+    """
+    parts = convert_together(values if _is_several(values) else [values])
+    place = _known_axis(axis)
+    if not parts:
+        raise InvalidArgumentError(
+            "concat got no tensors, so that the dtype is not known.", fix="pass at least one."
+        )
+    if len(parts) == 1:
+        return parts[0]
+    _check_joinable(parts, place)
+    return np.concatenate(parts, place) if _is_text(parts[0]) else jnp.concatenate(parts, place)
+
+
+def _is_text(tensor: Tensor) -> bool:
+    return tensor.dtype == dtypes.string
+
+
+def _is_several(values: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(values, (list, tuple))
+
+
+def _resolved(shape: object, old: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the lengths, with -1 replaced by what is left of the old shape."""
+    lengths = _asked_lengths(shape)
+    free = lengths.count(-1)
+    if free > 1 or min(lengths, default=0) < -1:
+        raise InvalidArgumentError(
+            f"A shape has lengths of at least 0 and at most one -1, but got {shortened(shape)}.",
+            fix="leave one axis to be worked out, and pass the lengths of the others.",
+        )
+    known = [length for length in lengths if length != -1]
+    left = _left(old, known) if free else 1
+    new = tuple(left if length == -1 else length for length in lengths)
+    if math.prod(new) != math.prod(old):
+        raise InvalidArgumentError(
+            f"A tensor of {math.prod(old)} values cannot take the shape {shortened(shape)}.",
+            fix="pass lengths whose product is the number of values, or -1 for one of them.",
+        )
+    return new
+
+
+def _left(old: tuple[int, ...], known: list[int]) -> int:
+    """Return what -1 stands for. Beside a 0, TensorFlow counts both shapes without their zeros."""
+    if 0 in known:
+        old, known = tuple(n for n in old if n), [n for n in known if n]
+    return math.prod(old) // math.prod(known)
+
+
+def _asked_lengths(shape: object) -> list[int]:
+    lengths = whole_numbers(shape)
+    if lengths is None:
+        raise InvalidArgumentError(
+            f"A shape is a vector of whole numbers, but got {shortened(shape)}.",
+            fix="pass the length along each axis, as in [2, 3].",
+        )
+    return lengths.reshape(-1).tolist()
+
+
+def _restacked(tensor: Any, axis: int) -> Tensor:
+    """Stack what a tensor holds along its first axis."""
+    if tensor.ndim == 0:
+        return tensor
+    place = _new_axis(axis, tensor.ndim)
+    return np.moveaxis(tensor, 0, place) if _is_text(tensor) else jnp.moveaxis(tensor, 0, place)
+
+
+def _new_axis(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(
+            described(
+                f"axis {axis} does not exist in the stacked tensor, which has rank {rank}.",
+                fix=f"pass an axis from {-rank} to {rank - 1}.",
+            )
+        )
+    return int(axis)
+
+
+def _known_axis(axis: object) -> int:
+    place = whole_numbers(axis)
+    if place is None or place.size != 1:
+        raise InvalidArgumentError(
+            f"axis must be one whole number, but got {shortened(axis)}.", fix="pass an int."
+        )
+    return int(place.item())
+
+
+def _check_one_shape(parts: Iterable[Any]) -> None:
+    shapes = [part.shape for part in parts]
+    for index, other in enumerate(shapes):
+        if other != shapes[0]:
+            raise InvalidArgumentError(
+                f"Tensors to stack have one shape, but values[0] has {shapes[0]} "
+                f"and values[{index}] has {other}.",
+                fix="pad them to one shape, or join them along an axis with evenfeed.concat.",
+            )
+
+
+def _check_joinable(parts: Sequence[Any], axis: int) -> None:
+    rank = parts[0].ndim
+    if rank == 0:
+        raise InvalidArgumentError(
+            "concat cannot join tensors of shape [].", fix="join them with evenfeed.stack."
+        )
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            f"axis {axis} does not exist in tensors of rank {rank}.",
+            fix=f"pass an axis from {-rank} to {rank - 1}.",
+        )
+    for index, part in enumerate(parts):
+        if _but_one(part.shape, axis) != _but_one(parts[0].shape, axis) or part.ndim != rank:
+            raise InvalidArgumentError(
+                f"Tensors to join differ along axis {axis} only, but values[0] has the shape "
+                f"{parts[0].shape} and values[{index}] has {part.shape}.",
+                fix="give all other axes one length.",
+            )
+
+
+def _but_one(lengths: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    rest = list(lengths)
+    return tuple(rest[:axis] + rest[axis:][1:])

@@ -1,0 +1,18 @@
+"""Gives the tests eight replicas on any machine, before anything starts JAX's backend."""
+
+import os
+
+import hypothesis
+
+import evenfeed as tf
+
+REPLICAS = 8
+
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * REPLICAS
+)
+
+# The machine that runs the tests may be busy: a slow example is no fault of the code's.
+hypothesis.settings.register_profile("here", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")

@@ -1,0 +1,63 @@
+import pytest
+
+import evenfeed as tf
+from evenfeed.core.publish import publish, refusal
+
+NAMESPACES = [tf, tf.data, tf.distribute, tf.errors, tf.experimental, tf.nest, tf.random, tf.config]
+
+
+def made_in(module):
+    return type("Thing", (), {"__module__": module})
+
+
+@pytest.mark.parametrize("inner", ["evenfeed.core.specs", "evenfeed.dataset", "evenfeed.a.b.c"])
+def test_what_an_inner_file_defines_reports_its_public_module(inner):
+    thing = made_in(inner)
+    publish("evenfeed.data", ["Thing"], {"Thing": thing})
+    assert thing.__module__ == "evenfeed.data"
+
+
+@pytest.mark.parametrize("home", ["evenfeed.data", "evenfeed", "numpy", "jax.numpy"])
+def test_what_is_public_already_or_not_ours_keeps_its_module(home):
+    thing = made_in(home)
+    publish("evenfeed.other", ["Thing"], {"Thing": thing})
+    assert thing.__module__ == home
+
+
+def test_names_that_are_not_callable_are_left_alone():
+    publish("evenfeed.data", ["COUNT"], {"COUNT": 3})
+
+
+def test_only_the_names_given_are_published():
+    thing = made_in("evenfeed.core.specs")
+    publish("evenfeed.data", [], {"Thing": thing})
+    assert thing.__module__ == "evenfeed.core.specs"
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES, ids=lambda module: module.__name__)
+def test_every_public_class_and_function_can_be_found_where_it_says_it_is(namespace):
+    for name in namespace.__all__:
+        home = getattr(getattr(namespace, name), "__module__", None)
+        if home is not None and home.startswith("evenfeed"):
+            assert home.count(".") < 2
+            assert home != "evenfeed.dataset"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("Datasets", "Did you mean evenfeed.data.Dataset? "), ("xyz", "")],
+)
+def test_a_missing_name_says_what_to_use(name, hint):
+    missing = refusal("evenfeed.data", ["Dataset"], "Write jax.numpy.")
+    with pytest.raises(AttributeError) as caught:
+        missing(name)
+    assert str(caught.value) == f"evenfeed.data has no {name!r}. {hint}Write jax.numpy."
+    assert caught.value.name == name
+
+
+def test_a_missing_function_of_the_package_points_to_jax():
+    with pytest.raises(
+        AttributeError, match=r"evenfeed has no 'reduce_summ'\. Did you mean evenfeed\.reduce_sum"
+    ):
+        _ = tf.reduce_summ
+    assert not hasattr(tf, "einsum")

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from evenfeed.core import seeds
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    seeds.set_seed(None)
+    yield
+    seeds.set_seed(None)
+
+
+def operations(count):
+    return [seeds.operation_seed(None) for _ in range(count)]
+
+
+def test_without_any_seed_nothing_can_be_repeated():
+    assert seeds.operation_seed(None) is None
+    assert seeds.draw("shuffle", None) != seeds.draw("shuffle", None)
+
+
+def test_an_operations_own_seed_counts_beside_a_fixed_global_one():
+    assert seeds.operation_seed(5) == seeds.operation_seed(5) == (87654321, 5)
+
+
+def test_both_seeds_count():
+    seeds.set_seed(7)
+    assert seeds.operation_seed(5) == (7, 5)
+
+
+def test_with_the_global_seed_alone_operations_are_numbered_in_order():
+    seeds.set_seed(7)
+    first = operations(4)
+    assert len(set(first)) == 4
+    seeds.set_seed(7)
+    assert operations(4) == first
+    seeds.set_seed(8)
+    assert operations(4) != first
+
+
+def test_setting_the_seed_starts_every_sequence_anew():
+    seeds.set_seed(7)
+    first = [seeds.draw("shuffle", (7, 1)) for _ in range(3)]
+    assert len(set(first)) == 3
+    seeds.set_seed(7)
+    assert [seeds.draw("shuffle", (7, 1)) for _ in range(3)] == first
+
+
+def test_kinds_lanes_and_seeds_have_sequences_of_their_own():
+    draws = [
+        seeds.draw("shuffle", (7, 1)),
+        seeds.draw("uniform", (7, 1)),
+        seeds.draw("shuffle", (7, 1), lane=1),
+        seeds.draw("shuffle", (7, 2)),
+        seeds.draw("shuffle", (8, 1)),
+    ]
+    assert len(set(draws)) == len(draws)
+
+
+def test_a_draw_that_is_not_counted_does_not_move_the_sequence():
+    assert seeds.draw("x", (7, 1), counted=False) == seeds.draw("x", (7, 1), counted=False)
+
+
+def test_words_have_32_bits_and_use_them():
+    seeds.set_seed(1)
+    words = np.array([seeds.draw("x", (7, 1)) for _ in range(200)], np.uint64)
+    assert words.max() < 2**32
+    assert words.max() > 2**31
+    assert len(np.unique(words)) == 400
+
+
+def test_every_operation_that_asks_is_counted():
+    before = seeds.operations_made()
+    operations(3)
+    seeds.operation_seed(1)
+    assert seeds.operations_made() == before + 4
+
+
+@pytest.mark.parametrize("seed", [np.int64(7), 7 + (2**31 - 1)])
+def test_a_seed_is_any_whole_number_cut_to_tensorflows_range(seed):
+    assert seeds.operation_seed(seed) == (87654321, 7)
+
+
+@pytest.mark.parametrize("seed", ["7", 7.5])
+def test_a_seed_that_is_no_whole_number_is_a_type_error(seed):
+    with pytest.raises(TypeError):
+        seeds.set_seed(seed)

@@ -1,0 +1,49 @@
+"""The README's program, the examples and the demo run, and print what they say they print."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+
+pytestmark = pytest.mark.slow
+
+
+def output_of(path: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def readme_blocks(language: str) -> list[str]:
+    text = (ROOT / "README.md").read_text()
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_readme_shows_the_quickstart_whole():
+    program = readme_blocks("python")[0]
+    assert program == (ROOT / "examples" / "quickstart.py").read_text()
+    assert len(program.splitlines()) < 15
+
+
+def test_the_quickstart_prints_what_the_readme_says():
+    assert output_of(ROOT / "examples" / "quickstart.py") == readme_blocks("text")[0]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_runs(name):
+    assert output_of(ROOT / "examples" / name)
+
+
+def test_the_demo_accounts_for_every_row():
+    output = output_of(ROOT / "examples" / "demo.py")
+    assert "replica 3: labels [6, 7], image (2, 28, 28)" in output
+    assert "replica 2: labels [20, 21], image (2, 28, 28)" in output
+    assert "replica 3: labels [], image (0, 28, 28)" in output
+    assert "all 22 rows arrived once" in output

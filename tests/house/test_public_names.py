@@ -1,0 +1,71 @@
+"""Every public name is documented, and reports the module under which users find it."""
+
+import importlib
+import inspect
+
+import pytest
+
+MODULES = [
+    "evenfeed",
+    "evenfeed.compat",
+    "evenfeed.compat.v1",
+    "evenfeed.config",
+    "evenfeed.data",
+    "evenfeed.distribute",
+    "evenfeed.errors",
+    "evenfeed.experimental",
+    "evenfeed.io",
+    "evenfeed.nest",
+    "evenfeed.random",
+    "evenfeed.train",
+]
+
+PUBLIC = [
+    (module, name, getattr(importlib.import_module(module), name))
+    for module in MODULES
+    for name in importlib.import_module(module).__all__
+]
+CALLABLES = [(m, n, v) for m, n, v in PUBLIC if inspect.isclass(v) or inspect.isfunction(v)]
+METHODS = sorted(
+    {
+        (value.__module__, value.__qualname__, name)
+        for _, _, value in CALLABLES
+        if inspect.isclass(value) and value.__module__.startswith("evenfeed")
+        for name, member in vars(value).items()
+        if not name.startswith("_")
+        and (
+            inspect.isfunction(member) or isinstance(member, (property, classmethod, staticmethod))
+        )
+    }
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_namespace_says_what_it_is(module):
+    assert importlib.import_module(module).__doc__
+
+
+@pytest.mark.parametrize(("module", "name", "value"), CALLABLES, ids=lambda x: str(x)[:40])
+def test_a_public_object_is_documented(module, name, value):
+    assert inspect.getdoc(value), f"{module}.{name} has no docstring"
+
+
+@pytest.mark.parametrize(("module", "owner", "name"), METHODS)
+def test_a_public_method_is_documented(module, owner, name):
+    member = getattr(getattr(importlib.import_module(module), owner), name)
+    assert inspect.getdoc(member), f"{module}.{owner}.{name} has no docstring"
+
+
+@pytest.mark.parametrize(("module", "name", "value"), CALLABLES, ids=lambda x: str(x)[:40])
+def test_a_public_object_reports_a_public_module(module, name, value):
+    if value.__module__.startswith("evenfeed"):
+        assert value.__module__ in MODULES
+        assert getattr(importlib.import_module(value.__module__), value.__name__) is value
+
+
+def test_a_missing_name_says_what_to_use():
+    evenfeed = importlib.import_module("evenfeed")
+    with pytest.raises(AttributeError, match=r"evenfeed has no .matmul.\..*jax\.numpy"):
+        evenfeed.matmul  # noqa: B018 - the access is the test
+    with pytest.raises(AttributeError, match=r"Did you mean evenfeed\.reduce_sum"):
+        evenfeed.reduce_summ  # noqa: B018

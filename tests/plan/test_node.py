@@ -1,0 +1,76 @@
+import dataclasses
+import inspect
+
+import pytest
+from hypothesis import assume, given
+from tests.plans import meaning, outcome, plans
+
+from evenfeed.core.callsite import Origin
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.plan.grouping import Batch
+from evenfeed.plan.node import Node
+from evenfeed.plan.ordering import Repeat
+from evenfeed.plan.sources import Range
+
+MANY = 200
+
+
+@given(plans)
+def test_the_size_is_the_count_of_elements(plan):
+    elements, failed = outcome(meaning(plan), MANY)
+    assume(not failed)
+    assert len(elements) == (MANY if plan.size == -1 else min(plan.size, MANY))
+
+
+@given(plans)
+def test_the_spec_is_what_comes_out(plan):
+    specs = flatten(plan.element_spec, DATA)
+    for parts in outcome(meaning(plan), MANY)[0]:
+        for spec, part in zip(specs, parts, strict=True):
+            assert spec.is_compatible_with(part)
+
+
+def test_two_nodes_that_say_the_same_are_equal_wherever_they_were_written():
+    one = Batch(Repeat(Range(0, 5), 2), 3)
+    two = Batch(Repeat(Range(0, 5), 2), 3)
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one.origin != two.origin
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Range(0, 6),
+        Range(0, 5, 2),
+        Range(0, 5, dtype=Range(0, 1).dtype.newbyteorder(">")),
+        Repeat(Range(0, 5), 1),
+    ],
+)
+def test_nodes_that_say_something_else_are_not(other):
+    assert Range(0, 5) != other
+
+
+def test_a_node_keeps_the_line_it_was_made_for_when_it_is_changed():
+    node = Range(0, 5)
+    line = inspect.currentframe().f_lineno - 1
+    assert node.origin == Origin(__file__, line)
+    assert dataclasses.replace(node, stop=7).origin == Origin(__file__, line)
+    assert Range(0, 5, origin=Origin("<stdin>", 1)).origin == Origin("<stdin>", 1)
+
+
+def test_a_node_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Range(0, 5).stop = 7
+
+
+def test_a_node_prints_what_it_says_and_not_where():
+    assert repr(Batch(Range(0, 5), 2)) == (
+        "Batch(child=Range(start=0, stop=5, step=1, dtype=dtype('int64')), "
+        "batch_size=2, drop_remainder=False)"
+    )
+
+
+def test_the_root_cannot_be_made():
+    with pytest.raises(TypeError, match="abstract"):
+        Node()

@@ -1,0 +1,325 @@
+import dataclasses
+import gc
+from collections import OrderedDict, defaultdict, namedtuple
+from itertools import islice
+
+import attrs
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.plans import elements
+from tests.saying import error_saying
+
+import evenfeed as tf
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.dataset import Dataset, plan_of
+from evenfeed.plan.grouping import Batch
+from evenfeed.plan.ordering import Repeat
+from evenfeed.plan.sources import Range
+
+Pair = namedtuple("Pair", "y x")
+
+
+@attrs.define
+class Record:
+    b: object
+    a: object
+
+
+@dataclasses.dataclass
+class Plain:
+    b: object
+    a: object
+
+
+def test_methods_add_one_node_each():
+    dataset = Dataset.range(1, 9, 2).repeat(3).batch(4, drop_remainder=True)
+    assert plan_of(dataset) == Batch(Repeat(Range(1, 9, 2), 3), 4, drop_remainder=True)
+    assert plan_of(Dataset.range(5).repeat()) == Repeat(Range(0, 5), -1)
+    assert plan_of(Dataset.range(5, output_type="int32")) == Range(0, 5, dtype=tf.int32)
+
+
+def test_a_method_leaves_the_dataset_as_it_was():
+    dataset = Dataset.range(4)
+    dataset.batch(2)
+    assert [int(x) for x in dataset] == [0, 1, 2, 3]
+
+
+def test_a_dataset_knows_the_line_of_every_step():
+    first = Dataset.range(4)
+    second = first.batch(2)
+    assert plan_of(second).origin.line == plan_of(second).child.origin.line + 1
+    assert plan_of(second).origin.filename == __file__
+
+
+def test_arrays_are_not_copied():
+    array = np.arange(12.0).reshape(4, 3)
+    for element in Dataset.from_tensor_slices(array):
+        assert np.shares_memory(element, array)
+    for batch in Dataset.from_tensor_slices(array).batch(2):
+        assert np.shares_memory(batch, array)
+    assert np.shares_memory(next(iter(Dataset.from_tensors(array))), array)
+
+
+@pytest.mark.parametrize("make", [Dataset.from_tensor_slices, Dataset.from_tensors])
+@pytest.mark.parametrize("batch", [False, True])
+def test_an_array_cannot_be_changed_through_an_element(make, batch):
+    array = np.zeros((4, 3))
+    dataset = make(array).batch(2) if batch else make(array)
+    with pytest.raises(ValueError, match="read-only"):
+        next(iter(dataset))[0] = 7
+    assert array.flags.writeable
+    assert not array.any()
+
+
+def test_text_cannot_be_changed_through_an_element():
+    array = np.array([b"a", b"b"], object)
+    with pytest.raises(ValueError, match="read-only"):
+        next(iter(Dataset.from_tensor_slices(array)))[()] = b"c"
+
+
+def test_an_array_may_go_while_the_dataset_lives():
+    dataset = Dataset.from_tensor_slices(np.arange(1000))
+    gc.collect()
+    assert int(sum(dataset)) == 499_500
+
+
+@given(elements())
+def test_slices_of_a_structure_have_its_structure(value):
+    dataset = Dataset.from_tensor_slices(value)
+    for element in dataset:
+        tf.nest.assert_same_structure(element, dataset.element_spec)
+    assert len(dataset) == dataset.cardinality() == len(list(dataset))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ([1, 2], [3, 4]),
+        {"b": [1, 2], "a": [3, 4]},
+        OrderedDict([("b", [1, 2]), ("a", [3, 4])]),
+        defaultdict(list, {"b": [1, 2], "a": [3, 4]}),
+        Pair([1, 2], [3, 4]),
+        Record([1, 2], [3, 4]),
+        Plain([1, 2], [3, 4]),
+        ({"b": ([1, 2],)}, Pair([3, 4], None)),
+    ],
+)
+def test_elements_have_the_type_and_the_order_of_what_they_were_made_of(value):
+    element = next(iter(Dataset.from_tensor_slices(value)))
+    assert type(element) is type(value)
+    assert repr(tf.nest.map_structure(lambda leaf: 0, element)) == repr(
+        tf.nest.map_structure(lambda leaf: 0, Dataset.from_tensor_slices(value).element_spec)
+    )
+    if isinstance(value, dict):
+        assert list(element) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("value", "spec", "expected"),
+    [
+        (np.array([1, 2], ">i4"), tf.TensorSpec([], "int32"), [1, 2]),
+        (jnp.arange(3, dtype="int16"), tf.TensorSpec([], "int16"), [0, 1, 2]),
+        ([jnp.float32(1.5), 2.5], tf.TensorSpec([], "float32"), [1.5, 2.5]),
+        (["ä", "b\0"], tf.TensorSpec([], "string"), ["ä".encode(), b"b\0"]),
+        ([True, False], tf.TensorSpec([], "bool"), [True, False]),
+        ([2**40], tf.TensorSpec([], "int64"), [2**40]),
+        ([], tf.TensorSpec([], "float32"), []),
+        (np.zeros((0, 3), "uint8"), tf.TensorSpec([3], "uint8"), []),
+        ([[], []], tf.TensorSpec([0], "float32"), [[], []]),
+        (np.ma.array([1, 2]), tf.TensorSpec([], "int64"), [1, 2]),
+    ],
+)
+def test_slices_of_many_kinds_of_values(value, spec, expected):
+    dataset = Dataset.from_tensor_slices(value)
+    assert dataset.element_spec == spec
+    assert [element.tolist() for element in dataset] == expected
+    assert all(spec.is_compatible_with(element) for element in dataset)
+
+
+def test_one_element_may_be_a_scalar_or_hold_none():
+    (element,) = Dataset.from_tensors({"a": "x", "b": None})
+    assert (element["a"].item(), element["b"]) == (b"x", None)
+    (batch,) = Dataset.from_tensors((1, None)).batch(5)
+    assert (batch[0].tolist(), batch[1]) == ([1], None)
+
+
+def test_a_list_of_a_hundred_thousand_numbers_is_no_trouble():
+    numbers = list(range(100_000))
+    assert [int(x) for x in Dataset.from_tensor_slices(numbers)] == numbers
+
+
+def test_an_endless_repeat_goes_on_and_one_of_nothing_ends():
+    assert [int(x) for x in islice(Dataset.range(2).repeat(), 5)] == [0, 1, 0, 1, 0]
+    assert list(Dataset.range(0).repeat()) == []
+    assert list(Dataset.range(3).batch(4, drop_remainder=True).repeat()) == []
+    assert list(Dataset.from_tensor_slices([]).repeat().batch(3)) == []
+
+
+@given(st.integers(0, 12), st.integers(1, 14), st.booleans())
+def test_batches_hold_every_element_once_and_in_order(size, batch_size, drop):
+    batches = list(Dataset.range(size).batch(batch_size, drop))
+    kept = size - size % batch_size if drop else size
+    assert [x for batch in batches for x in batch.tolist()] == list(range(kept))
+    assert all(len(batch) == batch_size for batch in batches[:-1])
+
+
+def test_numpy_values_of_text_are_bytes():
+    value = {"b": ["x", "y"], "a": [1, 2], "c": None}
+    first, _ = Dataset.from_tensor_slices(value).as_numpy_iterator()
+    assert first == {"b": b"x", "a": 1, "c": None}
+    assert type(first["b"]) is bytes
+    (batch,) = Dataset.from_tensor_slices(["x", "y"]).batch(2).as_numpy_iterator()
+    assert batch.tolist() == [b"x", b"y"]
+
+
+def test_a_dataset_is_true_and_prints_as_tensorflows_does():
+    assert Dataset.range(0)
+    assert repr(Dataset.range(3).batch(2)) == (
+        "<_BatchDataset element_spec=TensorSpec(shape=(None,), dtype=tf.int64, name=None)>"
+    )
+
+
+def test_a_length_that_is_not_known_is_an_error():
+    with error_saying(
+        TypeError,
+        "The dataset has no len(): its length is endless.",
+        fix="ask cardinality(), which has a value for both cases.",
+    ):
+        len(Dataset.range(3).repeat())
+    assert Dataset.range(3).repeat().cardinality() == tf.data.INFINITE_CARDINALITY
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "what", "fix"),
+    [
+        (
+            lambda: Dataset.range(*[]),
+            ValueError,
+            "range takes one to three numbers, but got 0.",
+            "call range(stop), …",
+        ),
+        (
+            lambda: Dataset.range(1, 2, 3, 4),
+            ValueError,
+            "range takes one to three numbers, but got 4.",
+            "call …",
+        ),
+        (
+            lambda: Dataset.range(2.5),
+            TypeError,
+            "an argument of range must be a whole number, but got 2.5 of type float.",
+            "pass an int …",
+        ),
+        (
+            lambda: Dataset.range(0, 5, 0),
+            InvalidArgumentError,
+            "The step of a range must not be 0.",
+            "pass a step …",
+        ),
+        (
+            lambda: Dataset.range(3).batch(0),
+            InvalidArgumentError,
+            "batch_size must be at least 1, but got 0.",
+            "pass the number …",
+        ),
+        (
+            lambda: Dataset.range(3).batch("2"),
+            TypeError,
+            "batch_size must be a whole number, but got '2' of type str.",
+            "pass an int as batch_size.",
+        ),
+        (
+            lambda: Dataset.range(3).repeat(1.5),
+            TypeError,
+            "count must be a whole number, but got 1.5 of type float.",
+            "pass an int as count.",
+        ),
+        (
+            lambda: Dataset.from_tensor_slices(3),
+            ValueError,
+            "A scalar has no slices, …",
+            "pass arrays …",
+        ),
+        (
+            lambda: Dataset.from_tensor_slices(([1, 2], [1])),
+            ValueError,
+            "All parts must have one first dimension, but they have (2, 1).",
+            "cut the parts …",
+        ),
+        (
+            lambda: Dataset.from_tensor_slices(()),
+            ValueError,
+            "A dataset needs elements with at least one tensor.",
+            "pass an array, …",
+        ),
+        (
+            lambda: Dataset.from_tensors(None),
+            InvalidArgumentError,
+            "A dataset needs elements with at least one tensor.",
+            "pass an array, …",
+        ),
+        (
+            lambda: Dataset.from_tensors([[1], [2, 3]]),
+            ValueError,
+            "[[1], [2, 3]] is not rectangular: …",
+            "pad the parts …",
+        ),
+        (
+            lambda: Dataset([1, 2]),
+            TypeError,
+            "A Dataset is not made of list directly.",
+            "call Dataset.from_tensor_slices(value) …",
+        ),
+        (
+            lambda: iter(Dataset.range(0)).get_next(),
+            tf.errors.OutOfRangeError,
+            "The data has ended.",
+            "iterate …",
+        ),
+    ],
+)
+def test_errors_name_the_users_line_and_what_to_type(call, kind, what, fix):
+    with pytest.raises(kind) as caught:
+        call()
+    line = call.__code__.co_firstlineno
+    said, at, mend = str(caught.value).split("\n")
+    for text, expected in ((said, what), (mend, f"  fix: {fix}")):
+        assert text.startswith(expected.removesuffix("…"))
+    assert at == f"  at:  tests/test_dataset.py:{line}"
+    assert caught.type is kind
+
+
+def test_a_number_beyond_64_bits_is_an_error():
+    with error_saying(ValueError, "an argument of range does not fit into 64 bits: …"):
+        Dataset.range(2**63)
+    with error_saying(ValueError, "batch_size does not fit into 64 bits: …"):
+        Dataset.range(3).batch(2**63)
+
+
+def test_whole_numbers_of_other_libraries_are_numbers():
+    dataset = Dataset.range(np.int32(6)).repeat(jnp.int32(2)).batch(np.uint8(5))
+    assert dataset.cardinality() == 3
+
+
+def test_names_are_taken_and_forgotten():
+    dataset = Dataset.range(3, name="a").repeat(1, name="b").batch(3, name="c")
+    assert dataset.element_spec == tf.TensorSpec([None], "int64")
+    assert next(iter(Dataset.from_tensors(1, name="d"))) == 1
+    assert len(Dataset.from_tensor_slices([1], name="e")) == 1
+
+
+def test_two_iterators_over_one_dataset_are_independent():
+    dataset = Dataset.range(4)
+    one, two = iter(dataset), iter(dataset)
+    assert [int(next(one)) for _ in range(3)] == [0, 1, 2]
+    assert int(next(two)) == 0
+    assert [int(x) for x in one] == [3]
+    assert [int(x) for x in two] == [1, 2, 3]
+
+
+def test_a_dataset_is_not_an_iterator():
+    with pytest.raises(TypeError, match="not an iterator"):
+        next(Dataset.range(3))

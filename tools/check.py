@@ -1,0 +1,50 @@
+"""Runs every check of the project, one after the other, and says how long each took.
+
+Words choose among them: `python tools/check.py types lint`.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PYTHON = sys.executable
+BIN = Path(PYTHON).parent
+
+CHECKS = {
+    "format": [PYTHON, "-m", "ruff", "format", "--check", "-q"],
+    "lint": [PYTHON, "-m", "ruff", "check", "-q"],
+    "types": [PYTHON, "-m", "pyright", "--pythonpath", PYTHON],
+    "layers": [str(BIN / "lint-imports"), "--no-cache"],
+    "tests: the fast majority": [PYTHON, "-m", "pytest", "-q", "-m", "not slow"],
+    "tests: the slow ones": [PYTHON, "-m", "pytest", "-q", "-m", "slow"],
+}
+
+
+def main(words: list[str]) -> int:
+    """Run the checks that the words name, and return how many failed."""
+    chosen = {name: c for name, c in CHECKS.items() if not words or any(w in name for w in words)}
+    results = {name: run(name, command) for name, command in chosen.items()}
+    for name, (seconds, code) in results.items():
+        print(f"{seconds:7.1f} s  {'ok    ' if code == 0 else 'FAILED'}  {name}")
+    return sum(code != 0 for _, code in results.values())
+
+
+def run(name: str, command: list[str]) -> tuple[float, int]:
+    """Run one check and return its seconds and its exit code."""
+    print(f"== {name}", flush=True)
+    start = time.perf_counter()
+    code = subprocess.run(command, cwd=ROOT, check=False, env=environment()).returncode
+    return time.perf_counter() - start, code
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a check: our own tools first, and no word about newer versions."""
+    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
+    return {**os.environ, "PATH": path, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
