@@ -19,12 +19,13 @@ def main() -> None:
     from tests.oracle.asking import ANSWERS, SUBJECTS
 
     tf = _tensorflow()
+    version = {"tensorflow": tf.__version__}
+    texts = {subject: _laid_out(version | _answers(tf, subject)) for subject in SUBJECTS}
     ANSWERS.mkdir(exist_ok=True)
-    for old in ANSWERS.glob("*.json"):
+    for old in ANSWERS.glob("*.json"):  # only now: a run that fails leaves the old answers
         old.unlink()
-    for subject in SUBJECTS:
-        answers = {"tensorflow": tf.__version__} | _answers(tf, subject)
-        (ANSWERS / f"{subject}.json").write_text(_laid_out(answers) + "\n")
+    for subject, text in texts.items():
+        (ANSWERS / f"{subject}.json").write_text(text + "\n")
 
 
 def _answers(tf: Any, subject: str) -> dict[str, Any]:
