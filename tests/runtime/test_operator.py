@@ -33,6 +33,11 @@ def test_reads_end_with_the_data():
     assert list(read_full(CountRange(Range(0, 0)), 5)) == []
 
 
+def test_what_has_come_is_not_asked_for_again():
+    blocks = list(read_full(CountRange(Range(0, 9)), 5))
+    assert [block.columns[0].tolist() for block in blocks] == [[0, 1, 2, 3, 4]]
+
+
 @pytest.mark.parametrize("count", [0, -1])
 def test_nothing_is_read_where_nothing_is_wanted(count):
     drops = Drops(2)
