@@ -8,7 +8,9 @@ BIN := .venv/bin
 
 # Versions come from the constraints, also inside the isolated build of our own package.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 export UV_CONSTRAINT := $(CURDIR)/constraints.txt
+export UV_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test fast docs bench oracle lock clean help
@@ -36,8 +38,10 @@ oracle: .venv-oracle/done ## Record TensorFlow's answers for tests/oracle anew
 	TF_CPP_MIN_LOG_LEVEL=3 .venv-oracle/bin/python tests/oracle/record.py
 
 lock: ## Renew constraints.txt (needs uv)
-	uv pip compile --universal --python-version 3.11 --upgrade --group dev pyproject.toml \
-		--no-header --no-annotate -o constraints.txt
+	uv pip compile --universal --python-version 3.11 --upgrade --group dev --group build \
+		pyproject.toml --no-header --no-annotate -o constraints.txt
+	uv pip compile --python-version 3.11 --upgrade tests/oracle/requirements.in \
+		--no-header --no-annotate -o tests/oracle/requirements.txt
 
 clean: ## Remove what the other commands made
 	rm -rf .venv .venv-oracle docs/_build .pytest_cache .ruff_cache .hypothesis
@@ -48,7 +52,7 @@ ifneq ($(UV),)
 	uv venv -q --clear --python $(PYTHON) .venv
 else
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install -q --upgrade "pip==26.3"
 endif
 	@touch $@
 
@@ -68,5 +72,5 @@ endif
 
 .venv-oracle/done: tests/oracle/requirements.txt
 	$(PYTHON) -m venv --clear .venv-oracle
-	PIP_CONSTRAINT= .venv-oracle/bin/python -m pip install -q -r tests/oracle/requirements.txt
+	PIP_CONSTRAINT= PIP_BUILD_CONSTRAINT= .venv-oracle/bin/python -m pip install -q -r tests/oracle/requirements.txt
 	@touch $@

@@ -15,7 +15,11 @@ exclude_patterns = ["_build"]
 default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+# Inherited members belong to a class as users see it, down to Python's own classes.
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": "object,Exception,BaseException,OSError,tuple,ABC",
+}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 myst_heading_anchors = 3

@@ -140,5 +140,5 @@ publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
     __getattr__ = refusal(
-        __name__, __all__, "For mathematics write jax.numpy; ARCHITECTURE.md says what is to come."
+        __name__, __all__, "For mathematics write jax.numpy; the README lists what exists now."
     )

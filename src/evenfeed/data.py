@@ -6,7 +6,10 @@ from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.publish import publish, refusal
 from evenfeed.dataset import Dataset
 
+#: What `cardinality()` returns for a dataset without an end.
 INFINITE_CARDINALITY: Final = INFINITE
+
+#: What `cardinality()` returns where nobody knows before the data is read.
 UNKNOWN_CARDINALITY: Final = UNKNOWN
 
 __all__ = ["INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset"]
@@ -14,4 +17,4 @@ __all__ = ["INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset"]
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "ARCHITECTURE.md says what is still to come.")
+    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")

@@ -6,7 +6,7 @@ from typing import Any, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.arguments import whole_number
+from evenfeed.core.arguments import whole_number, yes_or_no
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import described
@@ -105,7 +105,12 @@ class Dataset:
         return Dataset(Repeat(self._plan, -1 if count is None else whole_number(count, "count")))
 
     def batch(
-        self, batch_size: int, drop_remainder: bool = False, name: str | None = None
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
     ) -> "Dataset":
         """Stack consecutive elements into batches along a new leading axis.
 
@@ -113,6 +118,8 @@ class Dataset:
             batch_size: Number of elements in a full batch, over all replicas.
             drop_remainder: Drop a short last batch, so that every batch has one shape and XLA
                 compiles once.
+            num_parallel_calls: Taken for compatibility: batches are cut from columns.
+            deterministic: Taken for compatibility: the order is always kept.
             name: Taken for compatibility.
 
         Examples:
@@ -120,9 +127,10 @@ class Dataset:
             >>> [b.tolist() for b in tf.data.Dataset.range(5).batch(2)]
             [[0, 1], [2, 3], [4]]
         """
-        del name
+        del num_parallel_calls, deterministic, name
         size = whole_number(batch_size, "batch_size")
-        return Dataset(Batch(self._plan, size, drop_remainder=bool(drop_remainder)))
+        drop = yes_or_no(drop_remainder, "drop_remainder")
+        return Dataset(Batch(self._plan, size, drop_remainder=drop))
 
     @property
     def element_spec(self) -> Any:
@@ -178,14 +186,8 @@ def plan_of(dataset: Dataset) -> Node:
 
 
 def _arrays(value: object) -> tuple[Any, list[Array | None]]:
-    """Return the structure of `value`, and its parts as arrays that nobody can write to."""
-    return value, [None if part is None else _read_only(part) for part in flatten(value, DATA)]
-
-
-def _read_only(part: object) -> Array:
-    view = to_array(part).view()
-    view.flags.writeable = False  # an element that a user changes must not change the source
-    return view
+    """Return the structure of `value`, and its parts as arrays."""
+    return value, [None if part is None else to_array(part) for part in flatten(value, DATA)]
 
 
 def _unwrapped(part: Any) -> Any:

@@ -7,4 +7,4 @@ from evenfeed.core.publish import refusal
 __all__: list[str] = []
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "ARCHITECTURE.md says what is still to come.")
+    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")

@@ -10,4 +10,4 @@ from evenfeed.core.specs import TensorSpec
 __all__ = ["TensorShape", "TensorSpec", "errors", "nest"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "ARCHITECTURE.md says what is still to come.")
+    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")

@@ -3,6 +3,8 @@
 import operator
 from typing import Any
 
+import numpy as np
+
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 
@@ -22,3 +24,15 @@ def whole_number(value: Any, name: str) -> int:
     if not -(2**63) <= number < 2**63:
         raise ValueError(described(f"{name} does not fit into 64 bits: {shortened(value)}."))
     return number
+
+
+def yes_or_no(value: Any, name: str) -> bool:
+    """Return `value` as a bool; a TypeError where it is none, for `bool("no")` is true."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise TypeError(
+        described(
+            f"{name} must be True or False, but got {shortened(value)}.",
+            fix=f"pass {name}=True or {name}=False.",
+        )
+    )

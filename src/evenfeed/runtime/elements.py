@@ -1,5 +1,6 @@
 """Hands out the elements of a plan one by one."""
 
+from threading import Lock
 from typing import Any, final
 
 from evenfeed.core.iteration import NextElement
@@ -27,6 +28,7 @@ class ElementIterator(NextElement):
         self._block: Block | None = None
         self._next_row = 0
         self._ask = 1
+        self._lock = Lock()
 
     @property
     def element_spec(self) -> Any:
@@ -34,11 +36,12 @@ class ElementIterator(NextElement):
         return self._spec
 
     def __next__(self) -> Any:
-        block = self._block
-        if block is None or self._next_row == block.length:
-            block = self._read()
-        row = self._next_row
-        self._next_row = row + 1
+        with self._lock:  # several threads may share an iterator: each element goes to one of them
+            block = self._block
+            if block is None or self._next_row == block.length:
+                block = self._read()
+            row = self._next_row
+            self._next_row = row + 1
         return self._pack(block.row(row))
 
     def _read(self) -> Block:

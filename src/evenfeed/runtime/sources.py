@@ -25,9 +25,10 @@ class CountRange(Operator):
         count = min(most, node.size - first)
         if count == 0:
             return None
-        self._done += count
         numbers = node.start + node.step * np.arange(first, first + count, dtype=np.int64)
-        return Block((numbers.astype(node.dtype, copy=False),), count)
+        block = Block((numbers.astype(node.dtype, copy=False),), count)
+        self._done += count  # last: a Ctrl-C before this line loses nothing
+        return block
 
 
 class SliceArrays(Operator):
@@ -36,7 +37,8 @@ class SliceArrays(Operator):
     __slots__ = ("_columns", "_done", "_size")
 
     def __init__(self, columns: Sequence[Array | None], size: int) -> None:
-        self._columns = columns
+        # An element that a user changes must not change the source.
+        self._columns = [None if column is None else _read_only(column) for column in columns]
         self._size = size
         self._done = 0
 
@@ -46,5 +48,12 @@ class SliceArrays(Operator):
         if count == 0:
             return None
         rows = slice(self._done, self._done + count)
-        self._done += count
-        return Block(tuple(None if c is None else c[rows] for c in self._columns), count)
+        block = Block(tuple(None if c is None else c[rows] for c in self._columns), count)
+        self._done += count  # last: a Ctrl-C before this line loses nothing
+        return block
+
+
+def _read_only(column: Array) -> Array:
+    view = column.view()
+    view.flags.writeable = False
+    return view
