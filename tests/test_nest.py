@@ -30,6 +30,13 @@ def test_values_that_are_no_sequence_are_an_error():
         nest.pack_sequence_as((0,), 3)
 
 
+@pytest.mark.parametrize("values", [{"a": 1, "b": 2}, {"a": 1, "b": 2}.values(), {1, 2}])
+def test_what_has_no_order_of_its_own_cannot_be_packed(values):
+    what = f"flat_sequence must be a list or a tuple, but is a {type(values).__name__}."
+    with error_saying(TypeError, what, fix="pass list(values)."):
+        nest.pack_sequence_as([0, 0], values)
+
+
 def test_map_needs_a_function_and_a_structure():
     with error_saying(TypeError, "func must be callable, but got 3."):
         nest.map_structure(3, (1,))

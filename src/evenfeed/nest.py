@@ -45,7 +45,7 @@ def pack_sequence_as(
         {'b': 3, 'a': (1, 2)}
     """
     del expand_composites
-    if not is_nested(flat_sequence):
+    if not is_nested(flat_sequence) or not isinstance(flat_sequence, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             described(
                 f"flat_sequence must be a list or a tuple, but is a {type(flat_sequence).__name__}.",

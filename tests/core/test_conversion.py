@@ -274,3 +274,10 @@ def test_a_long_value_is_cut_in_messages():
     assert shortened("a" * 78) == repr("a" * 78)
     assert shortened("a" * 79) == "'" + "a" * 76 + "..."
     assert len(shortened(list(range(1000)))) == 80
+
+
+@pytest.mark.parametrize("value", ["a\udc80", ["a\udc80"], np.array(["a\udc80"])])
+def test_half_of_a_surrogate_pair_is_no_text(value):
+    what = r"'a\udc80' cannot become bytes: it holds half of a surrogate pair."
+    with error_saying(ValueError, what, fix="pass bytes; …"):
+        to_array(value)

@@ -75,6 +75,45 @@ def test_tensorflows_own_arguments_are_understood():
     assert pickle.loads(pickle.dumps(error)).node_def == "a node"
 
 
+@pytest.mark.parametrize("kind", CLASSES)
+def test_tensorflows_own_arguments_may_be_named(kind):
+    error = kind(node_def="a node", op=None, message="m")
+    assert (error.node_def, error.op, error.message) == ("a node", None, "m")
+    assert error.error_code == kind.error_code
+    assert kind(node_def=None, op=None, message="m").node_def is None
+
+
+def test_the_base_takes_a_code():
+    error = EvenfeedError(None, None, "m", errors.NOT_FOUND)
+    assert (error.message, error.error_code) == ("m", errors.NOT_FOUND)
+    assert pickle.loads(pickle.dumps(error)).error_code == errors.NOT_FOUND
+    assert EvenfeedError("m").error_code == errors.UNKNOWN
+
+
+class Unreadable(errors.NotFoundError):
+    def __init__(self, path, *, line):
+        super().__init__(f"{path}:{line} cannot be read.")
+        self.path = path
+
+
+class Full(errors.ResourceExhaustedError):
+    def __init__(self, used, limit):
+        super().__init__(f"{used} of {limit} bytes are used.")
+        self.used = used
+
+
+@pytest.mark.parametrize("error", [Unreadable("a.csv", line=3), Full(7, 8)])
+def test_an_error_of_a_users_class_survives_a_pickle(error):
+    back = pickle.loads(pickle.dumps(error))
+    assert type(back) is type(error)
+    assert str(back) == str(error)
+    assert vars(back) == vars(error)
+
+
+def test_the_tree_is_shown_as_it_is_written():
+    assert "::\n\n    EvenfeedError" in errors.__doc__
+
+
 def test_an_error_can_be_made_of_nothing():
     assert errors.UnknownError().message == ""
 

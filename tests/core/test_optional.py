@@ -84,3 +84,9 @@ def test_a_common_supertype_keeps_the_structure():
     expected = OptionalSpec({"b": TensorSpec([1]), "a": TensorSpec([None])})
     assert one.most_specific_common_supertype([two]) == expected
     assert one.is_subtype_of(expected)
+
+
+@pytest.mark.parametrize("value", [object(), [[1], [2, 3]]])
+def test_what_cannot_become_a_tensor_is_a_type_error(value):
+    with pytest.raises(TypeError, match=r"(cannot become a tensor|not rectangular)(?s:.*)at: "):
+        Optional.from_value(value)

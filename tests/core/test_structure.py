@@ -1,4 +1,5 @@
 import dataclasses
+import os
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from types import MappingProxyType
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.saying import error_saying
 
+from evenfeed.core.conversion import shortened
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec
 from evenfeed.core.structure import (
     DATA,
@@ -329,3 +331,58 @@ def test_several_structures_are_mapped_side_by_side():
 def test_an_error_of_the_function_passes_through():
     with pytest.raises(ZeroDivisionError):
         map_structure(lambda leaf: 1 // leaf, (0,), rules=DATA)
+
+
+def test_attrs_fields_are_passed_by_their_alias_and_only_where_init_takes_them():
+    @attrs.define
+    class Renamed:
+        x: int = attrs.field(alias="y")
+        _hidden: int = 0
+        total: int = attrs.field(init=False, default=9)
+
+    value = Renamed(y=1, hidden=2)
+    assert paths(value, DATA) == [".x", "._hidden"]
+    assert map_structure(lambda x: x + 1, value, rules=DATA) == Renamed(y=2, hidden=3)
+
+
+class Rows(list):
+    pass
+
+
+def test_lists_are_alike_whatever_their_class_and_tuples_are_not():
+    assert_same([1], Rows([1]), NEST)
+    assert_same(Rows([1]), [1], NEST)
+    with pytest.raises(TypeError, match="list of 1 part against tuple of 1 part"):
+        assert_same([1], (1,), NEST)
+
+
+class Fixed(dict):
+    def __init__(self):
+        super().__init__()
+
+
+class Scaled(dict):
+    def __init__(self, scale):
+        super().__init__(a=scale, b=scale)
+
+
+class Preset(dict):
+    def __init__(self):
+        super().__init__(a=1, b=2)
+
+
+def test_a_dict_of_a_users_class_is_made_empty_and_filled():
+    value = Fixed()
+    value["a"] = 1
+    mapped = map_structure(lambda x: x + 1, value, rules=NEST)
+    assert (type(mapped), mapped) == (Fixed, {"a": 2})
+
+
+def test_a_dict_that_cannot_be_made_empty_is_an_error_that_says_so():
+    shrunk = Preset()
+    del shrunk["b"]
+    for value, keys in ((Scaled(3), ["a", "b"]), (shrunk, ["a"]), (os.environ, list(os.environ))):
+        name = type(value).__name__
+        what = f"A new {name} with the keys {shortened(keys)} cannot be made: {name}() does not …"
+        with error_saying(TypeError, what, fix="pass dict(value), or …"):
+            map_structure(str, value, rules=NEST)

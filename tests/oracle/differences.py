@@ -13,6 +13,10 @@ _DATACLASS = "A dataclass is a structure, so that datasets can have elements of 
 _ARRAY = "A NumPy array is a tensor: evenfeed has no tensor class of its own."
 _OVERFLOW = "The count is exact; TensorFlow's runs over 64 bits."
 _SCALARS = "Scalars cannot be cut: the error says to call batch; TensorFlow's is an IndexError."
+_COUNTS = "range counts in any dtype of whole numbers or floats that it is asked for."
+_SEED = "A seed that is no whole number raises at once; TensorFlow takes it, and may fail later."
+_FILLED_IN = "A field that an attrs class fills in itself is no part of a structure."
+_NO_SEQUENCE = "A dict in place of a flat sequence is a TypeError, not a KeyError."
 _PRINTED_ARRAY = "A NumPy array is a tensor, and prints like one."
 
 DIFFERENT: dict[str, str] = {
@@ -58,15 +62,24 @@ DIFFERENT: dict[str, str] = {
     "functions.concat.tensors of two dtypes": _PROMOTES,
     "functions.equal.int and float": _PROMOTES,
     "functions.equal.tensors of two dtypes": _PROMOTES,
+    "functions.range_.as int8": _COUNTS,
+    "functions.range_.as uint8": _COUNTS,
     "functions.reduce_mean.float16": "The sum below a mean of half floats does not overflow.",
+    "functions.set_seed.text": _SEED,
+    "functions.set_seed.fraction": _SEED,
+    "functions.set_seed.whole float": _SEED,
+    "functions.stack.along 0.0": "An axis is a whole number, and 0.0 is none.",
+    "functions.stack.np.int32 and np.int64": _PROMOTES,
     "functions.stack.arrays": "Arrays keep their dtype in a stack, as they do in concat.",
     "functions.stack.array and list": "Arrays keep their dtype in a stack, as they do in concat.",
     "functions.stack.an array of rows": "The rows of an array can be stacked along any axis.",
     "functions.stack.tensors of two dtypes": _PROMOTES,
+    "nest.flatten.attrs class with a field of its own": _FILLED_IN,
+    "nest.map_structure.attrs class with a field of its own": _FILLED_IN,
+    "nest.pack_sequence_as.attrs class with a field of its own": _FILLED_IN,
+    "nest.pack_sequence_as.a dict": _NO_SEQUENCE,
+    "nest.pack_sequence_as.a dict for one": _NO_SEQUENCE,
     "nest.is_nested.bytearray": "A bytearray is one value, as bytes are.",
-    "optional.from_value.ragged list has_value": "A ragged list is one error everywhere.",
-    "optional.from_value.ragged list get_value": "A ragged list is one error everywhere.",
-    "optional.from_value.ragged list element_spec": "A ragged list is one error everywhere.",
     "printing.options.unknown option": "An unknown argument is Python's own TypeError.",
     "printing.tensors.complex": "A complex number is printed; TensorFlow prints a question mark.",
     "printing.values.array": _PRINTED_ARRAY,

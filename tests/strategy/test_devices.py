@@ -3,14 +3,19 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import jax
 import pytest
+from tests.saying import error_saying
 
 from evenfeed import config
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.strategy import devices
+from evenfeed.strategy.device_errors import missing_device
 from evenfeed.strategy.device_names import DeviceName
 from evenfeed.strategy.devices import default_devices, device_string, jax_device
+from evenfeed.strategy.hardware import Accelerators
 
 ABOUT_DEVICES = ("NPROC", "XLA_FLAGS", "JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS")
 
@@ -164,20 +169,66 @@ def test_a_worker_finds_the_devices_of_its_own_task():
         jax_device("/job:worker/replica:0/task:1/device:CPU:0")
 
 
-@pytest.mark.parametrize("name", ["GPU:0", "CPU:99", "TPU:3"])
-def test_a_missing_device_is_refused_with_the_line_to_type(name):
-    index = DeviceName.parse(name).index
-    with pytest.raises(
-        InvalidArgumentError, match=rf"no device {name} .*: it has CPU:0"
-    ) as refused:
+@pytest.mark.parametrize("job", ["localhost", "worker", "chief"])
+def test_the_jobs_that_hold_replicas_are_here(job):
+    assert jax_device(f"/job:{job}/task:0/cpu:1") is jax_device("CPU:1")
+
+
+@pytest.mark.parametrize("name", ["/job:foo/task:0/cpu:0", "/job:ps/cpu:0", "/replica:1/cpu:0"])
+def test_a_device_of_another_job_or_replica_is_refused(name):
+    with error_saying(
+        InvalidArgumentError,
+        f"There is no device {DeviceName.parse(name)} in this process: it has CPU:0, …",
+        fix="use one of those. Each process names the devices of its own task only.",
+    ):
         jax_device(name)
+
+
+def test_a_missing_cpu_is_refused_with_the_line_to_type():
+    with pytest.raises(InvalidArgumentError, match=r"no device CPU:99 .*: it has CPU:0") as refused:
+        jax_device("CPU:99")
+    assert "CPU:0 to CPU:99 are there if this line comes before" in str(refused.value)
     line = str(refused.value).splitlines()[-1].strip()
-    assert line.endswith(f"[evenfeed.config.LogicalDeviceConfiguration()] * {index + 1})")
+    assert line.endswith("[evenfeed.config.LogicalDeviceConfiguration()] * 100)")
     compile(line, "the line to type", "eval")
+
+
+@pytest.mark.parametrize("name", ["GPU:0", "TPU:3"])
+@pytest.mark.parametrize(("asked", "proposed"), [(1, 2), (4, 4)])
+def test_a_missing_kind_is_refused_with_the_lines_for_cpus(name, asked, proposed):
+    with pytest.raises(InvalidArgumentError, match=f"this process has no {name[:3]}") as refused:
+        jax_device(name, asked)
+    lines = [line.strip() for line in str(refused.value).splitlines()[-2:]]
+    assert lines[0].endswith(f"[evenfeed.config.LogicalDeviceConfiguration()] * {proposed})")
+    cpus = [f"CPU:{index}" for index in range(proposed)]
+    assert lines[1] == f"strategy = evenfeed.distribute.MirroredStrategy({cpus})".replace("'", '"')
+    compile("\n".join(lines), "the lines to type", "exec")
+
+
+def test_a_missing_gpu_beside_others_is_refused_with_those():
+    error = missing_device(DeviceName.parse("GPU:5"), ["CPU:0", "GPU:0", "GPU:1"], asked=1)
+    assert error.message == (
+        "There is no device GPU:5 in this process: it has CPU:0, GPU:0, GPU:1."
+    )
+    assert error.fix == "use one of those."
 
 
 def test_a_strategy_without_devices_gets_every_cpu_where_there_is_no_gpu():
     assert default_devices() == tuple(map(device_string, jax.local_devices()))
+
+
+@pytest.mark.parametrize("platform", ["cuda", "rocm"])
+@pytest.mark.parametrize(("shown", "seen"), [([0, 2], "0,2"), ([1], "1"), ([0, 1, 2], "all")])
+def test_jax_is_told_which_gpus_to_use(monkeypatch, platform, shown, seen):
+    told = {}
+    found = Accelerators(gpus=3, gpu_platform=platform)
+    fake = SimpleNamespace(config=SimpleNamespace(update=told.__setitem__))
+    monkeypatch.setattr(devices, "_jax", fake)
+    monkeypatch.setattr(devices, "_chosen", devices._Choices(logical={}, visible={}, machine=found))
+    monkeypatch.setattr(devices, "backend_started", lambda: False)
+    gpus = config.list_physical_devices("GPU")
+    config.set_visible_devices([gpus[index] for index in shown], "GPU")
+    assert told == {"jax_platforms": None, f"jax_{platform}_visible_devices": seen}
 
 
 @pytest.mark.slow

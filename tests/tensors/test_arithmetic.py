@@ -191,9 +191,54 @@ def test_an_axis_that_cannot_be(reduce, axis, text):
         reduce([[1, 2]], axis=axis)
 
 
+WIDE = [
+    (tf.reduce_sum, np.array([2**30] * 3)),
+    (tf.reduce_sum, np.array([2**31] * 2, np.uint64)),
+    (tf.reduce_sum, np.array([3e38, 3e38])),
+    (tf.reduce_sum, [2**40, 2**40]),
+    (tf.reduce_mean, np.array([2**40, 2**40])),
+    (tf.reduce_max, np.array([1, 2**40])),
+    (tf.reduce_min, np.array([1e39, 1e40])),
+    (tf.square, np.array([2**16])),
+    (tf.square, np.array([1e30])),
+]
+
+
+@pytest.mark.parametrize(("function", "value"), WIDE)
+def test_a_result_of_64_bits_that_does_not_fit_is_an_error(function, value):
+    what = f"in the result of {function.__name__} does not fit into"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=what):
+        function(value)
+    with jax.enable_x64(True):
+        assert function(value).dtype == np.asarray(value).dtype
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "result"),
+    [
+        (tf.reduce_sum, np.array([2**31, -(2**31), 5]), 5),
+        (tf.reduce_sum, np.array([3e38, 3e38, -3e38, -3e38, 1]), 1.0),
+        (tf.reduce_mean, np.array([2**40, -(2**40), 30]), 10),
+        (tf.reduce_mean, np.array([3e38, 3e38, -6e38]), 0.0),
+        (tf.reduce_min, np.array([7, 2**40]), 7),
+        (tf.square, np.array(-(2**15)), 2**30),
+    ],
+)
+def test_values_of_64_bits_on_the_host_are_computed_with_all_of_them(function, value, result):
+    assert function(value).tolist() == result
+    assert function(value).dtype.itemsize == 4
+    assert jax.jit(lambda: function(value))().tolist() == result
+
+
+@pytest.mark.parametrize("reduce", [tf.reduce_max, tf.reduce_min])
+def test_the_extreme_of_no_wide_values_is_that_of_the_dtype_it_becomes(reduce):
+    limits = np.iinfo(np.int32)
+    assert reduce(np.array([], np.int64)).item() in (limits.min, limits.max)
+
+
 def test_extremes_of_complex_numbers_do_not_exist():
     with pytest.raises(
-        tf.errors.InvalidArgumentError, match=r"reduce_max needs numbers.*complex64"
+        tf.errors.InvalidArgumentError, match=r"reduce_max needs numbers.*complex128"
     ):
         tf.reduce_max([1j])
 

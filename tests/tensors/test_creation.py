@@ -235,7 +235,13 @@ def test_a_shape_may_be_written_in_many_ways(shape):
         ([[2]], tf.errors.InvalidArgumentError, "a vector of lengths"),
         ([2.0], TypeError, "cannot become a tensor of dtype int32"),
         ("a", TypeError, "cannot become a tensor of dtype int32"),
-        ([None], ValueError, "cannot become a tensor"),
+        ([None], ValueError, r"a dimension of \[None\] is not"),
+        (
+            tf.TensorShape([None, 1]),
+            ValueError,
+            r"a dimension of TensorShape\(\[None, 1\]\) is not",
+        ),
+        (tf.TensorShape(None), ValueError, r"a dimension of TensorShape\(None\) is not"),
     ],
 )
 def test_a_shape_that_cannot_be(shape, error, text):
@@ -255,3 +261,53 @@ def test_lengths_may_come_from_another_tensor_in_a_compiled_function():
 )
 def test_an_array_stays_what_it_is(array):
     np.testing.assert_array_equal(np.asarray(tf.constant(array)), array)
+
+
+@pytest.mark.parametrize("make", [tf.constant, tf.convert_to_tensor, lambda x: tf.cast(x, x.dtype)])
+@pytest.mark.parametrize("length", [3, 65536])
+def test_a_tensor_does_not_change_with_the_array_it_was_made_of(make, length):
+    for _ in range(20):
+        array = np.zeros(length, np.float32)
+        tensor = make(array)
+        array[:] = 1
+        assert not np.asarray(tensor).any()
+
+
+def test_a_constant_of_text_does_not_change_with_its_array():
+    array = np.array([b"a"], object)
+    tensor = tf.constant(array)
+    array[0] = b"b"
+    assert tensor.tolist() == [b"a"]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        tf.constant,
+        tf.convert_to_tensor,
+        tf.reduce_sum,
+        tf.zeros,
+        tf.type_spec_from_value,
+        lambda key: tf.cast(key, tf.int32),
+        lambda key: tf.stack([key, key]),
+        lambda key: tf.equal(key, key),
+        tf.data.Dataset.from_tensors,
+    ],
+)
+def test_a_key_of_jaxs_random_is_no_tensor(use):
+    key = jax.random.key(0)
+    with pytest.raises(TypeError, match=r"key<fry>(?s:.*)at: (?s:.*)fix: .*key_data"):
+        use(key)
+
+
+def test_a_shape_becomes_a_vector_of_its_lengths():
+    assert tf.constant(tf.TensorShape([1, 2])).tolist() == [1, 2]
+    with pytest.raises(TypeError, match="cannot become a tensor of dtype float32"):
+        tf.constant(tf.TensorShape([1, 2]), tf.float32)
+    with pytest.raises(ValueError, match="a dimension of TensorShape"):
+        tf.constant(tf.TensorShape([None]))
+
+
+def test_a_range_of_complex_numbers_does_not_exist():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot count in complex64"):
+        tf.range(3, dtype=tf.complex64)

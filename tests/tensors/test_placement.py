@@ -4,13 +4,21 @@ import threading
 import warnings
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import evenfeed as tf
-from evenfeed.tensors.placement import held_dtype, is_tracing, narrowed, to_device_array
+from evenfeed.core import jax_door
+from evenfeed.tensors.placement import (
+    held_dtype,
+    is_tracing,
+    narrowed,
+    private,
+    to_device_array,
+)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +100,27 @@ def test_values_are_known_where_jax_traces():
 
     assert double(3) == 6
     assert not is_tracing()
+
+
+def test_to_transform_is_not_to_compile():
+    asked = []
+    ask = jax.vmap(lambda x: (asked.append(is_tracing()), x)[1])
+    ask(np.zeros(2))
+    jax.jit(ask)(np.zeros(2))
+    jax.grad(lambda x: (asked.append(is_tracing()), x)[1])(1.0)
+    assert asked == [False, True, False]
+
+
+def test_to_ask_whether_jax_compiles_makes_no_array(monkeypatch):
+    monkeypatch.setattr(jnp, "zeros", None)
+    monkeypatch.delitem(vars(jax_door.jnp), "zeros", raising=False)
+    assert not is_tracing()
+
+
+def test_an_array_is_copied_once():
+    narrow, wide = np.zeros(3, np.float32), np.zeros(3, np.float64)
+    assert not np.shares_memory(private(narrow, "x"), narrow)
+    assert private(wide, "x").base is None
 
 
 def test_x64_is_asked_of_the_thread_that_computes():

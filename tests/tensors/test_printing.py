@@ -202,7 +202,26 @@ def test_a_compiled_function_prints_each_time_that_it_runs():
     for start in (0.0, 5.0):
         step(start + jnp.arange(2.0))
         jax.effects_barrier()
-    assert stream.getvalue() == "x [0 1] {'a': [[0 1], [0 1]]} s\nx [5 6] {'a': [[5 6], [0 1]]} s\n"
+    assert stream.getvalue().splitlines() == [
+        "x [0 1] {'a': [[0 1], [0 1]]} \"s\"",
+        "x [5 6] {'a': [[5 6], [0 1]]} \"s\"",
+    ]
+
+
+def test_a_compiled_function_prints_each_time_also_what_is_known_before():
+    stream = io.StringIO()
+    step = jax.jit(lambda x: (tf.print("epoch", tf.constant(3), output_stream=stream), x)[1])
+    for _ in range(3):
+        step(1.0)
+        jax.effects_barrier()
+    assert stream.getvalue() == "epoch 3\n" * 3
+
+
+def test_text_is_bare_only_where_it_is_the_only_input():
+    text = tf.constant('a\n"b')
+    assert printed(text) == 'a\n"b\n'
+    assert printed("x", text) == 'x "a\\n\\"b"\n'
+    assert printed(text, "") == '"a\\n\\"b" \n'
 
 
 def test_a_compiled_function_prints_to_the_standard_error_of_the_time_it_runs():

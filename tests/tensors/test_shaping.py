@@ -189,3 +189,14 @@ def test_all_of_it_traces():
     assert jax.jit(joined)(x).tolist() == [[1.0, 1.0, 2.0], [2.0, 2.0, 3.0]]
     assert jax.vmap(joined)(x[None]).shape == (1, 2, 3)
     assert jax.grad(lambda x: tf.reduce_sum(joined(x)))(x).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("axis", ["a", None, 0.0, [0]])
+@pytest.mark.parametrize("values", [[1, 2], np.arange(2)])
+def test_an_axis_that_is_no_whole_number_is_a_type_error(values, axis):
+    with pytest.raises(TypeError, match=r"axis must be a whole number(?s:.*)at: (?s:.*)fix: "):
+        tf.stack(values, axis=axis)
+
+
+def test_an_axis_may_be_a_tensor():
+    assert tf.stack([[1, 2]], axis=tf.constant(1)).tolist() == [[1], [2]]

@@ -28,7 +28,7 @@ def whole_number(value: Any, name: str) -> int:
 
 def yes_or_no(value: Any, name: str) -> bool:
     """Return `value` as a bool; a TypeError where it is none, for `bool("no")` is true."""
-    if isinstance(value, (bool, np.bool_)):
+    if type(value) in (bool, np.bool_):
         return bool(value)
     raise TypeError(
         described(

@@ -3,9 +3,8 @@
 import inspect
 import os
 import sys
-from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import final
+from typing import NamedTuple
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
@@ -15,9 +14,7 @@ _OURS = __name__.partition(".")[0]
 _LIBRARIES = sys.stdlib_module_names | {"jax", "jaxlib", "numpy"}
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """A line of the user's program."""
 
     filename: str

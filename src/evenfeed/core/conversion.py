@@ -6,13 +6,12 @@ from itertools import chain
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 
-Array: TypeAlias = NDArray[Any]
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @runtime_checkable
@@ -63,6 +62,7 @@ def shortened(value: object) -> str:
 
 
 def _from_tensor(value: TensorLike, dtype: DType | None) -> Array:
+    check_has_numbers(value)
     array = np.asarray(value)
     known = _known_dtype(array)
     if known == dtypes.string:
@@ -74,6 +74,17 @@ def _from_tensor(value: TensorLike, dtype: DType | None) -> Array:
     if dtypes.string in (dtype, known):
         raise cannot_hold(value, dtype)
     return array.astype(dtype)
+
+
+def check_has_numbers(array: TensorLike) -> None:
+    """Refuse an array whose dtype NumPy does not know: a key of jax.random."""
+    if not isinstance(array.dtype, np.dtype):
+        raise TypeError(
+            described(
+                f"An array of dtype {array.dtype} cannot become a tensor: it holds no numbers.",
+                fix="pass jax.random.key_data(key), if it is a key of jax.random.",
+            )
+        )
 
 
 def _known_dtype(array: Array) -> DType:
@@ -292,7 +303,7 @@ def _bytes_array(leaves: Sequence[object]) -> Array:
 
 def _bytes(item: object) -> bytes:
     if isinstance(item, str):
-        return item.encode()
+        return _encoded(item)
     if isinstance(item, bytes):
         return bytes(item)
     raise ValueError(
@@ -301,6 +312,18 @@ def _bytes(item: object) -> bytes:
             fix="pass text, bytes, or an array with a numeric dtype.",
         )
     )
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            described(
+                f"{shortened(text)} cannot become bytes: it holds half of a surrogate pair.",
+                fix="pass bytes; for the name of a file, os.fsencode(name).",
+            )
+        ) from None
 
 
 def cannot_hold(value: object, dtype: DType) -> TypeError:

@@ -5,12 +5,12 @@ is the object dtype.
 """
 
 import builtins
-import difflib
 from typing import Any, Final, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
+from evenfeed.core.doors import difflib
 from evenfeed.core.errors import described
 
 DType: TypeAlias = np.dtype[Any]

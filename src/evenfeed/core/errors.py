@@ -1,5 +1,7 @@
 """The errors: TensorFlow's class names, each also the builtin that fits.
 
+The tree of the classes::
+
     EvenfeedError (also named OpError)
      ├─ AbortedError               also RuntimeError
      ├─ AlreadyExistsError         also FileExistsError
@@ -22,7 +24,7 @@ Where TensorFlow itself raises a plain `ValueError`, `TypeError` or `RuntimeErro
 `described` gives those the same three lines: what, at, fix.
 """
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final, cast
 
 from evenfeed.core.callsite import Origin, where_called
 
@@ -61,7 +63,11 @@ class EvenfeedError(Exception):
 
     Args:
         what: What happened, with the value that caused it. TensorFlow's own form
-            `(node_def, op, message)` is understood too.
+            `(node_def, op, message)` is understood too, also by keyword.
+        op: Taken for compatibility, as `node_def` is.
+        message: What happened, in TensorFlow's form.
+        error_code: The code, where the class does not say it.
+        node_def: Taken for compatibility.
         fix: What to type instead.
         origin: The user's line; by default the one that is running now.
 
@@ -74,22 +80,26 @@ class EvenfeedError(Exception):
         'batch_size must be at least 1, but got 0.'
     """
 
-    error_code: ClassVar[int] = UNKNOWN
+    error_code: int = UNKNOWN
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - TensorFlow's arguments
         self,
         what: object = "",
         op: object = None,
         message: str | None = None,
+        error_code: int | None = None,
         *,
+        node_def: object = None,
         fix: str | None = None,
         origin: Origin | None = None,
     ) -> None:
-        self.node_def = None if message is None else what
+        self.node_def = node_def if message is None else node_def or what or None
         self.op = op
         self.message = str(what) if message is None else message
         self.fix = fix
         self.origin = origin or where_called()
+        if error_code is not None:
+            self.error_code = error_code
         super().__init__(described(self.message, fix=fix, origin=self.origin))
 
     def __str__(self) -> str:
@@ -97,14 +107,21 @@ class EvenfeedError(Exception):
         return str(self.args[0])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), self.message, self.fix, self.origin), self.__dict__
+        return _rebuilt, (type(self), self.args), self.__dict__
 
 
-def _rebuilt(
-    kind: type[EvenfeedError], message: str, fix: str | None, origin: Origin | None
-) -> EvenfeedError:
-    """Make an error again after pickling: it keeps the line that it was raised for."""
-    return kind(message, fix=fix, origin=origin)
+def _rebuilt(kind: type[EvenfeedError], args: tuple[Any, ...]) -> EvenfeedError:
+    """Make an error again after pickling; not by __init__, which in a user's class may be another."""
+    error = _builtin_base(kind).__new__(kind)
+    error.args = args
+    return error
+
+
+def _builtin_base(kind: type) -> type[BaseException]:
+    """Return the builtin whose __new__ Python uses; `kind.__new__` may be one that it refuses."""
+    while kind.__module__ != "builtins":
+        kind = cast("type", kind.__base__)
+    return kind
 
 
 class AbortedError(EvenfeedError, RuntimeError):

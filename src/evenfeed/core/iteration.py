@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 from evenfeed.core.errors import OutOfRangeError
-from evenfeed.core.optional import Optional
+from evenfeed.core.optional import Optional, holding
 
 
 class NextElement(ABC):
@@ -34,6 +34,6 @@ class NextElement(ABC):
     def get_next_as_optional(self) -> Optional:
         """Return the next element as an Optional, which is empty after the last one."""
         try:
-            return Optional.from_value(next(self))
+            return holding(next(self), self.element_spec)
         except StopIteration:
             return Optional.empty(self.element_spec)

@@ -4,26 +4,17 @@
 runtime full of threads). import-linter allows this module to the few places that compute.
 """
 
-import importlib
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-__all__ = ["jax", "jnp"]
+from evenfeed.core.doors import Door
 
-
-class _Door(ModuleType):
-    """A module that is imported at its first attribute."""
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(importlib.import_module(self.__name__), name)
-        if callable(value):  # functions stay what they are; settings may change
-            self.__dict__[name] = value
-        return value
-
+__all__ = ["jax", "jax_extend_core", "jnp"]
 
 if TYPE_CHECKING:
     import jax
+    import jax.extend.core as jax_extend_core
     import jax.numpy as jnp
 else:
-    jax = _Door("jax")
-    jnp = _Door("jax.numpy")
+    jax = Door("jax")
+    jax_extend_core = Door("jax.extend.core")
+    jnp = Door("jax.numpy")

@@ -154,7 +154,21 @@ class OptionalSpec(CompositeSpec):
         return f"OptionalSpec{(self.element_spec,)!r}"
 
 
+def holding(value: object, spec: object) -> Optional:
+    """Return an Optional of an iterator's element, with the spec that the iterator gives.
+
+    That may say less than the element itself: a batch is of any length. Values of evenfeed's own, such
+    as those of several replicas, say themselves what they are, as in TensorFlow.
+    """
+    pairs = zip(flatten(value, DATA), flatten(spec, DATA), strict=True)
+    specs = [spec_of(part) if isinstance(part, Specified) else given for part, given in pairs]
+    return _Present(value, pack(spec, specs, DATA))
+
+
 def _as_component(value: object) -> Any:
     if value is None or isinstance(value, Specified) or is_tensor(value):
         return value
-    return to_array(value)
+    try:
+        return to_array(value)
+    except ValueError as error:  # TensorFlow asks for the spec first, and has a TypeError for none
+        raise TypeError(str(error)) from None

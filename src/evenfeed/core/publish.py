@@ -1,8 +1,9 @@
 """Lets public objects report their public module, and a missing name say what to use."""
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from evenfeed.core.doors import difflib
 
 
 def publish(module: str, names: Sequence[str], members: Mapping[str, object]) -> None:

@@ -5,14 +5,14 @@ beside a fixed global one. Only the global: operations are numbered in the order
 made. Both: both count. Setting the global seed starts everything anew.
 """
 
-import random
-import secrets
+import os
 from collections import Counter
-from hashlib import blake2b
+from functools import cached_property
 from threading import Lock
 from typing import Final, TypeAlias, final
 
 from evenfeed.core.arguments import whole_number
+from evenfeed.core.doors import hashlib, random
 
 OperationSeed: TypeAlias = tuple[int, int]
 
@@ -26,13 +26,15 @@ class _Seeds:
 
     def __init__(self, seed: int | None) -> None:
         self.seed = seed
-        self.operations = random.Random(seed)
         self.draws = Counter[tuple[str, OperationSeed, int]]()
+
+    @cached_property
+    def operations(self) -> "random.Random":
+        return random.Random(self.seed)
 
 
 _lock: Final = Lock()
 _current = _Seeds(None)
-_operations_made = 0
 
 
 def set_seed(seed: int | None) -> None:
@@ -61,20 +63,13 @@ def operation_seed(seed: int | None) -> OperationSeed | None:
 
     With a global seed and none of its own, the operation takes the next number in the sequence.
     """
-    global _operations_made  # noqa: PLW0603
     own = _truncated(seed)
     with _lock:
-        _operations_made += 1
         if _current.seed is None:
             return None if own is None else (_DEFAULT_GLOBAL, own)
         if own is None:
             own = _current.operations.randint(0, _LARGEST)
         return _current.seed, own
-
-
-def operations_made() -> int:
-    """Return how many operations have asked for a seed: a function that moves this is not pure."""
-    return _operations_made
 
 
 def draw(
@@ -89,14 +84,18 @@ def draw(
         counted: Leave False for an operation that draws only once; it is then not remembered.
     """
     if operation is None:
-        return secrets.randbits(32), secrets.randbits(32)
+        return _two_words(os.urandom(8))
     with _lock:
         seed, key = _current.seed, (kind, operation, lane)
         step = _current.draws[key]
         if counted:
             _current.draws[key] += 1
-    digest = blake2b(repr((seed, key, step)).encode(), digest_size=8).digest()
-    return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:], "little")
+    text = repr((seed, key, step)).encode()
+    return _two_words(hashlib.blake2b(text, digest_size=8).digest())
+
+
+def _two_words(data: bytes) -> tuple[int, int]:
+    return int.from_bytes(data[:4], "little"), int.from_bytes(data[4:], "little")
 
 
 def _truncated(seed: int | None) -> int | None:

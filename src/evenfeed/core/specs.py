@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from typing import Any, Self, final
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import TensorLike, is_tensor, shortened, to_array
+from evenfeed.core.conversion import (
+    TensorLike,
+    check_has_numbers,
+    is_tensor,
+    shortened,
+    to_array,
+)
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import described
 from evenfeed.core.shapes import ShapeLike, TensorShape
@@ -111,6 +117,7 @@ class TensorSpec(TypeSpec):
                     fix="convert it first: evenfeed.convert_to_tensor(value).",
                 )
             )
+        check_has_numbers(tensor)
         return cls(tuple(tensor.shape), tensor.dtype, name)
 
     @property

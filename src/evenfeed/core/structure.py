@@ -8,16 +8,22 @@ of evenfeed may (benchmarks/import_time.py).
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
-from functools import lru_cache
-from typing import Any, Final, TypeAlias, cast, final
+from collections.abc import (
+    Callable,
+    Iterator,
+    Mapping,
+    MappingView,
+    MutableMapping,
+    Sequence,
+)
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
+from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 
 
-@final
-@dataclasses.dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """What counts as a branch besides tuples, dicts, namedtuples and attrs classes."""
 
     lists: bool
@@ -29,14 +35,23 @@ DATA: Final = Rules(lists=False, dataclasses=True)  # tf.data: a list is a tenso
 
 
 @final
-@dataclasses.dataclass(frozen=True, slots=True)
 class Branch:
     """One opened level of a structure, its parts in TensorFlow's order (dicts by sorted key)."""
 
-    labels: tuple[str, ...]
-    parts: tuple[Any, ...]
-    rebuild: Callable[[Sequence[Any]], Any]
-    named: bool = False  # the parts are fields of a class
+    __slots__ = ("labels", "named", "parts", "rebuild")
+
+    def __init__(
+        self,
+        labels: tuple[str, ...],
+        parts: tuple[Any, ...],
+        rebuild: Callable[[Sequence[Any]], Any],
+        *,
+        named: bool = False,  # the parts are fields of a class
+    ) -> None:
+        self.labels = labels
+        self.parts = parts
+        self.rebuild = rebuild
+        self.named = named
 
 
 Opener: TypeAlias = Callable[[Any], Branch]
@@ -195,7 +210,9 @@ def _same_type(first: type, second: type) -> bool:
     fields = _fields_of_tuple(first)
     if fields is not None and fields == _fields_of_tuple(second):
         return first.__name__ == second.__name__
-    return first is second or (issubclass(first, Mapping) and issubclass(second, Mapping))
+    return first is second or any(
+        issubclass(first, kind) and issubclass(second, kind) for kind in (list, Mapping)
+    )
 
 
 def _kind(value: object, branch: Branch | None) -> str:
@@ -221,7 +238,7 @@ def _opener(kind: type, rules: Rules) -> Opener | None:
     """Return how values of this type are opened; None for the type of a leaf."""
     fields = _record_fields(kind, rules)
     if fields is not None:
-        return lambda value: _open_record(value, fields)
+        return partial(_open_record, fields=fields)
     if _fields_of_tuple(kind) is not None:
         return _open_namedtuple
     if issubclass(kind, tuple):
@@ -241,13 +258,14 @@ def _fields_of_tuple(kind: type) -> tuple[str, ...] | None:
     return fields
 
 
-def _record_fields(kind: type, rules: Rules) -> tuple[str, ...] | None:
+def _record_fields(kind: type, rules: Rules) -> dict[str, str] | None:
+    """Return the fields that a new value is made of, each with the name of its argument."""
     attributes = getattr(kind, "__attrs_attrs__", None)
     if attributes is not None:
-        return tuple(attribute.name for attribute in attributes)
+        return {attribute.name: attribute.alias for attribute in attributes if attribute.init}
     ours = kind.__module__.partition(".")[0] == "evenfeed"  # specs and values of ours are leaves
     if rules.dataclasses and dataclasses.is_dataclass(kind) and not ours:
-        return tuple(field.name for field in dataclasses.fields(kind) if field.init)
+        return {field.name: field.name for field in dataclasses.fields(kind) if field.init}
     return None
 
 
@@ -263,15 +281,12 @@ def _open_namedtuple(value: Any) -> Branch:
     return Branch(tuple(f".{name}" for name in kind._fields), tuple(value), kind._make, named=True)
 
 
-def _open_record(value: object, fields: tuple[str, ...]) -> Branch:
+def _open_record(value: object, fields: dict[str, str]) -> Branch:
     kind = type(value)
-    # attrs takes a private field `_x` as the argument `x`.
-    private = getattr(kind, "__attrs_attrs__", None) is not None
-    names = [name.lstrip("_") if private else name for name in fields]
     return Branch(
         tuple(f".{name}" for name in fields),
         tuple(getattr(value, name) for name in fields),
-        lambda parts: kind(**dict(zip(names, parts, strict=True))),
+        lambda parts: kind(**dict(zip(fields.values(), parts, strict=True))),
         named=True,
     )
 
@@ -298,5 +313,32 @@ def _mapping_like(value: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
     ordered = {key: parts[key] for key in value}
     if type(value) is dict:
         return ordered
+    made = _filled_mapping(value, ordered)
+    if len(made) != len(ordered):
+        raise _cannot_be_made(value)
+    return made
+
+
+def _filled_mapping(value: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
+    """Make an empty mapping and fill it, as TensorFlow does; one that cannot be filled, of a dict."""
     kind = cast("Any", type(value))
-    return kind(value.default_factory, ordered) if isinstance(value, defaultdict) else kind(ordered)
+    fillable = isinstance(value, MutableMapping)
+    first = (value.default_factory,) if isinstance(value, defaultdict) else ()
+    try:
+        made = kind(*first) if fillable else kind(parts)
+    except TypeError as error:
+        raise _cannot_be_made(value) from error
+    for key in parts if fillable else ():
+        made[key] = parts[key]
+    return made
+
+
+def _cannot_be_made(value: Mapping[Any, Any]) -> TypeError:
+    name = type(value).__name__
+    return TypeError(
+        described(
+            f"A new {name} with the keys {shortened(list(value))} cannot be made: "
+            f"{name}() does not give an empty one to fill.",
+            fix="pass dict(value), or give the class an __init__ that needs no arguments.",
+        )
+    )

@@ -9,12 +9,17 @@ DEVICE_TYPES: Final = ("CPU", "GPU", "TPU")
 
 _KEYS: Final = ("job", "replica", "task", "device")
 
+_HOW_TO_WRITE: Final = (
+    'write it as "CPU:0", "GPU:1" or "/job:worker/replica:0/task:0/device:GPU:0".'
+)
+
 
 class PhysicalDevice(NamedTuple):
     """A device of this machine: the CPU, one GPU, one TPU chip.
 
     Examples:
-        >>> PhysicalDevice("/physical_device:CPU:0", "CPU")
+        >>> import evenfeed as tf
+        >>> tf.config.PhysicalDevice("/physical_device:CPU:0", "CPU")
         PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')
     """
 
@@ -26,7 +31,8 @@ class LogicalDevice(NamedTuple):
     """A device that computations run on; the CPU can be several of them.
 
     Examples:
-        >>> LogicalDevice("/device:CPU:0", "CPU")
+        >>> import evenfeed as tf
+        >>> tf.config.LogicalDevice("/device:CPU:0", "CPU")
         LogicalDevice(name='/device:CPU:0', device_type='CPU')
     """
 
@@ -56,7 +62,7 @@ class DeviceName:
     def parse(cls, text: object) -> "DeviceName":
         """Read a name of any length, from `cpu` to the canonical one; what is left out is 0."""
         if not isinstance(text, str):
-            _refuse(text, f"it is {type(text).__name__}, not a string")
+            _refuse_other(text)
         parts = _parts(text)
         if "type" not in parts:
             _refuse(text, "it names no device")
@@ -112,10 +118,18 @@ def _number(text: str, digits: str) -> int:
     return int(digits)
 
 
-def _refuse(text: object, why: str) -> NoReturn:
-    raise ValueError(
-        described(
-            f"{text!r} is not a device's name: {why}.",
-            fix='write it as "CPU:0", "GPU:1" or "/job:worker/replica:0/task:0/device:GPU:0".',
-        )
-    )
+def _refuse_other(value: object) -> NoReturn:
+    """Refuse what is no string; of a device, say which string to pass."""
+    why = f"it is {type(value).__name__}, not a string"
+    match value:
+        case LogicalDevice():
+            _refuse(value, why, fix=f"pass device.name, here {value.name!r}.")
+        case PhysicalDevice():
+            logical = value.name.removeprefix("/physical_device:")
+            _refuse(value, why, fix=f"pass the name of a logical device, here {logical!r}.")
+        case _:
+            _refuse(value, why)
+
+
+def _refuse(text: object, why: str, fix: str = _HOW_TO_WRITE) -> NoReturn:
+    raise ValueError(described(f"{text!r} is not a device's name: {why}.", fix=fix))

@@ -6,15 +6,10 @@ it; whatever needs a real device does.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, Final, NamedTuple, cast
 
-from evenfeed.core.errors import (
-    InvalidArgumentError,
-    NotFoundError,
-    UnimplementedError,
-    described,
-)
 from evenfeed.core.jax_door import jax
+from evenfeed.strategy import device_errors
 from evenfeed.strategy.device_names import (
     DEVICE_TYPES,
     DeviceName,
@@ -34,6 +29,9 @@ from evenfeed.strategy.jax_private import backend_started
 from evenfeed.strategy.threads import arrange_threads
 
 _jax: Any = jax  # whose settings and devices have no types
+
+# What TensorFlow calls the job of a process that holds replicas, alone or in a cluster.
+_JOBS: Final = ("localhost", "worker", "chief")
 
 
 class LogicalDeviceConfiguration(NamedTuple):
@@ -69,7 +67,8 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
         device_type: "CPU", "GPU" or "TPU", in capitals; all of them by default.
 
     Examples:
-        >>> list_physical_devices("CPU")
+        >>> import evenfeed as tf
+        >>> tf.config.list_physical_devices("CPU")
         [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
     """
     found = _machine()
@@ -89,7 +88,8 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
         device_type: "CPU", "GPU" or "TPU", in capitals; all of them by default.
 
     Examples:
-        >>> get_visible_devices("CPU") == list_physical_devices("CPU")
+        >>> import evenfeed as tf
+        >>> tf.config.get_visible_devices("CPU") == tf.config.list_physical_devices("CPU")
         True
     """
     return [
@@ -115,19 +115,20 @@ def set_visible_devices(
         RuntimeError: JAX has started, and would have to change.
 
     Examples:
-        >>> set_visible_devices([], "GPU")
-        >>> get_visible_devices("GPU")
+        >>> import evenfeed as tf
+        >>> tf.config.set_visible_devices([], "GPU")
+        >>> tf.config.get_visible_devices("GPU")
         []
     """
     kinds = _kinds(device_type)
     wanted = [devices] if isinstance(devices, PhysicalDevice) else _listed(devices)
     for device in wanted:
-        _refuse_unknown(device, kinds)
+        _check_known(device, kinds)
     choice = {kind: [d for d in dict.fromkeys(wanted) if d.device_type == kind] for kind in kinds}
     if backend_started():
-        _refuse_other_visible(choice)
+        _check_visible_already(choice)
         return
-    _refuse_some_tpus(choice.get("TPU", []))
+    _check_all_or_no_tpus(choice.get("TPU", []))
     _hide_others(choice)
 
 
@@ -139,7 +140,7 @@ def get_logical_device_configuration(
     Args:
         device: One of `list_physical_devices()`.
     """
-    _refuse_unknown(device)
+    _check_known(device)
     asked = _chosen.logical.get(device)
     return None if asked is None else list(asked)
 
@@ -162,18 +163,21 @@ def set_logical_device_configuration(
         UnimplementedError: A GPU is to be divided, or to have a memory limit.
 
     Examples:
-        >>> cpu = list_physical_devices("CPU")[0]
-        >>> set_logical_device_configuration(cpu, [LogicalDeviceConfiguration()] * 8)
-        >>> len(list_logical_devices("CPU"))
+        >>> import evenfeed as tf
+        >>> cpu = tf.config.list_physical_devices("CPU")[0]
+        >>> one = tf.config.LogicalDeviceConfiguration()
+        >>> tf.config.set_logical_device_configuration(cpu, [one] * 8)
+        >>> len(tf.config.list_logical_devices("CPU"))
         8
     """
-    _refuse_unknown(device)
+    _check_known(device)
     asked = _configurations(logical_devices)
-    _refuse_impossible(device, asked)
+    _check_possible(device, asked)
     if _chosen.logical.get(device) == asked:
         return
     if backend_started():
-        _refuse_late_logical(device, len(asked))
+        have = len(started_devices(device.device_type))
+        raise device_errors.too_late_to_divide(device.device_type, have=have, asked=len(asked))
     _chosen.logical[device] = asked
     if device.device_type == "CPU" and asked:
         _jax.config.update("jax_num_cpu_devices", len(asked))
@@ -187,7 +191,8 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
         device_type: "CPU", "GPU" or "TPU", in capitals; all of them by default.
 
     Examples:
-        >>> list_logical_devices("CPU")[0]
+        >>> import evenfeed as tf
+        >>> tf.config.list_logical_devices("CPU")[0]
         LogicalDevice(name='/device:CPU:0', device_type='CPU')
     """
     return [
@@ -204,8 +209,12 @@ def default_devices() -> tuple[str, ...]:
     return tuple(device_string(device) for device in devices)
 
 
-def jax_device(name: str) -> Device:
+def jax_device(name: str, asked: int = 1) -> Device:
     """Return this process's JAX device of a name.
+
+    Args:
+        name: The name, of any length.
+        asked: How many devices the program asks for in all, for the error where there is none.
 
     Raises:
         ValueError: The string is not a device's name.
@@ -213,8 +222,10 @@ def jax_device(name: str) -> Device:
     """
     parsed = DeviceName.parse(name)
     devices = _devices(parsed.device_type)
-    if not _is_here(parsed) or parsed.index >= len(devices):
-        _refuse_missing(parsed)
+    if not _is_here(parsed):
+        raise device_errors.other_task(parsed, _short_names())
+    if parsed.index >= len(devices):
+        raise device_errors.missing_device(parsed, _short_names(), asked)
     return devices[parsed.index]
 
 
@@ -237,14 +248,19 @@ def _devices(device_type: str) -> list[Device]:
     """List JAX's devices of a type, once what must come before JAX's start is arranged."""
     cpu = PhysicalDevice("/physical_device:CPU:0", "CPU")
     if cpu not in get_visible_devices() or _chosen.logical.get(cpu) == []:
-        _refuse_no_cpu()
+        raise device_errors.no_cpu()
     arrange_threads()
     return started_devices(device_type)
 
 
+def _short_names() -> list[str]:
+    return [f"{kind}:{i}" for kind in DEVICE_TYPES for i in range(len(_devices(kind)))]
+
+
 def _is_here(name: DeviceName) -> bool:
     task_here = name.job == "localhost" and name.task == 0
-    return name.replica == 0 and (task_here or name.task == _jax.process_index())
+    own_task = name.job in _JOBS and name.task == _jax.process_index()
+    return name.replica == 0 and (task_here or own_task)
 
 
 def _hide_others(choice: dict[str, list[PhysicalDevice]]) -> None:
@@ -270,12 +286,7 @@ def _kinds(device_type: str | None) -> tuple[str, ...]:
         return DEVICE_TYPES
     if device_type in DEVICE_TYPES:
         return (device_type,)
-    raise ValueError(
-        described(
-            f"device_type {device_type!r} is none of {', '.join(DEVICE_TYPES)}: nothing is hidden.",
-            fix='write it in capitals, as in set_visible_devices([], "GPU").',
-        )
-    )
+    raise device_errors.unknown_type(device_type)
 
 
 def _listed(devices: object) -> list[PhysicalDevice]:
@@ -290,107 +301,33 @@ def _configurations(logical_devices: object) -> list[LogicalDeviceConfiguration]
         ours = [one for one in asked if isinstance(one, LogicalDeviceConfiguration)]
         if len(ours) == len(asked) and not isinstance(logical_devices, LogicalDeviceConfiguration):
             return ours
-    raise TypeError(
-        described(
-            "logical_devices must be a list of LogicalDeviceConfiguration, "
-            f"but got {logical_devices!r}.",
-            fix="pass one configuration for each device: [LogicalDeviceConfiguration()] * 4.",
-        )
-    )
+    raise device_errors.not_configurations(cast("object", logical_devices))
 
 
-def _refuse_unknown(device: object, kinds: tuple[str, ...] = DEVICE_TYPES) -> None:
-    every = [one for kind in kinds for one in list_physical_devices(kind)]
-    if isinstance(device, PhysicalDevice) and device in every:
-        return
-    names = ", ".join(one.name for one in every) or f"no {' or '.join(kinds)}"
-    raise ValueError(
-        described(
-            f"Unrecognized device: {device!r}. This machine has {names}.",
-            fix="pass what evenfeed.config.list_physical_devices() returns.",
-        )
-    )
+def _check_known(device: object, kinds: tuple[str, ...] = DEVICE_TYPES) -> None:
+    known = [one for kind in kinds for one in list_physical_devices(kind)]
+    if not isinstance(device, PhysicalDevice) or device not in known:
+        raise device_errors.unknown_device(device, known, kinds)
 
 
-def _refuse_impossible(device: PhysicalDevice, asked: list[LogicalDeviceConfiguration]) -> None:
+def _check_possible(device: PhysicalDevice, asked: list[LogicalDeviceConfiguration]) -> None:
     limited = [one for one in asked if one != LogicalDeviceConfiguration()]
-    if device.device_type == "TPU":
-        _refuse_value("Logical devices are not supported for TPU", "use the TPU chips as they are.")
-    if device.device_type == "CPU" and limited:
-        _refuse_value(
-            f"A logical CPU device takes no settings, but got {limited[0]!r}",
-            "pass LogicalDeviceConfiguration() without arguments.",
-        )
-    if device.device_type == "GPU" and (limited or len(asked) != 1):
-        raise UnimplementedError(
-            f"JAX uses a GPU whole: {device.name} cannot become {asked!r}.",
-            fix="limit its memory with the environment variable XLA_PYTHON_CLIENT_MEM_FRACTION=0.5 "
-            "before the program starts; try many replicas on logical CPU devices.",
-        )
+    match device.device_type:
+        case "CPU" if limited:
+            raise device_errors.cpu_takes_no_settings(limited[0])
+        case "GPU" if limited or len(asked) != 1:
+            raise device_errors.gpu_stays_whole(device, asked)
+        case "TPU":
+            raise device_errors.tpu_stays_whole()
+        case _:
+            return
 
 
-def _refuse_value(what: str, fix: str) -> NoReturn:
-    raise ValueError(described(f"{what}.", fix=fix))
-
-
-def _refuse_some_tpus(chosen: list[PhysicalDevice]) -> None:
+def _check_all_or_no_tpus(chosen: list[PhysicalDevice]) -> None:
     if chosen and chosen != list_physical_devices("TPU"):
-        raise UnimplementedError(
-            f"JAX cannot be told to use only {len(chosen)} of the TPU chips.",
-            fix="set the environment variable TPU_VISIBLE_CHIPS before the program starts.",
-        )
+        raise device_errors.some_tpus(len(chosen))
 
 
-def _refuse_other_visible(choice: dict[str, list[PhysicalDevice]]) -> None:
-    if all(chosen == get_visible_devices(kind) for kind, chosen in choice.items()):
-        return
-    raise RuntimeError(
-        described(
-            "Visible devices cannot be modified after JAX has started its backend.",
-            fix="call set_visible_devices before anything computes with JAX; or start the program "
-            "with JAX_PLATFORMS=cpu (no GPU) or CUDA_VISIBLE_DEVICES=0,1 (some).",
-        )
-    )
-
-
-def _refuse_late_logical(device: PhysicalDevice, count: int) -> NoReturn:
-    have = len(started_devices(device.device_type))
-    raise RuntimeError(
-        described(
-            "Logical devices cannot be modified after JAX has started its backend "
-            f"(it has {have} {device.device_type} {'device' if have == 1 else 'devices'}).",
-            fix="call set_logical_device_configuration before anything computes with JAX, "
-            "jax.devices() included; or start the program with "
-            f"JAX_NUM_CPU_DEVICES={count} NPROC={4 * count}.",
-        )
-    )
-
-
-def _refuse_no_cpu() -> NoReturn:
-    raise NotFoundError(
-        "No CPU devices are available in this process: the program hid the CPU.",
-        fix='hide one type only, as in set_visible_devices([], "GPU"), and give '
-        "set_logical_device_configuration at least one configuration.",
-    )
-
-
-def _refuse_missing(name: DeviceName) -> NoReturn:
-    have = [f"{kind}:{i}" for kind in DEVICE_TYPES for i in range(len(_devices(kind)))]
-    raise InvalidArgumentError(
-        f"There is no device {name.short if _is_here(name) else name} in this process: "
-        f"it has {', '.join(have)}.",
-        fix=f"use one of those. {_how_to_have(name)}",
-    )
-
-
-def _how_to_have(name: DeviceName) -> str:
-    if not _is_here(name):
-        return "Each process names the devices of its own task only."
-    count = name.index + 1
-    more = f"CPU:0 to CPU:{name.index} are there" if count > 1 else "CPU:0 is there"
-    return (
-        f"{more} if this line comes before anything computes:\n"
-        "       evenfeed.config.set_logical_device_configuration("
-        'evenfeed.config.list_physical_devices("CPU")[0], '
-        f"[evenfeed.config.LogicalDeviceConfiguration()] * {count})"
-    )
+def _check_visible_already(choice: dict[str, list[PhysicalDevice]]) -> None:
+    if any(chosen != get_visible_devices(kind) for kind, chosen in choice.items()):
+        raise device_errors.too_late_to_hide()

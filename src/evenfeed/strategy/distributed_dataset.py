@@ -28,12 +28,13 @@ class DistributedDataset:
     def __init__(self, dataset: Dataset, replicas: Replicas) -> None:
         self._plan = plan_of(dataset)
         self._replicas = replicas
-        self._spec = _distributed_spec(self._plan, replicas)
+        _distributed_spec(self._plan, replicas)  # what cannot be cut is refused here and now
 
     @property
     def element_spec(self) -> Any:
-        """The specs of what a step yields: a PerReplicaSpec for each part on several replicas."""
-        return self._spec
+        """The specs of what a step yields, a PerReplicaSpec for each part on several replicas."""
+        # Not kept: whether 64 bits arrive depends on JAX's x64, which may be turned on later.
+        return _distributed_spec(self._plan, self._replicas)
 
     @property
     def cardinality(self) -> int:
@@ -41,7 +42,7 @@ class DistributedDataset:
         return self._plan.size
 
     def __iter__(self) -> "DistributedIterator":
-        return DistributedIterator(self._plan, self._replicas, self._spec)
+        return DistributedIterator(self._plan, self._replicas)
 
     def __getattr__(self, name: str) -> Any:
         what = f"A DistributedDataset has no {name!r}."
@@ -52,19 +53,23 @@ class DistributedDataset:
 
 @final
 class DistributedIterator(NextElement):
-    """Goes once through a DistributedDataset; each step is one part of a batch for every replica."""
+    """Goes once through a DistributedDataset; each step is one part of a batch for every replica.
 
-    def __init__(self, plan: Node, replicas: Replicas, spec: Any) -> None:
-        self._elements = ElementIterator(plan)
+    Several threads may share it: each step goes to one of them.
+    """
+
+    def __init__(self, plan: Node, replicas: Replicas) -> None:
+        self._plan = plan
         self._replicas = replicas
-        self._spec = spec
         self._structure = plan.element_spec
-        self._names = [f"the element's part {path}" for path in paths(self._structure, DATA)]
+        self._names = [_name(path) for path in paths(self._structure, DATA)]
+        # The only thing here that changes from step to step, with a lock of its own.
+        self._elements = ElementIterator(plan)
 
     @property
     def element_spec(self) -> Any:
         """The specs of what a step yields."""
-        return self._spec
+        return _distributed_spec(self._plan, self._replicas)
 
     def __next__(self) -> Any:
         parts = flatten(next(self._elements), DATA)
@@ -87,6 +92,10 @@ def cut(batch: Array, count: int) -> list[Array]:
     """Cut a batch into `count` pieces as TensorFlow does: by ceiling, so that the last may be empty."""
     size = -(-len(batch) // count)
     return [batch[i * size : (i + 1) * size] for i in range(count)]
+
+
+def _name(path: str) -> str:
+    return f"the element's part {path}" if path else "the element"
 
 
 def _distributed_spec(plan: Node, replicas: Replicas) -> Any:

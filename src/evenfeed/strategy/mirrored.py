@@ -1,13 +1,14 @@
 """Synchronous training on the devices of one machine."""
 
-from collections.abc import Sequence
-from typing import Any, final
+from collections.abc import Iterable, Sequence
+from typing import Any, cast, final
 
 from evenfeed.core.conversion import shortened
-from evenfeed.core.errors import described
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax
-from evenfeed.core.structure import NEST, map_structure, opened
+from evenfeed.core.structure import NEST, flatten, map_structure, opened
 from evenfeed.dataset import Dataset
+from evenfeed.strategy.device_names import LogicalDevice, PhysicalDevice
 from evenfeed.strategy.devices import default_devices, device_string, jax_device
 from evenfeed.strategy.distributed_dataset import DistributedDataset
 from evenfeed.strategy.replicas import Replicas
@@ -34,8 +35,8 @@ class MirroredStrategy:
     """
 
     def __init__(self, devices: Sequence[str] | None = None) -> None:
-        names = default_devices() if devices is None else tuple(devices)
-        found = [jax_device(name) for name in names]
+        names = default_devices() if devices is None else _listed(devices)
+        found = [jax_device(name, len(names)) for name in names]
         if not found or len(set(found)) < len(found):
             raise ValueError(
                 described(
@@ -78,12 +79,40 @@ class MirroredStrategy:
             return value.values
         if opened(value, NEST) is None:
             return (value,)
-        return tuple(
-            map_structure(_part_of(i), value, rules=NEST) for i in range(self._replicas.count)
-        )
+        count = self._replicas.count
+        for leaf in flatten(value, NEST):
+            _check_parts(leaf, count)
+        return tuple(map_structure(_part_of(i), value, rules=NEST) for i in range(count))
 
     def __repr__(self) -> str:
         return f"<MirroredStrategy on {', '.join(self.devices)}>"
+
+
+def _listed(devices: object) -> tuple[str, ...]:
+    """Return the names in a list; a lone device is taken for a list, and refused with its value."""
+    if isinstance(devices, (LogicalDevice, PhysicalDevice)):
+        return (cast("Any", devices),)
+    if isinstance(devices, Iterable) and not isinstance(devices, (str, bytes)):
+        return tuple(cast("Iterable[str]", devices))
+    # TensorFlow reads a text as a list of letters, whence the class of its error.
+    kind = ValueError if isinstance(devices, str) else TypeError
+    example = f"[{devices!r}]" if isinstance(devices, str) else '["CPU:0", "CPU:1"]'
+    raise kind(
+        described(
+            f"A list of device names is needed, but got {shortened(devices)}.",
+            fix=f"write MirroredStrategy({example}).",
+        )
+    )
+
+
+def _check_parts(leaf: object, replicas: int) -> None:
+    if isinstance(leaf, DistributedValues) and len(leaf) != replicas:
+        raise InvalidArgumentError(
+            f"A value in the structure has {len(leaf)} parts, but this strategy has {replicas} "
+            f"{'replica' if replicas == 1 else 'replicas'}.",
+            fix="ask the strategy that the value was made by, or pass the value itself, "
+            "outside of a structure.",
+        )
 
 
 def _part_of(replica: int) -> Any:

@@ -44,12 +44,21 @@ class Replicas:
         """Copy an array to the device of one replica; text stays on the host."""
         if array.dtype == dtypes.string:
             return array
-        return _jax.device_put(narrowed(array, what), self.devices[replica])
+        return _jax.device_put(_owned(narrowed(array, what)), self.devices[replica])
 
     def put_sharded(self, batch: Array, what: str) -> "jax.Array":
         """Copy each replica's rows of a batch to its device, as one array."""
-        return _jax.device_put(narrowed(batch, what), self.sharding)
+        return _jax.device_put(_owned(narrowed(batch, what)), self.sharding)
 
     def arriving(self, dtype: DType) -> DType:
         """Return the dtype in which values of `dtype` arrive on the devices."""
         return held_dtype(dtype)
+
+
+def _owned(array: Array) -> Array:
+    """Return an array that nobody will write to: JAX may keep it as the memory of its own.
+
+    A read-only array is a view of what the user passed, and the user may write there at any time;
+    `may_alias=False` does not keep JAX from sharing it on the CPU.
+    """
+    return array if array.flags.writeable else array.copy()

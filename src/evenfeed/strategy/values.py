@@ -4,10 +4,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+from evenfeed.core.conversion import is_tensor
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.jax_door import jax
 from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, type_spec_from_value
+from evenfeed.strategy.hardware import Device
+from evenfeed.strategy.replicas import Replicas
+from evenfeed.tensors.placement import is_traced
 from evenfeed.tensors.printing import tensor_repr, tensor_text
+
+_jax: Any = jax  # whose arrays do not say the type of their devices
 
 
 class DistributedValues(Specified):
@@ -72,14 +78,19 @@ class PerReplica(DistributedValues):
 
     @property
     def array(self) -> "jax.Array":
-        """All parts as one `jax.Array`, sharded over the replicas along its first axis."""
+        """All parts as one `jax.Array`, sharded over the replicas along its first axis.
+
+        Raises:
+            InvalidArgumentError: The parts are text or None, are not of one shape and dtype, or
+                share a device.
+        """
         if self._array is None:
-            raise InvalidArgumentError(
-                "The replicas' parts are not one sharded array: "
-                f"their shapes are {[getattr(part, 'shape', None) for part in self.values]}.",
-                fix="choose a batch size that the number of replicas divides, and drop_remainder=True.",
-            )
+            self._array = _joined(self.values)
         return self._array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By its parts: a pickled jax.Array comes back on one device, where it would be one part.
+        return PerReplica, (self.values,)
 
 
 @final
@@ -119,3 +130,71 @@ class PerReplicaSpec(CompositeSpec):
 def _shards(array: "jax.Array") -> tuple[Any, ...]:
     shards = sorted(array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
     return tuple(shard.data for shard in shards)
+
+
+def _joined(parts: Sequence[Any]) -> "jax.Array":
+    """Make one sharded array of parts that lie on their devices already, without copying them."""
+    _check_numbers(parts)
+    _check_alike(parts)
+    devices = [_device(part) for part in parts]
+    own = [device for device in dict.fromkeys(devices) if device is not None]
+    if len(own) < len(parts):
+        raise _not_one_array(
+            f"they lie on {[_place(part) for part in parts]}",
+            "put each part on a device of its own with jax.device_put(part, device), or join them "
+            "on one device with jax.numpy.concatenate(value.values).",
+        )
+    shape = (len(parts) * parts[0].shape[0], *parts[0].shape[1:])
+    sharding = Replicas(own).sharding
+    return _jax.make_array_from_single_device_arrays(shape, sharding, list(parts))
+
+
+def _check_numbers(parts: Sequence[Any]) -> None:
+    if any(isinstance(part, (str, bytes)) or _is_text(part) for part in parts):
+        raise _not_one_array("they are text, which stays on the host", "use value.values.")
+    if not parts:
+        raise _not_one_array("there are none", "pass one part for each replica.")
+    others = [type(part).__name__ for part in parts if not is_tensor(part)]
+    if others:
+        raise _not_one_array(f"they are no arrays but {', '.join(others)}", "use value.values.")
+
+
+def _check_alike(parts: Sequence[Any]) -> None:
+    shapes = [tuple(part.shape) for part in parts]
+    if len(set(shapes)) > 1:
+        raise _not_one_array(
+            f"their shapes are {shapes}",
+            "choose a batch size that the number of replicas divides, and drop_remainder=True.",
+        )
+    names = [str(part.dtype) for part in parts]
+    if len(set(names)) > 1:
+        raise _not_one_array(f"their dtypes are {names}", "cast the parts to one dtype.")
+    if not shapes[0]:
+        raise _not_one_array(
+            "they are scalars, without an axis to be cut along",
+            "give each part an axis with jax.numpy.expand_dims(part, 0).",
+        )
+
+
+def _not_one_array(why: str, fix: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"The replicas' parts are not one sharded array: {why}.", fix=fix)
+
+
+def _is_text(part: Any) -> bool:
+    return is_tensor(part) and part.dtype.kind in "OSU"
+
+
+def _device(part: Any) -> Device | None:
+    """Return the one device of an array; None for an array of the host, of several, or of none yet."""
+    if not isinstance(part, _jax.Array) or is_traced(part):
+        return None
+    devices = list(part.devices())
+    return devices[0] if len(devices) == 1 else None
+
+
+def _place(part: Any) -> str:
+    if not isinstance(part, _jax.Array):
+        return "the host"
+    if is_traced(part):
+        return "no device yet (JAX is tracing)"
+    return " and ".join(sorted(map(str, part.devices())))

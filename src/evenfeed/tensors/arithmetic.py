@@ -7,6 +7,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from evenfeed.tensors.creation import (
     is_on_device,
     read,
 )
-from evenfeed.tensors.placement import asked_dtype, held_dtype, narrowed
+from evenfeed.tensors.placement import asked_dtype, held_dtype, private, to_device_array
 
 
 def square(x: object, name: str | None = None) -> "jax.Array":
@@ -36,7 +37,7 @@ def square(x: object, name: str | None = None) -> "jax.Array":
         >>> tf.square([1, -2, 3]).tolist()
         [1, 4, 9]
     """
-    return jnp.square(_numeric(x, "square"))
+    return _in_full_width("square", x, jnp.square)
 
 
 def cast(x: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
@@ -56,9 +57,9 @@ def cast(x: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
     if holds_device_arrays(x):
         return _cast(convert_to_tensor(x), held)
     array = to_array(x)
-    if held != dtypes.as_dtype(dtype):  # 64 bits are wanted, and the values must not change without
-        array = narrowed(array, "the tensor")
-    return _cast_known(array, held)
+    # Where 64 bits are wanted and not to be had, the values must not change.
+    lost = held != dtypes.as_dtype(dtype)
+    return _cast_known(private(array, "the tensor") if lost else array.copy(), held)
 
 
 def equal(x: object, y: object, name: str | None = None) -> "jax.Array":
@@ -94,9 +95,12 @@ def reduce_sum(
         >>> tf.reduce_sum([[1, 2], [3, 4]], axis=0).tolist()
         [4, 6]
     """
-    tensor = _numeric(input_tensor, "reduce_sum")
-    dtype = held_dtype(tensor.dtype)
-    return jnp.sum(tensor, axis=_axes(tensor, axis), keepdims=keepdims, dtype=dtype)
+
+    def total(tensor: "jax.Array") -> "jax.Array":
+        dtype = held_dtype(tensor.dtype)
+        return jnp.sum(tensor, axis=_axes(tensor, axis), keepdims=keepdims, dtype=dtype)
+
+    return _in_full_width("reduce_sum", input_tensor, total)
 
 
 def reduce_mean(
@@ -111,13 +115,16 @@ def reduce_mean(
         >>> tf.reduce_mean([1, 2]).tolist()
         1
     """
-    tensor = _numeric(input_tensor, "reduce_mean")
-    axes = _axes(tensor, axis)
-    if tensor.dtype.kind in "iu":
-        return _mean_of_integers(tensor, axes, keepdims)
-    if _count(tensor, axes) == 0:
-        return jnp.full_like(jnp.sum(tensor, axis=axes, keepdims=keepdims), np.nan)
-    return jnp.mean(tensor, axis=axes, keepdims=keepdims)
+
+    def mean(tensor: "jax.Array") -> "jax.Array":
+        axes = _axes(tensor, axis)
+        if tensor.dtype.kind in "iu":
+            return _mean_of_integers(tensor, axes, keepdims)
+        if _count(tensor, axes) == 0:
+            return jnp.full_like(jnp.sum(tensor, axis=axes, keepdims=keepdims), np.nan)
+        return jnp.mean(tensor, axis=axes, keepdims=keepdims)
+
+    return _in_full_width("reduce_mean", input_tensor, mean)
 
 
 def reduce_max(
@@ -130,7 +137,8 @@ def reduce_max(
         >>> tf.reduce_max([[1, 5], [3, 4]], axis=1).tolist()
         [5, 4]
     """
-    return _extreme(jnp.max, _ordered(input_tensor, "reduce_max"), axis, keepdims, lowest=True)
+    largest = partial(_extreme, jnp.max, axis=axis, keepdims=keepdims, lowest=True)
+    return _in_full_width("reduce_max", input_tensor, largest, refused="bOc")
 
 
 def reduce_min(
@@ -143,10 +151,33 @@ def reduce_min(
         >>> tf.reduce_min([[1, 5], [3, 4]], axis=1).tolist()
         [1, 3]
     """
-    return _extreme(jnp.min, _ordered(input_tensor, "reduce_min"), axis, keepdims, lowest=False)
+    smallest = partial(_extreme, jnp.min, axis=axis, keepdims=keepdims, lowest=False)
+    return _in_full_width("reduce_min", input_tensor, smallest, refused="bOc")
 
 
-def _numeric(value: object, function: str, *, refused: str = "bO") -> "jax.Array":
+def _in_full_width(
+    function: str,
+    value: object,
+    compute: "Callable[[jax.Array], jax.Array]",
+    *,
+    refused: str = "bO",
+) -> "jax.Array":
+    """Compute with the 64 bits of a value on the host also where JAX runs without.
+
+    Otherwise a sum of int64 values that each fit into 32 bits would wrap and say nothing. The result
+    must fit, as every value that becomes a tensor. A tensor has lost its 64 bits before it comes here.
+    """
+    if holds_device_arrays(value):
+        return compute(_numeric(value, function, refused))
+    array = to_array(value)
+    if array.size == 0 or held_dtype(array.dtype) == array.dtype:
+        return compute(_numeric(array, function, refused))
+    with jax.enable_x64(True), jax.ensure_compile_time_eval():
+        result = np.asarray(compute(_numeric(array, function, refused)))
+    return to_device_array(result, f"the result of {function}")
+
+
+def _numeric(value: object, function: str, refused: str) -> "jax.Array":
     tensor = convert_to_tensor(value)
     if not isinstance(tensor, jax.Array) or tensor.dtype.kind in refused:
         raise InvalidArgumentError(
@@ -154,10 +185,6 @@ def _numeric(value: object, function: str, *, refused: str = "bO") -> "jax.Array
             fix="convert the values first, as in evenfeed.cast(x, evenfeed.int32).",
         )
     return tensor
-
-
-def _ordered(value: object, function: str) -> "jax.Array":
-    return _numeric(value, function, refused="bOc")
 
 
 def _axes(tensor: "jax.Array", axis: object) -> tuple[int, ...] | None:
@@ -204,7 +231,7 @@ def _mean_of_integers(
 
 
 def _extreme(
-    reduce: Callable[..., Any], tensor: "jax.Array", axis: object, keepdims: bool, *, lowest: bool
+    reduce: Callable[..., Any], tensor: "jax.Array", *, axis: object, keepdims: bool, lowest: bool
 ) -> "jax.Array":
     axes = _axes(tensor, axis)
     empty = _count(tensor, axes) == 0  # JAX has no extreme of nothing

@@ -13,7 +13,14 @@ from typing import Any, Final, Protocol, TypeAlias, TypeGuard, cast, runtime_che
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array, cannot_hold, is_tensor, shortened, to_array
+from evenfeed.core.conversion import (
+    Array,
+    cannot_hold,
+    check_has_numbers,
+    is_tensor,
+    shortened,
+    to_array,
+)
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jnp
@@ -70,6 +77,8 @@ def constant(
     if dtype is not None and is_on_device(value) and _differs(value, dtypes.as_dtype(dtype)):
         raise TypeError(_other_dtype(value, dtypes.as_dtype(dtype)))
     tensor = convert_to_tensor(value, dtype)
+    if tensor is value and isinstance(tensor, np.ndarray):  # text of the user's, who may change it
+        tensor = tensor.copy()
     return tensor if shape is None else _filled(tensor, static_shape(shape))
 
 
@@ -159,7 +168,7 @@ def range(  # noqa: A001 - TensorFlow's name
         numbers = _in_widest([_bound(bound) for bound in bounds])
     else:
         asked_dtype(dtype)  # warns
-        numbers = [_bound(bound, dtypes.as_dtype(dtype)) for bound in bounds]
+        numbers = [_bound(bound, _countable(dtypes.as_dtype(dtype))) for bound in bounds]
     return to_device_array(_counted(*numbers), "the range")
 
 
@@ -180,8 +189,10 @@ def holds_device_arrays(value: object) -> bool:
 
 
 def read(value: "jax.Array | ReadsAsTensor") -> "jax.Array":
-    """Return the array itself, or the one that `value` stands for."""
-    return value if isinstance(value, jax.Array) else value.__jax_array__()
+    """Return the array itself, or the one that `value` stands for; an error where it is a key."""
+    array = value if isinstance(value, jax.Array) else value.__jax_array__()
+    check_has_numbers(array)
+    return array
 
 
 def convert_together(values: Iterable[object]) -> list[Any]:
@@ -232,14 +243,36 @@ def whole_numbers(value: object) -> Array | None:
 def _known(value: object) -> object:
     """Take single values out of tensors; a tracer says itself that its value is not known yet."""
     if isinstance(value, TensorShape):
-        return value.as_list()
+        return _lengths(value)
     if isinstance(value, (list, tuple)):
         entries = cast("Sequence[object]", value)
+        if any(entry is None for entry in entries):
+            raise _partly_unknown(entries)
         return [operator.index(read(e)) if is_on_device(e) else e for e in entries]  # pyright: ignore[reportArgumentType]
     return np.asarray(read(value)) if is_on_device(value) else value
 
 
+def _lengths(shape: TensorShape) -> Array:
+    """Return the lengths as an int32 vector, as an int64 one where they need that."""
+    if not shape.is_fully_defined():
+        raise _partly_unknown(shape)
+    return to_array(shape.as_list() or np.array([], dtypes.int32))
+
+
+def _partly_unknown(shape: object) -> ValueError:
+    return ValueError(
+        described(
+            f"A tensor needs a shape that is known, but a dimension of {shortened(shape)} is not.",
+            fix="pass the length along each axis, as in [2, 3].",
+        )
+    )
+
+
 def _converted(value: object, asked: DType | None = None) -> Tensor:
+    if isinstance(value, TensorShape):
+        if asked not in (None, dtypes.int32, dtypes.int64):
+            raise cannot_hold(value, asked)
+        return _converted(_lengths(value), asked)
     if is_on_device(value):
         if asked is not None and _differs(value, asked):
             raise ValueError(_other_dtype(value, asked))
@@ -286,6 +319,15 @@ def _bound(value: object, dtype: DType | None = None) -> Array:
             fix="pass a number, or a tensor of shape [].",
         )
     return number
+
+
+def _countable(dtype: DType) -> DType:
+    if dtype.kind == "c":
+        raise InvalidArgumentError(
+            f"range cannot count in {dtype.name}, which has no order.",
+            fix="count in floats, and convert them with evenfeed.cast.",
+        )
+    return dtype
 
 
 def _in_widest(numbers: list[Array]) -> list[Array]:

@@ -6,8 +6,6 @@
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
 
 import io
-import logging
-import pprint
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -18,11 +16,12 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, is_tensor, shortened
+from evenfeed.core.doors import logging, pprint
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax
 from evenfeed.core.structure import NEST, map_structure
 from evenfeed.tensors.creation import is_on_device, read
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.placement import is_traced, is_tracing
 
 
 @runtime_checkable
@@ -67,10 +66,11 @@ def print_(
     """
     _check_stream(output_stream)
     tensors: list[Any] = []
-    template = sep.join([_template(value, tensors) for value in inputs])
+    alone = len(inputs) == 1
+    template = sep.join([_template(value, tensors, alone=alone) for value in inputs])
     shown = 3 if summarize is None else summarize
     write = partial(_write, template, shown, output_stream, end)
-    if any(map(_is_traced, tensors)):
+    if is_tracing() or any(map(_is_traced, tensors)):
         _write_at_run_time(write, tensors)
     else:
         write(tensors)
@@ -170,25 +170,25 @@ def _escape(found: re.Match[str]) -> str:
 # TensorFlow decides where to break long lines, from planes of Unicode that no text uses.
 _BASE: Final = 4096
 _PLANE: Final = 0xF0000
-_ALONE: Final = "\U0010fffd"
-_WITHIN: Final = "\U0010fffc"  # in a list or a dict, where text is quoted
+_BARE: Final = "\U0010fffd"  # the only input: its text is not quoted
+_QUOTED: Final = "\U0010fffc"
 _SLOT: Final = re.compile(
-    f"([{_ALONE}{_WITHIN}])([\U000f0000-\U000f0fff])([\U000f0000-\U000f0fff]){_ALONE}"
+    f"([{_BARE}{_QUOTED}])([\U000f0000-\U000f0fff])([\U000f0000-\U000f0fff]){_BARE}"
 )
 
 
 class _Slot:
     """The place of the tensor with a given index."""
 
-    def __init__(self, index: int, *, within: bool) -> None:
+    def __init__(self, index: int, *, bare: bool) -> None:
         high, low = (chr(_PLANE + digit) for digit in divmod(index, _BASE))
-        self.text = f"{_WITHIN if within else _ALONE}{high}{low}{_ALONE}"
+        self.text = f"{_BARE if bare else _QUOTED}{high}{low}{_BARE}"
 
     def __repr__(self) -> str:
         return self.text
 
 
-def _template(value: object, tensors: list[Any]) -> str:
+def _template(value: object, tensors: list[Any], *, alone: bool) -> str:
     """Write `value` with slots for the tensors in it, which are added to `tensors`."""
     if isinstance(value, str):
         return value
@@ -197,7 +197,7 @@ def _template(value: object, tensors: list[Any]) -> str:
         if not _is_printed_as_tensor(leaf):
             return leaf
         tensors.append(read(leaf) if is_on_device(leaf) else leaf)
-        return _Slot(len(tensors) - 1, within=leaf is not value)
+        return _Slot(len(tensors) - 1, bare=alone and leaf is value)
 
     return pprint.pformat(map_structure(emptied, value, rules=NEST))
 
@@ -205,7 +205,7 @@ def _template(value: object, tensors: list[Any]) -> str:
 def _is_printed_as_tensor(leaf: object) -> bool:
     if is_on_device(leaf):
         # The keys of jax.random have a dtype of their own, and no values to show.
-        return isinstance(read(leaf).dtype, np.dtype)  # pyright: ignore[reportUnnecessaryIsInstance]
+        return not isinstance(leaf, jax.Array) or isinstance(leaf.dtype, np.dtype)  # pyright: ignore[reportUnnecessaryIsInstance]
     return is_tensor(leaf)
 
 
@@ -232,7 +232,7 @@ def _write(template: str, summarize: int, stream: Stream, end: str, tensors: lis
     def text_of(found: re.Match[str]) -> str:
         place, *digits = found.groups()
         high, low = (ord(digit) - _PLANE for digit in digits)
-        return summary(_on_host(tensors[high * _BASE + low]), summarize, quoted=place == _WITHIN)
+        return summary(_on_host(tensors[high * _BASE + low]), summarize, quoted=place == _QUOTED)
 
     _send(_SLOT.sub(text_of, template), stream, end)
 

@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.arguments import whole_number
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jnp
@@ -66,7 +67,7 @@ def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
     return values.reshape(_resolved(shape, values.shape))
 
 
-def stack(values: object, axis: int = 0, name: str | None = None) -> Tensor:
+def stack(values: object, axis: object = 0, name: str | None = None) -> Tensor:
     """Join tensors of one shape along a new axis.
 
     Examples:
@@ -149,7 +150,7 @@ def _asked_lengths(shape: object) -> list[int]:
     return lengths.reshape(-1).tolist()
 
 
-def _restacked(tensor: Any, axis: int) -> Tensor:
+def _restacked(tensor: Any, axis: object) -> Tensor:
     """Stack what a tensor holds along its first axis."""
     if tensor.ndim == 0:
         return tensor
@@ -157,15 +158,16 @@ def _restacked(tensor: Any, axis: int) -> Tensor:
     return np.moveaxis(tensor, 0, place) if _is_text(tensor) else jnp.moveaxis(tensor, 0, place)
 
 
-def _new_axis(axis: int, rank: int) -> int:
-    if not -rank <= axis < rank:
+def _new_axis(axis: object, rank: int) -> int:
+    place = whole_number(axis, "axis")
+    if not -rank <= place < rank:
         raise ValueError(
             described(
-                f"axis {axis} does not exist in the stacked tensor, which has rank {rank}.",
+                f"axis {place} does not exist in the stacked tensor, which has rank {rank}.",
                 fix=f"pass an axis from {-rank} to {rank - 1}.",
             )
         )
-    return int(axis)
+    return place
 
 
 def _known_axis(axis: object) -> int:

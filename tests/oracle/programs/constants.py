@@ -90,6 +90,8 @@ VALUES = {
     "object array of more": np.array([1, "a"], object),
     "datetime64": np.datetime64("2020-01-01"),
     "longdouble": np.longdouble(1),
+    "half of a surrogate pair": "a\udc80",
+    "half of a surrogate pair in an array": np.array(["a\udc80"]),
 }
 
 
@@ -115,6 +117,19 @@ def convert_to_tensor(tf, ask):
         "hint below a float": ask(lambda: convert(1.5, dtype_hint=tf.int32)),
         "dtype by name": ask(lambda: convert([1, 2], "float64")),
         "dtype by Python type": ask(lambda: convert([1, 2], float)),
+    }
+
+
+def shapes_as_values(tf, ask):
+    shape, make = tf.TensorShape, tf.convert_to_tensor
+    return {
+        "constant": ask(lambda: tf.constant(shape([1, 2]))),
+        "wide": ask(lambda: make(shape([1, 2**40]))),
+        "of no axes": ask(lambda: make(shape([]))),
+        "as int64": ask(lambda: make(shape([1, 2]), tf.int64)),
+        "as float32": ask(lambda: make(shape([1, 2]), tf.float32)),
+        "partly unknown": ask(lambda: make(shape([None, 2]))),
+        "unknown": ask(lambda: make(shape(None))),
     }
 
 

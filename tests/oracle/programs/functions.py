@@ -37,6 +37,10 @@ def range_(tf, ask):
         "keyword limit": ask(lambda: count(0, limit=3)),
         "keyword delta": ask(lambda: count(1, 10, delta=4)),
         "of a vector tensor": ask(lambda: count(tf.constant([1, 2]))),
+        "as uint8": ask(count, 3, dtype=tf.uint8),
+        "as int8": ask(count, 3, dtype=tf.int8),
+        "as bool": ask(count, 1, dtype=tf.bool),
+        "as complex64": ask(count, 1, dtype=tf.complex64),
     }
 
 
@@ -119,6 +123,8 @@ def _filled(tf, ask, function):
         "tensor in a list": ask(lambda: function([tf.constant(2), 1])),
         "floats": ask(function, [2.0]),
         "None": ask(function, [None]),
+        "TensorShape partly unknown": ask(lambda: function(tf.TensorShape([None, 1]))),
+        "TensorShape unknown": ask(lambda: function(tf.TensorShape(None))),
         "float64 by name": ask(function, [1], "float64"),
     }
 
@@ -160,6 +166,7 @@ def reshape(tf, ask):
     return {label: ask(tf.reshape, *pair) for label, pair in arguments.items()} | {
         "by a tensor": ask(lambda: tf.reshape([1, 2], tf.constant([2, 1]))),
         "by a shape": ask(lambda: tf.reshape([1, 2], tf.TensorShape([2, 1]))),
+        "by a shape partly unknown": ask(lambda: tf.reshape([1], tf.TensorShape([None, 1]))),
     }
 
 
@@ -181,6 +188,10 @@ def stack(tf, ask):
         "arrays": ([np.arange(2), np.arange(2)],),
         "array and list": ([np.arange(2), [5, 6]],),
         "an array of rows": (np.arange(4).reshape(2, 2), 1),
+        "np.int32 and np.int64": ([np.int32(1), np.int64(2)],),
+        "along text": ([1, 2], "a"),
+        "along None": ([1, 2], None),
+        "along 0.0": ([1, 2], 0.0),
     }
     return {label: ask(tf.stack, *args) for label, args in arguments.items()} | {
         "tensors": ask(lambda: tf.stack([tf.constant([1]), tf.constant([2])])),
@@ -263,6 +274,13 @@ def reduce_max(tf, ask):
 
 def reduce_min(tf, ask):
     return {label: ask(tf.reduce_min, value, **kw) for label, (value, kw) in REDUCED.items()}
+
+
+def set_seed(tf, ask):
+    seeds = {"int": 7, "None": None, "text": "7", "fraction": 7.5, "whole float": 7.0, "list": [1]}
+    answers = {label: ask(tf.random.set_seed, seed) for label, seed in seeds.items()}
+    tf.random.set_seed(None)
+    return answers
 
 
 def equal(tf, ask):

@@ -17,6 +17,37 @@ class Record:
     a: int
 
 
+@attr.s
+class Renamed:
+    x = attr.ib(alias="y")
+    _private = attr.ib()
+
+
+@attr.s
+class Filled:
+    x = attr.ib()
+    twice = attr.ib(init=False, default=0)
+
+
+class Rows(list):
+    pass
+
+
+class Line(tuple):
+    __slots__ = ()
+
+
+class Settings(dict):
+    def __init__(self):
+        super().__init__()
+
+
+def _settings(**values):
+    settings = Settings()
+    settings.update(values)
+    return settings
+
+
 @dataclasses.dataclass
 class Plain:
     b: int
@@ -31,6 +62,10 @@ STRUCTURES = {
     "nested dict": {"b": {"d": 1, "c": 2}, "a": (3, [4])},
     "namedtuple": Pair(1, 2),
     "attrs class": Record(1, 2),
+    "attrs class with an alias": Renamed(y=1, private=2),
+    "attrs class with a field of its own": Filled(1),
+    "list of a subclass": Rows([1]),
+    "dict of a subclass": _settings(b=1, a=2),
     "dataclass": Plain(1, 2),
     "None": None,
     "number": 3,
@@ -84,6 +119,13 @@ def pack_sequence_as(tf, ask):
         "an array": ask(pack, (0, 0), np.array([1, 2])),
         "text": ask(pack, (0, 0), "ab"),
         "nothing": ask(pack, (), []),
+        "a dict": ask(pack, [0, 0], {"a": 1, "b": 2}),
+        "a dict for one": ask(pack, 0, {"a": 1}),
+        "keys": ask(pack, [0, 0], {"a": 1, "b": 2}.keys()),
+        "values": ask(pack, [0, 0], {"a": 1, "b": 2}.values()),
+        "a set": ask(pack, [0, 0], {1, 2}),
+        "an iterator": ask(pack, [0, 0], iter([1, 2])),
+        "a range": ask(pack, [0, 0], range(2)),
     }
 
 
@@ -136,6 +178,12 @@ def assert_same_structure(tf, ask):
         "empty dict and list": ({}, []),
         "text and number": ("ab", 1),
         "array and list": (np.arange(2), [0, 1]),
+        "list and its subclass": ([1], Rows([1])),
+        "subclass of list and list": (Rows([1]), [1]),
+        "subclass of list and tuple": (Rows([1]), (1,)),
+        "tuple and its subclass": ((1,), Line((1,))),
+        "dict and its subclass": ({"a": 1}, _settings(a=1)),
+        "list and range": ([0], range(1)),
     }
     same = tf.nest.assert_same_structure
     checked = {label: ask(same, *pair) for label, pair in pairs.items()}

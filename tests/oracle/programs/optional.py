@@ -13,6 +13,7 @@ def from_value(tf, ask):
         "empty list": [],
         "empty tuple": (),
         "ragged list": [[1], [2, 3]],
+        "object": object(),
     }
     return {
         f"{label} {fact}": answer
@@ -83,3 +84,9 @@ def of_an_iterator(tf, ask):
         "spec of the third": third.element_spec,
         "get_next after the end": ask(iterator.get_next),
     }
+
+
+def of_an_iterator_over_batches(tf, ask):
+    iterator = iter(tf.data.Dataset.range(5).batch(2))
+    specs = [iterator.get_next_as_optional().element_spec for _ in range(4)]
+    return {f"spec {index}": spec for index, spec in enumerate(specs)}

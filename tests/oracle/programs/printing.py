@@ -70,6 +70,12 @@ def tensors(tf, ask):
     } | {
         "in a dict": ask(lambda: _printed(tf, {"a": tf.constant([1, 2])})),
         "in a list": ask(lambda: _printed(tf, [tf.constant(1), tf.constant("b")])),
+        "text beside text": ask(lambda: _printed(tf, "x", tf.constant('a\n"b'))),
+        "text beside a number": ask(lambda: _printed(tf, tf.constant("a\nb"), 1)),
+        "text beside nothing": ask(lambda: _printed(tf, tf.constant("a\nb"), "")),
+        "text beside an empty list": ask(lambda: _printed(tf, tf.constant("a\nb"), [])),
+        "two texts": ask(lambda: _printed(tf, tf.constant("a"), tf.constant("b"), sep="")),
+        "text alone": ask(lambda: _printed(tf, tf.constant("a\nb"), end="!")),
         "beside text": ask(lambda: _printed(tf, "x:", tf.constant([1.5]), "y")),
         "float16": ask(lambda: _printed(tf, tf.constant(0.1, tf.float16))),
         "float64": ask(lambda: _printed(tf, tf.constant(0.1, tf.float64))),

@@ -1,0 +1,35 @@
+"""Modules that are loaded when something of theirs is first used, so that `import evenfeed` is quick.
+
+The modules of Python's own that few programs need stand here; JAX has a door of its own, which only
+the layers that compute may open (`jax_door`).
+"""
+
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["Door", "difflib", "hashlib", "logging", "pprint", "random"]
+
+
+class Door(ModuleType):
+    """A module that is imported at its first attribute."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(importlib.import_module(self.__name__), name)
+        if callable(value):  # functions stay what they are; settings may change
+            self.__dict__[name] = value
+        return value
+
+
+if TYPE_CHECKING:
+    import difflib
+    import hashlib
+    import logging
+    import pprint
+    import random
+else:
+    difflib = Door("difflib")
+    hashlib = Door("hashlib")
+    logging = Door("logging")
+    pprint = Door("pprint")
+    random = Door("random")

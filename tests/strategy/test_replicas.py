@@ -1,0 +1,106 @@
+"""Replicas: what lies on their devices is theirs alone."""
+
+import jax
+import numpy as np
+import pytest
+
+import evenfeed as tf
+from evenfeed.strategy.replicas import Replicas
+
+DEVICES = jax.local_devices(backend="cpu")
+ALIGNMENT = 64  # bytes; XLA takes such memory for its own, where it may
+
+
+def aligned(shape, dtype=np.float32):
+    """Return zeros in memory that XLA could share."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def seen(array):
+    """Return what a dataset passes on of the user's array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_a_batch_does_not_share_memory_with_the_user(count):
+    mine = aligned((count * 1024, 16))
+    placed = Replicas(DEVICES[:count]).put_sharded(seen(mine), "x")
+    jax.block_until_ready(placed)
+    mine[:] = 1
+    assert not np.asarray(placed).any()
+
+
+@pytest.mark.parametrize("replica", range(8))
+def test_a_part_does_not_share_memory_with_the_user(replica):
+    mine = aligned((1024, 16))
+    placed = Replicas(DEVICES).put(seen(mine), replica, "x")
+    jax.block_until_ready(placed)
+    mine[:] = 1
+    assert not np.asarray(placed).any()
+
+
+@pytest.mark.parametrize("names", [["CPU:0"], ["CPU:1"], ["CPU:0", "CPU:1"], ["CPU:2", "CPU:0"]])
+@pytest.mark.parametrize("rows", [1024, 1023], ids=["even", "uneven"])
+@pytest.mark.parametrize("make", ["from_tensors", "from_tensor_slices"])
+def test_what_a_step_has_brought_stays_when_the_user_writes(names, rows, make):
+    mine = aligned((rows, 16))
+    strategy = tf.distribute.MirroredStrategy(names)
+    dataset = getattr(tf.data.Dataset, make)(mine)
+    if make == "from_tensor_slices":
+        dataset = dataset.batch(rows)
+    step = next(iter(strategy.experimental_distribute_dataset(dataset)))
+    parts = jax.block_until_ready(strategy.experimental_local_results(step))
+    mine[:] = 1
+    assert sum(part.shape[0] for part in parts) == rows
+    assert not any(np.asarray(part).any() for part in parts)
+
+
+def test_an_array_of_our_own_is_not_copied_first():
+    own = aligned((1024, 16))
+    before = jax.device_put(own, DEVICES[0]).unsafe_buffer_pointer() == own.ctypes.data
+    after = Replicas(DEVICES[:1]).put(own, 0, "x").unsafe_buffer_pointer() == own.ctypes.data
+    assert after == before
+
+
+def test_a_scalar_is_put_too():
+    mine = aligned(())
+    placed = Replicas(DEVICES[:1]).put(seen(mine), 0, "x")
+    mine[...] = 1
+    assert (placed.shape, float(placed)) == ((), 0.0)
+
+
+def test_each_part_lies_on_the_device_of_its_replica():
+    replicas = Replicas(DEVICES[2::-1])
+    assert replicas.count == 3
+    for index, device in enumerate(replicas.devices):
+        assert replicas.put(np.zeros(2), index, "x").devices() == {device}
+    rows = replicas.put_sharded(np.arange(6, dtype=np.int32), "x").addressable_shards
+    assert {shard.device: shard.data.tolist() for shard in rows} == {
+        DEVICES[2]: [0, 1],
+        DEVICES[1]: [2, 3],
+        DEVICES[0]: [4, 5],
+    }
+
+
+def test_the_mesh_has_the_devices_in_order():
+    replicas = Replicas(DEVICES[2::-1])
+    assert replicas.mesh.axis_names == ("replica",)
+    assert list(replicas.mesh.devices) == DEVICES[2::-1]
+
+
+def test_text_stays_on_the_host():
+    text = np.array([b"a", b"b"], object)
+    assert Replicas(DEVICES[:1]).put(text, 0, "x") is text
+
+
+def test_64_bits_arrive_where_x64_is_on():
+    replicas = Replicas(DEVICES[:2])
+    assert replicas.arriving(np.dtype("int64")) == np.dtype("int32")
+    with jax.enable_x64(True):
+        assert replicas.arriving(np.dtype("int64")) == np.dtype("int64")
+        assert replicas.put_sharded(np.array([2**40, 1]), "x").tolist() == [2**40, 1]
