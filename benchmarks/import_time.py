@@ -5,6 +5,7 @@ the smallest time of each counts. What the interpreter's own start takes is subt
 The number of rounds may be given as an argument.
 """
 
+import random
 import subprocess
 import sys
 import time
@@ -24,6 +25,7 @@ def main() -> int:
     names = [name for name, program in PROGRAMS.items() if works(program)]
     best = dict.fromkeys(names, float("inf"))
     for _ in range(rounds):
+        random.shuffle(names)  # so that none always follows the same other
         for name in names:
             best[name] = min(best[name], seconds(PROGRAMS[name]))
     base = best.pop("nothing")

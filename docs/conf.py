@@ -18,7 +18,7 @@ autodoc_typehints = "signature"
 # Inherited members belong to a class as users see it, down to Python's own classes.
 autodoc_default_options = {
     "members": True,
-    "inherited-members": "object,Exception,BaseException,OSError,tuple,ABC",
+    "inherited-members": "object,Exception,BaseException,OSError,tuple,int,Enum,IntEnum,ABC",
 }
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False

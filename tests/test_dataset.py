@@ -1,5 +1,8 @@
 import dataclasses
 import gc
+import json
+import pickle
+import tracemalloc
 from collections import OrderedDict, defaultdict, namedtuple
 from itertools import islice
 
@@ -15,8 +18,10 @@ from tests.saying import error_saying
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.dataset import Dataset, plan_of
+from evenfeed.plan.combining import Concatenate
+from evenfeed.plan.elementwise import Enumerate
 from evenfeed.plan.grouping import Batch
-from evenfeed.plan.ordering import Repeat
+from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.sources import Range
 
 Pair = namedtuple("Pair", "y x")
@@ -38,7 +43,75 @@ def test_methods_add_one_node_each():
     dataset = Dataset.range(1, 9, 2).repeat(3).batch(4, drop_remainder=True)
     assert plan_of(dataset) == Batch(Repeat(Range(1, 9, 2), 3), 4, drop_remainder=True)
     assert plan_of(Dataset.range(5).repeat()) == Repeat(Range(0, 5), -1)
+    assert plan_of(Dataset.range(9).take(5).skip(2)) == Skip(Take(Range(0, 9), 5), 2)
+    assert plan_of(Dataset.range(9).shard(3, 1)) == Shard(Range(0, 9), 3, 1)
+    assert plan_of(Dataset.range(9).enumerate(4)) == Enumerate(Range(0, 9), 4)
+    assert plan_of(Dataset.range(9).concatenate(Dataset.range(2))) == Concatenate(
+        Range(0, 9), Range(0, 2)
+    )
     assert plan_of(Dataset.range(5, output_type="int32")) == Range(0, 5, dtype=tf.int32)
+
+
+def test_a_shuffle_has_the_seed_that_it_was_given():
+    node = plan_of(Dataset.range(9).shuffle(4, seed=7))
+    assert node == Shuffle(Range(0, 9), 4, node.seed)
+    assert node.reshuffle
+    assert node.seed == plan_of(Dataset.range(9).shuffle(4, seed=7)).seed
+    assert node.seed != plan_of(Dataset.range(9).shuffle(4, seed=8)).seed
+    fixed = Dataset.range(9).shuffle(4, reshuffle_each_iteration=False)
+    assert not plan_of(fixed).reshuffle
+    assert plan_of(Dataset.range(9).shuffle(4, reshuffle_each_iteration=None)).reshuffle
+
+
+def test_a_shuffle_without_seeds_is_another_in_every_dataset():
+    seeds = {plan_of(Dataset.range(9).shuffle(4)).seed for _ in range(50)}
+    assert len(seeds) == 50
+
+
+def test_the_parts_of_a_zip_keep_their_structure():
+    a, b = Dataset.range(2), Dataset.from_tensor_slices({"x": [5, 6]})
+    first = next(iter(Dataset.zip({"b": a, "a": (b, a)})))
+    assert first == {"b": 0, "a": ({"x": 5}, 0)}
+    assert list(first) == ["b", "a"]
+    assert next(iter(Dataset.zip(datasets=(a, a)))) == (0, 0)
+    assert next(iter(Dataset.zip(Pair(a, a)))) == Pair(0, 0)
+
+
+def test_elements_of_two_shapes_come_one_after_the_other():
+    rows = Dataset.from_tensor_slices(np.zeros((2, 3)))
+    dataset = rows.concatenate(Dataset.from_tensor_slices(np.ones((2, 4))))
+    assert dataset.element_spec == tf.TensorSpec([None], "float64")
+    assert [len(row) for row in dataset] == [3, 3, 4, 4]
+    assert sorted(len(row) for row in dataset.shuffle(4)) == [3, 3, 4, 4]
+    assert [batch.shape for batch in dataset.batch(2)] == [(2, 3), (2, 4)]
+
+
+def test_an_iterator_goes_on_where_another_stopped():
+    def make():
+        return Dataset.range(20).shuffle(7, seed=3).batch(3).repeat(2)
+
+    dataset = make()
+    whole = [batch.tolist() for batch in dataset]
+    one, two = iter(make()), iter(make())
+    first = [next(one).tolist() for _ in range(9)]
+    two.set_state(json.loads(json.dumps(one.get_state())))
+    assert first + [batch.tolist() for batch in two] == whole
+
+
+def test_a_shuffle_copies_no_rows_into_a_buffer():
+    array = np.zeros((200_000, 16))
+    iterator = iter(Dataset.from_tensor_slices(array).shuffle(200_000, seed=1))
+    tracemalloc.start()
+    next(iterator)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < array.nbytes / 4
+
+
+def test_a_dataset_can_be_pickled_and_its_passes_are_counted_anew():
+    dataset = Dataset.range(30).shuffle(30, seed=1)
+    first = [int(x) for x in dataset]
+    assert [int(x) for x in pickle.loads(pickle.dumps(dataset))] == first
 
 
 def test_a_method_leaves_the_dataset_as_it_was():
@@ -236,6 +309,42 @@ def test_a_length_that_is_not_known_is_an_error():
             TypeError,
             "count must be a whole number, but got 1.5 of type float.",
             "pass an int as count.",
+        ),
+        (
+            lambda: Dataset.range(3).take("2"),
+            TypeError,
+            "count must be a whole number, but got '2' of type str.",
+            "pass an int as count.",
+        ),
+        (
+            lambda: Dataset.range(3).shard(0, 0),
+            InvalidArgumentError,
+            "num_shards must be at least 1, but got 0.",
+            "shard(num_shards=4, index=0) …",
+        ),
+        (
+            lambda: Dataset.range(3).shuffle(0),
+            InvalidArgumentError,
+            "buffer_size must be at least 1, but got 0.",
+            "pass how many elements …",
+        ),
+        (
+            lambda: Dataset.zip([Dataset.range(3)]),
+            TypeError,
+            "zip takes datasets, but got …",
+            "pass datasets, …",
+        ),
+        (
+            lambda: Dataset.zip(()),
+            InvalidArgumentError,
+            "A zip needs at least one dataset.",
+            "pass datasets, …",
+        ),
+        (
+            lambda: Dataset.range(3).concatenate(Dataset.range(3, output_type="int32")),
+            TypeError,
+            "Datasets of unlike elements cannot be concatenated: …",
+            "give both the same dtypes …",
         ),
         (
             lambda: Dataset.from_tensor_slices(3),

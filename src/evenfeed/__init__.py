@@ -7,18 +7,6 @@ host. For all other mathematics, write `jax.numpy`.
 
 from typing import TYPE_CHECKING
 
-from evenfeed import (
-    compat,
-    config,
-    data,
-    distribute,
-    errors,
-    experimental,
-    io,
-    nest,
-    random,
-    train,
-)
 from evenfeed.core.dtypes import (
     DType,
     as_dtype,
@@ -49,7 +37,7 @@ from evenfeed.core.dtypes import (
     uint64,
 )
 from evenfeed.core.optional import OptionalSpec
-from evenfeed.core.publish import publish, refusal
+from evenfeed.core.publish import namespaces, publish, refusal
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.tensors.arithmetic import (
@@ -68,6 +56,7 @@ from evenfeed.tensors.creation import (
     range,  # noqa: A004 - TensorFlow's name
     zeros,
 )
+from evenfeed.tensors.functions import ensure_shape, numpy_function, py_function
 from evenfeed.tensors.printing import print_ as print  # noqa: A004 - TensorFlow's name
 from evenfeed.tensors.shaping import concat, reshape, shape, stack
 
@@ -94,6 +83,7 @@ __all__ = [
     "data",
     "distribute",
     "double",
+    "ensure_shape",
     "equal",
     "errors",
     "experimental",
@@ -113,8 +103,10 @@ __all__ = [
     "int64",
     "io",
     "nest",
+    "numpy_function",
     "ones",
     "print",
+    "py_function",
     "random",
     "range",
     "reduce_max",
@@ -136,9 +128,44 @@ __all__ = [
     "zeros",
 ]
 
-publish(__name__, __all__, globals())
+# Loaded when they are first used: a program pays for what it needs.
+_NAMESPACES = {
+    "compat",
+    "config",
+    "data",
+    "distribute",
+    "errors",
+    "experimental",
+    "io",
+    "nest",
+    "random",
+    "train",
+}
 
-if not TYPE_CHECKING:
-    __getattr__ = refusal(
-        __name__, __all__, "For mathematics write jax.numpy; the README lists what exists now."
+publish(__name__, [name for name in __all__ if name not in _NAMESPACES], globals())
+
+if TYPE_CHECKING:
+    from evenfeed import (
+        compat,
+        config,
+        data,
+        distribute,
+        errors,
+        experimental,
+        io,
+        nest,
+        random,
+        train,
     )
+else:
+    __getattr__ = namespaces(
+        __name__,
+        _NAMESPACES,
+        refusal(
+            __name__, __all__, "For mathematics write jax.numpy; the README lists what exists now."
+        ),
+    )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

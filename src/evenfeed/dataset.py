@@ -1,25 +1,46 @@
 """The face: `Dataset`, whose methods add one node to a plan."""
 
-from collections.abc import Iterator
-from typing import Any, final
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, cast, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.arguments import whole_number, yes_or_no
+from evenfeed.core.callsite import where_called
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
-from evenfeed.core.conversion import Array, to_array
-from evenfeed.core.errors import described
-from evenfeed.core.structure import DATA, flatten, map_structure
+from evenfeed.core.conversion import Array, shortened, to_array
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.seeds import operation_seed
+from evenfeed.core.specs import spec_of
+from evenfeed.core.structure import DATA, flatten, map_structure, pack
+from evenfeed.options import Options
+from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
+from evenfeed.plan.buffering import AUTOTUNE, Cache, Prefetch
+from evenfeed.plan.checking import Ignored, IgnoreErrors, Unique
+from evenfeed.plan.choosing import Choose, Counter, Random, Sample
+from evenfeed.plan.combining import Concatenate, Zip
+from evenfeed.plan.elementwise import Enumerate
+from evenfeed.plan.filtering import Filter, TakeWhile
+from evenfeed.plan.flattening import FlatMap, Interleave
+from evenfeed.plan.generating import FromGenerator, signature_of
 from evenfeed.plan.grouping import Batch
+from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
-from evenfeed.plan.ordering import Repeat
+from evenfeed.plan.options_node import WithOptions, options_of
+from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.scanning import Scan, check_state, widened
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
+from evenfeed.plan.windowing import Buckets, GroupByWindow
+from evenfeed.plan.windows import DatasetLike, Held, Window
 from evenfeed.runtime.elements import ElementIterator
+from evenfeed.runtime.functions import RowFunction, trace
+from evenfeed.runtime.inner import InnerDatasets
 
 
 @final
-class Dataset:
+class Dataset(DatasetLike):
     """A sequence of elements, described step by step and read only when iterated over.
 
     A dataset never changes: each method returns a new one. Elements are NumPy arrays, or tuples and
@@ -132,6 +153,759 @@ class Dataset:
         drop = yes_or_no(drop_remainder, "drop_remainder")
         return Dataset(Batch(self._plan, size, drop_remainder=drop))
 
+    def take(self, count: int, name: str | None = None) -> "Dataset":
+        """Keep the first `count` elements; all of them where `count` is -1.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.range(5).take(2)]
+            [0, 1]
+        """
+        del name
+        return Dataset(Take(self._plan, whole_number(count, "count")))
+
+    def skip(self, count: int, name: str | None = None) -> "Dataset":
+        """Leave out the first `count` elements; all of them where `count` is -1.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.range(5).skip(3)]
+            [3, 4]
+        """
+        del name
+        return Dataset(Skip(self._plan, whole_number(count, "count")))
+
+    def shard(self, num_shards: int, index: int, name: str | None = None) -> "Dataset":
+        """Keep every `num_shards`-th element from `index` on.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.range(7).shard(3, 1)]
+            [1, 4]
+        """
+        del name
+        shards, number = whole_number(num_shards, "num_shards"), whole_number(index, "index")
+        return Dataset(Shard(self._plan, shards, number))
+
+    def shuffle(
+        self,
+        buffer_size: int,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = True,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Bring the elements into a random order, each drawn from the next `buffer_size`.
+
+        Args:
+            buffer_size: How many elements to draw from; as many as there are for a uniform order. A
+                dataset of arrays is shuffled by position: nothing is copied into a buffer.
+            seed: Makes the order the same in every run of the program, together with the global one.
+            reshuffle_each_iteration: Whether each pass has an order of its own.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> dataset = tf.data.Dataset.range(100).shuffle(100, seed=7)
+            >>> sorted(int(x) for x in dataset) == list(range(100))
+            True
+        """
+        del name
+        size = whole_number(buffer_size, "buffer_size")
+        again = reshuffle_each_iteration is not False
+        return Dataset(Shuffle(self._plan, size, shuffle_seed(seed), reshuffle=again))
+
+    def enumerate(self, start: int = 0, name: str | None = None) -> "Dataset":
+        """Put a count before each element.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> dataset = tf.data.Dataset.from_tensor_slices([10, 20]).enumerate(start=5)
+            >>> [(int(i), int(x)) for i, x in dataset]
+            [(5, 10), (6, 20)]
+        """
+        del name
+        return Dataset(Enumerate(self._plan, whole_number(start, "start")))
+
+    def concatenate(self, dataset: "Dataset", name: str | None = None) -> "Dataset":
+        """Let the elements of another dataset follow those of this one.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.range(2).concatenate(tf.data.Dataset.range(7, 9))]
+            [0, 1, 7, 8]
+        """
+        del name
+        return Dataset(Concatenate(self._plan, plan_of(dataset)))
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> "Dataset":
+        """Put the elements of several datasets side by side, until the shortest ends.
+
+        Args:
+            args: Datasets, or one structure of them: a tuple, a dict, nested.
+            datasets: The structure, by name.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> a, b = tf.data.Dataset.range(3), tf.data.Dataset.range(10, 12)
+            >>> [(int(x), int(y)) for x, y in tf.data.Dataset.zip(a, b)]
+            [(0, 10), (1, 11)]
+        """
+        del name
+        given = args if datasets is None else (datasets,)
+        return zipped(given[0] if len(given) == 1 else given)
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool = False,
+        name: str | None = None,
+        *,
+        vectorize: bool | None = None,
+        output_signature: Any = None,
+    ) -> "Dataset":
+        """Replace each element by what a function makes of it.
+
+        The function is traced once, like TensorFlow traces it, and runs on whole Blocks at a time;
+        what cannot be traced (text, files, Python control flow) runs element by element.
+
+        Args:
+            map_func: Gets the parts of a tuple as separate arguments, anything else as one.
+            num_parallel_calls: How many elements to work on at a time, where it runs per element.
+            deterministic: Taken for compatibility: the order is always kept.
+            synchronous: Taken for compatibility.
+            use_unbounded_threadpool: Taken for compatibility.
+            name: Taken for compatibility.
+            vectorize: False runs it element by element, on NumPy values.
+            output_signature: What it returns, where that cannot be found by tracing.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.range(4).map(lambda x: x * 10)]
+            [0, 10, 20, 30]
+        """
+        del synchronous, use_unbounded_threadpool, name
+        calls = (
+            None
+            if num_parallel_calls is None
+            else whole_number(num_parallel_calls, "num_parallel_calls")
+        )
+        function = self._traced(
+            map_func, "mapping", calls, vectorize=vectorize, output_signature=output_signature
+        )
+        return Dataset(
+            Map(self._plan, function, num_parallel_calls=calls, deterministic=deterministic)
+        )
+
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
+        """Keep the elements for which a function returns true.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.range(6).filter(lambda x: x % 2 == 0)]
+            [0, 2, 4]
+        """
+        del name
+        return Dataset(Filter(self._plan, self._traced(predicate, "filtering")))
+
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
+        """Keep the elements before the first for which a function returns false.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.range(9).take_while(lambda x: x < 3)]
+            [0, 1, 2]
+        """
+        del name
+        return Dataset(TakeWhile(self._plan, self._traced(predicate, "asking about")))
+
+    def flat_map(self, map_func: Callable[..., "Dataset"], name: str | None = None) -> "Dataset":
+        """Replace each element by the elements of a dataset that a function makes of it.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> dataset = tf.data.Dataset.range(3).flat_map(tf.data.Dataset.range)
+            >>> [int(x) for x in dataset]
+            [0, 0, 1]
+        """
+        del name
+        return Dataset(FlatMap(self._plan, self._inner(map_func)))
+
+    def interleave(
+        self,
+        map_func: Callable[..., "Dataset"],
+        cycle_length: int | None = None,
+        block_length: int | None = None,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Read several datasets that a function makes of elements in turn.
+
+        Args:
+            map_func: Makes a dataset of an element.
+            cycle_length: How many of them are open at a time; by default as many as there are cores.
+            block_length: How many elements to take of each in its turn.
+            num_parallel_calls: Taken for compatibility: the elements and their order are the same.
+            deterministic: Taken for compatibility: the order is always kept.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> dataset = tf.data.Dataset.range(1, 3).interleave(
+            ...     lambda x: tf.data.Dataset.from_tensors(x).repeat(2), cycle_length=2)
+            >>> [int(x) for x in dataset]
+            [1, 2, 1, 2]
+        """
+        del num_parallel_calls, deterministic, name
+        cycle = (
+            (os.cpu_count() or 1)
+            if cycle_length is None
+            else whole_number(cycle_length, "cycle_length")
+        )
+        block = 1 if block_length is None else whole_number(block_length, "block_length")
+        function = self._inner(map_func)
+        return Dataset(Interleave(self._plan, function, cycle_length=cycle, block_length=block))
+
+    def scan(
+        self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
+    ) -> "Dataset":
+        """Carry a state from element to element: the function returns the next one and an output.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> sums = tf.data.Dataset.range(4).scan(np.int64(0), lambda s, x: (s + x, s + x))
+            >>> [int(x) for x in sums]
+            [0, 1, 3, 6]
+        """
+        del name
+        structure, initial = initial_state, tuple(_components(initial_state))
+        state = spec_of(pack(structure, initial, DATA))
+        function = self._folding(scan_func, state, "scanning", _first_of_two)
+        return Dataset(Scan(self._plan, structure, initial, function))
+
+    def reduce(
+        self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
+    ) -> Any:
+        """Fold all elements into a state, and return it.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> int(tf.data.Dataset.range(5).reduce(np.int64(0), lambda s, x: s + x))
+            10
+        """
+        del name
+        state = pack(initial_state, _components(initial_state), DATA)
+        function = self._folding(reduce_func, spec_of(state), "reducing", _itself)
+        carried = flatten(state, DATA)
+        for element in self:
+            carried = function.one([*carried, *flatten(element, DATA)])
+        return pack(state, carried, DATA)
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[[Any, "Dataset"], "Dataset"],
+        window_size: int | None = None,
+        window_size_func: Callable[[Any], Any] | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Collect elements by key, and read what a function makes of each full group.
+
+        Args:
+            key_func: Returns the key of an element: a whole number.
+            reduce_func: Makes a dataset of a key and the dataset of a group.
+            window_size: How many elements fill a group.
+            window_size_func: The same, for each key.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> dataset = tf.data.Dataset.range(6).group_by_window(
+            ...     lambda x: x % 2, lambda key, group: group.batch(3), window_size=3)
+            >>> [batch.tolist() for batch in dataset]
+            [[0, 2, 4], [1, 3, 5]]
+        """
+        del name
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError(
+                described("Pass either window_size or window_size_func, and not both.")
+            )
+        spec = self.element_spec
+
+        def size(key: int) -> int:
+            asked: Any = (
+                window_size if window_size_func is None else window_size_func(np.int64(key))
+            )
+            return int(asked)
+
+        def reduced(key: int, group: Node) -> Node:
+            return plan_of(
+                _as_dataset(reduce_func(np.int64(key), Dataset(group)), "group_by_window")
+            )
+
+        empty = Held(spec, tuple(None for _ in flatten(spec, DATA)), 0)
+        result = reduced(0, empty).element_spec
+        key = self._traced(key_func, "finding the key of")
+        return Dataset(GroupByWindow(self._plan, key, reduced, size, result))
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Batch sequences with others of like length, padded to the longest of the batch.
+
+        Args:
+            element_length_func: Returns the length of an element.
+            bucket_boundaries: The lengths at which buckets end, rising.
+            bucket_batch_sizes: The batch size of each bucket, one more than boundaries.
+            padded_shapes: As for `padded_batch`.
+            padding_values: As for `padded_batch`.
+            pad_to_bucket_boundary: Pad to one less than the bucket's boundary, for fixed shapes.
+            no_padding: Do not pad: all elements of a bucket have one shape.
+            drop_remainder: Drop short batches.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> rows = tf.data.Dataset.from_generator(
+            ...     lambda: [[1], [2, 3, 4], [5]], output_signature=tf.TensorSpec([None], tf.int32))
+            >>> buckets = rows.bucket_by_sequence_length(lambda row: tf.shape(row)[0], [2], [2, 2])
+            >>> [batch.tolist() for batch in buckets]
+            [[[1], [5]], [[2, 3, 4]]]
+        """
+        del name
+        buckets = Buckets(
+            tuple(bucket_boundaries), tuple(bucket_batch_sizes), to_boundary=pad_to_bucket_boundary
+        )
+
+        def key(*element: Any) -> Any:
+            return np.int64(buckets.of_length(int(element_length_func(*element))))
+
+        def batched(bucket: Any, group: "Dataset") -> "Dataset":
+            size = buckets.batch_sizes[int(bucket)]
+            if no_padding:
+                return group.batch(size, drop_remainder)
+            shapes = buckets.padded_shapes(int(bucket), padded_shapes, self.element_spec)
+            return group.padded_batch(size, shapes, padding_values, drop_remainder)
+
+        return self.group_by_window(
+            key, batched, window_size_func=lambda bucket: buckets.batch_sizes[int(bucket)]
+        )
+
+    def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":
+        """Return what a function makes of this dataset.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> len(tf.data.Dataset.range(9).apply(lambda dataset: dataset.batch(4)))
+            3
+        """
+        return _as_dataset(transformation_func(self), "apply")
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Iterable[Any]],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Sequence[Any] | None = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Make a dataset of what a function yields, or of the iterable that it returns.
+
+        Each pass calls the function anew. Nothing is pulled before it is asked for. A restored iterator
+        calls the function and passes over the elements that came before: one that reads from
+        elsewhere should do so in the same order each time.
+
+        Args:
+            generator: A function that yields elements in the structure of `output_signature`.
+            output_types: The dtypes alone, as older programs give them.
+            output_shapes: The shapes that go with `output_types`.
+            args: Arguments for the function; they arrive as arrays.
+            output_signature: A `TensorSpec`, or a tuple or dict of them. What is yielded is cast to it;
+                what does not fit is an error when it is reached.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> def squares():
+            ...     for i in range(3):
+            ...         yield i, i * i
+            >>> spec = tf.TensorSpec([], tf.int32)
+            >>> dataset = tf.data.Dataset.from_generator(squares, output_signature=(spec, spec))
+            >>> [(int(x), int(y)) for x, y in dataset]
+            [(0, 0), (1, 1), (2, 4)]
+        """
+        del name
+        signature = signature_of(output_types, output_shapes, output_signature)
+        given = () if args is None else tuple(to_array(arg) for arg in args)
+        return Dataset(FromGenerator(generator, signature, given))
+
+    @staticmethod
+    def counter(
+        start: Any = 0, step: Any = 1, dtype: object = dtypes.int64, name: str | None = None
+    ) -> "Dataset":
+        """Count from `start` by `step`, without end.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.counter(5, -2).take(3)]
+            [5, 3, 1]
+        """
+        del name
+        kind = dtypes.as_dtype(dtype)
+        first, by = to_array(start, kind).item(), to_array(step, kind).item()
+        return Dataset(Counter(first, by, dtype=kind))
+
+    @staticmethod
+    def random(
+        seed: int | None = None,
+        rerandomize_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Draw random whole numbers of 32 bits, without end.
+
+        Args:
+            seed: Makes the numbers the same in every run of the program, together with the global one.
+            rerandomize_each_iteration: Whether each pass has numbers of its own.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> first, second = tf.data.Dataset.random(seed=4), tf.data.Dataset.random(seed=4)
+            >>> list(first.take(3)) == list(second.take(3))
+            True
+        """
+        del name
+        return Dataset(Random(shuffle_seed(seed), reshuffle=bool(rerandomize_each_iteration)))
+
+    @staticmethod
+    def choose_from_datasets(
+        datasets: "Sequence[Dataset]",
+        choice_dataset: "Dataset",
+        stop_on_empty_dataset: bool = True,
+    ) -> "Dataset":
+        """Take the next element of the dataset that each choice names.
+
+        Args:
+            datasets: Datasets with elements alike.
+            choice_dataset: Numbers of datasets, as scalars of int64.
+            stop_on_empty_dataset: End at the first choice that has no element left; else pass it over.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> words = [tf.data.Dataset.from_tensors(word).repeat() for word in ("tick", "tock")]
+            >>> dataset = tf.data.Dataset.choose_from_datasets(words, tf.data.Dataset.range(2))
+            >>> list(dataset.as_numpy_iterator())
+            [b'tick', b'tock']
+        """
+        parts = _plans(datasets)
+        (choices,) = _plans([choice_dataset])
+        return Dataset(Choose(parts, choices, stop_on_empty=stop_on_empty_dataset))
+
+    @staticmethod
+    def sample_from_datasets(
+        datasets: "Sequence[Dataset]",
+        weights: Any = None,
+        seed: int | None = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> "Dataset":
+        """Take the next element of a dataset drawn at random.
+
+        Args:
+            datasets: Datasets with elements alike.
+            weights: How likely each is drawn: as many floats as datasets, or a dataset with such a
+                vector for each draw. All alike by default; a dataset of weight 0 is left out.
+            seed: Makes the draws the same in every run of the program, together with the global one.
+            stop_on_empty_dataset: End as soon as one that has ended is drawn, which keeps the mixture
+                to the weights; else go on with the others.
+            rerandomize_each_iteration: Whether each pass has draws of its own.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> a, b = tf.data.Dataset.range(3), tf.data.Dataset.range(100, 103)
+            >>> mixed = tf.data.Dataset.sample_from_datasets([a, b], weights=[0.5, 0.5], seed=1)
+            >>> sorted(int(x) for x in mixed)
+            [0, 1, 2, 100, 101, 102]
+        """
+        parts = _plans(datasets)
+        if not isinstance(weights, Dataset):
+            parts, weights = _weighted(parts, weights)
+            if len(parts) == 1:
+                return Dataset(parts[0])
+        given = plan_of(weights) if isinstance(weights, Dataset) else weights
+        again = bool(rerandomize_each_iteration)
+        sample = Sample(
+            parts, given, shuffle_seed(seed), stop_on_empty=stop_on_empty_dataset, reshuffle=again
+        )
+        return Dataset(sample)
+
+    def padded_batch(
+        self,
+        batch_size: int,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Stack consecutive elements of unlike shapes, filled up to one shape.
+
+        Args:
+            batch_size: Number of elements in a full batch.
+            padded_shapes: The shape of each part, in the structure of an element; None (or -1) for a
+                length that the longest element of the batch decides. By default, what the spec knows.
+            padding_values: What to fill with: a scalar of the part's dtype, or one for each part; by
+                default 0, False or empty text.
+            drop_remainder: Drop a short last batch.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> rows = tf.data.Dataset.from_generator(
+            ...     lambda: [[1], [2, 3]], output_signature=tf.TensorSpec([None], tf.int32))
+            >>> [batch.tolist() for batch in rows.padded_batch(2)]
+            [[[1, 0], [2, 3]]]
+        """
+        del name
+        size = whole_number(batch_size, "batch_size")
+        drop = bool(drop_remainder)
+        plan = padded_batch(self._plan, size, padded_shapes, padding_values, drop_remainder=drop)
+        return Dataset(plan)
+
+    def unbatch(self, name: str | None = None) -> "Dataset":
+        """Cut each element along its first axis.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.from_tensors([4, 5, 6]).unbatch()]
+            [4, 5, 6]
+        """
+        del name
+        return Dataset(Unbatch(self._plan))
+
+    def rebatch(
+        self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
+    ) -> "Dataset":
+        """Cut the rows of all batches into batches of another size.
+
+        Args:
+            batch_size: Rows of a batch, or a list of such numbers that take turns.
+            drop_remainder: Drop a short last batch.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [b.tolist() for b in tf.data.Dataset.range(6).batch(4).rebatch([1, 2])]
+            [[0], [1, 2], [3], [4, 5]]
+        """
+        del name
+        sizes = np.asarray(batch_size)
+        if sizes.ndim > 1:
+            raise ValueError(
+                described(f"batch_size is a number or a list, but got {batch_size!r}.")
+            )
+        numbers = tuple(whole_number(size, "batch_size") for size in np.atleast_1d(sizes))
+        return Dataset(Rebatch(self._plan, numbers, drop_remainder=bool(drop_remainder)))
+
+    def cache(self, filename: str | os.PathLike[str] = "", name: str | None = None) -> "Dataset":
+        """Keep the elements of the first whole pass, so that later ones do not ask for them again.
+
+        A pass that was not read to its end is not kept. The elements that come out cannot be written to.
+
+        Args:
+            filename: Where to keep them on disk, as the beginning of file names; in memory by default.
+                While one iterator writes, another that wants to is an AlreadyExistsError.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> dataset = tf.data.Dataset.range(3).cache()
+            >>> [int(x) for x in dataset], [int(x) for x in dataset]
+            ([0, 1, 2], [0, 1, 2])
+        """
+        del name
+        return Dataset(Cache(self._plan, os.fspath(filename)))
+
+    def prefetch(self, buffer_size: int | None, name: str | None = None) -> "Dataset":
+        """Read elements ahead in a thread, while those before are being used.
+
+        Args:
+            buffer_size: How many; `AUTOTUNE` (or None) keeps two reads of the consumer's length ready.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.range(3).prefetch(tf.data.AUTOTUNE)]
+            [0, 1, 2]
+        """
+        del name
+        size = AUTOTUNE if buffer_size is None else whole_number(buffer_size, "buffer_size")
+        return Dataset(Prefetch(self._plan, size))
+
+    def unique(self, name: str | None = None) -> "Dataset":
+        """Leave out elements that came before; they have one part, of int32, int64 or text.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.from_tensor_slices([1, 37, 2, 37, 2, 1]).unique()]
+            [1, 37, 2]
+        """
+        del name
+        return Dataset(Unique(self._plan))
+
+    def ignore_errors(
+        self,
+        log_warning: bool = False,
+        name: str | None = None,
+        *,
+        max_errors: int | None = None,
+    ) -> "Dataset":
+        """Leave out elements that fail, and go on behind them.
+
+        How many were left out, and the last of their errors: `ignored_errors()`.
+
+        Args:
+            log_warning: Log each error, as a warning of the logger "evenfeed".
+            name: Taken for compatibility.
+            max_errors: Let the error through once so many were ignored in a pass.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> spec = tf.TensorSpec([], tf.int32)
+            >>> dataset = tf.data.Dataset.from_generator(lambda: [1, "x", 3], output_signature=spec)
+            >>> dataset = dataset.ignore_errors()
+            >>> [int(x) for x in dataset], dataset.ignored_errors().count
+            ([1, 3], 1)
+        """
+        del name
+        return Dataset(IgnoreErrors(self._plan, log_warning=log_warning, max_errors=max_errors))
+
+    def ignored_errors(self) -> Ignored:
+        """Return what `ignore_errors`, the nearest one, left out in all passes so far: `count`, `last`."""
+        found = (node for node in self._plan.walk() if isinstance(node, IgnoreErrors))
+        nearest = next(found, None)
+        return Ignored() if nearest is None else nearest.ignored
+
+    def window(
+        self,
+        size: int,
+        shift: int | None = None,
+        stride: int = 1,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Cut the elements into windows, each of which is a dataset.
+
+        Elements with several parts give that structure of datasets, one for each part.
+
+        Args:
+            size: Number of elements of a window.
+            shift: How far the next window begins from this one; `size` by default.
+            stride: Distance of the elements within a window.
+            drop_remainder: Drop windows that are short.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> windows = tf.data.Dataset.range(4).window(3, shift=1, drop_remainder=True)
+            >>> [[int(x) for x in window] for window in windows]
+            [[0, 1, 2], [1, 2, 3]]
+        """
+        del name
+        length, step = whole_number(size, "size"), whole_number(stride, "stride")
+        by = length if shift is None else whole_number(shift, "shift")
+        drop = bool(drop_remainder)
+        return Dataset(Window(self._plan, length, by, step, drop_remainder=drop, face=Dataset))
+
+    def options(self) -> Options:
+        """Return what `with_options` set so far, as options that cannot be changed.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> tf.data.Dataset.range(3).options().deterministic is None
+            True
+        """
+        return options_of(self._plan)
+
+    def with_options(self, options: Options, name: str | None = None) -> "Dataset":
+        """Set options; where two set the same, the later one holds.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> options = tf.data.Options()
+            >>> options.deterministic = False
+            >>> tf.data.Dataset.range(3).with_options(options).batch(2).options().deterministic
+            False
+        """
+        del name
+        return Dataset(WithOptions(self._plan, options))
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """Return the element of a dataset that has only one.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> tf.data.Dataset.range(3).batch(3).get_single_element().tolist()
+            [0, 1, 2]
+        """
+        del name
+        found = list(self.take(2))
+        if len(found) == 1:
+            return found[0]
+        raise InvalidArgumentError(
+            f"The dataset has {'more than one element' if found else 'no element'}.",
+            fix="call batch(n) first for all elements, or take(1) for the first.",
+        )
+
+    def _traced(
+        self, function: Callable[..., Any], doing: str, calls: int | None = None, **how: Any
+    ) -> RowFunction:
+        return trace(
+            function,
+            self.element_spec,
+            where_called(),
+            doing=doing,
+            num_parallel_calls=calls,
+            first_element=self._first_parts,
+            **how,
+        )
+
+    def _folding(
+        self, function: Callable[..., Any], state: Any, doing: str, new: Callable[[Any], Any]
+    ) -> RowFunction:
+        """Trace a function of a state and an element; the state's shape may change on the way."""
+        while True:
+            traced = trace(function, (state, self.element_spec), where_called(), doing=doing)
+            returned = new(traced.output_spec)
+            check_state(state, returned, self._plan)
+            common = widened(state, returned)
+            if common == state:
+                return traced
+            state = common
+
+    def _first_parts(self) -> list[Any] | None:
+        return next((flatten(element, DATA) for element in self), None)
+
+    def _inner(self, function: Callable[..., Any]) -> InnerDatasets:
+        traced = self._traced(function, "making a dataset of", returns_values=True)
+        return InnerDatasets(
+            traced, self.element_spec, lambda made: plan_of(_as_dataset(made, "flat_map"))
+        )
+
     @property
     def element_spec(self) -> Any:
         """The specs of an element's parts, in the structure of an element."""
@@ -185,6 +959,80 @@ def plan_of(dataset: Dataset) -> Node:
     return dataset._plan  # pyright: ignore[reportPrivateUsage] - the door for the layers above
 
 
+def _as_dataset(value: object, method: str) -> Dataset:
+    if isinstance(value, Dataset):
+        return value
+    raise TypeError(
+        described(
+            f"The function of {method} must return a Dataset, but returned {shortened(value)}.",
+            fix="return Dataset.from_tensors(value), or call map for functions of elements.",
+        )
+    )
+
+
+def _itself(spec: Any) -> Any:
+    return spec
+
+
+def _first_of_two(spec: Any) -> Any:
+    parts = cast("tuple[Any, ...]", spec) if type(spec) is tuple else ()
+    if len(parts) == 2:
+        return parts[0]
+    raise TypeError(
+        described(
+            f"A scan's function must return (new state, output), but returns {spec}.",
+            fix="return two values: the state for the next element, and what to yield.",
+        )
+    )
+
+
+def _components(value: Any) -> list[Array]:
+    return [to_array(part) for part in flatten(value, DATA)]
+
+
+def _plans(datasets: Any) -> tuple[Node, ...]:
+    """Return the plans of several datasets, each checked to be one."""
+    for dataset in datasets:
+        if not isinstance(dataset, Dataset):
+            raise TypeError(described(f"A dataset is needed, but got {shortened(dataset)}."))
+    return tuple(map(plan_of, datasets))
+
+
+def _weighted(parts: tuple[Node, ...], weights: Any) -> tuple[tuple[Node, ...], tuple[float, ...]]:
+    """Return the datasets that can be drawn, and how likely; an empty one where none can be."""
+    given = np.ones(len(parts)) if weights is None else to_array(weights)
+    if given.dtype.kind != "f":
+        raise TypeError(described("weights must be floats.", fix="pass [0.5, 0.5]."))
+    if given.shape != (len(parts),):
+        raise ValueError(
+            described(f"There are {len(parts)} datasets, but the weights have shape {given.shape}.")
+        )
+    pairs = [pair for pair in zip(parts, given.tolist(), strict=True) if pair[1] > 0]
+    if not pairs and parts:
+        return (Take(parts[0], 0),), (1.0,)
+    return tuple(part for part, _ in pairs), tuple(weight for _, weight in pairs)
+
+
+def zipped(structure: Any) -> Dataset:
+    """Return a dataset of the elements of all datasets in a structure."""
+    parts = flatten(structure, DATA)
+    for part in parts:
+        if not isinstance(part, Dataset):
+            raise TypeError(
+                described(
+                    f"zip takes datasets, but got {shortened(part)}.",
+                    fix="pass datasets, or a tuple or dict of them; a list is a tensor in the making.",
+                )
+            )
+    return Dataset(Zip(structure, tuple(map(plan_of, parts))))
+
+
+def shuffle_seed(seed: int | None) -> tuple[int, ...]:
+    """Return what a shuffle starts from: seeds that were given, or fresh random numbers."""
+    given = operation_seed(None if seed is None else whole_number(seed, "seed"))
+    return given if given is not None else (_random_bits(), _random_bits())
+
+
 def _arrays(value: object) -> tuple[Any, list[Array | None]]:
     """Return the structure of `value`, and its parts as arrays."""
     return value, [None if part is None else to_array(part) for part in flatten(value, DATA)]
@@ -192,3 +1040,7 @@ def _arrays(value: object) -> tuple[Any, list[Array | None]]:
 
 def _unwrapped(part: Any) -> Any:
     return part if part is None or part.ndim else part[()]
+
+
+def _random_bits() -> int:
+    return int.from_bytes(os.urandom(8), "little")

@@ -9,7 +9,11 @@ FOLDERS = ("src", "tests", "tools", "examples", "benchmarks")
 LIMIT = 400
 
 # A file that may be longer, and why.
-EXCEPTIONS: dict[str, str] = {}
+EXCEPTIONS = {
+    "tests/plans.py": "every node's meaning in plain Python stands in one place, to be read as one",
+    "tests/test_dataset.py": "mirrors the fluent class",
+    "src/evenfeed/dataset.py": "the fluent class: its methods are a signature, a docstring, one return",
+}
 
 FILES = sorted(
     str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")

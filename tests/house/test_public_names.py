@@ -9,7 +9,7 @@ import pytest
 import evenfeed
 
 # Behind the namespaces: users do not import from these.
-INNER = {"core", "dataset", "plan", "runtime", "strategy", "tensors"}
+INNER = {"core", "dataset", "options", "plan", "runtime", "strategy", "tensors"}
 
 MODULES = ["evenfeed"] + [
     module.name

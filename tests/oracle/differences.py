@@ -80,6 +80,7 @@ DIFFERENT: dict[str, str] = {
     "nest.pack_sequence_as.a dict": _NO_SEQUENCE,
     "nest.pack_sequence_as.a dict for one": _NO_SEQUENCE,
     "nest.is_nested.bytearray": "A bytearray is one value, as bytes are.",
+    "ordering.shuffle.None": "None is of a wrong type, as 2.5 is: a TypeError.",
     "printing.options.unknown option": "An unknown argument is Python's own TypeError.",
     "printing.tensors.complex": "A complex number is printed; TensorFlow prints a question mark.",
     "printing.values.array": _PRINTED_ARRAY,

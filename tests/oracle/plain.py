@@ -16,7 +16,7 @@ class Raised:
     names: tuple[str, ...]
 
 
-def plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each kind of value
+def plain(value: Any) -> Any:
     """Return `value` as JSON data; what means the same in both libraries is the same data."""
     match value:
         case Raised():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from evenfeed.runtime.block import Block, concatenated
+from evenfeed.runtime.block import Block, concatenated, of_rows, stacked
 
 
 def test_a_row_has_a_part_for_each_column():
@@ -57,3 +57,83 @@ def test_a_block_is_cut_without_a_copy(start, stop, expected):
     assert piece.length == len(expected)
     assert piece.columns[1] is None
     assert np.shares_memory(piece.columns[0], block.columns[0])
+
+
+def unlike(*lengths):
+    """Return a Block whose elements have these lengths."""
+    return Block(([np.full(length, length) for length in lengths], None), len(lengths))
+
+
+def lengths(block):
+    return [len(part) for part in block.columns[0]]
+
+
+def test_elements_of_unlike_shapes_are_a_list():
+    block = unlike(1, 2, 3)
+    assert block.row(2)[0].tolist() == [3, 3, 3]
+    assert block.row(2)[1] is None
+    assert lengths(block.cut(1, 9)) == [2, 3]
+    assert lengths(block.gather(np.array([2, 0, 2]))) == [3, 1, 3]
+    assert block.bytes_per_row == (1 + 2 + 3) * 8 // 3
+
+
+def test_rows_are_gathered_in_any_order_and_number():
+    block = Block((np.array([[1, 2], [3, 4]]), None, np.array([b"a", b"b"], object)), 2)
+    gathered = block.gather(np.array([1, 1, 0]))
+    assert gathered.length == 3
+    assert gathered.columns[0].tolist() == [[3, 4], [3, 4], [1, 2]]
+    assert gathered.columns[1] is None
+    assert gathered.columns[2].tolist() == [b"b", b"b", b"a"]
+
+
+def test_blocks_of_unlike_shapes_are_joined_as_a_list():
+    joined = concatenated([unlike(1, 2), Block((np.ones((1, 3)), None), 1), unlike(4)])
+    assert lengths(joined) == [1, 2, 3, 4]
+    assert joined.columns[1] is None
+    assert joined.length == 4
+
+
+@pytest.mark.parametrize("scalars", [np.array([1, 2]), np.array([b"a", b"b"], object)])
+def test_scalars_joined_with_rows_stay_arrays(scalars):
+    joined = concatenated([Block((scalars,), 2), Block((scalars[None],), 1)])
+    assert [part.shape for part in joined.columns[0]] == [(), (), (2,)]
+    assert all(part.dtype == scalars.dtype for part in joined.columns[0])
+    assert joined.row(1)[0].item() == scalars[1]
+
+
+def test_a_copy_is_nobody_elses():
+    column = np.arange(3)
+    block = Block((column, None), 3).copy()
+    assert not np.shares_memory(block.columns[0], column)
+
+
+def test_elements_are_replaced():
+    block = Block((np.arange(4), None), 4).copy()
+    replaced = block.replaced(np.array([3, 0]), Block((np.array([7, 8]), None), 2))
+    assert replaced.columns[0].tolist() == [8, 1, 2, 7]
+    assert replaced.columns[1] is None
+
+
+def test_elements_are_replaced_by_those_of_another_shape():
+    block = Block((np.zeros((3, 1)), None), 3).copy()
+    replaced = block.replaced(np.array([1]), Block((np.ones((1, 2)), None), 1))
+    assert lengths(replaced) == [1, 2, 1]
+    assert lengths(replaced.replaced(np.array([0]), unlike(5))) == [5, 2, 1]
+
+
+def test_scalars_are_replaced_by_rows():
+    block = Block((np.array([b"a", b"b"], object),), 2).copy()
+    replaced = block.replaced(np.array([0]), Block((np.array([[b"c", b"d"]], object),), 1))
+    assert [part.tolist() for part in replaced.columns[0]] == [[b"c", b"d"], b"b"]
+
+
+def test_elements_given_one_by_one_are_stacked_where_they_fit():
+    block = of_rows([[np.array(1), None, np.zeros(1)], [np.array(2), None, np.zeros(2)]])
+    assert block.columns[0].tolist() == [1, 2]
+    assert block.columns[1] is None
+    assert lengths(Block((block.columns[2],), 2)) == [1, 2]
+
+
+def test_text_is_stacked_as_text():
+    column = stacked([np.array(b"a\0", object), np.array(b"", object)])
+    assert (column.dtype, column.tolist()) == (np.dtype(object), [b"a\0", b""])

@@ -2,61 +2,22 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-from tests.plans import assert_equal, meaning, outcome, packed, plans
+from tests.saying import error_saying
 
-from evenfeed.core.structure import DATA, flatten
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.sources import Range, TensorSlice
 from evenfeed.runtime import elements
 from evenfeed.runtime.elements import ElementIterator
-from evenfeed.runtime.sources import CountRange
-
-MANY = 40
-
-
-@given(plans)
-def test_elements_are_what_the_plan_means(plan):
-    found, failed = outcome(ElementIterator(plan), MANY)
-    expected, must_fail = outcome(meaning(plan), MANY)
-    assert failed == must_fail
-    assert len(found) == len(expected) or failed
-    for mine, theirs in zip(found, expected, strict=False):
-        assert_equal(mine, packed(plan, theirs))
-
-
-@given(plans)
-def test_every_element_has_the_spec_of_the_plan(plan):
-    iterator = ElementIterator(plan)
-    assert iterator.element_spec == plan.element_spec
-    specs = flatten(plan.element_spec, DATA)
-    for element in outcome(iterator, MANY)[0]:
-        parts = flatten(element, DATA)
-        assert all(spec.is_compatible_with(part) for spec, part in zip(specs, parts, strict=True))
-
-
-@given(plans, st.lists(st.booleans(), max_size=30))
-def test_two_iterators_do_not_know_of_each_other(plan, turns):
-    expected, failed = outcome(meaning(plan), MANY)
-    assume(not failed)
-    pair = ElementIterator(plan), ElementIterator(plan)
-    found = [], []
-    for turn in turns:
-        found[turn].extend(islice(pair[turn], 1))
-    for mine in found:
-        for one, two in zip(mine, expected, strict=False):
-            assert_equal(one, packed(plan, two))
+from evenfeed.runtime.rows import Walk
 
 
 def reads(monkeypatch, plan, count):
     """Return how many elements each read asked for while `count` came out."""
     asked = []
-    read = CountRange.read
-    monkeypatch.setattr(
-        CountRange, "read", lambda self, most: asked.append(most) or read(self, most)
-    )
+    read = Walk.read
+    monkeypatch.setattr(Walk, "read", lambda self, most: asked.append(most) or read(self, most))
     assert len(list(islice(ElementIterator(plan), count))) == count
     return asked
 
@@ -88,3 +49,57 @@ def test_the_end_stays_the_end():
         with pytest.raises(StopIteration):
             next(iterator)
     assert not iterator.get_next_as_optional().has_value()
+
+
+def state_of(plan, count):
+    iterator = ElementIterator(plan)
+    assert len(list(islice(iterator, count))) == count
+    return iterator.get_state()
+
+
+def test_a_position_counts_what_was_delivered_not_what_was_read():
+    state = state_of(Range(0, 100), 5)
+    assert (state["at"], state["rows"]) == (3, 2)  # blocks of 1, 2 and 4 were read
+
+
+def test_a_state_of_another_dataset_is_refused():
+    iterator = ElementIterator(Batch(Range(0, 6), 2))
+    what = "The state was taken of an iterator over another dataset."
+    fix = "make the dataset as it was made then: the same steps, sizes and shapes."
+    for other in (Batch(Range(0, 6), 3), Batch(Range(0, 7), 2), Range(0, 6)):
+        with error_saying(InvalidArgumentError, what, fix=fix):
+            iterator.set_state(state_of(other, 1))
+    assert next(iterator).tolist() == [0, 1]
+
+
+def test_a_state_of_another_version_is_refused():
+    iterator = ElementIterator(Range(0, 6))
+    state = iterator.get_state() | {"version": 99}
+    what = "The state has version 99, but this evenfeed reads 1."
+    with error_saying(InvalidArgumentError, what, fix="read it with the evenfeed that wrote it, …"):
+        iterator.set_state(state)
+
+
+def test_a_state_in_the_middle_of_a_long_range_is_taken_up_at_once():
+    plan = Range(0, 10**12)
+    iterator = ElementIterator(plan)
+    iterator.set_state(iterator.get_state() | {"at": 10**12 - 2})
+    assert [int(x) for x in iterator] == [10**12 - 2, 10**12 - 1]
+
+
+def test_an_iterator_goes_on_behind_an_error():
+    plan = Repeat(Batch(Batch(Range(0, 3), 2), 2), 3)
+    iterator = ElementIterator(plan)
+    for _ in range(3):
+        with pytest.raises(InvalidArgumentError, match="elements of one shape"):
+            next(iterator)
+    with pytest.raises(StopIteration):
+        next(iterator)
+
+
+def test_what_was_read_with_a_failing_element_comes_first():
+    plan = Batch(Batch(Batch(Range(0, 23), 2), 2), 1)
+    iterator = ElementIterator(plan)
+    assert sum(1 for _ in islice(iterator, 5)) == 5
+    with pytest.raises(InvalidArgumentError, match="elements of one shape"):
+        next(iterator)

@@ -1,6 +1,9 @@
-from evenfeed.plan.sources import Range
-from evenfeed.runtime.ordering import PlayAgain
-from evenfeed.runtime.sources import CountRange
+import numpy as np
+import pytest
+from tests.unknown import Watched, count, read_all
+
+from evenfeed.runtime.block import Block
+from evenfeed.runtime.ordering import PlayAgain, ShuffleBuffer, TakeEvery, TakeSome
 
 
 class Rounds:
@@ -9,20 +12,12 @@ class Rounds:
     def __init__(self, size):
         self.size = size
         self.started = 0
+        self.numbers = []
 
-    def __call__(self):
+    def __call__(self, number):
         self.started += 1
-        return CountRange(Range(0, self.size))
-
-
-def read_all(operator, most, blocks=20):
-    found = []
-    for _ in range(blocks):
-        block = operator.read(most)
-        found.append(None if block is None else block.columns[0].tolist())
-        if block is None:
-            return found
-    return found
+        self.numbers.append(number)
+        return count(self.size)
 
 
 def test_a_block_never_crosses_the_end_of_a_round():
@@ -32,11 +27,11 @@ def test_a_block_never_crosses_the_end_of_a_round():
 def test_no_round_is_started_before_it_is_needed():
     rounds = Rounds(2)
     again = PlayAgain(rounds, 3)
-    assert rounds.started == 0
     again.read(5)
     assert rounds.started == 1
     again.read(5)
     assert rounds.started == 2
+    assert rounds.numbers == [0, 1]
 
 
 def test_never_means_never():
@@ -61,3 +56,76 @@ def test_the_end_stays_the_end():
     again = PlayAgain(Rounds(1), 1)
     assert read_all(again, 5) == [[0], None]
     assert again.read(5) is None
+
+
+def test_a_round_that_is_over_is_closed():
+    played = []
+
+    def start(number):
+        played.append(Watched(number))
+        return played[-1]
+
+    again = PlayAgain(start, 3)
+    assert read_all(again, 5) == [[0], [1], [2], None]
+    assert [one.closed for one in played] == [True] * 3
+
+
+def test_rounds_of_errors_are_rounds():
+    again = PlayAgain(lambda number: Watched(ValueError("bad")), 3)
+    assert read_all(again, 5) == [ValueError, ValueError, ValueError, None]
+
+
+def test_some_are_taken_after_some_are_skipped():
+    assert read_all(TakeSome(count(9), 2, 4), 3) == [[2, 3, 4], [5], None]
+    assert read_all(TakeSome(count(9), 7, None), 9) == [[7, 8], None]
+    assert read_all(TakeSome(count(9), 0, 0), 9) == [None]
+    assert read_all(TakeSome(count(3), 5, None), 9) == [None]
+
+
+def test_nothing_is_read_behind_the_last_that_is_taken():
+    child = Watched(*range(9))
+    assert read_all(TakeSome(child, 1, 2), 9) == [[1], [2], None]
+    assert child.next == 3
+
+
+def test_every_third_is_taken_and_no_more_is_read():
+    child = Watched(*range(9))
+    every = TakeEvery(child, 3, 1)
+    assert every.read(1).columns[0].tolist() == [1]
+    assert child.next == 2
+    assert read_all(every, 9) == [[4], [7], None]
+    assert read_all(TakeEvery(count(10), 3, 1), 2) == [[1, 4], [7], None]
+
+
+def buffered(child, size=3):
+    return ShuffleBuffer(child, size, (1, 2))
+
+
+def test_an_error_does_not_empty_the_buffer():
+    script = (0, 1, ValueError("in the first fill"), 3, 4, ValueError("later"), 6, 7)
+    found = read_all(buffered(Watched(*script)), 1)
+    assert found.index(ValueError) == 0
+    assert found.count(ValueError) == 2
+    assert sorted(x[0] for x in found if isinstance(x, list)) == [0, 1, 3, 4, 6, 7]
+
+
+@pytest.mark.parametrize("size", [1, 3, 5, None])
+@pytest.mark.parametrize("done", range(10))
+def test_a_buffer_is_filled_again_past_errors(size, done):
+    script = (0, 1, ValueError("first"), 3, 4, ValueError("later"), 6, 7)
+    whole = read_all(buffered(Watched(*script), size), 1)
+    one, two = buffered(Watched(*script), size), buffered(Watched(*script), size)
+    assert read_all(one, 1, done) == whole[:done]
+    two.restore(one.state())
+    assert read_all(two, 1) == (whole[done:] or [None])
+
+
+def test_a_buffer_of_elements_of_several_shapes():
+    class Rows(Watched):
+        def read(self, most):
+            block = super().read(most)
+            length = 0 if block is None else int(block.columns[0][0])
+            return None if block is None else Block((np.full((1, length), length),), 1)
+
+    found = read_all(buffered(Rows(1, 2, 3, 4, 5, 6)), 1)
+    assert sorted(len(x[0]) for x in found[:-1]) == [1, 2, 3, 4, 5, 6]

@@ -14,7 +14,7 @@ from tests.saying import error_saying
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError, OutOfRangeError
-from evenfeed.runtime.sources import SliceArrays
+from evenfeed.runtime.rows import Walk
 from evenfeed.strategy.distributed_dataset import cut
 from evenfeed.strategy.values import PerReplicaSpec
 
@@ -245,13 +245,13 @@ def test_what_changes_the_data_belongs_before_the_distribution():
 @pytest.fixture
 def slow_reads(monkeypatch):
     """Keep a thread reading long enough that every other one comes to read too."""
-    read = SliceArrays.read
+    read = Walk.read
 
     def slowly(self, most):
         time.sleep(0.005)
         return read(self, most)
 
-    monkeypatch.setattr(SliceArrays, "read", slowly)
+    monkeypatch.setattr(Walk, "read", slowly)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

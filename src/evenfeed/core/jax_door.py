@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from evenfeed.core.doors import Door
 
-__all__ = ["jax", "jax_extend_core", "jnp"]
+__all__ = ["checkify", "jax", "jax_extend_core", "jnp"]
 
 if TYPE_CHECKING:
     import jax
     import jax.extend.core as jax_extend_core
     import jax.numpy as jnp
+    from jax.experimental import checkify
 else:
     jax = Door("jax")
     jax_extend_core = Door("jax.extend.core")
     jnp = Door("jax.numpy")
+    checkify = Door("jax.experimental.checkify")

@@ -1,6 +1,7 @@
 """Lets public objects report their public module, and a missing name say what to use."""
 
-from collections.abc import Callable, Mapping, Sequence
+import importlib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from evenfeed.core.doors import difflib
@@ -18,6 +19,22 @@ def publish(module: str, names: Sequence[str], members: Mapping[str, object]) ->
             value.__module__ = module
 
 
+def namespaces(
+    module: str, names: Collection[str], otherwise: Callable[[str], Any]
+) -> Callable[[str], Any]:
+    """Return a module's `__getattr__` that loads the modules below it when they are first asked for.
+
+    What a program does not use, it does not wait for.
+    """
+
+    def loaded(name: str) -> Any:
+        if name not in names:
+            return otherwise(name)
+        return importlib.import_module(f"{module}.{name}")
+
+    return loaded
+
+
 def refusal(module: str, names: Sequence[str], instead: str) -> Callable[[str], Any]:
     """Return a module's `__getattr__` that says, for a name it lacks, what to use instead."""
 
@@ -32,4 +49,4 @@ def refusal(module: str, names: Sequence[str], instead: str) -> Callable[[str], 
 def _is_inner(home: object) -> bool:
     """Tell whether a module is one of those behind the namespaces, such as evenfeed.core.specs."""
     parts = str(home).split(".")
-    return parts[0] == "evenfeed" and (len(parts) > 2 or parts[1:] == ["dataset"])
+    return parts[0] == "evenfeed" and (len(parts) > 2 or parts[1:] in (["dataset"], ["options"]))

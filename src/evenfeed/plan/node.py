@@ -1,8 +1,9 @@
 """The root of all plan nodes."""
 
 from abc import ABC, abstractmethod
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field, fields
+from typing import Any, cast
 
 from evenfeed.core.callsite import Origin, where_called
 
@@ -23,3 +24,20 @@ class Node(ABC):
     @abstractmethod
     def size(self) -> int:
         """The number of elements, or `INFINITE` or `UNKNOWN`."""
+
+    @property
+    def children(self) -> "tuple[Node, ...]":
+        """The nodes that this one reads from."""
+        return tuple(child for part in fields(self) for child in _nodes(getattr(self, part.name)))
+
+    def walk(self) -> Iterator["Node"]:
+        """Yield this node and all below it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def _nodes(value: Any) -> "list[Node]":
+    if type(value) is not tuple:
+        return [value] if isinstance(value, Node) else []
+    return [node for part in cast("tuple[Any, ...]", value) for node in _nodes(part)]

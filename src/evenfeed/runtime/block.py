@@ -2,25 +2,31 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from itertools import chain
+from typing import Any, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenfeed.core.conversion import Array
+
+# One part of every element: an array with a leading axis; a list where the elements differ in shape
+# or are no arrays; None where the part is None.
+Column: TypeAlias = Array | list[Any] | None
+Positions: TypeAlias = NDArray[np.int64]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A run of elements: for each part one array with a leading axis, None for a None."""
+    """A run of elements, one column for each part."""
 
-    columns: tuple[Array | None, ...]
+    columns: tuple[Column, ...]
     length: int
 
     def row(self, index: int) -> list[Any]:
         """Return the parts of one element."""
-        # The dots keep a scalar an array, so that every part of an element has a shape and a dtype.
-        return [None if column is None else column[index, ...] for column in self.columns]
+        return [_item(column, index) for column in self.columns]
 
     def cut(self, start: int, stop: int) -> "Block":
         """Return the elements from `start` up to `stop` or the end, without copying them."""
@@ -29,10 +35,23 @@ class Block:
         columns = tuple(None if c is None else c[start:stop] for c in self.columns)
         return Block(columns, min(stop, self.length) - start)
 
+    def gather(self, rows: Positions) -> "Block":
+        """Return the elements at `rows`, in that order."""
+        return Block(tuple(_gathered(column, rows) for column in self.columns), len(rows))
+
+    def copy(self) -> "Block":
+        """Return a Block whose columns nobody else holds."""
+        return Block(tuple(None if c is None else c.copy() for c in self.columns), self.length)
+
+    def replaced(self, rows: Positions, by: "Block") -> "Block":
+        """Return the elements with others at `rows`; dense columns of one's own are written to."""
+        pairs = zip(self.columns, by.columns, strict=True)
+        return Block(tuple(_replaced(old, rows, new) for old, new in pairs), self.length)
+
     @property
     def bytes_per_row(self) -> int:
         """How much memory one element takes, pointers only where it is text."""
-        return sum(0 if c is None else c.nbytes for c in self.columns) // max(1, self.length)
+        return sum(map(_bytes, self.columns)) // max(1, self.length)
 
 
 def concatenated(blocks: Sequence[Block]) -> Block:
@@ -40,5 +59,90 @@ def concatenated(blocks: Sequence[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
     columns = zip(*(block.columns for block in blocks), strict=True)
-    joined = tuple(None if parts[0] is None else np.concatenate(parts) for parts in columns)
-    return Block(joined, sum(block.length for block in blocks))
+    return Block(tuple(map(_joined, columns)), sum(block.length for block in blocks))
+
+
+def of_rows(rows: Sequence[Sequence[Any]]) -> Block:
+    """Return elements given one by one as a Block."""
+    return Block(tuple(stacked(parts) for parts in zip(*rows, strict=True)), len(rows))
+
+
+def stacked(parts: Sequence[Any]) -> Column:
+    """Return the same part of several elements as a column."""
+    first = parts[0]
+    if first is None:
+        return None
+    if not all(isinstance(part, (np.ndarray, np.generic)) for part in parts):
+        return list(parts)
+    if any(part.shape != first.shape or part.dtype != first.dtype for part in parts):
+        return list(parts)
+    column = np.empty((len(parts), *first.shape), first.dtype)
+    for index, part in enumerate(parts):
+        column[index] = part[()] if part.ndim == 0 else part
+    return column
+
+
+def _item(column: Column, index: int) -> Any:
+    if column is None or isinstance(column, list):
+        return None if column is None else column[index]
+    # The dots keep a scalar an array, so that every part of an element has a shape and a dtype.
+    return column[index, ...]
+
+
+def _items(column: Column) -> list[Any]:
+    return [] if column is None else [_item(column, index) for index in range(len(column))]
+
+
+def _gathered(column: Column, rows: Positions) -> Column:
+    if isinstance(column, list):
+        return [column[row] for row in rows]
+    return None if column is None else column.take(rows, axis=0)
+
+
+def _replaced(column: Column, rows: Positions, by: Column) -> Column:
+    if column is None or by is None:
+        return None
+    if not _fits(column, by):
+        column = _items(column)
+    if isinstance(column, list):
+        for place, row in enumerate(rows.tolist()):
+            column[row] = _item(by, place)
+    else:
+        column[rows] = by
+    return column
+
+
+def _fits(column: Array | list[Any], by: Array | list[Any]) -> bool:
+    if isinstance(column, list) or isinstance(by, list):
+        return isinstance(column, list)
+    return column.shape[1:] == by.shape[1:]
+
+
+def _bytes(column: Column) -> int:
+    if isinstance(column, list):
+        return sum(getattr(item, "nbytes", 8) for item in column)
+    return 0 if column is None else column.nbytes
+
+
+def _joined(parts: tuple[Column, ...]) -> Column:
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(arrays) == len(parts) and len({array.shape[1:] for array in arrays}) == 1:
+        return np.concatenate(arrays)
+    if parts[0] is None:
+        return None
+    return list(chain.from_iterable(map(_items, parts)))
+
+
+def read_only(block: Block) -> Block:
+    """Return the elements so that nobody can write to them."""
+    return Block(tuple(map(_frozen, block.columns)), block.length)
+
+
+def _frozen(column: Column) -> Column:
+    if isinstance(column, list):
+        return [_frozen(item) if type(item) is np.ndarray else item for item in column]
+    if column is None or not column.flags.writeable:
+        return column
+    view = column.view()
+    view.flags.writeable = False
+    return view

@@ -1,27 +1,78 @@
 """Builds the operators of a plan."""
 
-from evenfeed.plan.grouping import Batch
+from typing import Any
+
+from evenfeed.core.cardinality import INFINITE
+from evenfeed.plan.buffering import Cache
+from evenfeed.plan.choosing import Random, Sample
 from evenfeed.plan.node import Node
-from evenfeed.plan.ordering import Repeat
-from evenfeed.plan.sources import Range, Tensor, TensorSlice
-from evenfeed.runtime.grouping import StackBatches
+from evenfeed.plan.ordering import Repeat, Shuffle
+from evenfeed.plan.windowing import GroupByWindow
+from evenfeed.runtime.cache_files import InFiles
+from evenfeed.runtime.caching import InMemory, KeepElements
+from evenfeed.runtime.choosing import DrawChoices, DrawNumbers, ReadChosen
+from evenfeed.runtime.functions import RowFunction
+from evenfeed.runtime.indexing import indexed
 from evenfeed.runtime.operator import Operator
-from evenfeed.runtime.ordering import PlayAgain
-from evenfeed.runtime.sources import CountRange, SliceArrays
+from evenfeed.runtime.ordering import PlayAgain, ShuffleBuffer
+from evenfeed.runtime.orders import first_round
+from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.run import Run
+from evenfeed.runtime.steps import calling_step, plain_step
+from evenfeed.runtime.windowing import ReadGroups
 
 
-def build(node: Node) -> Operator:
-    """Return a fresh operator that makes the elements of `node` from the first one on."""
+def build(node: Node, run: Run, epoch: int = 0) -> Operator:
+    """Return a fresh operator that makes the elements of `node` from the first one on.
+
+    Args:
+        node: What to run.
+        run: What is random in this pass.
+        epoch: The round of a repetition above; a shuffle has an order of its own in each.
+    """
+    found = indexed(node, run, epoch)
+    if found is not None:
+        return Walk(*found)
     match node:
-        case Range():
-            return CountRange(node)
-        case Tensor():
-            return SliceArrays([None if a is None else a[None] for a in node.arrays], 1)
-        case TensorSlice():
-            return SliceArrays(node.arrays, node.size)
         case Repeat():
-            return PlayAgain(lambda: build(node.child), node.count)
-        case Batch():
-            return StackBatches(build(node.child), node)
+            return _repeated(node, run, epoch)
+        case Cache():
+            return _cached(node)
+        case Shuffle() | Random() | Sample():
+            return _drawn(node, run, epoch)
+        case GroupByWindow(key=RowFunction() as key):
+            return ReadGroups(build(node.child, run, epoch), node, key, build)
         case _:
-            raise TypeError(f"no operator runs {type(node).__name__}")
+            children = [build(child, run, epoch) for child in node.children]
+            return calling_step(node, children, build) or plain_step(node, children)
+
+
+def _repeated(node: Repeat, run: Run, epoch: int) -> Operator:
+    if node.count and node.child.size == INFINITE:
+        return build(node.child, run, epoch)
+    first = first_round(epoch, node.count)
+    return PlayAgain(lambda number: build(node.child, run, first + number), node.count)
+
+
+def _cached(node: Cache) -> Operator:
+    def start(origin: Any) -> tuple[Operator, Any]:
+        inner = Run(node.child)  # what is random in the pass that fills the cache
+        if origin is not None:
+            inner.restore(origin)
+        return build(node.child, inner), inner.state()
+
+    return KeepElements(start, InFiles(node) if node.filename else InMemory(node.memory))
+
+
+def _drawn(node: Shuffle | Random | Sample, run: Run, epoch: int) -> Operator:
+    seed = (*run.seed(node), epoch if node.reshuffle else 0)
+    match node:
+        case Shuffle():
+            child = build(node.child, run, epoch)
+            return ShuffleBuffer(child, max(0, node.buffer_size) or None, seed)
+        case Random():
+            return DrawNumbers(seed)
+        case Sample(weights=weights):
+            given = build(weights, run, epoch) if isinstance(weights, Node) else weights
+            parts = [build(part, run, epoch) for part in node.parts]
+            return ReadChosen(parts, DrawChoices(given, seed), node)

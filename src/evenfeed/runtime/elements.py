@@ -8,6 +8,11 @@ from evenfeed.core.structure import DATA, packer
 from evenfeed.plan.node import Node
 from evenfeed.runtime.block import Block
 from evenfeed.runtime.build import build
+from evenfeed.runtime.fingerprint import check_state, fingerprint
+from evenfeed.runtime.operator import read_full
+from evenfeed.runtime.run import Run, with_own_shuffles
+
+_VERSION = 1
 
 # Enough that the work per Block is small against the work per element, little enough to stay in cache.
 _BLOCK_BYTES = 1 << 20
@@ -22,10 +27,13 @@ class ElementIterator(NextElement):
     """
 
     def __init__(self, plan: Node) -> None:
+        self._plan = with_own_shuffles(plan)
         self._spec = plan.element_spec
         self._pack = packer(self._spec, DATA)
-        self._operator = build(plan)
+        self._run = Run(self._plan)
+        self._operator = build(self._plan, self._run)
         self._block: Block | None = None
+        self._before: Any = None
         self._next_row = 0
         self._ask = 1
         self._lock = Lock()
@@ -44,7 +52,40 @@ class ElementIterator(NextElement):
             self._next_row = row + 1
         return self._pack(block.row(row))
 
+    def get_state(self) -> dict[str, Any]:
+        """Return the position behind the last element, as data that JSON can hold.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> iterator = iter(tf.data.Dataset.range(5))
+            >>> first, state = next(iterator), iterator.get_state()
+            >>> again = iter(tf.data.Dataset.range(5))
+            >>> again.set_state(state)
+            >>> [int(x) for x in again]
+            [1, 2, 3, 4]
+        """
+        rest = self._block is not None and self._next_row < self._block.length
+        return {
+            "version": _VERSION,
+            "plan": fingerprint(self._plan),
+            "run": self._run.state(),
+            "at": self._before if rest else self._operator.state(),
+            "rows": self._next_row if rest else 0,
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on behind the element at which `get_state` was called, in this or another process."""
+        check_state(state, _VERSION, self._plan)
+        self._operator.close()
+        self._run.restore(state["run"])
+        self._operator = build(self._plan, self._run)
+        self._operator.restore(state["at"])
+        self._block = None
+        for _ in read_full(self._operator, state["rows"]):
+            pass
+
     def _read(self) -> Block:
+        self._block, self._before = None, self._operator.state()
         self._block = block = self._operator.read(self._ask)
         if block is None:
             raise StopIteration

@@ -1,58 +1,90 @@
 """Operators that make one element of several."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any, final
 
 import numpy as np
 
-from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.structure import DATA, paths
 from evenfeed.plan.grouping import Batch
-from evenfeed.runtime.block import Block, concatenated
-from evenfeed.runtime.operator import Operator, read_full
+from evenfeed.runtime.block import Block, Column, concatenated, stacked
+from evenfeed.runtime.operator import Operator, State, read_before_error
 
 
+@final
 class StackBatches(Operator):
-    """Gives runs of elements a second axis. A batch of another shape is a Block of its own."""
+    """Gives runs of elements a second axis. A batch of another shape is a Block of its own.
 
-    __slots__ = ("_child", "_made", "_node")
+    An error of the child takes the place of the batch that it fell into.
+    """
 
     def __init__(self, child: Operator, node: Batch) -> None:
         self._child = child
         self._node = node
-        self._made: Iterator[Block] = iter(())
+        self._runs: list[list[Block] | Exception] = []
+        self._before: State = child.state()
+        self._asked = 0
+        self._done = 0
 
     def read(self, most: int) -> Block | None:
         """Return as many full batches as have one shape, then the short one."""
-        block = next(self._made, None)
-        if block is None:
-            self._made = self._batches(list(read_full(self._child, most * self._node.batch_size)))
-            block = next(self._made, None)
-        return block
+        if not self._runs:
+            self._before, self._done = self._child.state(), 0
+            self._asked = most * self._node.batch_size
+            self._runs = self._read_runs()
+        while self._runs:
+            run = self._runs.pop(0)
+            if isinstance(run, Exception):
+                raise run
+            self._done += _length(run)
+            count = _length(run) // self._node.batch_size
+            if count or not self._node.drop_remainder:
+                return _folded(self._joined(run), max(1, count))
+        return None
 
-    def _batches(self, blocks: Sequence[Block]) -> Iterator[Block]:
+    def _read_runs(self) -> list[list[Block] | Exception]:
+        """Read elements, and return those not done in runs that fit together."""
         size = self._node.batch_size
+        read, errors = read_before_error(self._child, self._asked)
+        blocks = list(_without(read, self._done))
         # Elements of several shapes are short batches themselves: no two batches then fit together.
         rows = _length(blocks) if _have_one_shape(blocks) else size
-        for run in _runs(blocks, max(1, rows // size) * size):
-            length = _length(run)
-            if length >= size:
-                yield _folded(self._joined(run), length // size, size)
-            elif not self._node.drop_remainder:
-                yield _folded(self._joined(run), 1, length)
+        runs = list(_runs(blocks, max(1, rows // size) * size))
+        if errors and runs and _length(runs[-1]) % size:
+            runs.pop()
+        return [*runs, *errors]
 
     def _joined(self, run: Sequence[Block]) -> Block:
-        if _have_one_shape(run):
-            return concatenated(run)
-        where = paths(self._node.element_spec, DATA)
-        shapes = zip(where, *map(_row_shapes, run), strict=True)
-        path, *found = next(part for part in shapes if len(set(part[1:])) > 1)
-        raise InvalidArgumentError(
-            f"A batch holds elements of one shape, but it would hold {_listed(found)}"
-            + (f" in the part {path}." if path else "."),
-            fix="give all elements one shape; of a batch of batches, drop_remainder=True in the first.",
-            origin=self._node.origin,
-        )
+        rows = concatenated(run)
+        columns = tuple(stacked(c) if isinstance(c, list) else c for c in rows.columns)
+        for part, column in enumerate(columns):
+            if isinstance(column, list):
+                path = paths(self._node.element_spec, DATA)[part]
+                raise InvalidArgumentError(
+                    f"A batch holds elements of one shape, but it would hold {_shapes(column)}"
+                    + (f" in the part {path}." if path else "."),
+                    fix="give all elements one shape, or call padded_batch; "
+                    "of a batch of batches, drop_remainder=True in the first.",
+                    origin=self._node.origin,
+                )
+        return Block(columns, rows.length)
+
+    def state(self) -> State:
+        """Return the position behind the last batch: before what was read, and how much of it is done."""
+        if not self._runs:
+            return [self._child.state(), 0, 0]
+        return [self._before, self._asked, self._done]
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._before, self._asked, self._done = state
+        self._child.restore(self._before)
+        self._runs = self._read_runs()
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
 
 
 def _runs(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:
@@ -73,24 +105,37 @@ def _runs(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:
         yield run
 
 
+def _without(blocks: Sequence[Block], count: int) -> Iterator[Block]:
+    """Yield the rows behind the first `count`."""
+    for block in blocks:
+        if count < block.length:
+            yield block.cut(count, block.length)
+        count = max(0, count - block.length)
+
+
 def _length(blocks: Sequence[Block]) -> int:
     return sum(block.length for block in blocks)
 
 
 def _have_one_shape(blocks: Sequence[Block]) -> bool:
-    return all(_row_shapes(block) == _row_shapes(blocks[0]) for block in blocks)
+    shapes = [[_row_shape(column) for column in block.columns] for block in blocks]
+    return all(shape == shapes[0] and None not in shape for shape in shapes)
 
 
-def _row_shapes(block: Block) -> list[tuple[int, ...]]:
-    return [() if column is None else column.shape[1:] for column in block.columns]
+def _row_shape(column: Column) -> tuple[int, ...] | None:
+    if isinstance(column, list):
+        return None
+    return () if column is None else column.shape[1:]
 
 
-def _listed(shapes: Sequence[tuple[int, ...]]) -> str:
-    return " and ".join(map(str, dict.fromkeys(shapes)))
+def _shapes(column: list[Any]) -> str:
+    return " and ".join(map(str, dict.fromkeys(part.shape for part in column)))
 
 
-def _folded(rows: Block, count: int, size: int) -> Block:
-    def fold(column: Array | None) -> Array | None:
-        return None if column is None else np.reshape(column, (count, size, *column.shape[1:]))
+def _folded(rows: Block, count: int) -> Block:
+    def fold(column: Column) -> Column:
+        if column is None or isinstance(column, list):
+            return column
+        return np.reshape(column, (count, rows.length // count, *column.shape[1:]))
 
     return Block(tuple(map(fold, rows.columns)), count)

@@ -1,25 +1,104 @@
-"""The contract of all operators."""
+"""The contract of all operators: read, and say and take up a position."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any, TypeAlias, final
 
 from evenfeed.runtime.block import Block
 
+# What JSON can hold, small: numbers and the states of children.
+State: TypeAlias = Any
+
 
 class Operator(ABC):
-    """One step of a running plan, with its own position."""
+    """One step of a running plan, with its own position.
 
-    __slots__ = ()
+    A position counts what `read` has returned, never what was read ahead. An operator whose `read`
+    raises has passed the element that failed, and goes on behind it. One that meets an error when it
+    has elements already returns these, and raises at the next `read`.
+    """
 
     @abstractmethod
     def read(self, most: int) -> Block | None:
         """Return the next elements, at least one and at most `most`; None at the end."""
 
+    @abstractmethod
+    def state(self) -> State:
+        """Return the position behind all that was returned, for `restore`."""
 
-def read_full(operator: Operator, count: int) -> Iterator[Block]:
-    """Yield blocks until they hold `count` elements or the operator ends."""
+    @abstractmethod
+    def restore(self, state: State) -> None:
+        """Take up a position that `state` of an operator of the same plan returned."""
+
+    def close(self) -> None:
+        """Stop the threads that run for this operator; it is not read any more."""
+        for child in self.children():
+            child.close()
+
+    def children(self) -> "tuple[Operator, ...]":
+        """Return the operators that this one reads from."""
+        return ()
+
+
+@final
+class Feed:
+    """Reads from an operator and takes back what was not used, with a position in between."""
+
+    def __init__(self, child: Operator) -> None:
+        self.child = child
+        self._block: Block | None = None
+        self._before: State = None
+        self._used = 0
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements, first those that were given back."""
+        if self._block is None or self._used == self._block.length:
+            self._before = self.child.state()
+            self._block = self.child.read(most)
+            self._used = 0
+        if self._block is None:
+            return None
+        rows = self._block.cut(self._used, self._used + most)
+        self._used += rows.length
+        return rows
+
+    def give_back(self, count: int) -> None:
+        """Take back the last `count` elements of what was read last."""
+        self._used -= count
+
+    def state(self) -> State:
+        """Return the position behind the last element used."""
+        if self._block is None or self._used == self._block.length:
+            return [self.child.state(), 0]
+        return [self._before, self._used]
+
+    def restore(self, state: State) -> None:
+        """Take up a position that `state` returned."""
+        before, used = state
+        self.child.restore(before)
+        self._block, self._used = None, 0
+        for _ in read_full(self, used):
+            pass
+
+
+def read_before_error(source: "Operator | Feed", count: int) -> tuple[list[Block], list[Exception]]:
+    """Return blocks of `count` elements or less, and the error that kept more from coming.
+
+    What came before an error is delivered first: a user who catches it has all the rest.
+    """
+    blocks: list[Block] = []
+    try:
+        for block in read_full(source, count):
+            blocks.append(block)  # noqa: PERF402 - what came before the error counts
+    except Exception as error:  # noqa: BLE001 - it is raised when its turn comes
+        return blocks, [error]
+    return blocks, []
+
+
+def read_full(source: "Operator | Feed", count: int) -> Iterator[Block]:
+    """Yield blocks until they hold `count` elements or the source ends."""
     while count > 0:
-        block = operator.read(count)
+        block = source.read(count)
         if block is None:
             return
         count -= block.length

@@ -1,34 +1,223 @@
-"""Operators that choose elements and their order."""
+"""Operators that choose elements and their order, where these have no position to be asked for."""
 
 from collections.abc import Callable
+from typing import Final, final
 
-from evenfeed.runtime.block import Block
-from evenfeed.runtime.operator import Operator
+import numpy as np
+
+from evenfeed.core.draws import Permutation, key_of
+from evenfeed.runtime.block import Block, Positions, concatenated
+from evenfeed.runtime.operator import Feed, Operator, State, read_before_error, read_full
+from evenfeed.runtime.orders import Slots
+
+_ALL: Final = 1 << 62  # more elements than any buffer holds
 
 
+@final
 class PlayAgain(Operator):
     """Starts its child anew when it has ended."""
 
-    __slots__ = ("_child", "_found", "_left", "_start")
-
-    def __init__(self, start: Callable[[], Operator], count: int) -> None:
+    def __init__(self, start: Callable[[int], Operator], count: int) -> None:
         self._start = start
-        self._left = count
-        self._child: Operator | None = None
+        self._count = count
+        self._round = 0
         self._found = False
+        self._child: Operator | None = start(0) if count else None
 
     def read(self, most: int) -> Block | None:
         """Return elements of this round; of the next one where this has none left."""
-        while True:
-            if self._child is None:
-                if self._left == 0:
-                    return None
-                self._left -= 1
-                self._child, self._found = self._start(), False
+        while self._child is not None:
+            found, self._found = self._found, True  # an element that fails is one, too
             block = self._child.read(most)
             if block is not None:
-                self._found = True
                 return block
-            if not self._found:  # a round without elements: so will be all others
-                self._left = 0
-            self._child = None
+            self._found = found
+            self._next_round()
+        return None
+
+    def _next_round(self) -> None:
+        self.close()
+        self._round += 1
+        # A round without elements: so will be all others.
+        ended = self._round == self._count or not self._found
+        self._child, self._found = (None if ended else self._start(self._round)), False
+
+    def state(self) -> State:
+        """Return the round and the position in it."""
+        return None if self._child is None else [self._round, self._found, self._child.state()]
+
+    def restore(self, state: State) -> None:
+        """Take up the position in a round."""
+        self.close()
+        self._child = None
+        if state is not None:
+            self._round, self._found, inner = state
+            self._child = self._start(self._round)
+            self._child.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the round that is played."""
+        return () if self._child is None else (self._child,)
+
+
+@final
+class TakeSome(Operator):
+    """Passes over `skip` elements, and ends after `count` more."""
+
+    def __init__(self, child: Operator, skip: int, count: int | None) -> None:
+        self._child = child
+        self._skip = skip
+        self._count = count
+        self._taken = 0
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements that count."""
+        for _ in read_full(self._child, self._skip):
+            pass
+        self._skip = 0
+        left = most if self._count is None else min(most, self._count - self._taken)
+        block = self._child.read(left) if left > 0 else None
+        self._taken += 0 if block is None else block.length
+        return block
+
+    def state(self) -> State:
+        """Return how many were taken, and the child's position."""
+        return [self._skip, self._taken, self._child.state()]
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._skip, self._taken, inner = state
+        self._child.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
+
+
+@final
+class TakeEvery(Operator):
+    """Keeps every `step`-th element from `first` on."""
+
+    def __init__(self, child: Operator, step: int, first: int) -> None:
+        self._child = child
+        self._step = step
+        self._wait = first  # how many to pass over before the next that counts
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements that count."""
+        while True:
+            block = self._child.read(self._wait + 1 + self._step * (most - 1))
+            if block is None:
+                return None
+            rows = np.arange(self._wait, block.length, self._step)
+            self._wait = self._wait + self._step * len(rows) - block.length
+            if len(rows):
+                return block.gather(rows)
+
+    def state(self) -> State:
+        """Return how many to pass over, and the child's position."""
+        return [self._wait, self._child.state()]
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._wait, inner = state
+        self._child.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
+
+
+@final
+class ShuffleBuffer(Operator):
+    """Holds some elements and gives out a random one of them for each that comes in.
+
+    The elements have no positions to go back to, so the buffer is filled again on `restore`: the child
+    starts over and the steps are taken once more. An error of the child is raised when its element
+    would come in; what is held stays.
+    """
+
+    def __init__(self, child: Operator, buffer: int | None, seed: tuple[int, ...]) -> None:
+        self._feed = Feed(child)
+        self._start: State = child.state()
+        self._buffer = buffer
+        self._seed = seed
+        self._begin()
+
+    def _begin(self) -> None:
+        self._step = 0
+        self._errors = 0
+        self._filling: list[Block] = []
+        self._held: Block | None = None
+        self._slots: Slots | None = None
+        self._rest: Positions | None = None
+
+    def read(self, most: int) -> Block | None:
+        """Return elements drawn from the buffer."""
+        try:
+            if self._slots is None:
+                self._fill()
+            out = self._exchanged(most) or self._drained(most)
+        except Exception:
+            self._errors += 1
+            raise
+        self._step += 0 if out is None else out.length
+        return out
+
+    def _fill(self) -> None:
+        room = (self._buffer or _ALL) - sum(block.length for block in self._filling)
+        blocks, errors = read_before_error(self._feed, room)
+        self._filling += blocks
+        for error in errors:
+            raise error
+        self._held = concatenated(self._filling).copy() if self._filling else None
+        self._filling = []
+        self._slots = Slots(key_of(*self._seed), self._held.length if self._held else 1)
+
+    def _exchanged(self, most: int) -> Block | None:
+        """Return as many elements as come in, drawn from those held and those that came."""
+        if self._held is None or self._slots is None or self._rest is not None:
+            return None
+        came = self._feed.read(most)
+        if came is None:
+            return None
+        moves = self._slots.moves(self._step, came.length)
+        every = concatenated([self._held.gather(moves.slots), came])
+        recent = moves.source >= 0
+        rows = np.where(recent, came.length + moves.source, np.arange(came.length))
+        self._held = self._held.replaced(moves.last_slots, came.gather(moves.last))
+        return every.gather(rows)
+
+    def _drained(self, most: int) -> Block | None:
+        """Return elements once none comes in any more: those left, in a random order."""
+        if self._held is None:
+            return None
+        if self._rest is None:
+            key = key_of(key_of(*self._seed), 1)
+            self._rest = Permutation(key, self._held.length).stretch(0, self._held.length)
+        rows, self._rest = self._rest[:most], self._rest[most:]
+        return self._held.gather(rows) if len(rows) else None
+
+    def state(self) -> State:
+        """Return where the child began, and how many elements left and how many failed."""
+        return [self._start, self._step, self._errors]
+
+    def restore(self, state: State) -> None:
+        """Begin anew and take the steps once more."""
+        self._start, steps, errors = state
+        self._feed.child.restore(self._start)
+        self._feed = Feed(self._feed.child)
+        self._begin()
+        while self._step < steps or self._errors < errors:
+            try:
+                ended = self.read(max(1, steps - self._step)) is None
+            except Exception:
+                ended = False
+                if self._errors > errors:
+                    raise
+            if ended:
+                return
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._feed.child,)

@@ -1,59 +1,40 @@
-"""Operators that make the first Blocks."""
+"""The rows that a plan begins with."""
 
 from collections.abc import Sequence
+from typing import final
 
-import numpy as np
-
-from evenfeed.core.conversion import Array
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.block import Block
-from evenfeed.runtime.operator import Operator
+from evenfeed.runtime.block import Block, Column, Positions, read_only
+from evenfeed.runtime.rows import Rows
 
 
-class CountRange(Operator):
-    """Counts in blocks."""
-
-    __slots__ = ("_done", "_node")
+@final
+class Numbers(Rows):
+    """The numbers of a range."""
 
     def __init__(self, node: Range) -> None:
         self._node = node
-        self._done = 0
+        self.size = node.size
 
-    def read(self, most: int) -> Block | None:
-        """Return the next numbers."""
-        node, first = self._node, self._done
-        count = min(most, node.size - first)
-        if count == 0:
-            return None
-        numbers = node.start + node.step * np.arange(first, first + count, dtype=np.int64)
-        block = Block((numbers.astype(node.dtype, copy=False),), count)
-        self._done += count  # last: a Ctrl-C before this line loses nothing
-        return block
+    def fetch(self, positions: Positions) -> Block:
+        """Return the numbers at `positions`."""
+        numbers = self._node.start + self._node.step * positions
+        return Block((numbers.astype(self._node.dtype, copy=False),), len(positions))
 
 
-class SliceArrays(Operator):
-    """Cuts arrays along their first axis, without copying them."""
+@final
+class Arrays(Rows):
+    """The rows of arrays of one length."""
 
-    __slots__ = ("_columns", "_done", "_size")
-
-    def __init__(self, columns: Sequence[Array | None], size: int) -> None:
+    def __init__(self, columns: Sequence[Column], size: int) -> None:
         # An element that a user changes must not change the source.
-        self._columns = [None if column is None else _read_only(column) for column in columns]
-        self._size = size
-        self._done = 0
+        self._block = read_only(Block(tuple(columns), size))
+        self.size = size
 
-    def read(self, most: int) -> Block | None:
-        """Return the next rows as views."""
-        count = min(most, self._size - self._done)
-        if count == 0:
-            return None
-        rows = slice(self._done, self._done + count)
-        block = Block(tuple(None if c is None else c[rows] for c in self._columns), count)
-        self._done += count  # last: a Ctrl-C before this line loses nothing
-        return block
+    def fetch(self, positions: Positions) -> Block:
+        """Return copies of the rows at `positions`."""
+        return self._block.gather(positions)
 
-
-def _read_only(column: Array) -> Array:
-    view = column.view()
-    view.flags.writeable = False
-    return view
+    def run(self, start: int, count: int) -> Block:
+        """Return the rows as views."""
+        return self._block.cut(start, start + count)

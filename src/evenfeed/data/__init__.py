@@ -4,7 +4,11 @@ from typing import TYPE_CHECKING, Final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.publish import publish, refusal
+from evenfeed.data import experimental
 from evenfeed.dataset import Dataset
+from evenfeed.options import Options, ThreadingOptions
+from evenfeed.plan.buffering import AUTOTUNE
+from evenfeed.plan.windows import DatasetSpec
 
 #: What `cardinality()` returns for a dataset without an end.
 INFINITE_CARDINALITY: Final = INFINITE
@@ -12,7 +16,16 @@ INFINITE_CARDINALITY: Final = INFINITE
 #: What `cardinality()` returns where nobody knows before the data is read.
 UNKNOWN_CARDINALITY: Final = UNKNOWN
 
-__all__ = ["INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset"]
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "DatasetSpec",
+    "Options",
+    "ThreadingOptions",
+    "experimental",
+]
 
 publish(__name__, __all__, globals())
 

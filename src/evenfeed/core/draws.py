@@ -1,0 +1,84 @@
+"""Random numbers that are a function of a key and a step: any stretch of them can be made anew."""
+
+import hashlib
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_PER_COUNTER: Final = 4  # 64-bit numbers that Philox makes of one counter
+_HALF: Final = np.uint64(32)
+
+# A permutation of more rows than this is computed, not stored: half a second and 32 MB saved.
+_STORED: Final = 1 << 22
+_ROUNDS: Final = 6
+
+
+def key_of(*numbers: int) -> int:
+    """Return a 128-bit key made of several numbers; near numbers give unrelated keys.
+
+    To add an epoch to a seed would make epoch 1 of seed 7 the order of epoch 0 of seed 8.
+    """
+    text = ",".join(map(str, numbers)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little")
+
+
+def raw(key: int, start: int, count: int) -> NDArray[np.uint64]:
+    """Return 64 random bits for each of the steps from `start` on."""
+    first, skip = divmod(start, _PER_COUNTER)
+    return np.random.Philox(key=key, counter=first).random_raw(count + skip)[skip:]
+
+
+def numbers_below(key: int, start: int, count: int, limit: int) -> NDArray[np.int64]:
+    """Return a number below `limit` for each of the steps from `start` on."""
+    # The high half of a product: uniform up to limit / 2**32, without a division.
+    return ((raw(key, start, count) >> _HALF) * np.uint64(limit) >> _HALF).astype(np.int64)
+
+
+@final
+class Permutation:
+    """All numbers below `size` in a random order, any stretch of which can be asked for.
+
+    Stored, and uniform over all orders, where it is small; a keyed bijection (a Feistel network,
+    walked until it falls below `size`) where it is not.
+    """
+
+    def __init__(self, key: int, size: int) -> None:
+        self._size = size
+        self._stored: NDArray[np.int64] | None = None
+        if size <= _STORED:
+            self._stored = np.random.Generator(np.random.Philox(key=key)).permutation(size)
+        else:
+            self._bits = -(-(size - 1).bit_length() // 2)
+            self._keys = raw(key, 0, _ROUNDS)
+
+    def at(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers that come at `steps`."""
+        if self._stored is not None:
+            return self._stored[steps]
+        numbers = self._mixed(steps.astype(np.uint64))
+        outside = np.flatnonzero(numbers >= self._size)
+        while len(outside):  # at least a quarter falls inside at each turn
+            numbers[outside] = self._mixed(numbers[outside])
+            outside = outside[numbers[outside] >= self._size]
+        return numbers.astype(np.int64)
+
+    def stretch(self, start: int, count: int) -> NDArray[np.int64]:
+        """Return the numbers that come at `count` steps from `start` on."""
+        if self._stored is not None:
+            return self._stored[start : start + count]
+        return self.at(np.arange(start, start + count, dtype=np.int64))
+
+    def _mixed(self, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        bits, mask = np.uint64(self._bits), np.uint64((1 << self._bits) - 1)
+        left, right = numbers >> bits, numbers & mask
+        for key in self._keys:
+            left, right = right, left ^ (_hashed(right ^ key) & mask)
+        return left << bits | right
+
+
+def _hashed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix 64 bits so that every bit of the result hangs on every bit of the number."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))

@@ -1,0 +1,65 @@
+"""Elements that are held: read ahead, or kept for the next pass."""
+
+from dataclasses import KW_ONLY, dataclass, field
+from threading import Lock
+from typing import Any, Final, final
+
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.plan.node import Node
+
+AUTOTUNE: Final = -1
+
+
+@dataclass(frozen=True)
+class _Transparent(Node):
+    """A node whose elements are the child's."""
+
+    child: Node
+
+    @property
+    def element_spec(self) -> Any:
+        """The child's."""
+        return self.child.element_spec
+
+    @property
+    def size(self) -> int:
+        """The child's."""
+        return self.child.size
+
+
+@final
+@dataclass(frozen=True)
+class Prefetch(_Transparent):
+    """Reads the child ahead, in a thread of its own."""
+
+    buffer_size: int = AUTOTUNE
+
+    def __post_init__(self) -> None:
+        if self.buffer_size < AUTOTUNE:
+            raise InvalidArgumentError(
+                f"buffer_size must be at least 0, or AUTOTUNE, but got {self.buffer_size}.",
+                fix="pass how many elements to read ahead, or evenfeed.data.AUTOTUNE.",
+                origin=self.origin,
+            )
+
+
+@final
+class Memory:
+    """Holds what a dataset keeps between its passes. A copy in another process starts empty."""
+
+    def __init__(self) -> None:
+        self.content: Any = None
+        self.lock = Lock()
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return Memory, ()
+
+
+@final
+@dataclass(frozen=True)
+class Cache(_Transparent):
+    """Keeps the elements of the first whole pass: in memory, or in files where a name is given."""
+
+    filename: str = ""
+    _: KW_ONLY
+    memory: Memory = field(default_factory=Memory, compare=False, repr=False)

@@ -1,0 +1,107 @@
+"""Calls a user's function: parts in, parts out, by tf.data's rules for structures and values."""
+
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, cast, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.callsite import Origin
+from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.structure import DATA, flatten, is_branch, pack, packer
+from evenfeed.runtime.vectorise import Handle, on_host
+from evenfeed.tensors.creation import convert_to_tensor, holds_device_arrays
+
+# Arrays of these are tensors as they are.
+_NATIVE: Final = frozenset(map(np.dtype, "?bBhHiIlLefd"))
+
+
+@final
+class Calling:
+    """A function, and how an element becomes its arguments.
+
+    Args:
+        function: The user's.
+        input_spec: The structure of an element.
+        spread: Whether a tuple arrives as separate arguments.
+    """
+
+    def __init__(self, function: Callable[..., Any], input_spec: Any, *, spread: bool) -> None:
+        self.function = function
+        self.name = _name(function)
+        self._pack = packer(input_spec, DATA)
+        self._spread = spread and type(input_spec) is tuple
+
+    def plain(self, parts: Sequence[Any]) -> Any:
+        """Return what the function returns, as it is."""
+        element = self._pack(parts)
+        return self.function(*element) if self._spread else self.function(element)
+
+    def __call__(self, parts: list[Any]) -> tuple[Any, list[Any]]:
+        """Return the structure of the result, and its parts: arrays, None, or handles as they are."""
+        value: Any = self.plain(parts)
+        if isinstance(value, list):
+            value = tuple(cast("list[Any]", value))
+        if not is_branch(value, DATA):
+            return None, [_tensor(value)]
+        leaves = flatten(value, DATA)
+        return pack(value, list(range(len(leaves))), DATA), [_tensor(leaf) for leaf in leaves]
+
+
+def as_argument(part: Any) -> Any:
+    """Return one part of an element as an untraced function gets it: text as bytes, numbers as NumPy's."""
+    text = type(part) is np.ndarray and part.dtype == dtypes.string
+    return part.item() if text and part.ndim == 0 else part
+
+
+def on_the_host(part: Any) -> Array | None:
+    """Return one part of a result as a NumPy array; 64 bits that JAX took by default become 32."""
+    if part is None or type(part) is np.ndarray:
+        return part
+    array = np.asarray(part)
+    if part.weak_type and array.dtype.itemsize == 8 and array.dtype.kind in "if":
+        return array.astype(dtypes.int32 if array.dtype.kind == "i" else dtypes.float32)
+    return array
+
+
+@contextmanager
+def host_rules() -> Generator[None]:
+    """Let JAX keep 64 bits in a function that runs on its own, if JAX is loaded at all."""
+    if "jax" not in sys.modules:
+        yield
+        return
+    with on_host():
+        yield
+
+
+def explained(
+    error: Exception, calling: Calling, doing: str, origin: Origin | None, number: int | None
+) -> Exception:
+    """Return the user's exception with a note; of an index out of range, TensorFlow's."""
+    which = "" if number is None else f" element {number}"
+    note = f"while {doing}{which} with {calling.name}, asked for at {origin}"
+    if isinstance(error, IndexError) and "out of bounds" in str(error):
+        raised = InvalidArgumentError(
+            f"An index is out of range: {error}",
+            fix="check lengths before indexing.",
+            origin=origin,
+        )
+        raised.__cause__ = error
+        error = raised
+    error.add_note(note)
+    return error
+
+
+def _name(function: object) -> str:
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def _tensor(leaf: Any) -> Any:
+    if leaf is None or isinstance(leaf, Handle):
+        return leaf
+    if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:  # pyright: ignore[reportUnknownMemberType]
+        return leaf  # pyright: ignore[reportUnknownVariableType]
+    return convert_to_tensor(leaf) if holds_device_arrays(leaf) else to_array(leaf)

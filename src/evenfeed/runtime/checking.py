@@ -1,0 +1,163 @@
+"""Operators that look at elements on their way and pass on those that hold."""
+
+import logging
+from typing import Any, Final, final
+
+import numpy as np
+
+from evenfeed.core.cardinality import INFINITE
+from evenfeed.core.errors import FailedPreconditionError
+from evenfeed.plan.checking import AssertCardinality, IgnoreErrors
+from evenfeed.runtime.block import Block, Column
+from evenfeed.runtime.operator import Operator, State, read_full
+
+_logger: Final = logging.getLogger("evenfeed")
+
+
+@final
+class DropSeen(Operator):
+    """Passes on elements that did not come before.
+
+    What came is not part of the state: `restore` starts over and reads up to the position again.
+    """
+
+    def __init__(self, child: Operator) -> None:
+        self._child = child
+        self._start: State = child.state()
+        self._seen: set[Any] = set()
+        self._passed = 0
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements that are new."""
+        while (block := self._child.read(most)) is not None:
+            rows = self._new(block.columns[0])
+            if rows:
+                self._passed += len(rows)
+                return block.gather(np.array(rows, np.int64))
+        return None
+
+    def _new(self, column: Column) -> list[int]:
+        rows: list[int] = []
+        for row, key in enumerate(_keys(column)):
+            if key not in self._seen:
+                self._seen.add(key)
+                rows.append(row)
+        return rows
+
+    def state(self) -> State:
+        """Return where the child began, and how many elements were passed on."""
+        return [self._start, self._passed]
+
+    def restore(self, state: State) -> None:
+        """Start over and pass on as many elements again."""
+        self._start, passed = state
+        self._child.restore(self._start)
+        self._seen, self._passed = set(), 0
+        for _ in read_full(self, passed):
+            pass
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
+
+
+def _keys(column: Column) -> list[Any]:
+    if isinstance(column, np.ndarray) and column.ndim == 1:
+        return column.tolist()
+    rows = [] if column is None else list(column)
+    return [(row.shape, *row.ravel().tolist()) for row in map(np.asarray, rows)]
+
+
+@final
+class DropFailed(Operator):
+    """Goes on behind elements that fail, and counts them."""
+
+    def __init__(self, child: Operator, node: IgnoreErrors) -> None:
+        self._child = child
+        self._node = node
+        self._count = 0
+        self._said = False
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements that do not fail."""
+        while True:
+            before = self._child.state()
+            try:
+                block = self._child.read(most)
+            except Exception as error:
+                limit = self._node.max_errors
+                stuck = self._child.state() == before  # it would fail without end
+                if stuck or (limit is not None and self._count >= limit):
+                    raise
+                self._note(error)
+                continue
+            if block is None:
+                self._say_how_many()
+            return block
+
+    def _note(self, error: Exception) -> None:
+        self._count += 1
+        self._node.ignored.add(error)
+        if self._node.log_warning:
+            _logger.warning("ignored an element that failed: %s: %s", type(error).__name__, error)
+
+    def _say_how_many(self) -> None:
+        if self._count and not self._said:
+            self._said = True
+            _logger.info("ignore_errors at %s left out %d", self._node.origin, self._count)
+
+    def state(self) -> State:
+        """Return how many failed, and the child's position."""
+        return [self._count, self._child.state()]
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._count, inner = state
+        self._child.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
+
+
+@final
+class CountPromised(Operator):
+    """Raises where there are more or fewer elements than promised, once all that were are out."""
+
+    def __init__(self, child: Operator, node: AssertCardinality) -> None:
+        self._child = child
+        self._node = node
+        self._passed = 0
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements."""
+        promised = self._node.count
+        left = most if promised == INFINITE else min(most, promised - self._passed)
+        block = self._child.read(max(1, left))
+        if block is None and (promised == INFINITE or self._passed < promised):
+            raise self._broken(f"there were {self._passed}")
+        if block is not None and left == 0:
+            raise self._broken("there are more")
+        self._passed += 0 if block is None else block.length
+        return block
+
+    def _broken(self, found: str) -> FailedPreconditionError:
+        promised = "no end" if self._node.count == INFINITE else f"{self._node.count} elements"
+        return FailedPreconditionError(
+            f"The dataset was asserted to have {promised}, but {found}.",
+            fix="assert the number that it has, or none.",
+            origin=self._node.origin,
+        )
+
+    def state(self) -> State:
+        """Return how many were passed on, and the child's position."""
+        return [self._passed, self._child.state()]
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._passed, inner = state
+        self._child.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)

@@ -1,0 +1,207 @@
+"""Operators that count, draw, and choose whom to read."""
+
+from collections.abc import Sequence
+from typing import final
+
+import numpy as np
+
+from evenfeed.core.conversion import Array
+from evenfeed.core.draws import key_of, raw
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.plan.choosing import Choose, Counter, Sample
+from evenfeed.runtime.block import Block, Positions, concatenated
+from evenfeed.runtime.operator import Feed, Operator, State
+
+
+@final
+class CountOn(Operator):
+    """Counts without end."""
+
+    def __init__(self, node: Counter) -> None:
+        self._node = node
+        self._next = 0
+
+    def read(self, most: int) -> Block:
+        """Return the next numbers."""
+        steps = np.arange(self._next, self._next + most, dtype=np.int64)
+        self._next += most
+        whole = self._node.dtype.kind in "iu"
+        numbers = self._node.start + self._node.step * (
+            steps if whole else steps.astype(np.float64)
+        )
+        return Block((numbers.astype(self._node.dtype),), most)
+
+    def state(self) -> State:
+        """Return how many were returned."""
+        return self._next
+
+    def restore(self, state: State) -> None:
+        """Go to a number."""
+        self._next = state
+
+
+@final
+class DrawNumbers(Operator):
+    """Random numbers of 32 bits without end, any of which can be drawn again."""
+
+    def __init__(self, seed: tuple[int, ...]) -> None:
+        self._key = key_of(*seed)
+        self._next = 0
+
+    def read(self, most: int) -> Block:
+        """Return the next numbers."""
+        numbers = raw(self._key, self._next, most) >> np.uint64(32)
+        self._next += most
+        return Block((numbers.astype(np.int64),), most)
+
+    def state(self) -> State:
+        """Return how many were drawn."""
+        return self._next
+
+    def restore(self, state: State) -> None:
+        """Go to a draw."""
+        self._next = state
+
+
+@final
+class DrawChoices(Operator):
+    """Draws, by weight, which of several to read next."""
+
+    def __init__(self, weights: Sequence[float] | Operator, seed: tuple[int, ...]) -> None:
+        self._weights = weights
+        self._key = key_of(*seed)
+        self._next = 0
+
+    def read(self, most: int) -> Block | None:
+        """Return the next choices."""
+        weights = self._next_weights(most)
+        if weights is None:
+            return None
+        ends = np.cumsum(np.maximum(weights, 0), axis=1)
+        draws = raw(self._key, self._next, len(ends)) >> np.uint64(11)
+        points = draws.astype(np.float64) * 2.0**-53 * ends[:, -1]
+        self._next += len(ends)
+        choices = (points[:, None] >= ends[:, :-1]).sum(axis=1, dtype=np.int64)
+        return Block((choices,), len(choices))
+
+    def _next_weights(self, most: int) -> Array | None:
+        if not isinstance(self._weights, Operator):
+            weights = np.asarray(self._weights, np.float64)
+            return np.broadcast_to(weights, (most, len(weights)))
+        block = self._weights.read(most)
+        return None if block is None else np.asarray(block.columns[0], np.float64)
+
+    def state(self) -> State:
+        """Return how many were drawn, and the position of the weights."""
+        inner = self._weights.state() if isinstance(self._weights, Operator) else None
+        return [self._next, inner]
+
+    def restore(self, state: State) -> None:
+        """Go to a draw."""
+        self._next, inner = state
+        if isinstance(self._weights, Operator):
+            self._weights.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return what gives the weights."""
+        return (self._weights,) if isinstance(self._weights, Operator) else ()
+
+
+@final
+class ReadChosen(Operator):
+    """Reads the next element of the one that each choice names."""
+
+    def __init__(
+        self, children: Sequence[Operator], choices: Operator, node: Choose | Sample
+    ) -> None:
+        self._feeds = [Feed(child) for child in children]
+        self._choices = Feed(choices)
+        self._node = node
+        self._ended = [False] * len(children)
+        # An error that lies behind elements which come first, and where its read began.
+        self._failed: dict[int, tuple[State, Exception]] = {}
+
+    def read(self, most: int) -> Block | None:
+        """Return as many elements as the choices name without a break."""
+        while not all(self._ended):
+            block = self._choices.read(most)
+            if block is None:
+                return None
+            choices = np.asarray(block.columns[0])
+            rows, used = self._serve(choices)
+            self._choices.give_back(len(choices) - max(1, used))
+            if rows is not None:
+                return rows
+            self._pass_over(int(choices[0]))
+        return None
+
+    def _serve(self, choices: Positions) -> tuple[Block | None, int]:
+        """Read what the first choices name; return it, and how many choices that were."""
+        blocks: dict[int, Block | None] = {}
+        used = len(choices)
+        for number in np.unique(choices).tolist():
+            places = np.flatnonzero(choices == number)
+            block = blocks[number] = self._read_one(number, len(places))
+            served = 0 if block is None else block.length
+            if served < len(places):
+                used = min(used, int(places[served]))
+        for number, block in blocks.items():
+            count = int(np.count_nonzero(choices[:used] == number))
+            if block is not None:
+                self._feeds[number].give_back(block.length - count)
+                blocks[number] = block.cut(0, count) if count else None
+        return self._in_order(choices[:used], blocks), used
+
+    def _read_one(self, number: int, count: int) -> Block | None:
+        if not 0 <= number < len(self._feeds) or self._ended[number] or number in self._failed:
+            return None
+        before = self._feeds[number].state()
+        try:
+            block = self._feeds[number].read(count)
+        except Exception as error:  # noqa: BLE001 - raised when its choice is reached
+            self._failed[number] = before, error
+            return None
+        return block
+
+    def _in_order(self, choices: Positions, blocks: dict[int, Block | None]) -> Block | None:
+        known = {number: block for number, block in blocks.items() if block is not None}
+        if not known:
+            return None
+        rows = np.argsort(np.argsort(choices, kind="stable"), kind="stable")
+        return concatenated([known[number] for number in sorted(known)]).gather(rows)
+
+    def _pass_over(self, number: int) -> None:
+        """Leave a choice behind that has no element: an error, the end, or nothing of importance."""
+        if not 0 <= number < len(self._feeds):
+            raise InvalidArgumentError(
+                f"A choice names dataset {number}, but there are {len(self._feeds)}.",
+                fix="let the choices be numbers from 0 up to the number of datasets.",
+                origin=self._node.origin,
+            )
+        if number in self._failed:
+            _, error = self._failed.pop(number)
+            raise error
+        # Known only now: what was read ahead of its choice must not end the others early.
+        self._ended[number] = True
+        if self._node.stop_on_empty:
+            self._ended = [True] * len(self._feeds)
+
+    def state(self) -> State:
+        """Return all positions, and who has ended."""
+        feeds = [
+            self._failed[place][0] if place in self._failed else feed.state()
+            for place, feed in enumerate(self._feeds)
+        ]
+        return [self._choices.state(), feeds, list(self._ended)]
+
+    def restore(self, state: State) -> None:
+        """Take up all positions."""
+        choices, feeds, self._ended = state
+        self._failed = {}
+        self._choices.restore(choices)
+        for feed, inner in zip(self._feeds, feeds, strict=True):
+            feed.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return all that are read."""
+        return (*(feed.child for feed in self._feeds), self._choices.child)

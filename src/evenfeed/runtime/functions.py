@@ -1,0 +1,336 @@
+"""Users' functions on Blocks: traced once, then run on whole Blocks or element by element."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.callsite import Origin
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
+from evenfeed.core.structure import DATA, assert_same, flatten, pack
+from evenfeed.runtime.block import Block, Column, Positions, of_rows
+from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules, on_the_host
+from evenfeed.runtime.compiled import Compiled
+from evenfeed.runtime.tracing import Finding, found_by_tracing
+from evenfeed.runtime.vectorise import Handle, Row
+
+Way: TypeAlias = Literal["vectorised", "per element"]
+
+# What a function that was never called gives is learnt from the first element of the dataset.
+FirstElement: TypeAlias = Callable[[], Sequence[Any] | None]
+
+
+@final
+class FailedRow(Exception):  # noqa: N818 - not an error of its own: it carries the user's
+    """A function failed at one row of a Block.
+
+    Attributes:
+        index: Which row.
+        before: The results of the rows before it; None where it was the first.
+        error: The user's exception, with its note.
+    """
+
+    def __init__(self, index: int, before: Block | None, error: Exception) -> None:
+        super().__init__(index)
+        self.index = index
+        self.before = before
+        self.error = error
+
+
+@final
+class RowFunction:
+    """A user's function that takes and gives elements.
+
+    Attributes:
+        origin: The user's line that asked for it.
+        is_pure: Whether it gives the same for the same element each time.
+        way: How it runs.
+        why: Why it runs that way, for explain().
+        parallel_calls: How many elements to work on at a time, where it runs per element.
+    """
+
+    def __init__(self, asked: "_Asked", finding: Finding) -> None:
+        self.origin = asked.origin
+        self.is_pure = finding.is_pure
+        self.way: Way = "vectorised" if finding.compiled is not None else "per element"
+        self.why = finding.why
+        self.parallel_calls = asked.num_parallel_calls
+        self._asked = asked
+        self._calling = finding.calling
+        self._compiled: Compiled | None = finding.compiled
+        self._inputs = finding.inputs
+        self._spec = finding.output_spec
+        self._specs = None if finding.output_spec is None else _leaf_specs(finding.output_spec)
+        self._casts = finding.casts
+        self._fits: tuple[Any, ...] | None = None  # what the last result looked like, if it fitted
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _traced, (self._asked,)  # programs are not sent: the other side traces again
+
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+        return self._calling.name
+
+    @property
+    def is_vectorised(self) -> bool:
+        """Whether it runs on whole Blocks."""
+        return self.way == "vectorised"
+
+    @property
+    def compilations(self) -> int:
+        """How often it was compiled, or is being compiled."""
+        return 0 if self._compiled is None else self._compiled.compilations
+
+    @property
+    def output_spec(self) -> Any:
+        """The specs of what it returns; where they were not known, those of the first element."""
+        if self._spec is None and not self._asked.returns_values:
+            parts = None if self._asked.first_element is None else self._asked.first_element()
+            if parts is None:
+                raise ValueError(
+                    described(
+                        f"What {self.name} returns is not known: it needs values to run, and there is "
+                        "no element to call it with.",
+                        fix="say it: map(..., output_signature=tf.TensorSpec(shape, dtype)).",
+                        origin=self.origin,
+                    )
+                )
+            self.one(list(parts), number=0)
+        return self._spec
+
+    def one(self, parts: list[Any], number: int | None = None) -> list[Any]:
+        """Return the parts of the result for one element; what the function returned, with `returns_values`."""
+        try:
+            with host_rules():
+                return self._one(parts)
+        except Exception as error:  # noqa: BLE001 - it goes on with a note
+            raised = explained(error, self._calling, self._asked.doing, self.origin, number)
+        raise raised from raised.__cause__
+
+    def rows(self, block: Block, first: int | Positions = 0) -> Block:
+        """Return the results for a whole Block.
+
+        Args:
+            block: The elements.
+            first: The number of the first one, or of each, for the note of an error.
+
+        Raises:
+            FailedRow: The function failed at one of them.
+        """
+        done = self._all_at_once(block, first) if self._compiled is not None else None
+        return self._one_by_one(block, first) if done is None else done
+
+    def _one(self, parts: list[Any]) -> list[Any]:
+        arguments = [as_argument(part) for part in parts]
+        if self._asked.returns_values:
+            return [self._calling.plain(arguments)]
+        structure, leaves = self._calling(arguments)
+        return self._fitted(structure, [on_the_host(leaf) for leaf in leaves])
+
+    def _one_by_one(self, block: Block, first: int | Positions) -> Block:
+        done: list[list[Any]] = []
+        with host_rules():
+            for index in range(block.length):
+                try:
+                    done.append(self._one(block.row(index)))
+                except Exception as error:  # noqa: BLE001 - it goes on with a note
+                    raise self._failed(index, _block(done), error, first) from None
+        return of_rows(done)
+
+    def _all_at_once(self, block: Block, first: int | Positions) -> Block | None:
+        """Return the results of the compiled function; None where this Block must go one by one."""
+        assert self._compiled is not None
+        rows = _row_shapes(block, self._inputs)
+        if rows is None:
+            return None
+        try:
+            program = self._compiled.program(rows)
+            if program is None or not program.is_ready:
+                return None
+            pairs = zip(block.columns, rows, strict=True)
+            numeric = [np.asarray(column) for column, row in pairs if row is not None]
+            outputs, failed = program.run(numeric, block.length)
+        except Exception:  # noqa: BLE001 - one by one it fails again, at the row that is wrong
+            return None
+        done = _assembled(block, program.found.parts, outputs)
+        if failed is not None and failed.any():
+            index = int(failed.argmax())
+            error = IndexError("it is out of bounds for the tensor that it is applied to.")
+            raise self._failed(index, done.cut(0, index) if index else None, error, first)
+        return done
+
+    def _failed(
+        self, index: int, before: Block | None, error: Exception, first: int | Positions
+    ) -> FailedRow:
+        number = first + index if isinstance(first, int) else int(first[index])
+        told = explained(error, self._calling, self._asked.doing, self.origin, number)
+        return FailedRow(index, before, told)
+
+    def _fitted(self, structure: Any, leaves: list[Any]) -> list[Any]:
+        """Return the parts of a result as the spec says; the first result says it where nothing else did."""
+        if self._specs is None:
+            self._learn(structure, leaves)
+        specs = self._specs
+        assert specs is not None
+        if structure is not None or len(specs) != 1 or self._spec is not specs[0]:
+            assert_same(self._spec, structure, DATA, names=("spec", "result"))
+        seen = _look(leaves)
+        if seen != self._fits:
+            leaves = [self._fit(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)]
+            self._fits = seen if seen == _look(leaves) else None
+        return leaves
+
+    def _learn(self, structure: Any, leaves: list[Any]) -> None:
+        specs = [_loose_spec(leaf) for leaf in leaves]
+        self._spec = specs[0] if structure is None else pack(structure, specs, DATA)
+        self._specs = specs
+
+    def _fit(self, leaf: Any, spec: TypeSpec) -> Any:
+        if not isinstance(spec, TensorSpec) or leaf is None:
+            if not spec.is_compatible_with(leaf):
+                raise self._unlike(leaf, spec)
+            return leaf
+        if leaf.dtype != spec.dtype:
+            text = dtypes.string in (leaf.dtype, spec.dtype)
+            if text or not self._casts:
+                raise self._unlike(leaf, spec)
+            leaf = leaf.astype(spec.dtype)
+        if not spec.shape.is_compatible_with(leaf.shape):
+            raise self._unlike(leaf, spec)
+        return leaf
+
+    def _unlike(self, leaf: Any, spec: TypeSpec) -> InvalidArgumentError:
+        got = "None" if leaf is None else f"{dtypes.name_of(leaf.dtype)} of shape {leaf.shape}"
+        return InvalidArgumentError(
+            f"{self.name} returned {got} where {spec} was expected.",
+            fix="return one dtype and rank for all elements, or say output_signature=.",
+            origin=self.origin,
+        )
+
+
+def trace(  # noqa: PLR0913 - what a user says of a function
+    function: Callable[..., Any],
+    input_spec: Any,
+    origin: Origin | None,
+    *,
+    vectorize: bool | None = None,
+    output_signature: Any = None,
+    num_parallel_calls: int | None = None,
+    spread: bool = True,
+    returns_values: bool = False,
+    first_element: FirstElement | None = None,
+    doing: str = "mapping",
+) -> RowFunction:
+    """Trace a function and choose how it runs.
+
+    Args:
+        function: The user's.
+        input_spec: The specs of the elements that it gets.
+        origin: The user's line that asked for it.
+        vectorize: False runs it element by element, on NumPy values.
+        output_signature: What it returns, where it cannot be traced.
+        num_parallel_calls: How many elements to work on at a time, where it runs per element.
+        spread: Whether a tuple arrives as separate arguments.
+        returns_values: The function returns something else than tensors, such as a Dataset: it is
+            never traced, and `one` returns a list of that one value.
+        first_element: Returns the parts of the first element, None if there is none; asked only where
+            the spec is needed and cannot be found by tracing.
+        doing: What a note of an error says was being done.
+    """
+    return _traced(
+        _Asked(
+            function,
+            input_spec,
+            origin,
+            vectorize,
+            output_signature,
+            num_parallel_calls,
+            spread,
+            returns_values,
+            first_element,
+            doing,
+        )
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What `trace` was asked, to ask it again in another process."""
+
+    function: Callable[..., Any]
+    input_spec: Any
+    origin: Origin | None
+    vectorize: bool | None
+    output_signature: Any
+    num_parallel_calls: int | None
+    spread: bool
+    returns_values: bool
+    first_element: FirstElement | None
+    doing: str
+
+
+def _traced(asked: _Asked) -> RowFunction:
+    calling = Calling(asked.function, asked.input_spec, spread=asked.spread)
+    if asked.returns_values:
+        inputs = _leaf_specs(asked.input_spec)
+        return RowFunction(asked, Finding(calling, None, inputs, "it returns a dataset", None))
+    found = found_by_tracing(
+        calling,
+        asked.input_spec,
+        asked.origin,
+        vectorize=asked.vectorize,
+        signature=asked.output_signature,
+        doing=asked.doing,
+    )
+    return RowFunction(asked, found)
+
+
+def _leaf_specs(spec: Any) -> list[TypeSpec]:
+    return flatten(spec, DATA)
+
+
+def _loose_spec(leaf: Any) -> TypeSpec:
+    """Return the spec that one result stands for: its dtype and rank."""
+    return NoneTensorSpec() if leaf is None else TensorSpec([None] * leaf.ndim, leaf.dtype)
+
+
+def _look(leaves: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple((None, None) if leaf is None else (leaf.dtype, leaf.shape) for leaf in leaves)
+
+
+def _block(rows: list[list[Any]]) -> Block | None:
+    return of_rows(rows) if rows else None
+
+
+def _row_shapes(block: Block, inputs: Sequence[TypeSpec]) -> tuple[Row | None, ...] | None:
+    """Return the shapes of a Block's elements; None where they differ from each other."""
+    rows: list[Row | None] = []
+    for column, spec in zip(block.columns, inputs, strict=True):
+        if column is None or not isinstance(spec, TensorSpec) or spec.dtype == dtypes.string:
+            rows.append(None)
+        elif isinstance(column, list) or column.dtype != spec.dtype:
+            return None
+        else:
+            rows.append(Row(column.shape[1:], column.dtype))
+    return tuple(rows)
+
+
+def _assembled(block: Block, parts: Sequence[Any], outputs: Sequence[Any]) -> Block:
+    computed = iter(outputs)
+    columns: list[Column] = []
+    for part in parts:
+        match part:
+            case Row():
+                columns.append(next(computed))
+            case Handle():
+                columns.append(block.columns[part.index])
+            case None:
+                columns.append(None)
+            case _:
+                columns.append(np.broadcast_to(part, (block.length, *part.shape)))
+    return Block(tuple(columns), block.length)

@@ -1,0 +1,64 @@
+"""Users' functions that make a dataset of an element."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.callsite import Origin
+from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.structure import DATA, flatten, pack
+from evenfeed.plan.node import Node
+from evenfeed.plan.windows import DatasetSpec
+from evenfeed.runtime.functions import RowFunction
+
+
+@final
+class InnerDatasets:
+    """A function that returns a dataset for each element, known by what those datasets hold.
+
+    What they hold is learnt by calling the function with empty stand-ins for an element, as TensorFlow
+    learns it by tracing; twice where a dimension is not known, to see what hangs on it.
+    """
+
+    is_pure = False
+
+    def __init__(
+        self, function: RowFunction, input_spec: Any, plan_of: Callable[[Any], Node]
+    ) -> None:
+        self._function = function
+        self._specs: list[TypeSpec] = flatten(input_spec, DATA)
+        self._plan_of = plan_of
+        _ = self.output_spec  # a function that returns no dataset is refused where it is given
+
+    @property
+    def origin(self) -> Origin | None:
+        """The user's line that asked for it."""
+        return self._function.origin
+
+    def make(self, parts: list[Any]) -> Node:
+        """Return the plan of the dataset that the function makes of an element."""
+        return self._plan_of(self._function.one(parts)[0])
+
+    @cached_property
+    def output_spec(self) -> Any:
+        """What the elements of the inner datasets have in common."""
+        found = [self.make(self._stand_in(length)).element_spec for length in (1, 2)]
+        pairs = zip(*(flatten(spec, DATA) for spec in found), strict=True)
+        return pack(found[0], [a.most_specific_common_supertype([b]) for a, b in pairs], DATA)
+
+    def _stand_in(self, length: int) -> list[Any]:
+        return [_zeros(spec, length) for spec in self._specs]
+
+
+def _zeros(spec: TypeSpec, length: int) -> Any:
+    if isinstance(spec, DatasetSpec):
+        return spec.stand_in()
+    if not isinstance(spec, TensorSpec):
+        return None
+    shape = [length if dim is None else dim for dim in spec.shape or ()]
+    if spec.dtype == dtypes.string:
+        return np.full(shape, b"", dtypes.string)
+    return np.zeros(shape, spec.dtype)

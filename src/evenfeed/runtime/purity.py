@@ -1,0 +1,113 @@
+"""Finds out whether a function draws random numbers: tracing would draw them once, for all elements."""
+
+import random
+from collections.abc import Iterable, Iterator
+from functools import partial
+from types import CodeType, FunctionType, MethodType
+from typing import Any, Final, TypeAlias, cast
+
+import numpy as np
+
+from evenfeed.core.seeds import operations_made
+
+# What there is to see of all generators at one time. Two are equal if nothing was drawn in between.
+Snapshot: TypeAlias = list[Any]
+
+_DEPTH: Final = 4  # a generator in an attribute of an object in a list of a closure
+_WIDTH: Final = 100  # a container of data is not a place to keep generators in
+
+
+def generators(function: object) -> list[Any]:
+    """Return the random generators that a function can reach: closure, globals, defaults, its object."""
+    found: dict[int, Any] = {}
+    _collect(function, found, set(), _DEPTH)
+    return list(found.values())
+
+
+def snapshot(reached: Iterable[Any]) -> Snapshot:
+    """Return the state of Python's, NumPy's and evenfeed's own generators, and of those given."""
+    legacy = np.random.get_state(legacy=False)
+    shared = [random.getstate(), _frozen(legacy), operations_made()]
+    return shared + [_state(generator) for generator in reached]
+
+
+def _state(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.Generator):
+        return _frozen(generator.bit_generator.state)
+    return _frozen(generator.get_state(legacy=False))
+
+
+def _frozen(state: Any) -> Any:
+    """Return a state that can be compared: arrays as bytes."""
+    if isinstance(state, dict):
+        items = cast("dict[str, Any]", state)
+        return {key: _frozen(value) for key, value in items.items()}
+    return state.tobytes() if isinstance(state, np.ndarray) else state
+
+
+def _collect(value: Any, found: dict[int, Any], seen: set[int], depth: int) -> None:
+    if depth < 0 or id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, (random.Random, np.random.Generator, np.random.RandomState)):
+        found[id(value)] = value
+        return
+    for part in _parts(value):
+        _collect(part, found, seen, depth - 1)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    match value:
+        case FunctionType():
+            return _parts_of_function(value)
+        case MethodType():
+            return (value.__self__, value.__func__)
+        case partial():
+            held = cast("partial[Any]", value)
+            return (held.func, *held.args, *held.keywords.values())
+        case dict():
+            return _some(cast("dict[Any, Any]", value).values())
+        case list() | tuple() | set():
+            return _some(cast("Iterable[Any]", value))
+        case _:
+            return _attributes(value)
+
+
+def _some(values: Any) -> Iterable[Any]:
+    return values if len(values) <= _WIDTH else ()
+
+
+def _attributes(value: Any) -> Iterable[Any]:
+    kind = cast("type[Any]", type(value))
+    held = getattr(value, "__dict__", None)
+    if isinstance(value, type) or not isinstance(held, dict) or _is_foreign(kind):
+        return ()
+    own = vars(kind).get("__call__")
+    return (*_some(list(cast("dict[str, Any]", held).values())), own)
+
+
+def _is_foreign(kind: type) -> bool:
+    """Tell whether objects of this class are a library's: modules above all, which hold everything."""
+    return kind.__module__.partition(".")[0] in ("builtins", "jax", "jaxlib", "numpy", "evenfeed")
+
+
+def _parts_of_function(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # a name that has no value yet
+            continue
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+    names = function.__globals__
+    yield from (names[name] for name in _names(function.__code__) if name in names)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Yield the global names that a function uses, also in the functions written inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)

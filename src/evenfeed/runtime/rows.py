@@ -1,0 +1,176 @@
+"""Rows: elements that can be fetched by position, in any order and any number of times."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import final
+
+import numpy as np
+
+from evenfeed.core.cardinality import INFINITE
+from evenfeed.runtime.block import Block, Column, Positions, concatenated
+from evenfeed.runtime.functions import FailedRow
+from evenfeed.runtime.operator import Operator, State
+from evenfeed.runtime.orders import Forward, Order
+
+
+class Rows(ABC):
+    """A fixed number of elements, each with a position."""
+
+    size: int
+
+    @abstractmethod
+    def fetch(self, positions: Positions) -> Block:
+        """Return the elements at `positions`, in that order."""
+
+    def run(self, start: int, count: int) -> Block:
+        """Return `count` elements from `start` on."""
+        return self.fetch(np.arange(start, start + count, dtype=np.int64))
+
+
+@final
+class Reordered(Rows):
+    """Rows in another order, which has an end."""
+
+    def __init__(self, rows: Rows, order: Order) -> None:
+        self._rows = rows
+        self._order = order
+        self.size = order.size
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the rows that the order has at `positions`."""
+        return self._rows.fetch(self._order.at(positions))
+
+    def run(self, start: int, count: int) -> Block:
+        """Return the rows of `count` steps from `start` on."""
+        return fetch_steps(self._rows, self._order, start, count)
+
+
+@final
+class Zipped(Rows):
+    """Rows side by side, as many as the shortest has."""
+
+    def __init__(self, parts: Sequence[Rows], size: int) -> None:
+        self._parts = parts
+        self.size = size
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the columns of all parts at `positions`."""
+        return side_by_side([part.fetch(positions) for part in self._parts])
+
+    def run(self, start: int, count: int) -> Block:
+        """Return the columns of all parts from `start` on."""
+        return side_by_side([part.run(start, count) for part in self._parts])
+
+
+@final
+class Chained(Rows):
+    """The rows of one, then those of the other."""
+
+    def __init__(self, first: Rows, second: Rows) -> None:
+        self._first = first
+        self._second = second
+        self.size = INFINITE if second.size == INFINITE else first.size + second.size
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the rows of both, back in the order that was asked for."""
+        late = (positions >= self._first.size).astype(np.int64)
+        return _fetch_each((self._first, self._second), late, positions - late * self._first.size)
+
+
+@final
+class Rounds(Rows):
+    """Rows that are other ones in each round of a repetition, one round after the other."""
+
+    def __init__(self, start: Callable[[int], Rows], size: int, count: int) -> None:
+        self._start = start
+        self._round = size
+        self._rows: dict[int, Rows] = {}
+        self.size = INFINITE if count < 0 else size * count
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the rows round by round, back in the order that was asked for."""
+        rounds, within = np.divmod(positions, self._round)
+        numbers, which = np.unique(rounds, return_inverse=True)
+        self._rows = {
+            number: self._rows.get(number) or self._start(number) for number in numbers.tolist()
+        }
+        return _fetch_each(tuple(self._rows.values()), which, within)
+
+
+@final
+class Numbered(Rows):
+    """Rows behind a count."""
+
+    def __init__(self, rows: Rows, start: int) -> None:
+        self._rows = rows
+        self._start = start
+        self.size = rows.size
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the rows at `positions`, each behind its number."""
+        return numbered(self._rows.fetch(positions), positions + self._start)
+
+
+@final
+class Walk(Operator):
+    """Reads rows in an order. Its position is one number."""
+
+    def __init__(self, rows: Rows, order: Order) -> None:
+        self._rows = rows
+        self._order = order
+        self._step = 0
+
+    def read(self, most: int) -> Block | None:
+        """Return the next rows."""
+        left = most if self._order.size < 0 else min(most, self._order.size - self._step)
+        if left <= 0:
+            return None
+        try:
+            block = fetch_steps(self._rows, self._order, self._step, left)
+        except FailedRow as failed:
+            if left > 1:  # deliver what comes before the row that fails
+                return self.read(left // 2)
+            self._step += 1
+            error = failed.error
+        else:
+            self._step += left
+            return block
+        raise error from error.__cause__
+
+    def state(self) -> State:
+        """Return how many rows were read."""
+        return self._step
+
+    def restore(self, state: State) -> None:
+        """Go to a row, without reading those before it."""
+        self._step = state
+
+
+def fetch_steps(rows: Rows, order: Order, start: int, count: int) -> Block:
+    """Return the rows that `order` has from step `start` on; views where it only goes forward."""
+    if isinstance(order, Forward):
+        return rows.run(start, count)
+    return rows.fetch(order.stretch(start, count))
+
+
+def _fetch_each(parts: Sequence[Rows], which: Positions, within: Positions) -> Block:
+    """Return rows of several parts: of part `which[i]` the row `within[i]`, for every i."""
+    places = [np.flatnonzero(which == part) for part in range(len(parts))]
+    blocks = [
+        rows.fetch(within[mine]) for rows, mine in zip(parts, places, strict=True) if len(mine)
+    ]
+    if len(blocks) == 1:
+        return blocks[0]
+    return concatenated(blocks).gather(np.argsort(np.concatenate(places)))
+
+
+def side_by_side(blocks: Sequence[Block]) -> Block:
+    """Return the columns of all blocks, which have one length."""
+    columns = tuple(column for block in blocks for column in block.columns)
+    return Block(columns, blocks[0].length)
+
+
+def numbered(block: Block, numbers: Positions) -> Block:
+    """Return the block with a first column of numbers."""
+    columns: tuple[Column, ...] = (numbers, *block.columns)
+    return Block(columns, block.length)

@@ -1,0 +1,87 @@
+"""One pass over a plan: what is random in it, fixed for that pass."""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any, TypeAlias, cast, final
+
+from evenfeed.plan.choosing import Random, Sample
+from evenfeed.plan.node import Node
+from evenfeed.plan.ordering import Shuffle
+from evenfeed.runtime.operator import Operator
+
+# The nodes in which something is random.
+Drawn: TypeAlias = Shuffle | Random | Sample
+Build: TypeAlias = "Callable[[Node, Run], Operator]"
+
+
+@final
+class Run:
+    """The seeds of one pass. They are part of its state, so that a restored pass goes on as it began."""
+
+    def __init__(self, plan: Node) -> None:
+        self._shuffles = [
+            node for node in plan.walk() if isinstance(node, Shuffle | Random | Sample)
+        ]
+        self._seeds = [_fresh(node) for node in self._shuffles]
+
+    def seed(self, node: Drawn) -> tuple[int, ...]:
+        """Return the numbers that the order of a shuffle follows from."""
+        place = next(i for i, other in enumerate(self._shuffles) if other is node)
+        return tuple(self._seeds[place])
+
+    def state(self) -> Any:
+        """Return the seeds, for `restore`."""
+        return self._seeds
+
+    def restore(self, state: Any) -> None:
+        """Take up the seeds of another pass over the same plan."""
+        self._seeds = state
+
+
+@final
+class Inner:
+    """A dataset that was made while another is read, and its position."""
+
+    def __init__(self, plan: Node, build: Build) -> None:
+        self._plan = with_own_shuffles(plan)
+        self._run = Run(self._plan)
+        self._build = build
+        self.operator = build(self._plan, self._run)
+
+    def state(self) -> Any:
+        """Return the seeds and the position."""
+        return [self._run.state(), self.operator.state()]
+
+    def restore(self, state: Any) -> None:
+        """Take up seeds and position."""
+        seeds, position = state
+        self._run.restore(seeds)
+        self.operator = self._build(self._plan, self._run)
+        self.operator.restore(position)
+
+
+def with_own_shuffles(plan: Node) -> Node:
+    """Return the plan with a node of its own for a shuffle that stands in several places.
+
+    `zip(mixed, mixed)` reads two passes over one dataset, and each has its own order.
+    """
+    return _own(plan, set())
+
+
+def _own(value: Any, seen: set[int]) -> Any:
+    if type(value) is tuple:
+        parts = cast("tuple[Any, ...]", value)
+        own = tuple(_own(part, seen) for part in parts)
+        return own if any(a is not b for a, b in zip(own, parts, strict=True)) else parts
+    if not isinstance(value, Node):
+        return value
+    old = {part.name: getattr(value, part.name) for part in fields(value)}
+    new = {name: _own(part, seen) for name, part in old.items()}
+    changes = {name: part for name, part in new.items() if part is not old[name]}
+    again = isinstance(value, Shuffle | Random | Sample) and id(value) in seen
+    seen.add(id(value))
+    return replace(value, **changes) if changes or again else value
+
+
+def _fresh(node: Drawn) -> list[int]:
+    return [*node.seed, node.passes.take() if node.reshuffle else 0]

@@ -1,0 +1,63 @@
+"""Runs a scan: a state is carried from element to element."""
+
+from typing import Any, final
+
+from evenfeed.core.json_arrays import from_json, to_json
+from evenfeed.plan.scanning import Scan
+from evenfeed.runtime.block import Block, of_rows
+from evenfeed.runtime.functions import RowFunction
+from evenfeed.runtime.operator import Feed, Operator, State
+
+
+@final
+class CarryState(Operator):
+    """Calls a function with the state and each element, for the next state and an output."""
+
+    def __init__(self, child: Operator, node: Scan, function: RowFunction) -> None:
+        self._feed = Feed(child)
+        self._function = function
+        self._carried: list[Any] = list(node.initial)
+        self._error: Exception | None = None
+
+    def read(self, most: int) -> Block | None:
+        """Return the outputs for the next elements."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            self._feed.read(1)
+            raise error
+        came = self._feed.read(most)
+        if came is None:
+            return None
+        outputs = self._outputs(came)
+        if not outputs:
+            return self.read(most)
+        return of_rows(outputs)
+
+    def _outputs(self, came: Block) -> list[list[Any]]:
+        outputs: list[list[Any]] = []
+        for index in range(came.length):
+            try:
+                result = self._function.one([*self._carried, *came.row(index)])
+            except Exception as error:  # noqa: BLE001 - it is raised when its turn comes
+                self._error = error
+                self._feed.give_back(came.length - index)
+                break
+            count = len(self._carried)
+            self._carried, output = result[:count], result[count:]
+            outputs.append(output)
+        return outputs
+
+    def state(self) -> State:
+        """Return the state that is carried, and the position."""
+        return [[to_json(part) for part in self._carried], self._feed.state()]
+
+    def restore(self, state: State) -> None:
+        """Take up state and position."""
+        carried, position = state
+        self._carried = [from_json(part) for part in carried]
+        self._feed.restore(position)
+        self._error = None
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._feed.child,)

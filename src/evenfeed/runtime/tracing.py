@@ -1,0 +1,259 @@
+"""Decides, by tracing it, how a user's function runs and what it returns."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.callsite import Origin
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, spec_of
+from evenfeed.core.structure import DATA, assert_same, flatten, pack
+from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules
+from evenfeed.runtime.compiled import Compiled, RowShapes
+from evenfeed.runtime.purity import generators, snapshot
+from evenfeed.runtime.vectorise import Handle, Row, Traced, on_host, refuses_tracing, traced
+
+# Lengths to try where one is not known. What follows them in the result is not known either. Short
+# ones show slices (`x[:2]`), those with many divisors allow reshapes.
+_LENGTHS: Final = (1, 12, 24)
+
+_Outcome: TypeAlias = Traced | Exception
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is known of a function before it runs.
+
+    Attributes:
+        calling: The function, and how it is called.
+        compiled: Its programs; None where it runs per element.
+        inputs: The specs of the parts that it gets.
+        why: Why it runs that way.
+        output_spec: What it returns; None where only a first element can tell.
+        is_pure: Whether it gives the same for the same element each time.
+        casts: Whether results are converted to the spec, instead of compared with it.
+    """
+
+    calling: Calling
+    compiled: Compiled | None
+    inputs: Sequence[TypeSpec]
+    why: str
+    output_spec: Any
+    is_pure: bool = True
+    casts: bool = False
+
+
+def found_by_tracing(  # noqa: PLR0913 - what a user says of a function
+    calling: Calling,
+    input_spec: Any,
+    origin: Origin | None,
+    *,
+    vectorize: bool | None,
+    signature: Any,
+    doing: str,
+) -> Finding:
+    """Trace a function for elements of `input_spec`, and say how it runs."""
+    inputs: list[TypeSpec] = flatten(input_spec, DATA)
+    if not all(map(_has_rank, inputs)):
+        return _untraced(calling, inputs, "the rank of an element is not known", signature)
+    attempts = _attempts(inputs)
+    watched = _Watched(calling)
+    outcomes = [watched.trace(rows) for rows in attempts]
+    done = [outcome for outcome in outcomes if isinstance(outcome, Traced)]
+    if not done:
+        error = next(outcome for outcome in outcomes if isinstance(outcome, Exception))
+        if _fails_always(calling, attempts[-1], outcomes):
+            told = explained(error, calling, doing, origin, None)
+            raise told from told.__cause__
+        why = "it works on text" if None in attempts[0] else _reason(error)
+        pure = watched.is_pure and not watched.reaches_generators
+        return _untraced(calling, inputs, why, signature, is_pure=pure)
+    spec = _common_spec(done, inputs, len(attempts))
+    compiled = Compiled(calling)
+    why = _why_per_element(watched, vectorize) or _why_not_signed(spec, signature)
+    if len(attempts) == 1 and why is None:
+        _check_fixed_index(compiled, attempts[0], done[0], origin)
+    if not watched.is_pure and vectorize is not False:
+        _warn(calling.name, origin)
+    said = signature if signature is not None else spec
+    return Finding(
+        calling,
+        None if why else compiled,
+        inputs,
+        why or "it traces",
+        said,
+        is_pure=watched.is_pure,
+        casts=True,
+    )
+
+
+@final
+class _Watched:
+    """Traces a function, twice the first time, and sees whether random numbers are drawn."""
+
+    def __init__(self, calling: Calling) -> None:
+        self._calling = calling
+        self._generators = generators(calling.function)
+        self._compared = False
+        self.is_pure = True
+
+    @property
+    def reaches_generators(self) -> bool:
+        """Whether the function could draw from a generator of the user's, whatever tracing showed."""
+        return bool(self._generators)
+
+    def trace(self, rows: RowShapes) -> _Outcome:
+        if any(rows):
+            with on_host():  # JAX itself draws random numbers while it is loaded
+                pass
+        before = snapshot(self._generators)
+        try:
+            found = traced(self._calling, rows)
+            again = found if self._compared else traced(self._calling, rows)
+        except Exception as error:  # noqa: BLE001 - what it means is for the caller to say
+            self._see(before)
+            return error
+        self._see(before)
+        self._compared = True
+        self.is_pure = self.is_pure and found.text == again.text
+        return found
+
+    def _see(self, before: Any) -> None:
+        self.is_pure = self.is_pure and snapshot(self._generators) == before
+
+
+def _has_rank(spec: TypeSpec) -> bool:
+    return not isinstance(spec, TensorSpec) or spec.shape.rank is not None
+
+
+def _attempts(inputs: Sequence[TypeSpec]) -> list[RowShapes]:
+    unknown = any(isinstance(s, TensorSpec) and not s.shape.is_fully_defined() for s in inputs)
+    lengths = _LENGTHS if unknown else _LENGTHS[:1]
+    return [tuple(_row(spec, length) for spec in inputs) for length in lengths]
+
+
+def _row(spec: TypeSpec, length: int) -> Row | None:
+    if not isinstance(spec, TensorSpec) or spec.dtype == dtypes.string:
+        return None
+    return Row(tuple(length if dim is None else dim for dim in spec.shape), spec.dtype)
+
+
+def _untraced(
+    calling: Calling, inputs: Sequence[TypeSpec], why: str, signature: Any, *, is_pure: bool = True
+) -> Finding:
+    return Finding(
+        calling, None, inputs, why, signature, is_pure=is_pure, casts=signature is not None
+    )
+
+
+def _reason(error: Exception) -> str:
+    if refuses_tracing(error):
+        return "it needs the values of its arguments while it runs"
+    text = str(error).partition("\n")[0]
+    return f"it does not trace: {type(error).__name__}: {text}"
+
+
+def _fails_always(calling: Calling, rows: RowShapes, outcomes: Sequence[_Outcome]) -> bool:
+    """Tell whether a function that did not trace fails for real values too, whatever they are."""
+    errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    if None in rows or any(refuses_tracing(e) or isinstance(e, OSError) for e in errors):
+        return False
+    if len(errors) > 1 and len({str(error) for error in errors}) > 1:
+        return False  # it depends on a length that is not known yet
+    sample = [np.zeros(row.shape, row.dtype) for row in rows if row is not None]
+    try:
+        with host_rules():
+            calling([as_argument(part) for part in sample])
+    except OSError:
+        return False
+    except Exception:  # noqa: BLE001 - the question was whether it fails
+        return True
+    return False
+
+
+def _common_spec(done: Sequence[Traced], inputs: Sequence[TypeSpec], attempts: int) -> Any:
+    """Return the spec that all traces have in common: a dimension that follows a length is unknown."""
+    columns = zip(*(found.parts for found in done), strict=True)
+    specs = [_common([_part_spec(part, inputs) for part in parts]) for parts in columns]
+    if len(done) < min(2, attempts):  # one length alone does not show what follows it
+        specs = [_without_lengths(spec) for spec in specs]
+    structure = done[0].structure
+    return specs[0] if structure is None else pack(structure, specs, DATA)
+
+
+def _part_spec(part: Any, inputs: Sequence[TypeSpec]) -> TypeSpec:
+    match part:
+        case None:
+            return NoneTensorSpec()
+        case Handle():
+            return inputs[part.index]
+        case Row():
+            return TensorSpec(part.shape, part.dtype)
+        case _:
+            return spec_of(part)
+
+
+def _common(specs: Sequence[TypeSpec]) -> TypeSpec:
+    found = specs[0].most_specific_common_supertype(specs[1:])
+    return specs[0] if found is None else found
+
+
+def _without_lengths(spec: TypeSpec) -> TypeSpec:
+    return (
+        TensorSpec([None] * len(spec.shape), spec.dtype) if isinstance(spec, TensorSpec) else spec
+    )
+
+
+def _why_per_element(watched: _Watched, vectorize: bool | None) -> str | None:
+    if not watched.is_pure:
+        return "it draws random numbers"
+    return "vectorize=False" if vectorize is False else None
+
+
+def _why_not_signed(spec: Any, signature: Any) -> str | None:
+    """Say why a signature keeps a function from running on Blocks: each result is converted to it."""
+    if signature is None:
+        return None
+    assert_same(signature, spec, DATA, names=("output_signature", "result"))
+    pairs = zip(flatten(signature, DATA), flatten(spec, DATA), strict=True)
+    unlike = next(
+        (f"{one}, not {two}" for one, two in pairs if not one.is_compatible_with(two)), None
+    )
+    return None if unlike is None else f"output_signature says {unlike}"
+
+
+def _check_fixed_index(
+    compiled: Compiled, rows: RowShapes, found: Traced, origin: Origin | None
+) -> None:
+    """Raise where an index that is written in the function is out of range for every element."""
+    program = compiled.add(rows, found)
+    if not found.fixed_index:
+        return
+    zeros = [np.zeros((1, *row.shape), row.dtype) for row in rows if row is not None]
+    _, failed = program.run(zeros, 1)
+    if failed is not None and failed.any() and _is_fixed(program, zeros):
+        raise InvalidArgumentError(
+            "An index is out of range for every element.",
+            fix="index within the shape that element_spec says.",
+            origin=origin,
+        )
+
+
+def _is_fixed(program: Any, zeros: Sequence[Any]) -> bool:
+    """Tell whether other values fail as well: an index may also come from the data."""
+    _, failed = program.run([column + np.ones_like(column) for column in zeros], 1)
+    return bool(failed.any())
+
+
+def _warn(name: str, origin: Origin | None) -> None:
+    filename, line = (origin.filename, origin.line) if origin else ("<unknown>", 0)
+    text = (
+        f"{name} draws random numbers, so it runs once for each element: compiled, it would draw them "
+        "once for all. Draw them in a stateless way from a seed that is part of the element."
+    )
+    warnings.warn_explicit(text, UserWarning, filename, line)

@@ -1,0 +1,371 @@
+"""Traces a user's function with JAX, and runs it on whole Blocks: the one place of the runtime that knows JAX.
+
+Everything is traced with 64-bit types, so that no id is lost. Their defaults are wider then than
+TensorFlow's; `_settled` says which of the results keep 64 bits.
+"""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
+
+import re
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.jax_door import checkify, jax
+
+# Takes the parts of an element; returns the structure of the result, and its parts.
+Call: TypeAlias = Callable[[list[Any]], tuple[Any, list[Any]]]
+
+_NARROWER: Final[dict[DType, DType]] = {
+    dtypes.int64: dtypes.int32,
+    dtypes.uint64: dtypes.uint32,
+    dtypes.float64: dtypes.float32,
+    dtypes.complex128: dtypes.complex64,
+}
+_READS: Final = ("gather", "dynamic_slice")
+_WIDER: Final = {dtypes.int32: dtypes.int64, dtypes.uint32: dtypes.uint64}
+
+
+@final
+class Handle:
+    """Stands for a part that JAX cannot hold: text, None. A function may only hand it on.
+
+    Whatever would look at its value is refused, so that no answer about the handle is taken for one
+    about the text.
+    """
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def _refuse(self, *_: object) -> Any:
+        raise TypeError("This part of the element has no value while the function is traced.")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __bool__ = __hash__ = __str__ = __repr__ = __format__ = __len__ = __iter__ = _refuse
+    __add__ = __radd__ = __contains__ = __getitem__ = __bytes__ = _refuse
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The shape and dtype of one part of an element, all known."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What one trace of a function found.
+
+    `parts` holds for each part of the result a Row (computed), a Handle (handed on), or a constant.
+    `wider` says which parts need 64-bit whole numbers on the way, as TensorFlow divides them.
+    `text` is the same for two traces exactly if they did the same. `indexes` says that the function
+    reads at places that may be out of range; `fixed_index`, that one of these is known already.
+    """
+
+    structure: Any
+    parts: tuple[Any, ...]
+    wider: frozenset[int] = field(default_factory=frozenset)
+    text: str = ""
+    indexes: bool = False
+    fixed_index: bool = False
+
+
+@cache
+def _host() -> Any:
+    return jax.local_devices(backend="cpu")[0]
+
+
+@contextmanager
+def on_host() -> Generator[None]:
+    """Let JAX run on the host's processor with 64-bit types, also where there are GPUs."""
+    with jax.enable_x64(True), jax.default_device(_host()):
+        yield
+
+
+def is_array(value: object) -> bool:
+    """Tell whether `value` is an array of JAX's, or what stands for one while a function is traced."""
+    return isinstance(value, jax.Array)
+
+
+def refuses_tracing(error: Exception) -> bool:
+    """Tell whether `error` says that the function needs values, which tracing does not have."""
+    kinds = jax.errors
+    return isinstance(
+        error,
+        (
+            kinds.ConcretizationTypeError,
+            kinds.TracerArrayConversionError,
+            kinds.TracerIntegerConversionError,
+            kinds.NonConcreteBooleanIndexError,
+            kinds.UnexpectedTracerError,
+        ),
+    )
+
+
+def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
+    """Trace a function for elements of these shapes and dtypes; None for what JAX cannot hold."""
+    if not any(rows):  # nothing for JAX to do: it need not even be loaded
+        structure, leaves = call(_filled(rows, ()))
+        return Traced(structure, tuple(leaves), text=repr([_shown(leaf) for leaf in leaves]))
+    with on_host():
+        found, closed = _jaxpr(call, rows)
+        computed = [part for part in found.parts if isinstance(part, Row)]
+        dtypes_kept, wider = _settled(call, rows, closed)
+    assert len(computed) == len(dtypes_kept)
+    kept = iter(dtypes_kept)
+    parts = tuple(
+        Row(part.shape, next(kept)) if isinstance(part, Row) else part for part in found.parts
+    )
+    return Traced(found.structure, parts, wider, _text(closed, found), *_indexing(closed.jaxpr))
+
+
+def _jaxpr(call: Call, rows: Sequence[Row | None]) -> tuple[Traced, Any]:
+    found: list[Traced] = []
+
+    def flat(*arrays: Any) -> list[Any]:
+        structure, leaves = _called(call, rows, arrays)
+        found.append(Traced(structure, tuple(map(_part, leaves))))
+        return [leaf for leaf in leaves if is_array(leaf)]
+
+    specs = [jax.ShapeDtypeStruct(row.shape, row.dtype) for row in rows if row is not None]
+    closed = jax.make_jaxpr(flat)(*specs)
+    return found[-1], closed
+
+
+def _part(leaf: Any) -> Any:
+    return Row(tuple(leaf.shape), np.dtype(leaf.dtype)) if is_array(leaf) else leaf
+
+
+def _called(call: Call, rows: Sequence[Row | None], arrays: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Call the function; what it only hands on is not computed, and becomes a handle."""
+    parts = _filled(rows, arrays)
+    structure, leaves = call(list(parts))
+    places = {id(part): index for index, part in enumerate(parts)}
+    return structure, [Handle(places[id(x)]) if id(x) in places else x for x in leaves]
+
+
+def _filled(rows: Sequence[Row | None], arrays: Sequence[Any]) -> list[Any]:
+    """Put handles where JAX gets nothing."""
+    left = iter(arrays)
+    return [Handle(i) if row is None else next(left) for i, row in enumerate(rows)]
+
+
+def _text(closed: Any, found: Traced) -> str:
+    """Write down all that a trace did, without the addresses of objects."""
+    constants = [
+        (str(c.dtype), c.shape, np.asarray(c).tobytes()) for c in map(_array, closed.consts)
+    ]
+    parts = [_shown(part) for part in found.parts]
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{closed.jaxpr}\n{constants}\n{parts}")
+
+
+def _array(constant: Any) -> Any:
+    return constant if is_array(constant) else np.asarray(constant)
+
+
+def _shown(part: Any) -> object:
+    if isinstance(part, Handle):
+        return f"part {part.index}"
+    return (part.dtype.str, part.tolist()) if isinstance(part, np.ndarray) else part
+
+
+# --- which results keep 64 bits -----------------------------------------------------------------
+
+
+def _settled(
+    call: Call, rows: Sequence[Row | None], closed: Any
+) -> tuple[list[DType], frozenset[int]]:
+    """Return the dtypes of the computed parts, and which of them need wider whole numbers.
+
+    A 64-bit result that comes only from narrower parts and from defaults becomes what TensorFlow's
+    default is; one of a 64-bit part, of a 64-bit constant or of a dtype asked for by name stays.
+    """
+    origins = _origins(closed)
+    found = [np.dtype(aval.dtype) for aval in closed.out_avals]
+    doubtful = any(
+        origin == "default" and dtype in _NARROWER and not aval.weak_type
+        for origin, dtype, aval in zip(origins, found, closed.out_avals, strict=True)
+    )
+    asked = doubtful and _asks_for_64_bits(call, rows)
+    settled: list[DType] = []
+    for origin, dtype, aval in zip(origins, found, closed.out_avals, strict=True):
+        keep = origin != "default" or (asked and not aval.weak_type)
+        settled.append(dtype if keep else _NARROWER.get(dtype, dtype))
+    wider = _divided(call, rows, closed, settled)
+    return [dtypes.float64 if i in wider else d for i, d in enumerate(settled)], wider
+
+
+def _divided(
+    call: Call, rows: Sequence[Row | None], closed: Any, settled: list[DType]
+) -> frozenset[int]:
+    """Find results of dividing 32-bit whole numbers: float64 in TensorFlow and NumPy, float32 in JAX.
+
+    Such a result is float64 where the whole numbers have 64 bits; one that was cast is not.
+    """
+    narrow = any(row is not None and row.dtype in _WIDER for row in rows)
+    if not narrow or dtypes.float32 not in settled:
+        return frozenset()
+    again = _jaxpr(call, [row and Row(row.shape, _WIDER.get(row.dtype, row.dtype)) for row in rows])
+    pairs = zip(closed.out_avals, again[1].out_avals, strict=True)
+    return frozenset(
+        i
+        for i, (one, two) in enumerate(pairs)
+        if one.dtype == dtypes.float32 and two.dtype == dtypes.float64 and not two.weak_type
+    )
+
+
+def _asks_for_64_bits(call: Call, rows: Sequence[Row | None]) -> bool:
+    """Tell whether the function names a 64-bit dtype: without them, JAX and evenfeed then complain."""
+    with warnings.catch_warnings(record=True) as said, jax.enable_x64(False):
+        warnings.simplefilter("always")
+        narrow = [row and Row(row.shape, _NARROWER.get(row.dtype, row.dtype)) for row in rows]
+        try:
+            _jaxpr(call, narrow)
+        except Exception:  # noqa: BLE001 - it traced with 64 bits, so it needs them
+            return True
+    texts = [str(warning.message) for warning in said]
+    return any("Explicitly requested dtype" in t or "was asked for" in t for t in texts)
+
+
+def _origins(closed: Any) -> list[str]:
+    """Say for each result where its 64 bits come from: "input", "constant" or "default"."""
+    jaxpr = closed.jaxpr
+    known: dict[Any, str] = {var: "input" for var in jaxpr.invars if var.aval.dtype in _NARROWER}
+    for var, value in zip(jaxpr.constvars, closed.consts, strict=True):
+        if var.aval.dtype in _NARROWER:
+            known[var] = "constant" if _fits_32_bits(value) else "input"
+    for equation in jaxpr.eqns:
+        for var in equation.outvars:
+            if getattr(var.aval, "dtype", None) in _NARROWER:
+                known[var] = _origin(equation, var.aval.dtype, known)
+    return [_of(var, known) for var in jaxpr.outvars]
+
+
+def _origin(equation: Any, dtype: DType, known: dict[Any, str]) -> str:
+    converts = equation.primitive.name == "convert_element_type"
+    operands = [
+        _of(var, known)
+        for var in equation.invars
+        if (converts or getattr(var.aval, "dtype", None) == dtype)
+    ]
+    if "input" in operands:
+        return "input"
+    return "constant" if operands and set(operands) == {"constant"} else "default"
+
+
+def _of(var: Any, known: dict[Any, str]) -> str:
+    literal = getattr(var, "val", None)  # a constant written into the equation itself
+    if literal is None:
+        return known.get(var, "default")
+    big = var.aval.dtype in _NARROWER and not _fits_32_bits(literal)
+    return "input" if big else "default"
+
+
+def _fits_32_bits(value: Any) -> bool:
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu" or array.size == 0:
+        return True
+    limits = np.iinfo(_NARROWER.get(array.dtype, array.dtype))
+    return bool(limits.min <= array.min() and array.max() <= limits.max)
+
+
+# --- running ------------------------------------------------------------------------------------
+
+
+def _equations(jaxpr: Any) -> Iterator[Any]:
+    for equation in jaxpr.eqns:
+        yield equation
+        for value in equation.params.values():
+            for inner in value if isinstance(value, (list, tuple)) else (value,):
+                jaxpr = getattr(inner, "jaxpr", inner)
+                if getattr(jaxpr, "eqns", None):
+                    yield from _equations(jaxpr)
+
+
+def _indexing(jaxpr: Any) -> tuple[bool, bool]:
+    """Tell whether the function reads where JAX would make a wrong place valid, and at a fixed place."""
+    reads = False
+    for equation in _equations(jaxpr):
+        name = equation.primitive.name
+        if name.startswith("scatter") or "CLIP" in str(equation.params.get("mode", "")):
+            return False, False  # asked for by name: what is out of range is dropped, or clipped
+        reads = reads or name in _READS
+    return reads, reads and _reads_at_fixed_place(jaxpr)
+
+
+def _reads_at_fixed_place(jaxpr: Any) -> bool:
+    depends = set(jaxpr.invars)
+    for equation in jaxpr.eqns:
+        variables = [var for var in equation.invars if not hasattr(var, "val")]
+        if equation.primitive.name in _READS and depends.isdisjoint(variables[1:]):
+            return True
+        if not depends.isdisjoint(variables):
+            depends.update(equation.outvars)
+    return False
+
+
+@final
+class Program:
+    """A function compiled for elements of one shape: columns in, columns out."""
+
+    def __init__(self, call: Call, rows: Sequence[Row | None], found: Traced) -> None:
+        self._rows = rows
+        self._found = found
+        self._call = call
+        self._run = jax.jit(jax.vmap(self._checked if found.indexes else self._unchecked))
+
+    def start(self, columns: Sequence[Array]) -> "Started":
+        """Begin to compute on columns of one length, which is compiled for it at the first time."""
+        with on_host():
+            return Started(*self._run(*columns))
+
+    def _unchecked(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
+        return [], self._body(*arrays)
+
+    def _checked(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
+        checked = checkify.checkify(self._body, errors=checkify.index_checks)
+        error, outputs = checked(*arrays)
+        # Only whether it failed: what else an error says would be computed for every row.
+        return [leaf for leaf in jax.tree.leaves(error) if leaf.dtype == np.bool_], outputs
+
+    def _body(self, *arrays: Any) -> list[Any]:
+        outputs = self._computed(arrays)
+        if self._found.wider:
+            wide = self._computed([a.astype(_WIDER.get(a.dtype, a.dtype)) for a in arrays])
+            outputs = [wide[i] if i in self._found.wider else o for i, o in enumerate(outputs)]
+        kept = [part.dtype for part in self._found.parts if isinstance(part, Row)]
+        return [output.astype(dtype) for output, dtype in zip(outputs, kept, strict=True)]
+
+    def _computed(self, arrays: Sequence[Any]) -> list[Any]:
+        _, leaves = _called(self._call, self._rows, arrays)
+        return [leaf for leaf in leaves if is_array(leaf)]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Results on their way."""
+
+    failed: Sequence[Any]
+    outputs: Sequence[Any]
+
+    def wait(self) -> tuple[list[Array], Array | None]:
+        """Return the computed columns, and which rows read out of range (None where none can)."""
+        flags = [np.asarray(flag) for flag in self.failed]
+        failed = np.logical_or.reduce(flags) if flags else None
+        return [np.asarray(output) for output in self.outputs], failed

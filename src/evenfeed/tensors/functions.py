@@ -1,0 +1,113 @@
+"""Calls plain Python from a function on tensors, and says what its results are."""
+
+# ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array, is_tensor, to_array
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.shapes import ShapeLike, TensorShape
+from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, is_on_device, read
+
+
+def numpy_function(
+    func: Callable[..., Any],
+    inp: Sequence[object],
+    Tout: Any,  # noqa: N803 - TensorFlow's name
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Call a Python function with NumPy values, and return what it returns as tensors.
+
+    A map with this in it runs its elements one by one: the function needs their values.
+
+    Args:
+        func: Takes a NumPy array for each input, bytes where it is one text.
+        inp: The inputs.
+        Tout: The dtype of the result, or a list of the dtypes of several.
+        stateful: Taken for compatibility.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> tf.numpy_function(np.sinh, [np.float32(0)], tf.float32).tolist()
+        0.0
+    """
+    return _as_declared(func(*map(_argument, inp)), Tout)
+
+
+def py_function(
+    func: Callable[..., Any],
+    inp: Sequence[object],
+    Tout: Any,  # noqa: N803 - TensorFlow's name
+    name: str | None = None,
+) -> Any:
+    """Call a Python function with the values of tensors, and return what it returns as tensors.
+
+    The same as `numpy_function`: a value outside of a traced function is a NumPy array or a
+    `jax.Array`, and both have their values at hand.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.py_function(lambda x: x + 1, [1.5], tf.float32).tolist()
+        2.5
+    """
+    return _as_declared(func(*map(_argument, inp)), Tout)
+
+
+def ensure_shape(x: object, shape: ShapeLike, name: str | None = None) -> Tensor:
+    """Return a tensor as it is; an error where it has another shape.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.ensure_shape([1, 2, 3], [None]).tolist()
+        [1, 2, 3]
+    """
+    tensor: Any = x if is_tensor(x) else convert_to_tensor(x)
+    asked, found = TensorShape(shape), tuple(tensor.shape)
+    if not asked.is_compatible_with(found):
+        raise InvalidArgumentError(
+            f"A tensor of shape {found} is not compatible with the shape {asked}.",
+            fix="pass None for each length that may vary.",
+        )
+    return tensor
+
+
+def _argument(value: object) -> Any:
+    # Where JAX traces, it says here that the value is not known: the map then runs per element.
+    array = to_array(np.asarray(read(value)) if is_on_device(value) else value)
+    text = array.dtype == dtypes.string and array.ndim == 0
+    return array.item() if text else array
+
+
+def _as_declared(value: Any, declared: Any) -> Any:
+    several = isinstance(value, (list, tuple))
+    values = list(cast("Sequence[Any]", value)) if several else [value]
+    if not isinstance(declared, (list, tuple)):
+        return _tensor(values[0] if len(values) == 1 else value, declared)
+    kinds = list(cast("Sequence[DTypeLike]", declared))
+    if len(values) != len(kinds):
+        raise InvalidArgumentError(
+            f"The function returned {len(values)} values, but Tout names {len(kinds)}.",
+            fix="name one dtype for each value that it returns.",
+        )
+    return [_tensor(one, kind) for one, kind in zip(values, kinds, strict=True)]
+
+
+def _tensor(value: object, declared: DTypeLike) -> Array:
+    asked = dtypes.as_dtype(declared)
+    array = to_array(np.asarray(read(value)) if is_on_device(value) else value)
+    if array.dtype == asked:
+        return array
+    plain = not isinstance(value, (np.ndarray, np.generic)) and not is_on_device(value)
+    if plain and dtypes.string not in (array.dtype, asked):  # Python's numbers take any dtype
+        return array.astype(asked)
+    raise InvalidArgumentError(
+        f"The function returned {dtypes.name_of(array.dtype)}, but Tout says {dtypes.name_of(asked)}.",
+        fix="convert the result, or name its dtype in Tout.",
+    )

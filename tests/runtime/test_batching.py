@@ -1,0 +1,195 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.resuming import assert_resumes, rows_of
+from tests.unknown import Watched
+
+import evenfeed as tf
+from evenfeed.core.cardinality import INFINITE, UNKNOWN
+from evenfeed.core.errors import DataLossError, InvalidArgumentError
+from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
+from evenfeed.plan.generating import FromGenerator
+from evenfeed.plan.grouping import Batch
+from evenfeed.plan.ordering import Repeat
+from evenfeed.plan.sources import Range, Tensor
+from evenfeed.runtime.batching import CutBatches, PadBatches, SplitBatches
+from evenfeed.runtime.block import Block
+from evenfeed.runtime.generating import PullElements
+
+VECTOR = tf.TensorSpec([None], tf.int32)
+VECTORS = st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=8)
+
+
+def source(values, spec=VECTOR):
+    return FromGenerator(lambda: iter(values), spec)
+
+
+def padded(values, size, shapes=None, fill=None, *, drop=False, spec=VECTOR):  # noqa: PLR0913
+    node = padded_batch(source(values, spec), size, shapes, fill, drop_remainder=drop)
+    return PadBatches(PullElements(node.child), node)
+
+
+def values_of(operator, most=3):
+    found = rows_of(operator, most)
+    return [row if isinstance(row, type) else row[0][2] for row in found]
+
+
+def test_elements_are_filled_up_to_the_longest_of_their_batch():
+    assert values_of(padded([[1], [2, 2], [3]], 2)) == [[[1, 0], [2, 2]], [[3]]]
+
+
+def test_a_short_batch_is_dropped_where_asked():
+    assert values_of(padded([[1], [2, 2], [3]], 2, drop=True)) == [[[1, 0], [2, 2]]]
+
+
+def test_shapes_and_values_are_the_users():
+    assert values_of(padded([[1]], 1, [3], np.int32(7))) == [[[1, 7, 7]]]
+    assert values_of(padded([[1]], 1, [-1], np.int32(7))) == [[[1]]]
+
+
+def test_text_is_filled_up_with_empty_text():
+    spec = tf.TensorSpec([None], tf.string)
+    assert values_of(padded([["a"], ["b", "c"]], 2, spec=spec)) == [[[b"a", b""], [b"b", b"c"]]]
+
+
+def test_too_long_an_element_is_an_error_and_the_next_batch_follows():
+    assert values_of(padded([[1], [2, 2], [3]], 1, [1])) == [[[1]], DataLossError, [[3]]]
+
+
+def test_an_element_of_another_rank_is_an_error():
+    spec = tf.TensorSpec(None, tf.int32)
+    assert values_of(padded([[1], [[2]], [3]], 1, [None], spec=spec)) == [
+        [[1]],
+        InvalidArgumentError,
+        [[3]],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "fill", "spec", "kind"),
+    [
+        (None, 1, tf.TensorSpec([None], tf.int64), TypeError),
+        (None, 1.5, VECTOR, TypeError),
+        (None, np.array([1], np.int32), VECTOR, ValueError),
+        ([None, None], None, VECTOR, ValueError),
+        ([1], None, tf.TensorSpec([2], tf.int32), ValueError),
+        (None, None, tf.TensorSpec(None, tf.int32), ValueError),
+        (([None],), None, (VECTOR, VECTOR), ValueError),
+    ],
+)
+def test_padding_that_cannot_be_is_refused_when_it_is_asked_for(shapes, fill, spec, kind):
+    with pytest.raises(kind):
+        padded_batch(source([], spec), 2, shapes, fill, drop_remainder=False)
+
+
+def test_one_padding_value_serves_all_parts():
+    node = padded_batch(source([], (VECTOR, VECTOR)), 2, None, np.int32(5), drop_remainder=True)
+    assert [value.item() for value in node.values] == [5, 5]
+    assert node.element_spec == (tf.TensorSpec([2, None], tf.int32),) * 2
+
+
+@given(VECTORS, st.integers(1, 3), st.booleans())
+def test_padded_batches_resume(values, size, drop):
+    found = assert_resumes(lambda: padded(values, size, drop=drop))
+    rows = [row for batch in found for row in batch[0][2]]
+    kept = len(values) // size * size if drop else len(values)
+    assert [row[: len(value)] for row, value in zip(rows, values, strict=False)] == values[:kept]
+
+
+def split(values, spec=VECTOR):
+    node = Unbatch(source(values, spec))
+    return SplitBatches(PullElements(node.child), node)
+
+
+def test_batches_are_cut_into_rows():
+    assert values_of(split([[1, 2], [], [3]])) == [1, 2, 3]
+
+
+def test_batches_of_one_shape_are_cut_without_a_copy():
+    column = np.arange(12).reshape(3, 4)
+
+    class Once(Watched):
+        def read(self, most):
+            return None if self.asked else super().read(most) and block
+
+    block = Block((column,), 3)
+    operator = SplitBatches(Once(0), Unbatch(source([])))
+    assert np.shares_memory(operator.read(20).columns[0], column)
+
+
+def test_parts_of_unlike_lengths_are_an_error_in_its_place():
+    values = [([1], [1]), ([1, 2], [1]), ([5], [5])]
+    assert values_of(split(values, (VECTOR, VECTOR))) == [1, InvalidArgumentError, 5]
+
+
+@given(VECTORS)
+def test_unbatch_resumes(values):
+    found = assert_resumes(lambda: split(values))
+    assert [row[0][2] for row in found] == [x for value in values for x in value]
+
+
+@pytest.mark.parametrize(
+    ("child", "size"),
+    [
+        (Batch(Range(0, 10), 3, drop_remainder=True), 9),
+        (Batch(Range(0, 10), 3), UNKNOWN),
+        (Repeat(Batch(Range(0, 10), 3), -1), INFINITE),
+        (Tensor(0, [np.arange(4)]), 4),
+        (source([]), UNKNOWN),
+    ],
+)
+def test_the_size_is_known_where_all_batches_are_full(child, size):
+    assert Unbatch(child).size == size
+
+
+@pytest.mark.parametrize("node", [Unbatch, lambda child: Rebatch(child, (2,))])
+def test_scalars_and_unlike_parts_are_refused(node):
+    with pytest.raises(ValueError, match="cannot cut scalars"):
+        node(Range(0, 3))
+    with pytest.raises(ValueError, match="one first dimension"):
+        node(Tensor((0, 0), [np.arange(2), np.arange(3)]))
+
+
+def cut(values, *sizes, drop=False):
+    node = Rebatch(source(values), sizes, drop_remainder=drop)
+    return CutBatches(SplitBatches(PullElements(node.child), node), node)
+
+
+@given(VECTORS, st.lists(st.integers(1, 4), min_size=1, max_size=3), st.booleans())
+def test_rebatch_resumes_and_keeps_the_rows(values, sizes, drop):
+    found = [row[0][2] for row in assert_resumes(lambda: cut(values, *sizes, drop=drop))]
+    rows = [x for value in values for x in value]
+    assert [x for batch in found for x in batch] == rows[: sum(map(len, found))]
+    full = found if drop else found[:-1]
+    assert [len(batch) for batch in full] == [sizes[i % len(sizes)] for i in range(len(full))]
+    assert drop or sum(map(len, found)) == len(rows)
+
+
+def test_a_batch_of_unlike_rows_is_an_error():
+    spec = tf.TensorSpec([None, None], tf.int32)
+    node = Rebatch(source([[[1]], [[1, 2]], [[5], [5]]], spec), (2,))
+    operator = CutBatches(SplitBatches(PullElements(node.child), node), node)
+    assert values_of(operator) == [InvalidArgumentError, [[5], [5]]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "drop", "length"),
+    [
+        ((3,), True, 3),
+        ((3,), False, None),
+        ((5,), False, 5),
+        ((1, 2), True, None),
+        ((2, 2), True, 2),
+    ],
+)
+def test_the_length_of_a_new_batch_is_known_where_all_have_one(sizes, drop, length):
+    node = Rebatch(Batch(Range(0, 10), 5, drop_remainder=True), sizes, drop_remainder=drop)
+    assert node.element_spec == tf.TensorSpec([length], tf.int64)
+    assert node.size == UNKNOWN
+
+
+@pytest.mark.parametrize("sizes", [(), (0,), (2, -1)])
+def test_batch_sizes_below_one_are_refused(sizes):
+    with pytest.raises(InvalidArgumentError, match="Batch sizes must be at least 1"):
+        Rebatch(Batch(Range(0, 10), 5), sizes)

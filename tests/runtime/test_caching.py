@@ -1,0 +1,208 @@
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.resuming import assert_resumes, rows_of
+from tests.unknown import Watched, slices
+
+import evenfeed as tf
+from evenfeed.core import dtypes
+from evenfeed.core.errors import (
+    AlreadyExistsError,
+    DataLossError,
+    InvalidArgumentError,
+    NotFoundError,
+)
+from evenfeed.plan.buffering import Cache
+from evenfeed.plan.generating import FromGenerator
+from evenfeed.plan.sources import Range
+from evenfeed.runtime.cache_files import InFiles
+from evenfeed.runtime.caching import InMemory, KeepElements
+from evenfeed.runtime.generating import PullElements
+
+INT = tf.TensorSpec([], tf.int32)
+
+
+class Kept:
+    """A cached source that counts how often it was started."""
+
+    def __init__(self, make, filename="", child=None):
+        self.make = make
+        self.starts = 0
+        self.node = Cache(child or Range(0, 3), str(filename))
+
+    def start(self, origin):
+        self.starts += 1
+        return self.make(), origin or [self.starts]
+
+    def operator(self):
+        store = InFiles(self.node) if self.node.filename else InMemory(self.node.memory)
+        return KeepElements(self.start, store)
+
+    def rows(self, most=2):
+        return [
+            row if isinstance(row, type) else row[0][2] for row in rows_of(self.operator(), most)
+        ]
+
+
+@pytest.fixture(params=["memory", "files"])
+def place(request, tmp_path):
+    return "" if request.param == "memory" else tmp_path / "kept"
+
+
+def test_a_whole_pass_is_kept(place):
+    kept = Kept(lambda: Watched(1, 2, 3), place)
+    assert [kept.rows(), kept.rows(1), kept.rows(5)] == [[1, 2, 3]] * 3
+    assert kept.starts == 1
+
+
+def test_a_pass_that_was_not_read_to_its_end_is_not_kept(place):
+    kept = Kept(lambda: Watched(1, 2, 3), place)
+    operator = kept.operator()
+    operator.read(1)
+    operator.close()
+    assert kept.rows() == [1, 2, 3]
+    assert kept.starts == 2
+
+
+def test_elements_that_fail_are_not_kept(place):
+    kept = Kept(lambda: Watched(1, ValueError(), 3), place)
+    assert [kept.rows(), kept.rows()] == [[1, ValueError, 3], [1, 3]]
+
+
+def test_an_empty_pass_is_kept_too(place):
+    kept = Kept(Watched, place)
+    assert [kept.rows(), kept.rows()] == [[], []]
+    assert kept.starts == 1
+
+
+def test_nobody_can_write_into_what_is_kept(place):
+    kept = Kept(lambda: slices(np.arange(3)), place)
+    for _ in range(2):
+        block = kept.operator()
+        column = block.read(3).columns[0]
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 7
+        while block.read(3) is not None:
+            pass
+
+
+@given(values=st.lists(st.one_of(st.integers(0, 9), st.just("x")), max_size=7), full=st.booleans())
+def test_a_position_is_found_again_with_and_without_what_was_kept(values, full):
+    def kept():
+        node = FromGenerator(lambda: iter(values), INT)
+        return Kept(lambda: PullElements(node))
+
+    assert_resumes(lambda: kept().operator(), 1, 3)
+    warm = kept()
+    if full:
+        warm.rows()
+        before = warm.starts
+        assert_resumes(warm.operator, 1, 3)
+        assert warm.starts == before
+
+
+def test_a_position_is_one_of_its_own_pass():
+    orders = {1: [1, 2, 3], 2: [3, 2, 1]}
+
+    class Shuffling(Kept):
+        def start(self, origin):
+            self.starts += 1
+            number = (origin or [self.starts])[0]
+            return Watched(*orders[number]), [number]
+
+    first, second = Shuffling(None), Shuffling(None)
+    assert first.rows() == [1, 2, 3]
+    reader = first.operator()
+    reader.read(1)
+    second.starts = 1
+    assert second.rows() == [3, 2, 1]
+    there = second.operator()
+    there.restore(json.loads(json.dumps(reader.state())))
+    assert [row[0][2] for row in rows_of(there, 1)] == [2, 3]
+    assert second.rows() == [3, 2, 1]
+
+
+COLUMNS = [
+    np.arange(6).reshape(3, 2),
+    np.linspace(0, 1, 3, dtype=np.float32),
+    np.array([b"a", b"", b"long text"], object),
+    np.array([[b"a", b"b"]] * 3, object),
+    np.array([True, False, True]),
+    np.arange(3).astype(dtypes.bfloat16),
+    np.zeros((3, 0)),
+    None,
+    [np.arange(2), np.arange(0), np.arange(3)],
+    [np.array([b"x"], object), np.array([], object), np.array([b"y", b"z"], object)],
+]
+
+
+def test_files_hold_columns_of_every_kind(tmp_path):
+    kept = Kept(lambda: slices(*COLUMNS), tmp_path / "kept")
+    one, two = rows_of(kept.operator(), 2), rows_of(kept.operator(), 2)
+    assert one == two
+    assert kept.starts == 1
+    assert len(one) == 3
+
+
+def test_many_blocks_become_few(tmp_path, monkeypatch):
+    monkeypatch.setattr("evenfeed.runtime.caching._CHUNK_BYTES", 64)
+    for filename in ("", tmp_path / "kept"):
+        kept = Kept(lambda: Watched(*range(40)), filename)
+        assert kept.rows(1) == kept.rows(7) == kept.rows(60) == list(range(40))
+
+
+def test_two_datasets_share_one_file(tmp_path):
+    assert Kept(lambda: Watched(1, 2), tmp_path / "kept").rows() == [1, 2]
+    other = Kept(lambda: Watched(8, 9), tmp_path / "kept")
+    assert other.rows() == [1, 2]
+    assert other.starts == 0
+
+
+def test_only_one_iterator_writes_a_file(tmp_path):
+    kept = Kept(lambda: Watched(1, 2), tmp_path / "kept")
+    writing = kept.operator()
+    writing.read(1)
+    with pytest.raises(AlreadyExistsError, match="Another iterator is writing"):
+        kept.operator().read(1)
+    del writing
+    assert kept.rows() == [1, 2]
+    assert sorted(os.listdir(tmp_path)) == ["kept.cache.data", "kept.cache.json"]
+
+
+def test_the_lock_of_a_process_that_is_gone_is_no_lock(tmp_path):
+    (tmp_path / "kept.cache.lock").write_text("999999999")
+    assert Kept(lambda: Watched(1, 2), tmp_path / "kept").rows() == [1, 2]
+
+
+def test_a_missing_folder_is_an_error(tmp_path):
+    kept = Kept(lambda: Watched(1), tmp_path / "none" / "kept")
+    with pytest.raises(NotFoundError, match="There is no folder"):
+        kept.operator().read(1)
+
+
+def test_files_of_other_elements_are_refused(tmp_path):
+    Kept(lambda: Watched(1), tmp_path / "kept").rows()
+    other = Kept(lambda: Watched(1), tmp_path / "kept", FromGenerator(list, INT))
+    with pytest.raises(InvalidArgumentError, match="holds other elements"):
+        other.operator().read(1)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"version": 0}'])
+def test_a_damaged_file_is_an_error(tmp_path, text):
+    kept = Kept(lambda: Watched(1), tmp_path / "kept")
+    kept.rows()
+    (tmp_path / "kept.cache.json").write_text(text)
+    with pytest.raises(DataLossError, match="is damaged"):
+        kept.operator().read(1)
+
+
+def test_a_file_that_was_cut_is_an_error(tmp_path):
+    kept = Kept(lambda: Watched(1), tmp_path / "kept")
+    kept.rows()
+    (tmp_path / "kept.cache.data").write_bytes(b"")
+    with pytest.raises(DataLossError, match="is damaged"):
+        kept.operator().read(1)

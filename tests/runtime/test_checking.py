@@ -1,0 +1,115 @@
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.resuming import assert_resumes, rows_of
+from tests.unknown import Watched, count, slices
+
+from evenfeed.core import dtypes
+from evenfeed.core.cardinality import INFINITE, UNKNOWN
+from evenfeed.core.errors import FailedPreconditionError, InvalidArgumentError
+from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
+from evenfeed.plan.combining import Zip
+from evenfeed.plan.sources import Range
+from evenfeed.runtime.checking import CountPromised, DropFailed, DropSeen
+
+NUMBERS = Range(0, 3)
+
+
+def values_of(operator, most=3, limit=20):
+    return [row if isinstance(row, type) else row[0][2] for row in rows_of(operator, most, limit)]
+
+
+@given(st.lists(st.integers(0, 4), max_size=12))
+def test_unique_keeps_the_first_of_equal_elements_and_resumes(values):
+    found = assert_resumes(lambda: DropSeen(slices(np.array(values, np.int64))))
+    assert [row[0][2] for row in found] == list(dict.fromkeys(values))
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (np.array([b"b", b"a", b"b"], object), [b"b", b"a"]),
+        (np.array([[1, 1], [2, 2], [1, 1]]), [[1, 1], [2, 2]]),
+        ([np.array([1]), np.array([1, 1]), np.array([1])], [[1], [1, 1]]),
+    ],
+)
+def test_text_and_vectors_are_compared_too(column, expected):
+    assert values_of(DropSeen(slices(column))) == expected
+
+
+def test_elements_that_cannot_be_compared_are_refused():
+    with pytest.raises(TypeError, match="unique compares int32, int64 and string"):
+        Unique(Range(0, 3, dtype=dtypes.float32))
+    with pytest.raises(InvalidArgumentError, match="elements of one part"):
+        Unique(Zip((0, 0), (NUMBERS, NUMBERS)))
+    assert Unique(NUMBERS).size == UNKNOWN
+
+
+def ignoring(*script, **options):
+    node = IgnoreErrors(NUMBERS, **options)
+    return DropFailed(Watched(*script), node), node
+
+
+@given(st.lists(st.one_of(st.integers(0, 9), st.just(ValueError("no"))), max_size=8))
+def test_elements_that_fail_are_left_out_and_counted(script):
+    operator, node = ignoring(*script)
+    expected = [x for x in script if isinstance(x, int)]
+    assert values_of(operator) == expected
+    assert node.ignored.count == len(script) - len(expected)
+    assert_resumes(lambda: ignoring(*script)[0])
+
+
+def test_errors_are_logged_and_remembered(caplog):
+    operator, node = ignoring(1, ValueError("no"), 3, log_warning=True)
+    with caplog.at_level(logging.INFO, "evenfeed"):
+        values_of(operator)
+    assert caplog.messages[0] == "ignored an element that failed: ValueError: no"
+    assert caplog.messages[1].endswith("left out 1")
+    assert list(node.ignored.last) == ["ValueError: no"]
+
+
+def test_after_so_many_errors_they_are_let_through():
+    operator, _ = ignoring(1, KeyError(), KeyError(), 4, max_errors=1)
+    assert values_of(operator) == [1, KeyError, 4]
+
+
+def test_an_error_without_end_is_let_through():
+    class Broken(Watched):
+        def read(self, most):
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        DropFailed(Broken(), IgnoreErrors(NUMBERS)).read(1)
+
+
+def promised(count_there, count_promised):
+    node = AssertCardinality(NUMBERS, count_promised)
+    return CountPromised(count(count_there), node)
+
+
+@pytest.mark.parametrize("most", [1, 2, 9])
+@pytest.mark.parametrize(
+    ("there", "asserted", "expected"),
+    [
+        (3, 3, [0, 1, 2]),
+        (3, 4, [0, 1, 2, FailedPreconditionError]),
+        (3, 2, [0, 1, FailedPreconditionError]),
+        (2, INFINITE, [0, 1, FailedPreconditionError]),
+        (0, 0, []),
+    ],
+)
+def test_a_promise_is_checked_once_all_elements_are_out(there, asserted, expected, most):
+    assert values_of(promised(there, asserted), most, len(expected) or 1) == expected
+
+
+def test_a_promise_resumes():
+    assert_resumes(lambda: promised(5, 5))
+
+
+def test_a_promise_is_the_size():
+    assert AssertCardinality(NUMBERS, 7).size == 7
+    with pytest.raises(InvalidArgumentError, match="at least 0, or infinite"):
+        AssertCardinality(NUMBERS, UNKNOWN)

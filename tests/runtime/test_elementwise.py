@@ -1,0 +1,31 @@
+from tests.unknown import Watched, count
+
+from evenfeed.runtime.elementwise import CountElements
+
+
+def test_numbers_go_on_from_block_to_block():
+    numbered = CountElements(count(10, 15), 3)
+    blocks = [numbered.read(2), numbered.read(9)]
+    assert [[c.tolist() for c in b.columns] for b in blocks] == [
+        [[3, 4], [10, 11]],
+        [[5, 6, 7], [12, 13, 14]],
+    ]
+    assert numbered.read(9) is None
+
+
+def test_an_element_that_fails_has_a_number_too():
+    numbered = CountElements(Watched(7, ValueError("second"), 9), 0)
+    numbers = []
+    for _ in range(3):
+        try:
+            numbers.append(int(numbered.read(1).columns[0][0]))
+        except ValueError:
+            numbers.append(None)
+    assert numbers == [0, None, 2]
+
+
+def test_numbers_are_part_of_the_position():
+    one, two = CountElements(count(9), 5), CountElements(count(9), 5)
+    one.read(4)
+    two.restore(one.state())
+    assert [column.tolist() for column in two.read(2).columns] == [[9, 10], [4, 5]]

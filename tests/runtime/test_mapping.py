@@ -1,0 +1,239 @@
+import gc
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import evenfeed as tf
+from evenfeed.core.callsite import Origin
+from evenfeed.errors import InvalidArgumentError
+from evenfeed.plan.mapping import AUTOTUNE, Map
+from evenfeed.plan.sources import Range
+from evenfeed.runtime.functions import trace
+from evenfeed.runtime.mapping import MapInThreads, MappedRows, MapRows, mapped
+from evenfeed.runtime.operator import Operator
+from evenfeed.runtime.orders import Forward
+from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.sources import Numbers
+
+HERE = Origin("train.py", 12)
+NUMBER = tf.TensorSpec([], tf.int64)
+
+
+def numbers(count):
+    return Walk(Numbers(Range(0, count)), Forward(count))
+
+
+def function(call, **options):
+    return trace(call, NUMBER, HERE, **options)
+
+
+def untraced(call, **options):
+    return function(call, vectorize=False, output_signature=NUMBER, **options)
+
+
+def read_all(operator, most=3):
+    """Return what was read: lists of numbers, and the names of errors between them."""
+    found = []
+    while True:
+        try:
+            block = operator.read(most)
+        except (ValueError, KeyError, OSError) as error:
+            found.append(type(error).__name__)
+            continue
+        if block is None:
+            return found
+        found.extend(block.columns[0].tolist())
+
+
+def picky(x):
+    if x in (2, 5, 6):
+        raise KeyError(int(x))
+    return x * 10
+
+
+def rows_of(call):
+    return MapRows(numbers(8), function(call))
+
+
+def threads_of(call):
+    return MapInThreads(numbers(8), untraced(call), 3)
+
+
+WAYS = pytest.mark.parametrize("make", [rows_of, threads_of])
+
+
+@WAYS
+def test_elements_keep_their_order(make):
+    def slow_at_first(x):
+        time.sleep(0.002 * (8 - int(x)))
+        return x + 1
+
+    assert read_all(make(slow_at_first)) == list(range(1, 9))
+
+
+@WAYS
+@pytest.mark.parametrize("most", [1, 2, 3, 100])
+def test_an_error_comes_in_its_turn_and_the_rest_behind_it(make, most):
+    expected = [0, 10, "KeyError", 30, 40, "KeyError", "KeyError", 70]
+    assert read_all(make(picky), most) == expected
+
+
+def test_an_index_out_of_range_is_passed_like_any_error():
+    table = np.arange(100, 104)
+    compiled = MapRows(numbers(6), function(lambda x: tf.constant(table)[x * 2 % 5]))
+    assert compiled._function.way == "vectorised"
+    assert read_all(compiled) == [100, 102, "InvalidArgumentError", 101, 103, 100]
+
+
+@WAYS
+def test_resume_is_exact_behind_every_read(make):
+    whole = read_all(make(picky), 2)
+    reader, states = make(picky), []
+    while True:
+        states.append(json.loads(json.dumps(reader.state())))
+        try:
+            if reader.read(2) is None:
+                break
+        except KeyError:
+            pass
+    rests = []
+    for state in states:
+        again = make(picky)
+        again.restore(state)
+        rests.append(read_all(again, 2))
+    assert rests[0] == whole
+    for rest in rests:
+        assert rest == whole[len(whole) - len(rest) :]
+    assert rests[-1] == []
+
+
+@WAYS
+def test_the_note_counts_elements_from_the_first(make):
+    reader = make(picky)
+    for _ in range(2):
+        reader.read(1)
+    state = reader.state()
+    again = make(picky)
+    again.restore(state)
+    with pytest.raises(KeyError) as caught:
+        again.read(1)
+    assert "while mapping element 2 with picky, asked for at train.py:12" in caught.value.__notes__
+
+
+class Counted(Operator):
+    """Counts how many elements were read."""
+
+    def __init__(self, count):
+        self._inner = numbers(count)
+        self.read_so_far = 0
+
+    def read(self, most):
+        block = self._inner.read(most)
+        self.read_so_far += 0 if block is None else block.length
+        return block
+
+    def state(self):
+        return self._inner.state()
+
+    def restore(self, state):
+        self._inner.restore(state)
+
+
+def test_little_more_is_read_ahead_than_is_worked_on():
+    source = Counted(100)
+    reader = MapInThreads(source, untraced(lambda x: x), 4)
+    delivered = reader.read(1).length
+    assert source.read_so_far <= delivered + 4 + 1
+    reader.close()
+
+
+def test_rows_reads_no_more_than_is_asked_for():
+    source = Counted(100)
+    MapRows(source, function(lambda x: x + 1)).read(3)
+    assert source.read_so_far == 3
+
+
+def test_waiting_overlaps():
+    def wait(x):
+        time.sleep(0.02)
+        return x
+
+    reader = MapInThreads(numbers(64), untraced(wait), 16)
+    begin = time.perf_counter()
+    assert read_all(reader, 1) == list(range(64))
+    assert time.perf_counter() - begin < 64 * 0.02 / 4
+
+
+def slow_now_and_then(x):
+    time.sleep(0.03 if x % 4 == 0 else 0)
+    return picky(x)
+
+
+def test_without_order_nothing_is_lost_and_the_fast_come_first():
+    reader = MapInThreads(numbers(8), untraced(slow_now_and_then), 3, in_order=False)
+    found = read_all(reader, 2)
+    assert found[0] != 0
+    assert sorted(map(str, found)) == sorted(map(str, read_all(rows_of(picky))))
+
+
+def test_without_order_resume_loses_and_repeats_nothing():
+    make = lambda: MapInThreads(numbers(20), untraced(slow_now_and_then), 4, in_order=False)  # noqa: E731
+    everything = sorted(map(str, read_all(make())))
+    for reads in range(8):
+        reader, before = make(), []
+        for _ in range(reads):
+            try:
+                before.extend(reader.read(1).columns[0].tolist())
+            except KeyError:
+                before.append("KeyError")
+        state = json.loads(json.dumps(reader.state()))
+        again = make()
+        again.restore(state)
+        assert sorted(map(str, before + read_all(again))) == everything
+
+
+def map_threads():
+    return [t for t in threading.enumerate() if t.name.startswith("evenfeed-map")]
+
+
+@pytest.mark.parametrize("end", ["close", "forget"])
+def test_threads_end_with_their_operator(end):
+    reader = MapInThreads(numbers(100), untraced(lambda x: x), 4)
+    reader.read(1)
+    assert map_threads()
+    if end == "close":
+        reader.close()
+    del reader
+    gc.collect()
+    deadline = time.monotonic() + 5
+    while map_threads() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not map_threads()
+
+
+def test_the_way_chooses_the_operator():
+    fast, slow = function(lambda x: x + 1), untraced(lambda x: x)
+    node = Map(Range(0, 5), slow, num_parallel_calls=AUTOTUNE)
+    assert type(mapped(numbers(5), fast, node)) is MapRows
+    assert type(mapped(numbers(5), slow, Map(Range(0, 5), slow))) is MapRows
+    assert type(mapped(numbers(5), slow, node)) is MapInThreads
+
+
+@pytest.mark.parametrize("calls", [0, -2])
+def test_a_count_of_calls_is_at_least_one(calls):
+    with pytest.raises(InvalidArgumentError, match="num_parallel_calls must be at least 1"):
+        Map(Range(0, 5), function(lambda x: x), num_parallel_calls=calls)
+
+
+def test_a_map_has_the_functions_spec_and_the_childs_size():
+    node = Map(Range(0, 5), function(lambda x: x / 2))
+    assert (node.element_spec, node.size) == (tf.TensorSpec([], tf.float64), 5)
+
+
+def test_rows_are_mapped_wherever_they_stand():
+    rows = MappedRows(Numbers(Range(0, 100)), function(lambda x: x * 10))
+    assert rows.fetch(np.array([7, 3, 99])).columns[0].tolist() == [70, 30, 990]
+    assert rows.run(5, 2).columns[0].tolist() == [50, 60]
