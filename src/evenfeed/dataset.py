@@ -235,7 +235,7 @@ class Dataset(DatasetLike):
             [0, 1, 7, 8]
         """
         del name
-        return Dataset(Concatenate(self._plan, plan_of(dataset)))
+        return Dataset(Concatenate(self._plan, *_plans([dataset])))
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> "Dataset":
@@ -875,7 +875,7 @@ class Dataset(DatasetLike):
         self, function: Callable[..., Any], doing: str, calls: int | None = None, **how: Any
     ) -> RowFunction:
         return trace(
-            function,
+            _callable(function),
             self.element_spec,
             where_called(),
             doing=doing,
@@ -889,7 +889,8 @@ class Dataset(DatasetLike):
     ) -> RowFunction:
         """Trace a function of a state and an element; the state's shape may change on the way."""
         while True:
-            traced = trace(function, (state, self.element_spec), where_called(), doing=doing)
+            spec = (state, self.element_spec)
+            traced = trace(_callable(function), spec, where_called(), doing=doing)
             returned = new(traced.output_spec)
             check_state(state, returned, self._plan)
             common = widened(state, returned)
@@ -970,6 +971,17 @@ def _as_dataset(value: object, method: str) -> Dataset:
     )
 
 
+def _callable(function: Callable[..., Any]) -> Callable[..., Any]:
+    if callable(function):
+        return function
+    raise TypeError(
+        described(
+            f"A function is needed, but got {shortened(function)}.",
+            fix="pass a function of an element, such as lambda x: x + 1.",
+        )
+    )
+
+
 def _itself(spec: Any) -> Any:
     return spec
 
@@ -994,7 +1006,12 @@ def _plans(datasets: Any) -> tuple[Node, ...]:
     """Return the plans of several datasets, each checked to be one."""
     for dataset in datasets:
         if not isinstance(dataset, Dataset):
-            raise TypeError(described(f"A dataset is needed, but got {shortened(dataset)}."))
+            raise TypeError(
+                described(
+                    f"A dataset is needed, but got {shortened(dataset)}.",
+                    fix="make one first: Dataset.from_tensor_slices(value).",
+                )
+            )
     return tuple(map(plan_of, datasets))
 
 

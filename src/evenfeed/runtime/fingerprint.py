@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import fields
 from typing import Any
 
+from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.node import Node
 
@@ -18,9 +19,14 @@ def fingerprint(plan: Node) -> str:
 
 def check_state(state: dict[str, Any], version: int, plan: Node) -> None:
     """Raise unless `state` was taken of an iterator over this plan by this version."""
-    if state.get("version") != version:
+    if type(state) is not dict or "version" not in state:
         raise InvalidArgumentError(
-            f"The state has version {state.get('version')}, but this evenfeed reads {version}.",
+            f"{shortened(state)} is no state of an iterator.",
+            fix="pass what get_state() returned; if it was written as text, json.loads(text).",
+        )
+    if state["version"] != version:
+        raise InvalidArgumentError(
+            f"The state has version {state['version']}, but this evenfeed reads {version}.",
             fix="read it with the evenfeed that wrote it, or begin anew.",
         )
     if state["plan"] != fingerprint(plan):

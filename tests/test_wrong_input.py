@@ -1,0 +1,45 @@
+"""What is no dataset, no function and no state is refused with a line to type."""
+
+import pytest
+
+import evenfeed as tf
+
+Dataset = tf.data.Dataset
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda dataset: dataset.map(3),
+        lambda dataset: dataset.filter("x > 1"),
+        lambda dataset: dataset.flat_map(None),
+        lambda dataset: dataset.reduce(0, 5),
+    ],
+)
+def test_what_is_no_function_is_refused(use):
+    with pytest.raises(
+        TypeError, match=r"A function is needed, but got .*\n.*\n  fix: pass a function"
+    ):
+        use(Dataset.range(3))
+
+
+def test_only_a_dataset_can_follow_another():
+    with pytest.raises(TypeError, match=r"A dataset is needed, but got \[1, 2\]"):
+        Dataset.range(3).concatenate([1, 2])
+
+
+@pytest.mark.parametrize("state", ["{}", {}, None, {"at": 3}])
+def test_what_is_no_state_is_refused(state):
+    iterator = iter(Dataset.range(3))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"is no state of an iterator"):
+        iterator.set_state(state)
+    assert int(next(iterator)) == 0
+
+
+def test_a_state_of_another_version_or_dataset_is_refused():
+    state = iter(Dataset.range(3)).get_state()
+    iterator = iter(Dataset.range(4))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="over another dataset"):
+        iterator.set_state(state)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has version 99"):
+        iterator.set_state(state | {"version": 99})
