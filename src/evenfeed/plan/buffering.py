@@ -5,31 +5,14 @@ from threading import Lock
 from typing import Any, Final, final
 
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.plan.node import Node
+from evenfeed.plan.node import SameElements
 
 AUTOTUNE: Final = -1
 
 
-@dataclass(frozen=True)
-class _Transparent(Node):
-    """A node whose elements are the child's."""
-
-    child: Node
-
-    @property
-    def element_spec(self) -> Any:
-        """The child's."""
-        return self.child.element_spec
-
-    @property
-    def size(self) -> int:
-        """The child's."""
-        return self.child.size
-
-
 @final
 @dataclass(frozen=True)
-class Prefetch(_Transparent):
+class Prefetch(SameElements):
     """Reads the child ahead, in a thread of its own."""
 
     buffer_size: int = AUTOTUNE
@@ -57,7 +40,7 @@ class Memory:
 
 @final
 @dataclass(frozen=True)
-class Cache(_Transparent):
+class Cache(SameElements):
     """Keeps the elements of the first whole pass: in memory, or in files where a name is given."""
 
     filename: str = ""

@@ -3,26 +3,19 @@
 from collections import deque
 from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
-from typing import Any, final
+from typing import final
 
 from evenfeed.core import dtypes
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
-from evenfeed.plan.node import Node
+from evenfeed.plan.node import SameElements
 
 
 @dataclass(frozen=True)
-class _SomeOfThem(Node):
+class _SomeOfThem(SameElements):
     """A node that passes on the child's elements, though perhaps not all of them."""
-
-    child: Node
-
-    @property
-    def element_spec(self) -> Any:
-        """The child's."""
-        return self.child.element_spec
 
     @property
     def size(self) -> int:

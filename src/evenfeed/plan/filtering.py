@@ -8,14 +8,13 @@ from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.errors import described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.plan.function import UserFunction
-from evenfeed.plan.node import Node
+from evenfeed.plan.node import SameElements
 
 
 @dataclass(frozen=True)
-class _Chosen(Node):
+class _Chosen(SameElements):
     """The elements of a child that a function chooses: how many, nobody knows before."""
 
-    child: Node
     predicate: UserFunction
 
     def __post_init__(self) -> None:
@@ -28,11 +27,6 @@ class _Chosen(Node):
                     origin=self.origin,
                 )
             )
-
-    @property
-    def element_spec(self) -> Any:
-        """The child's."""
-        return self.child.element_spec
 
     @property
     def size(self) -> int:

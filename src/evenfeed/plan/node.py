@@ -37,6 +37,23 @@ class Node(ABC):
             yield from child.walk()
 
 
+@dataclass(frozen=True)
+class SameElements(Node):
+    """A node whose elements are the child's, though perhaps not all of them or not in their order."""
+
+    child: Node
+
+    @property
+    def element_spec(self) -> Any:
+        """The child's."""
+        return self.child.element_spec
+
+    @property
+    def size(self) -> int:
+        """The child's."""
+        return self.child.size
+
+
 def _nodes(value: Any) -> "list[Node]":
     if type(value) is not tuple:
         return [value] if isinstance(value, Node) else []

@@ -2,28 +2,16 @@
 
 from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
-from typing import Any, final
+from typing import final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.plan.node import Node
-
-
-@dataclass(frozen=True)
-class _SameElements(Node):
-    """A node whose elements are the child's, though not all of them or not in their order."""
-
-    child: Node
-
-    @property
-    def element_spec(self) -> Any:
-        """The child's."""
-        return self.child.element_spec
+from evenfeed.plan.node import SameElements
 
 
 @final
 @dataclass(frozen=True)
-class Repeat(_SameElements):
+class Repeat(SameElements):
     """Plays the child again and again; a negative count never ends."""
 
     count: int
@@ -40,7 +28,7 @@ class Repeat(_SameElements):
 
 @final
 @dataclass(frozen=True)
-class Take(_SameElements):
+class Take(SameElements):
     """The first elements; all of them where the count is negative."""
 
     count: int
@@ -56,7 +44,7 @@ class Take(_SameElements):
 
 @final
 @dataclass(frozen=True)
-class Skip(_SameElements):
+class Skip(SameElements):
     """All but the first elements; none of them where the count is negative."""
 
     count: int
@@ -71,7 +59,7 @@ class Skip(_SameElements):
 
 @final
 @dataclass(frozen=True)
-class Shard(_SameElements):
+class Shard(SameElements):
     """Every `num_shards`-th element from `index` on."""
 
     num_shards: int
@@ -119,7 +107,7 @@ class Passes:
 
 @final
 @dataclass(frozen=True)
-class Shuffle(_SameElements):
+class Shuffle(SameElements):
     """Elements in a random order, within a buffer.
 
     Every pass over the data has a number: where each is to have an order of its own, it is part of the
@@ -146,8 +134,3 @@ class Shuffle(_SameElements):
                 fix="pass how many elements to choose among, or shuffle before you repeat.",
                 origin=self.origin,
             )
-
-    @property
-    def size(self) -> int:
-        """The child's."""
-        return self.child.size
