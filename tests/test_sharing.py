@@ -45,9 +45,3 @@ def test_an_array_is_not_copied():
     array = np.arange(6).reshape(3, 2)
     assert np.shares_memory(next(iter(Dataset.from_tensor_slices(array))), array)
     assert array.flags.writeable
-
-
-@pytest.mark.parametrize("value", ["no", 0, None, 1.0])
-def test_drop_remainder_is_true_or_false(value):
-    with pytest.raises(TypeError, match="drop_remainder must be True or False, but got"):
-        Dataset.range(5).batch(2, drop_remainder=value)

@@ -43,3 +43,23 @@ def test_a_state_of_another_version_or_dataset_is_refused():
         iterator.set_state(state)
     with pytest.raises(tf.errors.InvalidArgumentError, match="has version 99"):
         iterator.set_state(state | {"version": 99})
+
+
+@pytest.mark.parametrize("value", ["no", 0, None, 1.0])
+@pytest.mark.parametrize(
+    "batched",
+    [
+        lambda dataset, drop: dataset.batch(2, drop_remainder=drop),
+        lambda dataset, drop: dataset.padded_batch(2, drop_remainder=drop),
+        lambda dataset, drop: dataset.batch(3).rebatch(2, drop_remainder=drop),
+        lambda dataset, drop: dataset.window(2, drop_remainder=drop),
+    ],
+)
+def test_drop_remainder_is_true_or_false(batched, value):
+    with pytest.raises(TypeError, match="drop_remainder must be True or False, but got"):
+        batched(Dataset.range(5), value)
+
+
+def test_a_cache_stands_at_a_path():
+    with pytest.raises(TypeError, match="filename must be a path, but got 3"):
+        Dataset.range(3).cache(3)

@@ -682,7 +682,7 @@ class Dataset(DatasetLike):
         """
         del name
         size = whole_number(batch_size, "batch_size")
-        drop = bool(drop_remainder)
+        drop = yes_or_no(drop_remainder, "drop_remainder")
         plan = padded_batch(self._plan, size, padded_shapes, padding_values, drop_remainder=drop)
         return Dataset(plan)
 
@@ -719,7 +719,8 @@ class Dataset(DatasetLike):
                 described(f"batch_size is a number or a list, but got {batch_size!r}.")
             )
         numbers = tuple(whole_number(size, "batch_size") for size in np.atleast_1d(sizes))
-        return Dataset(Rebatch(self._plan, numbers, drop_remainder=bool(drop_remainder)))
+        drop = yes_or_no(drop_remainder, "drop_remainder")
+        return Dataset(Rebatch(self._plan, numbers, drop_remainder=drop))
 
     def cache(self, filename: str | os.PathLike[str] = "", name: str | None = None) -> "Dataset":
         """Keep the elements of the first whole pass, so that later ones do not ask for them again.
@@ -738,6 +739,13 @@ class Dataset(DatasetLike):
             ([0, 1, 2], [0, 1, 2])
         """
         del name
+        if not isinstance(filename, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                described(
+                    f"filename must be a path, but got {shortened(filename)}.",
+                    fix="pass where the cache is to stand on disk, or nothing to keep it in memory.",
+                )
+            )
         return Dataset(Cache(self._plan, os.fspath(filename)))
 
     def prefetch(self, buffer_size: int | None, name: str | None = None) -> "Dataset":
@@ -828,7 +836,7 @@ class Dataset(DatasetLike):
         del name
         length, step = whole_number(size, "size"), whole_number(stride, "stride")
         by = length if shift is None else whole_number(shift, "shift")
-        drop = bool(drop_remainder)
+        drop = yes_or_no(drop_remainder, "drop_remainder")
         return Dataset(Window(self._plan, length, by, step, drop_remainder=drop, face=Dataset))
 
     def options(self) -> Options:

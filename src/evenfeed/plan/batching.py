@@ -13,28 +13,17 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, is_branch, map_structure, pack, paths
 from evenfeed.plan.generating import parts_up_to
+from evenfeed.plan.grouping import Batches
 from evenfeed.plan.node import Node
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class PaddedBatch(Node):
+class PaddedBatch(Batches):
     """Stacks consecutive elements, each padded to the shape of the largest or to a given one."""
 
-    child: Node
-    batch_size: int
     shapes: tuple[TensorShape, ...]
     values: tuple[Array, ...]
-    _: KW_ONLY
-    drop_remainder: bool = False
-
-    def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise InvalidArgumentError(
-                f"batch_size must be at least 1, but got {self.batch_size}.",
-                fix="pass the number of elements that make up one batch.",
-                origin=self.origin,
-            )
 
     @property
     def element_spec(self) -> Any:
@@ -44,14 +33,6 @@ class PaddedBatch(Node):
         pairs = zip(self.shapes, specs, strict=True)
         padded = [TensorSpec(length.concatenate(shape), spec.dtype) for shape, spec in pairs]
         return pack(self.child.element_spec, padded, DATA)
-
-    @property
-    def size(self) -> int:
-        """Number of batches, counting a short last one unless it is dropped."""
-        if self.child.size in (INFINITE, UNKNOWN):
-            return self.child.size
-        full, rest = divmod(self.child.size, self.batch_size)
-        return full + (rest > 0 and not self.drop_remainder)
 
 
 def padded_batch(

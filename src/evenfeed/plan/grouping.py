@@ -11,10 +11,9 @@ from evenfeed.core.structure import DATA, map_structure
 from evenfeed.plan.node import Node
 
 
-@final
 @dataclass(frozen=True)
-class Batch(Node):
-    """Stacks consecutive elements along a new leading axis."""
+class Batches(Node):
+    """A fixed number of consecutive elements in each element; the last may be short."""
 
     child: Node
     batch_size: int
@@ -30,6 +29,20 @@ class Batch(Node):
             )
 
     @property
+    def size(self) -> int:
+        """Number of batches, counting a short last one unless it is dropped."""
+        if self.child.size in (INFINITE, UNKNOWN):
+            return self.child.size
+        full, rest = divmod(self.child.size, self.batch_size)
+        return full + (rest > 0 and not self.drop_remainder)
+
+
+@final
+@dataclass(frozen=True)
+class Batch(Batches):
+    """Stacks consecutive elements along a new leading axis."""
+
+    @property
     def element_spec(self) -> Any:
         """The child's with a leading axis, whose length is known where a short batch is dropped."""
         length = self.batch_size if self.drop_remainder else None
@@ -38,14 +51,6 @@ class Batch(Node):
             return _batched(spec, length)
 
         return map_structure(batched, self.child.element_spec, rules=DATA)
-
-    @property
-    def size(self) -> int:
-        """Number of batches, counting a short last one unless it is dropped."""
-        if self.child.size in (INFINITE, UNKNOWN):
-            return self.child.size
-        full, rest = divmod(self.child.size, self.batch_size)
-        return full + (rest > 0 and not self.drop_remainder)
 
 
 def _batched(spec: TypeSpec, length: int | None) -> TypeSpec:
