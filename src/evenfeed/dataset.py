@@ -34,6 +34,8 @@ from evenfeed.plan.scanning import Scan, check_state, widened
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.plan.windowing import Buckets, GroupByWindow
 from evenfeed.plan.windows import DatasetLike, Held, Window
+from evenfeed.runtime.beginning import Beginning
+from evenfeed.runtime.build import build
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.functions import RowFunction, trace
 from evenfeed.runtime.inner import InnerDatasets
@@ -888,7 +890,7 @@ class Dataset(DatasetLike):
             where_called(),
             doing=doing,
             num_parallel_calls=calls,
-            first_element=self._first_parts,
+            first_elements=Beginning(self._plan, build),
             **how,
         )
 
@@ -905,9 +907,6 @@ class Dataset(DatasetLike):
             if common == state:
                 return traced
             state = common
-
-    def _first_parts(self) -> list[Any] | None:
-        return next((flatten(element, DATA) for element in self), None)
 
     def _inner(self, function: Callable[..., Any]) -> InnerDatasets:
         traced = self._traced(function, "making a dataset of", returns_values=True)

@@ -129,16 +129,16 @@ def test_the_spec_of_what_does_not_trace_comes_from_the_first_element():
 
     def first():
         asked.append(1)
-        return [np.array(5)]
+        yield [np.array(5)]
 
-    found = trace(lambda x: np.arange(int(x)), spec([], "int64"), HERE, first_element=first)
+    found = trace(lambda x: np.arange(int(x)), spec([], "int64"), HERE, first_elements=first)
     assert asked == []
     assert found.output_spec == found.output_spec == spec([None], "int64")
     assert asked == [1]
 
 
 def test_without_an_element_a_signature_is_asked_for():
-    found = trace(int, spec([], "int64"), HERE, first_element=lambda: None)
+    found = trace(int, spec([], "int64"), HERE, first_elements=list)
     with pytest.raises(ValueError, match="output_signature="):
         _ = found.output_spec
     signed = trace(int, spec([], "int64"), HERE, output_signature=spec([], tf.float32))

@@ -101,6 +101,10 @@ class Passes:
             self._next += 1
             return self._next - 1
 
+    def peek(self) -> int:
+        """Return the number that the next pass will have."""
+        return self._next
+
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return Passes, ()  # elsewhere, passes are counted anew
 

@@ -41,10 +41,20 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
         case Shuffle() | Random() | Sample():
             return _drawn(node, run, epoch)
         case GroupByWindow(key=RowFunction() as key):
-            return ReadGroups(build(node.child, run, epoch), node, key, build)
+            return ReadGroups(_child(node, node.child, run, epoch), node, key, build)
         case _:
-            children = [build(child, run, epoch) for child in node.children]
+            children = [_child(node, child, run, epoch) for child in node.children]
             return calling_step(node, children, build) or plain_step(node, children)
+
+
+def _child(node: Node, child: Node, run: Run, epoch: int) -> Operator:
+    """Return the operator of a child; one that was begun to learn what the node's function returns."""
+    for part in vars(node).values():
+        if isinstance(part, RowFunction) and part.first_elements is not None:
+            begun = part.first_elements.take(child, run, epoch)
+            if begun is not None:
+                return begun
+    return build(child, run, epoch)
 
 
 def _repeated(node: Repeat, run: Run, epoch: int) -> Operator:

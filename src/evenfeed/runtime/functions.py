@@ -1,8 +1,8 @@
 """Users' functions on Blocks: traced once, then run on whole Blocks or element by element."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 import numpy as np
 
@@ -11,16 +11,28 @@ from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
+from evenfeed.plan.node import Node
 from evenfeed.runtime.block import Block, Column, Positions, of_rows
 from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules, on_the_host
 from evenfeed.runtime.compiled import Compiled
+from evenfeed.runtime.operator import Operator
+from evenfeed.runtime.run import Run
 from evenfeed.runtime.tracing import Finding, found_by_tracing
 from evenfeed.runtime.vectorise import Handle, Row
 
 Way: TypeAlias = Literal["vectorised", "per element"]
 
-# What a function that was never called gives is learnt from the first element of the dataset.
-FirstElement: TypeAlias = Callable[[], Sequence[Any] | None]
+
+class FirstElements(Protocol):
+    """The first elements of what a function is given: what it returns is learnt from one of them."""
+
+    def __call__(self) -> Iterable[list[Any]]:
+        """Yield the parts of each."""
+        ...
+
+    def take(self, plan: Node, run: Run, epoch: int) -> Operator | None:
+        """Return an operator that goes on where they were read, with them; None where that cannot be."""
+        ...
 
 
 @final
@@ -89,18 +101,34 @@ class RowFunction:
     def output_spec(self) -> Any:
         """The specs of what it returns; where they were not known, those of the first element."""
         if self._spec is None and not self._asked.returns_values:
-            parts = None if self._asked.first_element is None else self._asked.first_element()
-            if parts is None:
-                raise ValueError(
-                    described(
-                        f"What {self.name} returns is not known: it needs values to run, and there is "
-                        "no element to call it with.",
-                        fix="say it: map(..., output_signature=tf.TensorSpec(shape, dtype)).",
-                        origin=self.origin,
-                    )
-                )
-            self.one(list(parts), number=0)
+            self._try_first_elements()
         return self._spec
+
+    @property
+    def first_elements(self) -> FirstElements | None:
+        """The first elements that it is given, of which some may have been read."""
+        return self._asked.first_elements
+
+    def _try_first_elements(self) -> None:
+        """Learn what it returns from the first element at which it does not fail."""
+        errors: list[Exception] = []
+        for parts in self._asked.first_elements() if self._asked.first_elements else ():
+            try:
+                self.one(parts, number=len(errors))
+            except Exception as error:  # noqa: BLE001 - it is raised if all fail
+                errors.append(error)
+            else:
+                return
+        if errors:
+            raise errors[0]
+        raise ValueError(
+            described(
+                f"What {self.name} returns is not known: it needs values to run, and there is "
+                "no element to call it with.",
+                fix="say it: map(..., output_signature=tf.TensorSpec(shape, dtype)).",
+                origin=self.origin,
+            )
+        )
 
     def one(self, parts: list[Any], number: int | None = None) -> list[Any]:
         """Return the parts of the result for one element; what the function returned, with `returns_values`."""
@@ -222,7 +250,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
     num_parallel_calls: int | None = None,
     spread: bool = True,
     returns_values: bool = False,
-    first_element: FirstElement | None = None,
+    first_elements: FirstElements | None = None,
     doing: str = "mapping",
 ) -> RowFunction:
     """Trace a function and choose how it runs.
@@ -237,8 +265,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
         spread: Whether a tuple arrives as separate arguments.
         returns_values: The function returns something else than tensors, such as a Dataset: it is
             never traced, and `one` returns a list of that one value.
-        first_element: Returns the parts of the first element, None if there is none; asked only where
-            the spec is needed and cannot be found by tracing.
+        first_elements: Asked only where the spec is needed and cannot be found by tracing.
         doing: What a note of an error says was being done.
     """
     return _traced(
@@ -251,7 +278,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
             num_parallel_calls,
             spread,
             returns_values,
-            first_element,
+            first_elements,
             doing,
         )
     )
@@ -270,7 +297,7 @@ class _Asked:
     num_parallel_calls: int | None
     spread: bool
     returns_values: bool
-    first_element: FirstElement | None
+    first_elements: FirstElements | None
     doing: str
 
 

@@ -1,9 +1,10 @@
 """One pass over a plan: what is random in it, fixed for that pass."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any, TypeAlias, cast, final
 
+from evenfeed.plan.buffering import Cache
 from evenfeed.plan.choosing import Random, Sample
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Shuffle
@@ -16,18 +17,25 @@ Build: TypeAlias = "Callable[[Node, Run], Operator]"
 
 @final
 class Run:
-    """The seeds of one pass. They are part of its state, so that a restored pass goes on as it began."""
+    """The seeds of one pass. They are part of its state, so that a restored pass goes on as it began.
 
-    def __init__(self, plan: Node) -> None:
-        self._shuffles = [
-            node for node in plan.walk() if isinstance(node, Shuffle | Random | Sample)
-        ]
-        self._seeds = [_fresh(node) for node in self._shuffles]
+    Args:
+        plan: What is read.
+        ahead: Whether the pass only looks at what the next one will read, and is not counted.
+    """
+
+    def __init__(self, plan: Node, *, ahead: bool = False) -> None:
+        self._shuffles = list(_drawn_in(plan))
+        self._seeds = [_fresh(node, ahead=ahead) for node in self._shuffles]
 
     def seed(self, node: Drawn) -> tuple[int, ...]:
         """Return the numbers that the order of a shuffle follows from."""
         place = next(i for i, other in enumerate(self._shuffles) if other is node)
         return tuple(self._seeds[place])
+
+    def seeds_in(self, plan: Node) -> list[tuple[int, ...]]:
+        """Return the seeds of all that is random in a part of the plan."""
+        return [self.seed(node) for node in _drawn_in(plan)]
 
     def state(self) -> Any:
         """Return the seeds, for `restore`."""
@@ -83,5 +91,16 @@ def _own(value: Any, seen: set[int]) -> Any:
     return replace(value, **changes) if changes or again else value
 
 
-def _fresh(node: Drawn) -> list[int]:
-    return [*node.seed, node.passes.take() if node.reshuffle else 0]
+def _drawn_in(plan: Node) -> Iterator[Drawn]:
+    """Yield what is random in a plan, parents first; a cache has passes of its own below it."""
+    if isinstance(plan, Shuffle | Random | Sample):
+        yield plan
+    if not isinstance(plan, Cache):
+        for child in plan.children:
+            yield from _drawn_in(child)
+
+
+def _fresh(node: Drawn, *, ahead: bool) -> list[int]:
+    if not node.reshuffle:
+        return [*node.seed, 0]
+    return [*node.seed, node.passes.peek() if ahead else node.passes.take()]

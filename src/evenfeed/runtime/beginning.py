@@ -1,0 +1,137 @@
+"""The first elements of a plan, read before anybody iterates over it."""
+
+from collections import deque
+from collections.abc import Iterator
+from threading import Lock
+from typing import Any, Final, final
+
+import numpy as np
+
+from evenfeed.plan.buffering import Cache
+from evenfeed.plan.node import Node
+from evenfeed.runtime.block import Block
+from evenfeed.runtime.operator import Operator, State
+from evenfeed.runtime.run import Build, Run, with_own_shuffles
+
+# A function that fails at so many elements one after the other is not tried on more.
+_MOST: Final = 16
+
+
+@final
+class Beginning:
+    """Reads the first elements of a plan, to see what a function makes of them, and keeps them.
+
+    They are for the first pass over the plan: a source that can be read only once, or slowly, is not
+    read again for them. Later passes begin at the source, as they would have.
+    """
+
+    def __init__(self, plan: Node, build: Build) -> None:
+        self._plan = plan
+        self._build = build
+        self._kept: _Begun | None = None
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Beginning, (self._plan, self._build)
+
+    def __call__(self) -> Iterator[list[Any]]:
+        """Yield the parts of the first elements, one by one; those that fail are passed over."""
+        begun = self._swapped(None) or _Begun(self._plan, self._build)
+        errors: list[Exception] = []
+        try:
+            for number in range(_MOST):
+                found = begun.look(number)
+                if isinstance(found, Exception):
+                    errors.append(found)
+                elif found is not None:
+                    yield [_copied(part) for part in found.row(0)]
+                else:
+                    break
+        finally:
+            self._keep(begun)
+        if len(errors) == begun.count > 0:
+            raise errors[0]
+
+    def take(self, plan: Node, run: Run, epoch: int) -> Operator | None:
+        """Return the operator that was begun, if it is that of this plan in this pass, to go on with."""
+        if plan is not self._plan or epoch:
+            return None
+        begun = self._swapped(None)
+        if begun is None or begun.seeds == run.seeds_in(plan):
+            return begun
+        begun.close()
+        return None
+
+    def _keep(self, begun: "_Begun") -> None:
+        # What writes files would keep others from writing them.
+        if any(isinstance(node, Cache) and node.filename for node in self._plan.walk()):
+            begun.close()
+        else:
+            self._swapped(begun)
+
+    def _swapped(self, begun: "_Begun | None") -> "_Begun | None":
+        with self._lock:
+            old, self._kept = self._kept, begun
+        return old
+
+
+def _copied(part: Any) -> Any:
+    # A function that writes into what it is given must not do so twice.
+    return np.array(part) if isinstance(part, np.ndarray) else part
+
+
+@final
+class _Begun(Operator):
+    """An operator of which some elements were read one by one; they come once more.
+
+    Its states are those of the operator itself, so that they can be taken up without a beginning.
+    """
+
+    def __init__(self, plan: Node, build: Build) -> None:
+        own = with_own_shuffles(plan)
+        run = Run(own, ahead=True)
+        self.seeds = run.seeds_in(own)
+        self._operator = build(own, run)
+        self._items: deque[tuple[State, Block | Exception]] = deque()
+
+    @property
+    def count(self) -> int:
+        """How many elements were read, those that failed too."""
+        return len(self._items)
+
+    def look(self, number: int) -> Block | Exception | None:
+        """Return an element, or what it failed with; None behind the last."""
+        if number < len(self._items):
+            return self._items[number][1]
+        before = self._operator.state()
+        try:
+            found: Block | Exception | None = self._operator.read(1)
+        except Exception as error:
+            if self._operator.state() == before:  # it would fail without end
+                raise
+            found = error
+        if found is not None:
+            self._items.append((before, found))
+        return found
+
+    def read(self, most: int) -> Block | None:
+        """Return what was read, and then more."""
+        if not self._items:
+            return self._operator.read(most)
+        _, found = self._items.popleft()
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def state(self) -> State:
+        """Return the position behind what came once more."""
+        return self._items[0][0] if self._items else self._operator.state()
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._items.clear()
+        self._operator.restore(state)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the operator itself."""
+        return (self._operator,)
