@@ -77,7 +77,7 @@ class Beginning:
 
 def _copied(part: Any) -> Any:
     # A function that writes into what it is given must not do so twice.
-    return np.array(part) if isinstance(part, np.ndarray) else part
+    return np.array(part) if type(part) is np.ndarray else part
 
 
 @final
