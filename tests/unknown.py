@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from evenfeed.core.block import Block
 from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.specs import TensorSpec
 from evenfeed.plan.node import Node
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.block import Block
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.orders import Forward
 from evenfeed.runtime.rows import Walk

@@ -6,6 +6,7 @@ from tests.resuming import assert_resumes, rows_of
 from tests.unknown import Watched
 
 import evenfeed as tf
+from evenfeed.core.block import Block
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
 from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
@@ -14,7 +15,6 @@ from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.sources import Range, Tensor
 from evenfeed.runtime.batching import CutBatches, PadBatches, SplitBatches
-from evenfeed.runtime.block import Block
 from evenfeed.runtime.generating import PullElements
 
 VECTOR = tf.TensorSpec([None], tf.int32)

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenfeed as tf
+from evenfeed.core.block import Block
 from evenfeed.core.callsite import Origin
 from evenfeed.core.jax_door import jnp
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.errors import InvalidArgumentError
-from evenfeed.runtime.block import Block
 from evenfeed.runtime.functions import FailedRow, trace
 
 HERE = Origin("train.py", 12)

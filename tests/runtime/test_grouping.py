@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from tests.unknown import Watched, count, read_all, slices
 
+from evenfeed.core.block import Block
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.block import Block
 from evenfeed.runtime.grouping import StackBatches
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from tests.unknown import Watched, count, read_all
 
-from evenfeed.runtime.block import Block
+from evenfeed.core.block import Block
 from evenfeed.runtime.ordering import PlayAgain, ShuffleBuffer, TakeEvery, TakeSome
 
 

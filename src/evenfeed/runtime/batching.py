@@ -5,12 +5,12 @@ from typing import Any, final
 
 import numpy as np
 
+from evenfeed.core.block import Block, Column, concatenated, stacked
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.structure import DATA, paths
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
-from evenfeed.runtime.block import Block, Column, concatenated, stacked
 from evenfeed.runtime.operator import Feed, Operator, State, read_full
 
 

@@ -7,9 +7,9 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from evenfeed.core.block import Block
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.node import Node
-from evenfeed.runtime.block import Block
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.run import Build, Run, with_own_shuffles
 

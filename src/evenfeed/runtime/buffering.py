@@ -8,9 +8,9 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Final, final
 
+from evenfeed.core.block import Block
 from evenfeed.core.errors import CancelledError
 from evenfeed.plan.buffering import AUTOTUNE
-from evenfeed.runtime.block import Block
 from evenfeed.runtime.operator import Operator, State, read_full
 
 # No wait is longer, so that an abandoned thread ends and Ctrl-C is heard, whatever goes wrong.

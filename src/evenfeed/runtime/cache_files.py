@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Final, final
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.block import Block, Column
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import (
     AlreadyExistsError,
@@ -24,7 +25,6 @@ from evenfeed.core.errors import (
 )
 from evenfeed.core.structure import DATA, flatten, outline
 from evenfeed.plan.buffering import Cache
-from evenfeed.runtime.block import Block, Column
 from evenfeed.runtime.caching import Chunks, Content, Recording, Store
 
 _VERSION: Final = 1

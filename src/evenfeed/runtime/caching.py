@@ -7,8 +7,8 @@ from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
+from evenfeed.core.block import Block, concatenated, read_only
 from evenfeed.plan.buffering import Memory
-from evenfeed.runtime.block import Block, concatenated, read_only
 from evenfeed.runtime.operator import Operator, State
 
 # Small blocks are joined up to this size: a later pass then reads long runs.

@@ -5,10 +5,10 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from evenfeed.core.block import Block, Column
 from evenfeed.core.cardinality import INFINITE
 from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors
-from evenfeed.runtime.block import Block, Column
 from evenfeed.runtime.operator import Operator, State, read_full
 
 _logger: Final = logging.getLogger("evenfeed")

@@ -5,11 +5,11 @@ from typing import final
 
 import numpy as np
 
+from evenfeed.core.block import Block, Positions, concatenated
 from evenfeed.core.conversion import Array
 from evenfeed.core.draws import key_of, raw
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.choosing import Choose, Counter, Sample
-from evenfeed.runtime.block import Block, Positions, concatenated
 from evenfeed.runtime.operator import Feed, Operator, State
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import final
 
-from evenfeed.runtime.block import Block
+from evenfeed.core.block import Block
 from evenfeed.runtime.operator import Feed, Operator, State
 from evenfeed.runtime.rows import side_by_side
 

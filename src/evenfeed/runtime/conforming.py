@@ -11,11 +11,11 @@ from typing import Any, Final, TypeAlias, cast
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.block import Column, stacked
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TensorSpec, TypeSpec
-from evenfeed.runtime.block import Column, stacked
 
 # The column (which may be None itself), or None where the values must be looked at one by one.
 Made: TypeAlias = tuple[Column] | None

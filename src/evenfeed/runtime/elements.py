@@ -3,10 +3,10 @@
 from threading import Lock
 from typing import Any, final
 
+from evenfeed.core.block import Block
 from evenfeed.core.iteration import NextElement
 from evenfeed.core.structure import DATA, packer
 from evenfeed.plan.node import Node
-from evenfeed.runtime.block import Block
 from evenfeed.runtime.build import build
 from evenfeed.runtime.fingerprint import check_state, fingerprint
 from evenfeed.runtime.operator import read_full

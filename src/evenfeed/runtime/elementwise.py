@@ -4,7 +4,7 @@ from typing import final
 
 import numpy as np
 
-from evenfeed.runtime.block import Block
+from evenfeed.core.block import Block
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.rows import numbered
 

@@ -4,8 +4,8 @@ from typing import NoReturn, final
 
 import numpy as np
 
+from evenfeed.core.block import Block
 from evenfeed.core.conversion import Array
-from evenfeed.runtime.block import Block
 from evenfeed.runtime.functions import FailedRow, RowFunction
 from evenfeed.runtime.operator import Feed, Operator, State
 

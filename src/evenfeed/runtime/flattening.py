@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
+from evenfeed.core.block import Block
 from evenfeed.plan.node import Node
-from evenfeed.runtime.block import Block
 from evenfeed.runtime.operator import Feed, Operator, State
 from evenfeed.runtime.run import Build, Inner
 

@@ -7,12 +7,12 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.block import Block, Column, Positions, of_rows
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.plan.node import Node
-from evenfeed.runtime.block import Block, Column, Positions, of_rows
 from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules, on_the_host
 from evenfeed.runtime.compiled import Compiled
 from evenfeed.runtime.operator import Operator

@@ -7,12 +7,12 @@ from operator import itemgetter
 from time import perf_counter
 from typing import Any, Final, TypeAlias, final
 
+from evenfeed.core.block import Block, Column, of_rows
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten, opened, outline
 from evenfeed.plan.generating import FromGenerator, parts_up_to
-from evenfeed.runtime.block import Block, Column, of_rows
 from evenfeed.runtime.conforming import all_of, column_maker, converted
 from evenfeed.runtime.operator import Operator, State
 

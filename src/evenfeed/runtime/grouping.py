@@ -5,10 +5,10 @@ from typing import Any, final
 
 import numpy as np
 
+from evenfeed.core.block import Block, Column, concatenated, stacked
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.structure import DATA, paths
 from evenfeed.plan.grouping import Batch
-from evenfeed.runtime.block import Block, Column, concatenated, stacked
 from evenfeed.runtime.operator import Operator, State, read_before_error
 
 

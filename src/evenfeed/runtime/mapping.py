@@ -6,8 +6,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, final
 
+from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.plan.mapping import AUTOTUNE, Map
-from evenfeed.runtime.block import Block, Positions, of_rows
 from evenfeed.runtime.functions import FailedRow, RowFunction
 from evenfeed.runtime.operator import Feed, Operator, State, read_full
 from evenfeed.runtime.rows import Rows

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, TypeAlias, final
 
-from evenfeed.runtime.block import Block
+from evenfeed.core.block import Block
 
 # What JSON can hold, small: numbers and the states of children.
 State: TypeAlias = Any

@@ -5,8 +5,8 @@ from typing import Final, final
 
 import numpy as np
 
+from evenfeed.core.block import Block, Positions, concatenated
 from evenfeed.core.draws import Permutation, key_of
-from evenfeed.runtime.block import Block, Positions, concatenated
 from evenfeed.runtime.operator import Feed, Operator, State, read_before_error, read_full
 from evenfeed.runtime.orders import Slots
 

@@ -5,9 +5,9 @@ from typing import Final, NamedTuple, final
 
 import numpy as np
 
+from evenfeed.core.block import Positions
 from evenfeed.core.cardinality import INFINITE
 from evenfeed.core.draws import Permutation, key_of, numbers_below
-from evenfeed.runtime.block import Positions
 
 
 class Order(ABC):

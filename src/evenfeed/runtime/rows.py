@@ -6,8 +6,8 @@ from typing import final
 
 import numpy as np
 
+from evenfeed.core.block import Block, Column, Positions, concatenated
 from evenfeed.core.cardinality import INFINITE
-from evenfeed.runtime.block import Block, Column, Positions, concatenated
 from evenfeed.runtime.functions import FailedRow
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.orders import Forward, Order

@@ -2,9 +2,9 @@
 
 from typing import Any, final
 
+from evenfeed.core.block import Block, of_rows
 from evenfeed.core.json_arrays import from_json, to_json
 from evenfeed.plan.scanning import Scan
-from evenfeed.runtime.block import Block, of_rows
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.operator import Feed, Operator, State
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import final
 
+from evenfeed.core.block import Block, Column, Positions, read_only
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.block import Block, Column, Positions, read_only
 from evenfeed.runtime.rows import Rows
 
 

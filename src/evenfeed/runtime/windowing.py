@@ -5,10 +5,10 @@ from typing import Any, final
 
 import numpy as np
 
+from evenfeed.core.block import Block, of_rows
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Held
-from evenfeed.runtime.block import Block, of_rows
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.operator import Operator, State, read_full
 from evenfeed.runtime.run import Build, Inner

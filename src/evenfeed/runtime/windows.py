@@ -5,9 +5,9 @@ from typing import Any, final
 
 import numpy as np
 
+from evenfeed.core.block import Block, concatenated
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.windows import Held, Window
-from evenfeed.runtime.block import Block, concatenated
 from evenfeed.runtime.operator import Operator, State, read_full
 
 

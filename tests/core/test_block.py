@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from evenfeed.runtime.block import Block, concatenated, of_rows, stacked
+from evenfeed.core.block import Block, concatenated, of_rows, stacked
 
 
 def test_a_row_has_a_part_for_each_column():
