@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 import evenfeed.plan
 from evenfeed.core import dtypes
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
-from evenfeed.core.draws import Permutation, key_of, numbers_below
+from evenfeed.core.draws import Permutation, key_of, numbers_below, words_at
 from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.elementwise import Enumerate
+from evenfeed.plan.elementwise import Enumerate, WithKeys
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
@@ -128,6 +128,11 @@ def _shuffles(child: Plans) -> Plans:
     return st.builds(shuffled, child, sizes, seeds, st.booleans())
 
 
+def _keys(child: Plans) -> Plans:
+    seeds = st.tuples(st.integers(0, 9), st.integers(0, 9))
+    return st.builds(WithKeys, child, seeds, reshuffle=st.booleans())
+
+
 def _shards(child: Plans) -> Plans:
     places = st.integers(1, 3).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n - 1)))
     return st.builds(lambda node, place: Shard(node, *place), child, places)
@@ -163,6 +168,7 @@ STEPS: Final[dict[type[Node], Callable[[Plans], Plans]]] = {
     Shard: _shards,
     Shuffle: _shuffles,
     Enumerate: lambda child: st.builds(Enumerate, child, st.integers(-2, 2)),
+    WithKeys: _keys,
     Batch: lambda child: st.builds(Batch, child, st.integers(1, 4), drop_remainder=st.booleans()),
     Zip: _zips,
     Concatenate: _chains,
@@ -227,7 +233,8 @@ class Failed:
 
 FAILED: Final = Failed()
 Events = Iterator[Any]  # elements, FAILED among them
-Seeds = list[list[int]]  # of all shuffles of a plan, parents first
+Seeds = list[list[int]]  # of all that is random in a plan, parents first
+Drawn = Shuffle | WithKeys
 
 
 def meaning(node: Node, seeds: Seeds, epoch: int = 0) -> Events:
@@ -235,17 +242,18 @@ def meaning(node: Node, seeds: Seeds, epoch: int = 0) -> Events:
 
     Args:
         node: A plan.
-        seeds: The numbers that each of its shuffles begins with, parents first.
+        seeds: The numbers that all that is random in it begins with, parents first.
         epoch: The number of the round of a repetition above.
     """
-    own, rest = (seeds[:1], seeds[1:]) if isinstance(node, Shuffle) else ([], seeds)
+    own, rest = (seeds[:1], seeds[1:]) if isinstance(node, Drawn) else ([], seeds)
     children = []
     for child in node.children:
-        count = sum(isinstance(part, Shuffle) for part in child.walk())
+        count = sum(isinstance(part, Drawn) for part in child.walk())
         mine, rest = rest[:count], rest[count:]
         children.append(lambda at=epoch, child=child, mine=mine: meaning(child, mine, at))
-    if isinstance(node, Shuffle):
-        return _shuffled(node, children[0](), key_of(*own[0], epoch if node.reshuffle else 0))
+    if isinstance(node, Drawn):
+        drawn = _shuffled if isinstance(node, Shuffle) else _keyed
+        return drawn(node, children[0](), key_of(*own[0], epoch if node.reshuffle else 0))
     if isinstance(node, Repeat):
         return _played(node, children[0], epoch)
     return _MEANINGS[type(node)](node, *(child() for child in children))
@@ -350,6 +358,12 @@ def _shuffled(node: Shuffle, child: Events, key: int) -> Events:
         step += 1
     for slot in Permutation(key_of(key, 1), len(buffer)).stretch(0, len(buffer)):
         yield buffer[slot]
+
+
+def _keyed(node: WithKeys, child: Events, key: int) -> Events:
+    for number, element in enumerate(child):
+        words = words_at(key, np.array([number]))[0]
+        yield FAILED if element is FAILED else [words, *element]
 
 
 @means(Enumerate)

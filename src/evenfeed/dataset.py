@@ -21,7 +21,7 @@ from evenfeed.plan.buffering import AUTOTUNE, Cache, Prefetch
 from evenfeed.plan.checking import Ignored, IgnoreErrors, Unique
 from evenfeed.plan.choosing import Choose, Counter, Random, Sample
 from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.elementwise import Enumerate
+from evenfeed.plan.elementwise import Enumerate, WithKeys
 from evenfeed.plan.filtering import Filter, TakeWhile
 from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.generating import FromGenerator, signature_of
@@ -36,6 +36,7 @@ from evenfeed.plan.windowing import Buckets, GroupByWindow
 from evenfeed.plan.windows import DatasetLike, Held, Window
 from evenfeed.runtime.beginning import Beginning
 from evenfeed.runtime.build import build
+from evenfeed.runtime.drawing import NOT_TRACED, Source, drawing
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.functions import RowFunction, trace
 from evenfeed.runtime.inner import InnerDatasets
@@ -291,17 +292,60 @@ class Dataset(DatasetLike):
             [0, 10, 20, 30]
         """
         del synchronous, use_unbounded_threadpool, name
-        calls = (
-            None
-            if num_parallel_calls is None
-            else whole_number(num_parallel_calls, "num_parallel_calls")
-        )
-        function = self._traced(
-            map_func, "mapping", calls, vectorize=vectorize, output_signature=output_signature
-        )
-        return Dataset(
-            Map(self._plan, function, num_parallel_calls=calls, deterministic=deterministic)
-        )
+        how = {"vectorize": vectorize, "output_signature": output_signature}
+        return self._mapped(map_func, num_parallel_calls, deterministic, **how)
+
+    def random_map(
+        self,
+        map_func: Callable[..., Any],
+        seed: int | None = None,
+        *,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        vectorize: bool | None = None,
+        output_signature: Any = None,
+        generator: Source = "jax",
+        name: str | None = None,
+    ) -> "Dataset":
+        """Replace each element by what a function makes of it and of random numbers: augmentation.
+
+        What the function draws follows from the seed, the pass and the element's position here, and
+        from nothing else: not from threads, the size of Blocks, prefetching, a shard that is taken
+        later, or where an iterator was restored.
+
+        Args:
+            map_func: Gets a key for `jax.random`, or a `numpy.random.Generator`, and then what a
+                function given to `map` gets.
+            seed: Makes the draws the same in every run of the program, together with the global one.
+                Each pass and each round of a repetition has others.
+            num_parallel_calls: As for `map`.
+            deterministic: As for `map`.
+            vectorize: As for `map`. The draws are the same.
+            output_signature: As for `map`.
+            generator: "jax" for a key: the function is traced and runs on whole Blocks where it can.
+                "numpy" for a Generator: the function is not traced and runs per element, which suits
+                those that call other libraries or decide by chance with Python's `if`.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> import jax
+            >>> def noisy(key, x):
+            ...     return x + 0.1 * jax.random.normal(key)
+            >>> dataset = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0]).random_map(noisy, seed=7)
+            >>> whole = [float(x) for x in dataset.take(3)]
+            >>> len(set(whole))
+            3
+            >>> again = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0]).random_map(noisy, seed=7)
+            >>> [float(x) for x in again.shard(3, 2)] == whole[2:]
+            True
+        """
+        del name
+        keyed = Dataset(WithKeys(self._plan, shuffle_seed(seed)))
+        how = {"vectorize": vectorize, "output_signature": output_signature}
+        function = drawing(_callable(map_func), generator)
+        untraced = NOT_TRACED if generator == "numpy" else None
+        return keyed._mapped(function, num_parallel_calls, deterministic, untraced=untraced, **how)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
         """Keep the elements for which a function returns true.
@@ -879,6 +923,23 @@ class Dataset(DatasetLike):
         raise InvalidArgumentError(
             f"The dataset has {'more than one element' if found else 'no element'}.",
             fix="call batch(n) first for all elements, or take(1) for the first.",
+        )
+
+    def _mapped(
+        self,
+        function: Callable[..., Any],
+        num_parallel_calls: int | None,
+        deterministic: bool | None,
+        **how: Any,
+    ) -> "Dataset":
+        calls = (
+            None
+            if num_parallel_calls is None
+            else whole_number(num_parallel_calls, "num_parallel_calls")
+        )
+        traced = self._traced(function, "mapping", calls, **how)
+        return Dataset(
+            Map(self._plan, traced, num_parallel_calls=calls, deterministic=deterministic)
         )
 
     def _traced(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenfeed.core import draws
-from evenfeed.core.draws import Permutation, key_of, numbers_below, raw
+from evenfeed.core.draws import Permutation, key_of, numbers_below, raw, words_at
 
 keys = st.integers(0, 2**128 - 1)
 
@@ -192,3 +192,41 @@ def test_a_billion_rows_are_shuffled_at_once_and_in_little_memory():
     assert (distinct, wide) == ("1001", "True")
     assert int(megabytes) < 100
     assert float(seconds) < 1
+
+
+@given(key=keys, steps=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=20))
+def test_the_words_of_a_step_do_not_hang_on_those_asked_with_it(key, steps):
+    together = words_at(key, np.array(steps))
+    assert together.dtype == np.uint32
+    for step, words in zip(steps, together, strict=True):
+        np.testing.assert_array_equal(words_at(key, np.array([step]))[0], words)
+
+
+@given(keys)
+def test_no_two_steps_have_the_same_words(key):
+    words = words_at(key, np.arange(5000)).astype(np.uint64)
+    assert len(np.unique(words[:, 0] << np.uint64(32) | words[:, 1])) == 5000
+
+
+def bits_of(words):
+    """Return the 64 bits of each step."""
+    return np.unpackbits(np.ascontiguousarray(words).view(np.uint8).reshape(len(words), -1), axis=1)
+
+
+@pytest.mark.parametrize("key", [0, 1, 2**127, key_of(3), key_of(4)])
+def test_the_bits_of_steps_beside_each_other_are_unlike(key):
+    many = 20_000
+    here = bits_of(words_at(key, np.arange(many)))
+    for distance in (1, 2, 3, 64, 1 << 32):
+        there = bits_of(words_at(key, np.arange(many) + distance))
+        changed = (here ^ there).mean(axis=0)
+        assert np.abs(changed - 0.5).max() < 0.02  # 5.6 times what chance does
+    assert np.abs(here.mean(axis=0) - 0.5).max() < 0.02
+    together = np.corrcoef(here.T) - np.eye(64)
+    assert np.abs(together).max() < 0.04
+
+
+@pytest.mark.parametrize("bit", [0, 1, 63, 64, 127])
+def test_every_bit_of_the_key_counts(bit):
+    one, two = (bits_of(words_at(key, np.arange(20_000))) for key in (0, 1 << bit))
+    assert np.abs((one ^ two).mean(axis=0) - 0.5).max() < 0.02

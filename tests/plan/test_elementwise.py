@@ -1,7 +1,8 @@
 from tests.unknown import UnknownSize
 
 from evenfeed.core.specs import TensorSpec
-from evenfeed.plan.elementwise import Enumerate
+from evenfeed.plan.combining import Zip
+from evenfeed.plan.elementwise import Enumerate, WithKeys
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.sources import Range
 
@@ -14,3 +15,13 @@ def test_an_element_stands_behind_its_number():
 
 def test_numbers_make_no_size_known():
     assert Enumerate(UnknownSize(), 0).size == -2
+
+
+def test_words_stand_before_the_parts_of_an_element():
+    words, number = TensorSpec([2], "uint32"), TensorSpec([], "int64")
+    assert WithKeys(Range(0, 3), (1,)).element_spec == (words, number)
+    pair = Zip((0, 0), (Range(0, 3), Range(0, 3)))
+    assert WithKeys(pair, (1,)).element_spec == (words, number, number)
+    named = Zip({"a": 0}, (Range(0, 3),))
+    assert WithKeys(named, (1,)).element_spec == (words, {"a": number})
+    assert WithKeys(pair, (1,)).size == 3

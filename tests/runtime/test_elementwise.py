@@ -1,6 +1,7 @@
+import pytest
 from tests.unknown import Watched, count
 
-from evenfeed.runtime.elementwise import CountElements
+from evenfeed.runtime.elementwise import CountElements, DrawKeys
 
 
 def test_numbers_go_on_from_block_to_block():
@@ -29,3 +30,12 @@ def test_numbers_are_part_of_the_position():
     one.read(4)
     two.restore(one.state())
     assert [column.tolist() for column in two.read(2).columns] == [[9, 10], [4, 5]]
+
+
+def test_an_element_that_fails_has_bits_too():
+    failing = DrawKeys(Watched(7, ValueError("second"), 9), (1, 2))
+    whole = DrawKeys(count(3), (1, 2)).read(3).columns[0].tolist()
+    assert failing.read(1).columns[0].tolist() == whole[:1]
+    with pytest.raises(ValueError, match="second"):
+        failing.read(1)
+    assert failing.read(1).columns[0].tolist() == whole[2:]

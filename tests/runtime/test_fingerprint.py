@@ -29,6 +29,14 @@ def test_seeds_are_not_looked_at():
     assert print_of(Dataset.range(5).shuffle(3)) == print_of(Dataset.range(5).shuffle(3, seed=9))
 
 
+def _second(key, x):
+    return x
+
+
+def _itself(x):
+    return x
+
+
 A, B = Dataset.range(5), Dataset.range(6)
 
 
@@ -42,6 +50,7 @@ A, B = Dataset.range(5), Dataset.range(6)
         (A.shuffle(3), A.shuffle(4)),
         (A.shuffle(3), A.shuffle(3, reshuffle_each_iteration=False)),
         (A.shard(3, 1), A.shard(3, 2)),
+        (A.random_map(_second, vectorize=False), A.map(_itself, vectorize=False)),
         (A.batch(2), A.batch(2, drop_remainder=True)),
         (A.enumerate(), A.enumerate(1)),
         (A.concatenate(B), B.concatenate(A)),

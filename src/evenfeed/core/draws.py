@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 _PER_COUNTER: Final = 4  # 64-bit numbers that Philox makes of one counter
 _HALF: Final = np.uint64(32)
+_LOW_HALF: Final = np.uint64(2**32 - 1)
+_ALL_BITS: Final = 2**64 - 1
 
 # A permutation of more rows than this is computed, not stored: half a second and 32 MB saved.
 _STORED: Final = 1 << 22
@@ -27,6 +29,16 @@ def raw(key: int, start: int, count: int) -> NDArray[np.uint64]:
     """Return 64 random bits for each of the steps from `start` on."""
     first, skip = divmod(start, _PER_COUNTER)
     return np.random.Philox(key=key, counter=first).random_raw(count + skip)[skip:]
+
+
+def words_at(key: int, steps: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Return 64 random bits, as two words, for each of `steps`, which come in any order.
+
+    With one key no two steps have the same: it is a bijection, keyed before and between two mixings.
+    """
+    low, high = np.uint64(key & _ALL_BITS), np.uint64(key >> 64)
+    bits = _hashed(_hashed(steps.astype(np.uint64) ^ low) ^ high)
+    return np.stack([bits >> _HALF, bits & _LOW_HALF], axis=-1).astype(np.uint32)
 
 
 def numbers_below(key: int, start: int, count: int, limit: int) -> NDArray[np.int64]:

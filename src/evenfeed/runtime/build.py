@@ -5,19 +5,21 @@ from typing import Any
 from evenfeed.core.cardinality import INFINITE
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.choosing import Random, Sample
+from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat, Shuffle
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.runtime.cache_files import InFiles
 from evenfeed.runtime.caching import InMemory, KeepElements
 from evenfeed.runtime.choosing import DrawChoices, DrawNumbers, ReadChosen
+from evenfeed.runtime.elementwise import DrawKeys
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.indexing import indexed
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.ordering import PlayAgain, ShuffleBuffer
 from evenfeed.runtime.orders import first_round
 from evenfeed.runtime.rows import Walk
-from evenfeed.runtime.run import Run
+from evenfeed.runtime.run import Drawn, Run
 from evenfeed.runtime.steps import calling_step, plain_step
 from evenfeed.runtime.windowing import ReadGroups
 
@@ -38,7 +40,7 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
             return _repeated(node, run, epoch)
         case Cache():
             return _cached(node)
-        case Shuffle() | Random() | Sample():
+        case Shuffle() | Random() | Sample() | WithKeys():
             return _drawn(node, run, epoch)
         case GroupByWindow(key=RowFunction() as key):
             return ReadGroups(_child(node, node.child, run, epoch), node, key, build)
@@ -74,14 +76,16 @@ def _cached(node: Cache) -> Operator:
     return KeepElements(start, InFiles(node) if node.filename else InMemory(node.memory))
 
 
-def _drawn(node: Shuffle | Random | Sample, run: Run, epoch: int) -> Operator:
-    seed = (*run.seed(node), epoch if node.reshuffle else 0)
+def _drawn(node: Drawn, run: Run, epoch: int) -> Operator:
+    seed = run.seed_of_round(node, epoch)
     match node:
         case Shuffle():
             child = build(node.child, run, epoch)
             return ShuffleBuffer(child, max(0, node.buffer_size) or None, seed)
         case Random():
             return DrawNumbers(seed)
+        case WithKeys():
+            return DrawKeys(build(node.child, run, epoch), seed)
         case Sample(weights=weights):
             given = build(weights, run, epoch) if isinstance(weights, Node) else weights
             parts = [build(part, run, epoch) for part in node.parts]

@@ -31,7 +31,7 @@ class Calling:
 
     def __init__(self, function: Callable[..., Any], input_spec: Any, *, spread: bool) -> None:
         self.function = function
-        self.name = _name(function)
+        self.name = name_of(function)
         self._pack = packer(input_spec, DATA)
         self._spread = spread and type(input_spec) is tuple
 
@@ -95,7 +95,8 @@ def explained(
     return error
 
 
-def _name(function: object) -> str:
+def name_of(function: object) -> str:
+    """Return what the user calls a function."""
     return getattr(function, "__name__", None) or type(function).__name__
 
 

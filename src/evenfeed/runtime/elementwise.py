@@ -4,9 +4,10 @@ from typing import final
 
 import numpy as np
 
-from evenfeed.core.block import Block
+from evenfeed.core.block import Block, Positions
+from evenfeed.core.draws import key_of, words_at
 from evenfeed.runtime.operator import Operator, State
-from evenfeed.runtime.rows import numbered
+from evenfeed.runtime.rows import Rows, numbered, side_by_side
 
 
 @final
@@ -42,3 +43,56 @@ class CountElements(Operator):
     def children(self) -> tuple[Operator, ...]:
         """Return the child."""
         return (self._child,)
+
+
+@final
+class DrawKeys(Operator):
+    """Puts the random bits of its position before each element."""
+
+    def __init__(self, child: Operator, seed: tuple[int, ...]) -> None:
+        self._elements = CountElements(child, 0)
+        self._key = key_of(*seed)
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements with their bits."""
+        block = self._elements.read(most)
+        if block is None:
+            return None
+        numbers, *columns = block.columns
+        return keyed(Block(tuple(columns), block.length), self._key, np.asarray(numbers))
+
+    def state(self) -> State:
+        """Return the next position, and the child's."""
+        return self._elements.state()
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._elements.restore(state)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return what counts the elements."""
+        return (self._elements,)
+
+
+@final
+class KeyedRows(Rows):
+    """Rows behind the random bits of their positions."""
+
+    def __init__(self, rows: Rows, seed: tuple[int, ...]) -> None:
+        self._rows = rows
+        self._key = key_of(*seed)
+        self.size = rows.size
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the rows at `positions`, each behind its bits."""
+        return keyed(self._rows.fetch(positions), self._key, positions)
+
+    def run(self, start: int, count: int) -> Block:
+        """Return `count` rows from `start` on, each behind its bits."""
+        positions = np.arange(start, start + count, dtype=np.int64)
+        return keyed(self._rows.run(start, count), self._key, positions)
+
+
+def keyed(block: Block, key: int, positions: Positions) -> Block:
+    """Return the block with a first column of random bits."""
+    return side_by_side([Block((words_at(key, positions),), block.length), block])

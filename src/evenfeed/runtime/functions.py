@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, final
 
 import numpy as np
@@ -15,9 +16,10 @@ from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.plan.node import Node
 from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules, on_the_host
 from evenfeed.runtime.compiled import Compiled
+from evenfeed.runtime.metering import Meter
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.run import Run
-from evenfeed.runtime.tracing import Finding, found_by_tracing
+from evenfeed.runtime.tracing import Finding, found_by_tracing, not_traced
 from evenfeed.runtime.vectorise import Handle, Row
 
 Way: TypeAlias = Literal["vectorised", "per element"]
@@ -62,6 +64,7 @@ class RowFunction:
         way: How it runs.
         why: Why it runs that way, for explain().
         parallel_calls: How many elements to work on at a time, where it runs per element.
+        meter: How fast it ran so far, without what it took to compile it.
     """
 
     def __init__(self, asked: "_Asked", finding: Finding) -> None:
@@ -70,6 +73,7 @@ class RowFunction:
         self.way: Way = "vectorised" if finding.compiled is not None else "per element"
         self.why = finding.why
         self.parallel_calls = asked.num_parallel_calls
+        self.meter = Meter()
         self._asked = asked
         self._calling = finding.calling
         self._compiled: Compiled | None = finding.compiled
@@ -132,11 +136,15 @@ class RowFunction:
 
     def one(self, parts: list[Any], number: int | None = None) -> list[Any]:
         """Return the parts of the result for one element; what the function returned, with `returns_values`."""
+        began = perf_counter()
         try:
             with host_rules():
-                return self._one(parts)
+                result = self._one(parts)
         except Exception as error:  # noqa: BLE001 - it goes on with a note
             raised = explained(error, self._calling, self._asked.doing, self.origin, number)
+        else:
+            self.meter.add(1, perf_counter() - began)
+            return result
         raise raised from raised.__cause__
 
     def rows(self, block: Block, first: int | Positions = 0) -> Block:
@@ -149,8 +157,12 @@ class RowFunction:
         Raises:
             FailedRow: The function failed at one of them.
         """
+        began, compilations = perf_counter(), self.compilations
         done = self._all_at_once(block, first) if self._compiled is not None else None
-        return self._one_by_one(block, first) if done is None else done
+        done = self._one_by_one(block, first) if done is None else done
+        if self.compilations == compilations:
+            self.meter.add(block.length, perf_counter() - began)
+        return done
 
     def _one(self, parts: list[Any]) -> list[Any]:
         arguments = [as_argument(part) for part in parts]
@@ -252,6 +264,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
     returns_values: bool = False,
     first_elements: FirstElements | None = None,
     doing: str = "mapping",
+    untraced: str | None = None,
 ) -> RowFunction:
     """Trace a function and choose how it runs.
 
@@ -267,6 +280,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
             never traced, and `one` returns a list of that one value.
         first_elements: Asked only where the spec is needed and cannot be found by tracing.
         doing: What a note of an error says was being done.
+        untraced: Why it must not be traced, where it must not.
     """
     return _traced(
         _Asked(
@@ -280,6 +294,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
             returns_values,
             first_elements,
             doing,
+            untraced,
         )
     )
 
@@ -299,6 +314,7 @@ class _Asked:
     returns_values: bool
     first_elements: FirstElements | None
     doing: str
+    untraced: str | None
 
 
 def _traced(asked: _Asked) -> RowFunction:
@@ -306,6 +322,9 @@ def _traced(asked: _Asked) -> RowFunction:
     if asked.returns_values:
         inputs = _leaf_specs(asked.input_spec)
         return RowFunction(asked, Finding(calling, None, inputs, "it returns a dataset", None))
+    if asked.untraced is not None:
+        found = not_traced(calling, asked.input_spec, asked.untraced, asked.output_signature)
+        return RowFunction(asked, found)
     found = found_by_tracing(
         calling,
         asked.input_spec,

@@ -4,13 +4,14 @@ from typing import TypeAlias
 
 from evenfeed.core.cardinality import INFINITE
 from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.elementwise import Enumerate
+from evenfeed.plan.elementwise import Enumerate, WithKeys
 from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.options_node import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.plan.windows import Held
+from evenfeed.runtime.elementwise import KeyedRows
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.mapping import MappedRows
 from evenfeed.runtime.orders import Again, Every, Forward, Order, Shuffled, first_round
@@ -56,6 +57,10 @@ def _found(node: Node, run: Run, epoch: int) -> Indexed | None:
             return _forward(Arrays(node.columns, node.size))
         case WithOptions():
             return _found(node.child, run, epoch)
+        case WithKeys():
+            found = indexed(node.child, run, epoch)
+            seed = run.seed_of_round(node, epoch)
+            return None if found is None else _forward(KeyedRows(Reordered(*found), seed))
         case Enumerate() | Zip() | Concatenate():
             return _combined(node, [indexed(child, run, epoch) for child in node.children])
         case _:
@@ -80,11 +85,11 @@ def _combined(node: Enumerate | Zip | Concatenate, found: list[Indexed | None]) 
 
 
 def _is_mixed_below(node: Repeat) -> bool:
-    """Tell whether rows, not only their order, are others in each round: a shuffle is part of them."""
+    """Tell whether rows, not only their order, are others in each round: chance is part of them."""
     rows = node.child
     while isinstance(rows, Repeat | Take | Skip | Shard | Shuffle | Map):
         rows = rows.child
-    return any(isinstance(part, Shuffle) and part.reshuffle for part in rows.walk())
+    return any(isinstance(part, Shuffle | WithKeys) and part.reshuffle for part in rows.walk())
 
 
 def _in_rounds(node: Repeat, run: Run, epoch: int) -> Indexed | None:

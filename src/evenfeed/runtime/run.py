@@ -6,12 +6,13 @@ from typing import Any, TypeAlias, cast, final
 
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.choosing import Random, Sample
+from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Shuffle
 from evenfeed.runtime.operator import Operator
 
 # The nodes in which something is random.
-Drawn: TypeAlias = Shuffle | Random | Sample
+Drawn: TypeAlias = Shuffle | Random | Sample | WithKeys
 Build: TypeAlias = "Callable[[Node, Run], Operator]"
 
 
@@ -36,6 +37,10 @@ class Run:
     def seeds_in(self, plan: Node) -> list[tuple[int, ...]]:
         """Return the seeds of all that is random in a part of the plan."""
         return [self.seed(node) for node in _drawn_in(plan)]
+
+    def seed_of_round(self, node: Drawn, epoch: int) -> tuple[int, ...]:
+        """Return the numbers that follow from a seed in one round of a repetition."""
+        return (*self.seed(node), epoch if node.reshuffle else 0)
 
     def state(self) -> Any:
         """Return the seeds, for `restore`."""
@@ -86,14 +91,14 @@ def _own(value: Any, seen: set[int]) -> Any:
     old = {part.name: getattr(value, part.name) for part in fields(value)}
     new = {name: _own(part, seen) for name, part in old.items()}
     changes = {name: part for name, part in new.items() if part is not old[name]}
-    again = isinstance(value, Shuffle | Random | Sample) and id(value) in seen
+    again = isinstance(value, Drawn) and id(value) in seen
     seen.add(id(value))
     return replace(value, **changes) if changes or again else value
 
 
 def _drawn_in(plan: Node) -> Iterator[Drawn]:
     """Yield what is random in a plan, parents first; a cache has passes of its own below it."""
-    if isinstance(plan, Shuffle | Random | Sample):
+    if isinstance(plan, Drawn):
         yield plan
     if not isinstance(plan, Cache):
         for child in plan.children:

@@ -92,6 +92,12 @@ def found_by_tracing(  # noqa: PLR0913 - what a user says of a function
     )
 
 
+def not_traced(calling: Calling, input_spec: Any, why: str, signature: Any) -> Finding:
+    """Say of a function that it runs per element, without looking at what it does."""
+    pure = not generators(calling.function)
+    return _untraced(calling, flatten(input_spec, DATA), why, signature, is_pure=pure)
+
+
 @final
 class _Watched:
     """Traces a function, twice the first time, and sees whether random numbers are drawn."""
@@ -254,6 +260,7 @@ def _warn(name: str, origin: Origin | None) -> None:
     filename, line = (origin.filename, origin.line) if origin else ("<unknown>", 0)
     text = (
         f"{name} draws random numbers, so it runs once for each element: compiled, it would draw them "
-        "once for all. Draw them in a stateless way from a seed that is part of the element."
+        "once for all. Call random_map instead: its function gets a key, or a generator, made of the "
+        "seed and the element's position."
     )
     warnings.warn_explicit(text, UserWarning, filename, line)

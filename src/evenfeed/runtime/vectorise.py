@@ -102,6 +102,12 @@ def is_array(value: object) -> bool:
     return isinstance(value, jax.Array)
 
 
+def typed_key(words: Any) -> Any:
+    """Return a key for jax.random made of two words, whatever implementation is JAX's default."""
+    # Whole numbers may come wider than they are, where that is tried out (`_divided`).
+    return jax.random.wrap_key_data(jax.numpy.asarray(words, np.uint32), impl="threefry2x32")
+
+
 def refuses_tracing(error: Exception) -> bool:
     """Tell whether `error` says that the function needs values, which tracing does not have."""
     kinds = jax.errors
