@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, cast, final
 
 import numpy as np
@@ -16,6 +17,7 @@ from evenfeed.core.seeds import operation_seed
 from evenfeed.core.specs import spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.options import Options
+from evenfeed.plan import resampling
 from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
 from evenfeed.plan.buffering import AUTOTUNE, Cache, Prefetch
 from evenfeed.plan.checking import Ignored, IgnoreErrors, Unique
@@ -29,13 +31,14 @@ from evenfeed.plan.grouping import Batch
 from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.options_node import WithOptions, options_of
-from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.ordering import Passes, Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.scanning import Scan, check_state, widened
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.plan.windowing import Buckets, GroupByWindow
 from evenfeed.plan.windows import DatasetLike, Held, Window
 from evenfeed.runtime.beginning import Beginning
 from evenfeed.runtime.build import build
+from evenfeed.runtime.calls import bound
 from evenfeed.runtime.drawing import NOT_TRACED, Source, drawing
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.functions import RowFunction, trace
@@ -346,6 +349,54 @@ class Dataset(DatasetLike):
         function = drawing(_callable(map_func), generator)
         untraced = NOT_TRACED if generator == "numpy" else None
         return keyed._mapped(function, num_parallel_calls, deterministic, untraced=untraced, **how)
+
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Leave out and repeat elements, so that their classes come in given parts.
+
+        The dataset is read in several passes side by side.
+
+        Args:
+            class_func: Returns the class of an element: a whole number from 0 on.
+            target_dist: How many of each class are to come: as many numbers as classes.
+            initial_dist: How many of each there are; estimated on the way by default.
+            seed: Makes the draws the same in every run of the program, together with the global one.
+            name: Taken for compatibility.
+
+        Returns:
+            A dataset of pairs: the class, and the element.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> rare = tf.data.Dataset.range(10_000).map(lambda x: tf.cast(x % 10 == 0, tf.int32))
+            >>> even = rare.rejection_resample(lambda x: x, target_dist=[0.5, 0.5], seed=1)
+            >>> 0.45 < np.mean([label for label, x in even]) < 0.55
+            True
+        """
+        del name
+        target = resampling.distribution(target_dist, "target_dist")
+        spreads = type(self.element_spec) is tuple
+        classed = self.map(bound(_beside_parts if spreads else _beside, _callable(class_func)))
+        resampling.check_class(classed.element_spec[0])
+        if initial_dist is None:
+            chances, original = _estimated(classed, target), None
+        else:
+            known = resampling.known_chances(initial_dist, target)
+            chances, original = Dataset.from_tensors(known).repeat(), known[1]
+        if original == 1:
+            return classed
+        filtered = _kept(classed, chances, seed)
+        if original == 0:
+            return filtered
+        return Dataset.sample_from_datasets(
+            [classed, filtered], chances.map(resampling.weights), seed, stop_on_empty_dataset=True
+        )
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
         """Keep the elements for which a function returns true.
@@ -1048,6 +1099,40 @@ def _callable(function: Callable[..., Any]) -> Callable[..., Any]:
             fix="pass a function of an element, such as lambda x: x + 1.",
         )
     )
+
+
+def _beside(class_func: Callable[..., Any], element: Any) -> Any:
+    return class_func(element), element
+
+
+def _beside_parts(class_func: Callable[..., Any], *parts: Any) -> Any:
+    return class_func(*parts), parts
+
+
+def _estimated(classed: Dataset, target: Array) -> Dataset:
+    """Return, for each element, what `resampling.chances` makes of the classes that came up to it."""
+    classes = classed.map(_first).batch(resampling.ESTIMATED_AT_A_TIME)
+    seen = resampling.nothing_seen(len(target))
+    return (
+        classes.scan(seen, resampling.estimated)
+        .unbatch()
+        .map(partial(resampling.chances, target=target))
+    )
+
+
+def _kept(classed: Dataset, chances: Dataset, seed: int | None) -> Dataset:
+    """Return the elements that chance lets through, the same in each pass as in TensorFlow."""
+    together = plan_of(Dataset.zip(chances.map(_first), classed))
+    keyed = Dataset(WithKeys(together, shuffle_seed(seed), passes=Passes(counted=False)))
+    return keyed.filter(resampling.is_kept).map(_last)
+
+
+def _first(*parts: Any) -> Any:
+    return parts[0]
+
+
+def _last(*parts: Any) -> Any:
+    return parts[-1]
 
 
 def _itself(spec: Any) -> Any:

@@ -1,8 +1,9 @@
 """Which elements come, and in what order."""
 
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from threading import Lock
-from typing import final
+from typing import Any, final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError
@@ -89,24 +90,30 @@ class Shard(SameElements):
 
 @final
 class Passes:
-    """Counts the passes over a dataset, so that each can have a random order of its own."""
+    """Counts the passes over a dataset, so that each can have a random order of its own.
 
-    def __init__(self) -> None:
+    Args:
+        counted: False gives all passes one number, so that they are alike.
+    """
+
+    def __init__(self, *, counted: bool = True) -> None:
+        self._counted = counted
         self._next = 0
         self._lock = Lock()
 
     def take(self) -> int:
         """Return the number of a new pass."""
         with self._lock:
-            self._next += 1
-            return self._next - 1
+            number = self._next
+            self._next += self._counted
+            return number
 
     def peek(self) -> int:
         """Return the number that the next pass will have."""
         return self._next
 
-    def __reduce__(self) -> tuple[type, tuple[()]]:
-        return Passes, ()  # elsewhere, passes are counted anew
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Passes, counted=self._counted), ()  # elsewhere, passes are counted anew
 
 
 @final

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, cast, final
 
 import numpy as np
@@ -49,6 +50,16 @@ class Calling:
             return None, [_tensor(value)]
         leaves = flatten(value, DATA)
         return pack(value, list(range(len(leaves))), DATA), [_tensor(leaf) for leaf in leaves]
+
+
+def bound(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls `call` with the user's function first, under that one's name.
+
+    A partial, because it can be pickled, and looked into for what the function reaches.
+    """
+    made: Any = partial(call, function)
+    made.__name__ = name_of(function)
+    return made
 
 
 def as_argument(part: Any) -> Any:

@@ -1,7 +1,6 @@
 """Functions that draw random numbers: each call gets a source of its own, made of the element's bits."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
 
 from evenfeed.core.errors import described
-from evenfeed.runtime.calls import name_of
+from evenfeed.runtime.calls import bound
 from evenfeed.runtime.vectorise import typed_key
 
 Source: TypeAlias = Literal["jax", "numpy"]
@@ -28,10 +27,7 @@ def drawing(function: Callable[..., Any], source: Source) -> Callable[..., Any]:
                 fix='"jax" gives the function a key for jax.random, "numpy" a numpy.random.Generator.',
             )
         )
-    # A partial, because it can be pickled and looked into for generators that the function reaches.
-    bound: Any = partial(_CALLS[source], function)
-    bound.__name__ = name_of(function)
-    return bound
+    return bound(_CALLS[source], function)
 
 
 def generator_of(words: NDArray[np.uint32]) -> np.random.Generator:
