@@ -8,7 +8,7 @@ from typing import Any, cast, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.arguments import whole_number, yes_or_no
+from evenfeed.core.arguments import seconds_of, whole_number, yes_or_no
 from evenfeed.core.callsite import where_called
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import Array, shortened, to_array
@@ -41,6 +41,7 @@ from evenfeed.runtime.build import build
 from evenfeed.runtime.calls import bound
 from evenfeed.runtime.drawing import NOT_TRACED, Source, drawing
 from evenfeed.runtime.elements import ElementIterator
+from evenfeed.runtime.explaining import Explanation, explained_plan
 from evenfeed.runtime.functions import RowFunction, trace
 from evenfeed.runtime.inner import InnerDatasets
 
@@ -935,6 +936,36 @@ class Dataset(DatasetLike):
         by = length if shift is None else whole_number(shift, "shift")
         drop = yes_or_no(drop_remainder, "drop_remainder")
         return Dataset(Window(self._plan, length, by, step, drop_remainder=drop, face=Dataset))
+
+    def explain(self, measure: float = 0.0) -> Explanation:
+        """Say how this dataset runs, step by step from its sources to its end.
+
+        For each step: the call and the line that made it, how many elements it has and what they are,
+        and where elements stop to have positions, and why. For each function: whether it runs on whole
+        Blocks or per element, why, and how fast it was in all passes so far. At the end, how an
+        iterator resumes.
+
+        Args:
+            measure: Read for about so many seconds before, as an iterator would, to know the rates; the
+                pass is not counted, so random orders stay what they would have been. By default
+                nothing is read or called.
+
+        Returns:
+            A text, which a prompt or a notebook shows as it is.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> dataset = tf.data.Dataset.range(10).shuffle(10, seed=1).filter(lambda x: x > 3).batch(2)
+            >>> dataset.explain()  # doctest: +ELLIPSIS
+             1  range(0, 10)      <doctest ...>:1  10 elements     () int64
+             2  shuffle(10)       <doctest ...>:1  10 elements     () int64
+             3  filter(<lambda>)  <doctest ...>:1  length unknown  () int64
+                  vectorised: it traces; not run so far
+                  elements have no positions from here on: which elements stay is known only when they are read
+             4  batch(2)          <doctest ...>:1  length unknown  (?,) int64
+            resume: by position
+        """
+        return explained_plan(self._plan, seconds_of(measure, "measure"))
 
     def options(self) -> Options:
         """Return what `with_options` set so far, as options that cannot be changed.

@@ -36,3 +36,19 @@ def yes_or_no(value: Any, name: str) -> bool:
             fix=f"pass {name}=True or {name}=False.",
         )
     )
+
+
+def seconds_of(value: Any, name: str) -> float:
+    """Return `value` as a time in seconds, 0 or more."""
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = -1.0
+    if isinstance(value, bool | str) or not 0 <= seconds < float("inf"):
+        raise ValueError(
+            described(
+                f"{name} must be a number of seconds, but got {shortened(value)}.",
+                fix=f"pass {name}=1.0 for one second.",
+            )
+        )
+    return seconds

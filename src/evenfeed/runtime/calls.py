@@ -106,9 +106,15 @@ def explained(
     return error
 
 
-def name_of(function: object) -> str:
+def name_of(function: Any) -> str:
     """Return what the user calls a function."""
+    if _is_nameless_partial(function):
+        return name_of(function.func)
     return getattr(function, "__name__", None) or type(function).__name__
+
+
+def _is_nameless_partial(function: object) -> bool:
+    return isinstance(function, partial) and "__name__" not in vars(function)
 
 
 def _tensor(leaf: Any) -> Any:

@@ -18,6 +18,11 @@ _VERSION = 1
 _BLOCK_BYTES = 1 << 20
 
 
+def most_rows(block: Block) -> int:
+    """Return how many elements like these to read at a time."""
+    return max(1, _BLOCK_BYTES // max(1, block.bytes_per_row))
+
+
 @final
 class ElementIterator(NextElement):
     """The elements of a dataset, one at a time.
@@ -90,6 +95,5 @@ class ElementIterator(NextElement):
         if block is None:
             raise StopIteration
         self._next_row = 0
-        most = max(1, _BLOCK_BYTES // max(1, block.bytes_per_row))
-        self._ask = min(2 * self._ask, most)
+        self._ask = min(2 * self._ask, most_rows(block))
         return block

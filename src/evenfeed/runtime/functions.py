@@ -102,6 +102,11 @@ class RowFunction:
         return 0 if self._compiled is None else self._compiled.compilations
 
     @property
+    def is_spec_known(self) -> bool:
+        """Whether `output_spec` is known without reading an element."""
+        return self._spec is not None or self._asked.returns_values
+
+    @property
     def output_spec(self) -> Any:
         """The specs of what it returns; where they were not known, those of the first element."""
         if self._spec is None and not self._asked.returns_values:
@@ -159,9 +164,10 @@ class RowFunction:
         """
         began, compilations = perf_counter(), self.compilations
         done = self._all_at_once(block, first) if self._compiled is not None else None
+        singly = done is None
         done = self._one_by_one(block, first) if done is None else done
         if self.compilations == compilations:
-            self.meter.add(block.length, perf_counter() - began)
+            self.meter.add(block.length, perf_counter() - began, singly=singly)
         return done
 
     def _one(self, parts: list[Any]) -> list[Any]:

@@ -28,7 +28,7 @@ class InnerDatasets:
     def __init__(
         self, function: RowFunction, input_spec: Any, plan_of: Callable[[Any], Node]
     ) -> None:
-        self._function = function
+        self.function = function
         self._specs: list[TypeSpec] = flatten(input_spec, DATA)
         self._plan_of = plan_of
         _ = self.output_spec  # a function that returns no dataset is refused where it is given
@@ -36,11 +36,11 @@ class InnerDatasets:
     @property
     def origin(self) -> Origin | None:
         """The user's line that asked for it."""
-        return self._function.origin
+        return self.function.origin
 
     def make(self, parts: list[Any]) -> Node:
         """Return the plan of the dataset that the function makes of an element."""
-        return self._plan_of(self._function.one(parts)[0])
+        return self._plan_of(self.function.one(parts)[0])
 
     @cached_property
     def output_spec(self) -> Any:

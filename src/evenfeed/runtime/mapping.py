@@ -15,11 +15,16 @@ from evenfeed.runtime.rows import Rows
 
 def mapped(child: Operator, function: RowFunction, node: Map) -> Operator:
     """Return the operator that runs `function`: on Blocks, or on several elements at a time."""
-    calls = node.num_parallel_calls
-    if function.way == "vectorised" or calls in (None, 1):
+    threads = threads_of(function, node)
+    if threads == 1:
         return MapRows(child, function)
-    threads = _automatic() if calls == AUTOTUNE else calls or 1
     return MapInThreads(child, function, threads, in_order=node.deterministic is not False)
+
+
+def threads_of(function: RowFunction, node: Map) -> int:
+    """Return how many threads call a function; 1 is the thread that reads."""
+    calls = 1 if function.is_vectorised else node.num_parallel_calls
+    return _automatic() if calls == AUTOTUNE else calls or 1
 
 
 def _automatic() -> int:

@@ -11,18 +11,21 @@ class Meter:
     Attributes:
         rows: How many elements.
         seconds: How long, added up over all threads.
+        singly: How many of the elements it was called for one by one.
     """
 
     def __init__(self) -> None:
         self.rows = 0
         self.seconds = 0.0
+        self.singly = 0
         self._lock = Lock()
 
-    def add(self, rows: int, seconds: float) -> None:
-        """Count one more call."""
+    def add(self, rows: int, seconds: float, *, singly: bool = False) -> None:
+        """Count more elements."""
         with self._lock:
             self.rows += rows
             self.seconds += seconds
+            self.singly += rows if singly else 0
 
     @property
     def rate(self) -> float | None:

@@ -1,0 +1,234 @@
+"""Says how a plan runs: step by step, from the source to the end."""
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import final
+
+from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
+from evenfeed.plan.buffering import Cache, Prefetch
+from evenfeed.plan.checking import IgnoreErrors, Unique
+from evenfeed.plan.choosing import Choose, Counter, Random, Sample
+from evenfeed.plan.filtering import Filter, TakeWhile
+from evenfeed.plan.flattening import FlatMap, Interleave
+from evenfeed.plan.generating import FromGenerator
+from evenfeed.plan.grouping import Batch
+from evenfeed.plan.mapping import Map
+from evenfeed.plan.node import Node
+from evenfeed.plan.ordering import Shuffle
+from evenfeed.plan.scanning import Scan
+from evenfeed.plan.windowing import GroupByWindow
+from evenfeed.plan.windows import Window
+from evenfeed.runtime.build import build
+from evenfeed.runtime.elements import most_rows
+from evenfeed.runtime.functions import RowFunction
+from evenfeed.runtime.indexing import indexed
+from evenfeed.runtime.labels import (
+    counted,
+    functions_of,
+    is_random_map,
+    label_of,
+    method_of,
+    rate_text,
+    size_text,
+    spec_text,
+)
+from evenfeed.runtime.mapping import threads_of
+from evenfeed.runtime.operator import Operator
+from evenfeed.runtime.run import Run, with_own_shuffles
+
+
+@final
+class Explanation(str):
+    """A text that is shown as it is, also where a prompt or a notebook shows a value."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def explained_plan(plan: Node, seconds: float) -> Explanation:
+    """Return how a plan runs.
+
+    Args:
+        plan: What to explain.
+        seconds: How long to read it before, to measure how fast it is; 0 reads nothing.
+    """
+    speed = _measured(plan, seconds) if seconds > 0 else None
+    steps = _steps(with_own_shuffles(plan))
+    lines = [line for step in steps for line in _lines(step, steps)]
+    return Explanation("\n".join([*lines, *_summary(steps), *([speed] if speed else [])]))
+
+
+@final
+@dataclass(frozen=True)
+class _Step:
+    """One line: a node, and what there is to say about it."""
+
+    number: int
+    label: str
+    node: Node
+    spec: str
+    is_like_before: bool  # its elements are of one kind with those of the step before
+    is_addressed: bool
+    is_first_unaddressed: bool  # though all that it reads is addressed
+
+    @property
+    def origin(self) -> str:
+        return "" if self.node.origin is None else str(self.node.origin)
+
+    @property
+    def size(self) -> str:
+        return size_text(self.node.size)
+
+
+def _steps(plan: Node) -> list[_Step]:
+    """Return the steps, each behind those that it reads; one that stands in two places comes once."""
+    run = Run(plan, ahead=True)
+    steps: dict[int, _Step] = {}
+
+    def visit(node: Node) -> _Step:
+        if id(node) in steps:
+            return steps[id(node)]
+        children = [visit(child) for child in _read_by(node)]
+        number = len(steps) + 1
+        before = [child.number for child in children]
+        spec = _spec_of(node)
+        addressed = indexed(node, run) is not None
+        steps[id(node)] = _Step(
+            number,
+            label_of(node, [] if before in ([], [number - 1]) else before),
+            node,
+            spec,
+            before == [number - 1] and children[0].spec == spec,
+            addressed,
+            not addressed and all(child.is_addressed for child in children),
+        )
+        return steps[id(node)]
+
+    visit(plan)
+    return list(steps.values())
+
+
+def _read_by(node: Node) -> tuple[Node, ...]:
+    """Return the nodes that a step reads; random_map is one step of two nodes."""
+    return node.children[0].children if is_random_map(node) else node.children
+
+
+def _spec_of(node: Node) -> str:
+    """Return the spec, but do not read elements to learn it."""
+    functions = [function for part in node.walk() for function in functions_of(part)]
+    if all(function.is_spec_known for function in functions):
+        return spec_text(node.element_spec)
+    return "known after the first element"
+
+
+def _lines(step: _Step, steps: list[_Step]) -> list[str]:
+    labels, origins, sizes = (
+        max(len(getattr(other, part)) for other in steps) for part in ("label", "origin", "size")
+    )
+    spec = "" if step.is_like_before else step.spec
+    line = f"{step.number:>2}  {step.label:<{labels}}  {step.origin:<{origins}}  {step.size:<{sizes}}  {spec}"
+    return [line.rstrip(), *(f"      {note}" for note in _notes(step))]
+
+
+def _notes(step: _Step) -> list[str]:
+    notes = [_how_it_runs(function, step.node) for function in functions_of(step.node)]
+    if step.is_first_unaddressed:
+        notes.append(f"elements have no positions from here on: {_why_in_turn(step.node)}")
+    return notes
+
+
+def _how_it_runs(function: RowFunction, node: Node) -> str:
+    threads = threads_of(function, node) if isinstance(node, Map) else 1
+    where = f" in {threads} threads" if threads > 1 else ""
+    return f"{function.way}{where}: {function.why}; {_how_fast(function, threads)}"
+
+
+def _how_fast(function: RowFunction, threads: int) -> str:
+    meter = function.meter
+    if meter.rate is None:
+        compiled = function.compilations > 0
+        return "only compiled so far" if compiled else "not run so far"
+    each = " in each" if threads > 1 else ""
+    said = f"{rate_text(meter.rate, 'rows')}{each}, over {counted(meter.rows, 'row')}"
+    if function.is_vectorised and meter.singly:
+        said += f", {meter.singly:,} of them one by one because shapes differ"
+    return said
+
+
+def _why_in_turn(node: Node) -> str:
+    """Return why a node reads its elements one after another."""
+    match node:
+        case FromGenerator():
+            return "a generator only goes forward"
+        case Counter() | Random():
+            return "it only counts forward"
+        case Map(function=RowFunction() as function):
+            return (
+                f"{function.name} runs per element"
+                if function.is_pure
+                else f"{function.name} is random"
+            )
+        case Filter() | TakeWhile() | Unique() | IgnoreErrors():
+            return "which elements stay is known only when they are read"
+        case FlatMap() | Interleave() | GroupByWindow() | Unbatch() | Rebatch():
+            return "how many elements come is known only when they are read"
+        case Batch() | PaddedBatch() | Window():
+            return "each is made of several"
+        case Scan():
+            return "each needs the state that the one before left"
+        case Cache() | Prefetch():
+            return "they are held in the order in which they come"
+        case Choose() | Sample():
+            return "who comes next is chosen on the way"
+        case _:
+            return "it reads one after another"
+
+
+def _summary(steps: list[_Step]) -> list[str]:
+    again = [f"{step.number} {method_of(step.node)}" for step in steps if _replays(step)]
+    if steps[-1].is_addressed:
+        return ["resume: by position, at once"]
+    if again:
+        return [f"resume: by reading again what came before, because of step {', '.join(again)}"]
+    return ["resume: by position"]
+
+
+def _replays(step: _Step) -> bool:
+    """Tell whether a step has no position to go back to, and reads again up to it instead."""
+    match step.node:
+        case FromGenerator() | Unique() | GroupByWindow() | Cache():
+            return True
+        case Shuffle():
+            return not step.is_addressed
+        case _:
+            return False
+
+
+def _measured(plan: Node, seconds: float) -> str:
+    """Read for a while, as no pass of the user's; return how fast elements came behind the first."""
+    own = with_own_shuffles(plan)
+    operator = build(own, Run(own, ahead=True))
+    try:
+        first = operator.read(1)  # functions are compiled, files opened, threads started
+        began = perf_counter()
+        count = 0 if first is None else _count(operator, began + seconds)
+        passed = perf_counter() - began
+    finally:
+        operator.close()
+    if count == 0:
+        return f"measured: nothing, for there is {'no element' if first is None else 'one element'}"
+    return f"measured: {rate_text(count / passed, 'elements')}, {count:,} in {passed:.2g} s"
+
+
+def _count(operator: Operator, end: float) -> int:
+    """Read until a time; return how many elements came.
+
+    Reads grow 1, 2, 4, …: the last takes about as long as all before it, so a slow function cannot
+    make this much longer than it was asked to be.
+    """
+    count, most = 0, 1
+    while perf_counter() < end and (block := operator.read(most)) is not None:
+        count, most = count + block.length, min(2 * most, most_rows(block))
+    return count
