@@ -134,7 +134,7 @@ def test_a_forgotten_operator_stops_its_thread():
 
 
 def test_threads_above_threads_stop_together():
-    operator = ReadAhead(ReadAhead(count(100), 2), 2)
+    operator = ReadAhead(ReadAhead(count(10**9), 2), 2)
     operator.read(1)
     assert len(threads()) == 2
     operator.close()

@@ -1,5 +1,4 @@
 import pickle
-import time
 from collections import namedtuple
 
 import numpy as np
@@ -212,23 +211,23 @@ def lengths_of_a_growing_read():
 
 
 @pytest.mark.parametrize("shape", [[], [32], [100, 100]])
-def test_a_function_is_compiled_three_times_at_most(shape):
-    found = trace(lambda x: x * 2, spec(shape, "float32"), HERE)
+def test_a_function_is_compiled_once_for_one_shape(shape):
+    found = trace(lambda x: jnp.maximum(x * 2, 0), spec(shape, "float32"), HERE)
     for _ in range(3):
         for length in lengths_of_a_growing_read()[: 10 if shape == [100, 100] else None]:
             column = np.arange(length, dtype=np.float32).reshape(-1, *[1] * len(shape))
             column = np.broadcast_to(column, (length, *shape))
             np.testing.assert_array_equal(found.rows(block(column)).columns[0], column * 2)
-        time.sleep(0.2)
-    assert 1 <= found.compilations <= 3
+    assert found.compilations == 1
 
 
 def test_elements_of_many_shapes_are_not_compiled_each():
-    found = trace(lambda x: x * 2, spec([None], "int32"), HERE)
-    for length in range(1, 40):
+    found = trace(lambda x: jnp.maximum(x, 3), spec([None], "int32"), HERE)
+    for length in [*range(1, 40), *range(1, 40), *range(1, 40)]:
         rows = np.arange(length, dtype=np.int32)[None]
-        np.testing.assert_array_equal(found.rows(block(rows)).columns[0], rows * 2)
-    assert found.compilations <= 3
+        expected = np.maximum(rows, 3)
+        np.testing.assert_array_equal(found.rows(block(rows)).columns[0], expected)
+    assert found.compilations == 3
 
 
 def test_a_column_of_many_shapes_runs_one_by_one():

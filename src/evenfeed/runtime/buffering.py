@@ -12,6 +12,7 @@ from evenfeed.core.block import Block
 from evenfeed.core.errors import CancelledError
 from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.runtime.operator import Operator, State, read_full
+from evenfeed.runtime.widening import Stretch
 
 # No wait is longer, so that an abandoned thread ends and Ctrl-C is heard, whatever goes wrong.
 _WAIT: Final = 0.05
@@ -37,7 +38,8 @@ class _Item:
 class ReadAhead(Operator):
     """Lets a thread read the child while the consumer works.
 
-    The thread reads what was asked for, and `buffer` elements more. It starts with the first read and
+    The thread reads what was asked for, and `buffer` elements more; a stretch of them at a time where
+    nobody sees that, so that the two threads seldom wait for each other. It starts with the first read and
     ends when the operator is closed or forgotten, or the interpreter exits.
     """
 
@@ -99,6 +101,7 @@ class _Shared:
         self._reading: State = child.state()  # where the read that goes on began
         self._asked = 0  # elements asked for and not yet handed over
         self._last_ask = 1
+        self._stretch = Stretch() if child.reads_freely else None
         self._ended = False
         self._stopped = False
         self._thread = threading.Thread(
@@ -191,12 +194,16 @@ class _Shared:
 
     def _limit(self) -> int:
         # Tuned: two reads ahead, as long as those of the consumer.
-        return 2 * self._last_ask if self._buffer == AUTOTUNE else self._buffer
+        ahead = 2 * self._last_ask if self._buffer == AUTOTUNE else self._buffer
+        return ahead if self._stretch is None else max(ahead, self._stretch.rows)
 
     def _read(self, count: int) -> _Item:
         item = _Item(self._reading)
         try:
-            item.block = self._child.read(count)
+            if self._stretch is None:
+                item.block = self._child.read(count)
+            else:
+                item.block = self._stretch.read(self._child.read, count)
         except BaseException as error:  # noqa: BLE001 - raised where the consumer reaches it
             item.error = error
         return item

@@ -6,6 +6,7 @@ from evenfeed.core.cardinality import INFINITE
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.choosing import Random, Sample
 from evenfeed.plan.elementwise import WithKeys
+from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat, Shuffle
 from evenfeed.plan.windowing import GroupByWindow
@@ -21,6 +22,7 @@ from evenfeed.runtime.orders import first_round
 from evenfeed.runtime.rows import Walk
 from evenfeed.runtime.run import Drawn, Run
 from evenfeed.runtime.steps import calling_step, plain_step
+from evenfeed.runtime.widening import ReadWide
 from evenfeed.runtime.windowing import ReadGroups
 
 
@@ -34,7 +36,8 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
     """
     found = indexed(node, run, epoch)
     if found is not None:
-        return Walk(*found)
+        walk = Walk(*found)
+        return ReadWide(walk) if any(isinstance(part, Map) for part in node.walk()) else walk
     match node:
         case Repeat():
             return _repeated(node, run, epoch)

@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
-from threading import Lock, Thread
+from threading import Lock
 from typing import Final, TypeAlias, final
 
 import numpy as np
@@ -15,9 +14,9 @@ RowShapes: TypeAlias = tuple[Row | None, ...]
 
 # A compilation takes 40 to 500 ms: a function must not see more of them in its life.
 _MOST_COMPILATIONS: Final = 3
-# A call costs about what it costs to compute on so many bytes.
+# A call costs about what it costs to read and write so many bytes, or to compute so many numbers.
 _CALL_BYTES: Final = 1 << 20
-_CHUNK_BYTES: Final = 1 << 22
+_CALL_WORK: Final = 1 << 20
 
 
 @final
@@ -61,82 +60,55 @@ class Compiled:
 
 @final
 class Sized:
-    """A program and the few lengths that it is compiled for."""
+    """A program that runs on one length only: shorter Blocks are filled up, longer ones cut.
+
+    XLA may add numbers in another order where there are more rows. With one length an element is the
+    same to the last bit however it is read: at another time, behind a restored state, in another shard.
+
+    Attributes:
+        found: What the trace for elements of this shape found.
+        length: How many elements one call computes.
+    """
 
     def __init__(self, program: Program, rows: RowShapes, found: Traced, owner: Compiled) -> None:
         self.found = found
         self._program = program
-        self._numeric = [row for row in rows if row is not None]
         self._owner = owner
-        row = max(1, sum(map(_bytes, self._numeric + _computed(found))))
-        self._call = max(1, _CALL_BYTES // row)  # how many rows cost as much as a call
-        self._longest = max(1, _CHUNK_BYTES // row)
-        self._ready: set[int] = set()
-        self._begun: set[int] = set()
-        self._met = Counter[int]()
+        self.length = _length([row for row in rows if row is not None] + _computed(found), found)
+        self._may_run = not _computed(found) or found.arithmetic is not None  # nothing to compile
+        self._lock = Lock()
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether the program can run, compiled already or to be compiled."""
-        return bool(self._ready) or self._owner.compilations < _MOST_COMPILATIONS
+    def may_run(self) -> bool:
+        """Tell whether the program is compiled, or one more may be."""
+        with self._lock:
+            self._may_run = self._may_run or self._owner.takes()
+        return self._may_run
 
     def run(self, columns: Sequence[Array], length: int) -> tuple[list[Array], Array | None]:
         """Return the computed columns for `length` rows, and which rows read out of range."""
         if not _computed(self.found):
             return [], None
-        size = self._size(length)
-        starts = range(0, length, size)
+        if self.found.arithmetic is not None:
+            return self.found.arithmetic.run(columns, length), None
+        size = self.length
         # All are begun before the first is waited for.
         begun = [
             self._program.start([_padded(column[at : at + size], size) for column in columns])
-            for at in starts
+            for at in range(0, length, size)
         ]
         done = [one.wait() for one in begun]
         outputs = [_joined(parts, length) for parts in zip(*(one[0] for one in done), strict=True)]
         flags = [one[1] for one in done if one[1] is not None]
         return outputs, _joined(flags, length) if flags else None
 
-    def _size(self, rows: int) -> int:
-        """Return the length to run `rows` at, one that is compiled; a better one may be made behind."""
-        if rows in self._ready:
-            return rows
-        if not self._ready:
-            return self._compiled_now(min(self._longest, max(rows, self._call // 16, 1)))
-        best = min(self._ready, key=lambda size: self._cost(rows, size))
-        if 2 * self._cost(rows, best) > 3 * (self._call + rows):
-            self._improve(rows)
-        return best
 
-    def _cost(self, rows: int, size: int) -> int:
-        return -(-rows // size) * (self._call + size)
-
-    def _improve(self, rows: int) -> None:
-        """Compile for a length that comes again, or for a round one above where all differ."""
-        self._met[rows] += 1
-        if self._met[rows] > 1:
-            self._compile_behind(min(self._longest, rows))
-        elif rows > 8 * max(self._ready):
-            self._compile_behind(min(self._longest, 1 << (rows - 1).bit_length()))
-
-    def _compiled_now(self, size: int) -> int:
-        self._owner.takes()
-        self._begun.add(size)
-        self._ready.add(size)  # the run that follows compiles it
-        return size
-
-    def _compile_behind(self, size: int) -> None:
-        if size in self._begun or self._begun - self._ready or not self._owner.takes():
-            return
-        self._begun.add(size)
-        # Not a daemon: the interpreter must not end inside the compiler.
-        Thread(target=self._compile, args=(size,), name="evenfeed-compile").start()
-
-    def _compile(self, size: int) -> None:
-        zeros = [np.zeros((size, *row.shape), row.dtype) for row in self._numeric]
-        # What cannot be compiled runs at the shorter length that could.
-        with suppress(Exception):
-            self._program.start(zeros).wait()
-            self._ready.add(size)
+def _length(rows: Sequence[Row], found: Traced) -> int:
+    """Return how many elements take about as long as a call, rounded down to a power of two."""
+    most = min(
+        _CALL_BYTES // max(1, sum(map(_bytes, rows))),
+        _CALL_WORK // max(1, found.work),
+    )
+    return 1 << max(0, most.bit_length() - 1)
 
 
 def _computed(found: Traced) -> list[Row]:

@@ -195,7 +195,7 @@ class RowFunction:
             return None
         try:
             program = self._compiled.program(rows)
-            if program is None or not program.is_ready:
+            if program is None or not program.may_run():
                 return None
             pairs = zip(block.columns, rows, strict=True)
             numeric = [np.asarray(column) for column, row in pairs if row is not None]

@@ -27,6 +27,11 @@ class StackBatches(Operator):
         self._asked = 0
         self._done = 0
 
+    @property
+    def reads_freely(self) -> bool:
+        """Whether the elements of batches can be read ahead."""
+        return self._child.reads_freely
+
     def read(self, most: int) -> Block | None:
         """Return as many full batches as have one shape, then the short one."""
         if not self._runs:

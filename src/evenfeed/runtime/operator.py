@@ -18,6 +18,11 @@ class Operator(ABC):
     has elements already returns these, and raises at the next `read`.
     """
 
+    @property
+    def reads_freely(self) -> bool:
+        """Whether nobody sees how far it was read: elements have positions, functions are pure and compiled."""
+        return False
+
     @abstractmethod
     def read(self, most: int) -> Block | None:
         """Return the next elements, at least one and at most `most`; None at the end."""
@@ -50,9 +55,14 @@ class Feed:
         self._before: State = None
         self._used = 0
 
+    @property
+    def is_used_up(self) -> bool:
+        """Whether the next read is one of the operator."""
+        return self._block is None or self._used == self._block.length
+
     def read(self, most: int) -> Block | None:
         """Return the next elements, first those that were given back."""
-        if self._block is None or self._used == self._block.length:
+        if self.is_used_up:
             self._before = self.child.state()
             self._block = self.child.read(most)
             self._used = 0
@@ -68,7 +78,7 @@ class Feed:
 
     def state(self) -> State:
         """Return the position behind the last element used."""
-        if self._block is None or self._used == self._block.length:
+        if self.is_used_up:
             return [self.child.state(), 0]
         return [self._before, self._used]
 

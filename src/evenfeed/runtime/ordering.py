@@ -24,6 +24,11 @@ class PlayAgain(Operator):
         self._found = False
         self._child: Operator | None = start(0) if count else None
 
+    @property
+    def reads_freely(self) -> bool:
+        """Whether the rounds can be read ahead; all are alike."""
+        return self._child is not None and self._child.reads_freely
+
     def read(self, most: int) -> Block | None:
         """Return elements of this round; of the next one where this has none left."""
         while self._child is not None:

@@ -120,6 +120,11 @@ class Walk(Operator):
         self._order = order
         self._step = 0
 
+    @property
+    def reads_freely(self) -> bool:
+        """Rows can be fetched any number of times."""
+        return True
+
     def read(self, most: int) -> Block | None:
         """Return the next rows."""
         left = most if self._order.size < 0 else min(most, self._order.size - self._step)

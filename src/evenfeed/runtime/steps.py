@@ -33,6 +33,7 @@ from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.ordering import TakeEvery, TakeSome
 from evenfeed.runtime.run import Build
 from evenfeed.runtime.scanning import CarryState
+from evenfeed.runtime.widening import widened
 from evenfeed.runtime.windows import CutWindows
 
 
@@ -40,9 +41,9 @@ def calling_step(node: Node, children: list[Operator], build: Build) -> Operator
     """Return the operator of a node that calls a user's function; None for the others."""
     match node:
         case Map(function=RowFunction() as function):
-            return mapped(children[0], function, node)
+            return widened(mapped(children[0], function, node), children[0], function)
         case Filter(predicate=RowFunction() as predicate):
-            return KeepSome(children[0], predicate)
+            return widened(KeepSome(children[0], predicate), children[0], predicate)
         case TakeWhile(predicate=RowFunction() as predicate):
             return StopAtFalse(children[0], predicate)
         case Scan(function=RowFunction() as function):

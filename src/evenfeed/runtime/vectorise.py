@@ -22,6 +22,8 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.jax_door import checkify, jax
+from evenfeed.runtime.arithmetic import Arithmetic, arithmetic_of
+from evenfeed.runtime.work import inner_jaxprs, work_of
 
 # Takes the parts of an element; returns the structure of the result, and its parts.
 Call: TypeAlias = Callable[[list[Any]], tuple[Any, list[Any]]]
@@ -74,7 +76,8 @@ class Traced:
     `parts` holds for each part of the result a Row (computed), a Handle (handed on), or a constant.
     `wider` says which parts need 64-bit whole numbers on the way, as TensorFlow divides them.
     `text` is the same for two traces exactly if they did the same. `indexes` says that the function
-    reads at places that may be out of range; `fixed_index`, that one of these is known already.
+    reads at places that may be out of range; `fixed_index`, that one of these is known already. `work`
+    is about how many numbers it computes; `arithmetic` does it without JAX, where it is that simple.
     """
 
     structure: Any
@@ -83,6 +86,8 @@ class Traced:
     text: str = ""
     indexes: bool = False
     fixed_index: bool = False
+    work: int = 0
+    arithmetic: Arithmetic | None = None
 
 
 @cache
@@ -137,7 +142,17 @@ def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
     parts = tuple(
         Row(part.shape, next(kept)) if isinstance(part, Row) else part for part in found.parts
     )
-    return Traced(found.structure, parts, wider, _text(closed, found), *_indexing(closed.jaxpr))
+    indexes, fixed = _indexing(closed.jaxpr)
+    return Traced(
+        found.structure,
+        parts,
+        wider,
+        _text(closed, found),
+        indexes,
+        fixed,
+        work_of(closed.jaxpr),
+        None if wider else arithmetic_of(closed, dtypes_kept),
+    )
 
 
 def _jaxpr(call: Call, rows: Sequence[Row | None]) -> tuple[Traced, Any]:
@@ -296,11 +311,8 @@ def _fits_32_bits(value: Any) -> bool:
 def _equations(jaxpr: Any) -> Iterator[Any]:
     for equation in jaxpr.eqns:
         yield equation
-        for value in equation.params.values():
-            for inner in value if isinstance(value, (list, tuple)) else (value,):
-                jaxpr = getattr(inner, "jaxpr", inner)
-                if getattr(jaxpr, "eqns", None):
-                    yield from _equations(jaxpr)
+        for inner in inner_jaxprs(equation):
+            yield from _equations(inner)
 
 
 def _indexing(jaxpr: Any) -> tuple[bool, bool]:
@@ -358,8 +370,10 @@ class Program:
         return [output.astype(dtype) for output, dtype in zip(outputs, kept, strict=True)]
 
     def _computed(self, arrays: Sequence[Any]) -> list[Any]:
-        _, leaves = _called(self._call, self._rows, arrays)
-        return [leaf for leaf in leaves if is_array(leaf)]
+        # The same parts as in the trace: what was handed on there may come as another object here.
+        _, leaves = self._call(_filled(self._rows, arrays))
+        pairs = zip(leaves, self._found.parts, strict=True)
+        return [leaf for leaf, part in pairs if isinstance(part, Row)]
 
 
 @final

@@ -1,0 +1,251 @@
+"""Runs simple arithmetic on columns with NumPy: nothing is compiled, and no other thread is asked.
+
+Only what has one right answer to the last bit is done here, so an element does not depend on the length
+of its Block, and is the same as where the function runs per element.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import DType
+
+_DTYPES: Final = frozenset(map(np.dtype, "?bhilqBHILQfd"))
+
+# What does more is faster compiled: all that is done to a number is then done at once.
+_MOST_STEPS: Final = 8
+
+_UFUNCS: Final[dict[str, Callable[..., Array]]] = {
+    "abs": np.absolute,
+    "add": np.add,
+    "and": np.bitwise_and,
+    "ceil": np.ceil,
+    "div": np.divide,
+    "eq": np.equal,
+    "floor": np.floor,
+    "ge": np.greater_equal,
+    "gt": np.greater,
+    "le": np.less_equal,
+    "lt": np.less,
+    "mul": np.multiply,
+    "ne": np.not_equal,
+    "neg": np.negative,
+    "not": np.invert,
+    "or": np.bitwise_or,
+    "sqrt": np.sqrt,
+    "square": np.square,
+    "sub": np.subtract,
+    "xor": np.bitwise_xor,
+}
+_RESHAPES: Final = frozenset({"expand_dims", "reshape", "squeeze"})
+
+
+# The shape and dtype of one row.
+_Kind: TypeAlias = tuple[tuple[int, ...], DType]
+
+
+@final
+class _NotSimple(Exception):  # noqa: N818 - an answer, not an error
+    """The function does something that is not done here."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One call: which values it takes, where the result goes, and whose memory it may take (-1: none's)."""
+
+    apply: Callable[..., Array]
+    sources: Sequence[int]
+    target: int
+    out: int = -1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """A function as NumPy calls, each on whole columns.
+
+    Attributes:
+        values: A place for each value on the way: first those of the columns, then constants and results.
+        steps: The calls.
+        results: The places of the results, and the shapes of their rows.
+    """
+
+    values: Sequence[Any]
+    steps: Sequence[_Step]
+    results: Sequence[tuple[int, tuple[int, ...]]]
+
+    def run(self, columns: Sequence[Array], length: int) -> list[Array]:
+        """Return the computed columns, which nobody may write to: two may have their memory in common."""
+        values = [*columns, *self.values[len(columns) :]]
+        with np.errstate(all="ignore"):
+            for step in self.steps:
+                operands = [values[source] for source in step.sources]
+                out = {} if step.out < 0 else {"out": values[step.out]}
+                values[step.target] = step.apply(*operands, **out)
+        return [np.broadcast_to(values[at], (length, *shape)) for at, shape in self.results]
+
+
+def arithmetic_of(closed: Any, dtypes: Sequence[DType]) -> Arithmetic | None:
+    """Return the NumPy calls for a function that JAX traced; None where it is not simple.
+
+    Args:
+        closed: What was traced, for one element.
+        dtypes: What the results are converted to.
+    """
+    try:
+        return _Reader().read(closed, dtypes)
+    except _NotSimple:
+        return None
+
+
+@final
+class _Reader:
+    """Turns equations into steps."""
+
+    def __init__(self) -> None:
+        self._values: list[Any] = []
+        self._by_row: set[int] = set()  # the values that each row has its own of
+        self._uses = Counter[int]()
+        self._steps: list[_Step] = []
+        self._kinds: dict[int, _Kind] = {}  # of what has memory of its own
+        self._calls = 0
+
+    def read(self, closed: Any, dtypes: Sequence[DType]) -> Arithmetic:
+        """Return the whole function."""
+        columns = [self._place(by_row=True) for _ in closed.jaxpr.invars]
+        found = self._body(closed, columns)
+        avals = [var.aval for var in closed.jaxpr.outvars]
+        kept = [
+            place if aval.dtype == dtype else self._converted(place, aval, np.dtype(dtype))
+            for place, aval, dtype in zip(found, avals, dtypes, strict=True)
+        ]
+        self._uses.update(kept)
+        steps = [self._in_place(step) for step in self._steps]
+        shapes = [aval.shape for aval in avals]
+        return Arithmetic(self._values, steps, list(zip(kept, shapes, strict=True)))
+
+    def _body(self, closed: Any, arguments: Sequence[int]) -> list[int]:
+        """Read the equations of a function, or of one within it; return where its results are."""
+        jaxpr = closed.jaxpr
+        places: dict[Any, int] = dict(zip(jaxpr.invars, arguments, strict=True))
+        for var, value in zip(jaxpr.constvars, closed.consts, strict=True):
+            places[var] = self._constant(value, var.aval)
+        for equation in jaxpr.eqns:
+            sources = [self._source(var, places) for var in equation.invars]
+            if equation.primitive.name in ("jit", "pjit"):
+                results = self._body(equation.params["jaxpr"], sources)
+            else:
+                results = [self._result(equation, sources)]
+            places.update(zip(equation.outvars, results, strict=True))
+        return [self._source(var, places) for var in jaxpr.outvars]
+
+    def _place(self, value: Any = None, *, by_row: bool = False) -> int:
+        self._values.append(value)
+        if by_row:
+            self._by_row.add(len(self._values) - 1)
+        return len(self._values) - 1
+
+    def _constant(self, value: Any, aval: Any) -> int:
+        if aval.dtype not in _DTYPES:
+            raise _NotSimple
+        return self._place(np.asarray(value, aval.dtype))
+
+    def _source(self, var: Any, places: dict[Any, int]) -> int:
+        literal = getattr(var, "val", None)  # a constant written into the equation itself
+        return places[var] if literal is None else self._constant(literal, var.aval)
+
+    def _result(self, equation: Any, sources: Sequence[int]) -> int:
+        avals = [var.aval for var in equation.invars]
+        result = equation.outvars[0].aval
+        if any(aval.dtype not in _DTYPES for aval in (*avals, result)):
+            raise _NotSimple
+        name, kind = equation.primitive.name, (result.shape, np.dtype(result.dtype))
+        if name == "convert_element_type":
+            return self._converted(sources[0], avals[0], kind[1])
+        if name in _RESHAPES or name == "broadcast_in_dim":
+            return self._viewed(equation, sources[0])
+        sources = [self._aligned(*one, kind[0]) for one in zip(sources, avals, strict=True)]
+        if name == "select_n" and len(sources) == 3 and avals[0].dtype == np.bool_:
+            return self._called(_chosen, sources, kind)
+        if name == "integer_pow" and equation.params["y"] == 2:
+            return self._called(np.square, sources, kind)
+        if name not in _UFUNCS or (name == "div" and result.dtype.kind != "f"):
+            raise _NotSimple  # whole numbers are not divided here: by zero, NumPy and XLA differ
+        return self._called(_UFUNCS[name], sources, kind)
+
+    def _aligned(self, source: int, aval: Any, shape: tuple[int, ...]) -> int:
+        """Return a value that NumPy broadcasts as JAX does: one number for each row has axes behind it."""
+        if aval.shape == shape or (aval.shape == () and source not in self._by_row):
+            return source
+        if aval.shape != ():
+            raise _NotSimple
+        ones = (1,) * len(shape)
+        return self._added(partial(_view_by_row, ones, ones), [source])
+
+    def _called(self, apply: Callable[..., Array], sources: Sequence[int], kind: _Kind) -> int:
+        self._calls += 1
+        if self._calls > _MOST_STEPS:
+            raise _NotSimple
+        target = self._added(apply, sources)
+        self._kinds[target] = kind
+        return target
+
+    def _converted(self, source: int, aval: Any, dtype: DType) -> int:
+        if aval.dtype.kind == "f" and dtype.kind in "iu":
+            raise _NotSimple  # what does not fit has no right answer
+        return self._called(partial(_cast, dtype), [source], (aval.shape, dtype))
+
+    def _viewed(self, equation: Any, source: int) -> int:
+        shape = equation.outvars[0].aval.shape
+        between = shape
+        if equation.primitive.name == "broadcast_in_dim":
+            axes = equation.params["broadcast_dimensions"]
+            old = dict(zip(axes, equation.invars[0].aval.shape, strict=True))
+            between = tuple(old.get(axis, 1) for axis in range(len(shape)))
+        elif equation.params.get("dimensions") is not None and equation.primitive.name == "reshape":
+            raise _NotSimple
+        view = _view_by_row if source in self._by_row else _view
+        return self._added(partial(view, between, shape), [source])
+
+    def _added(self, apply: Callable[..., Array], sources: Sequence[int]) -> int:
+        target = self._place(by_row=any(source in self._by_row for source in sources))
+        self._uses.update(sources)
+        self._steps.append(_Step(apply, sources, target))
+        return target
+
+    def _in_place(self, step: _Step) -> _Step:
+        """Let a result take the memory of an operand that is used nowhere else."""
+        if not isinstance(step.apply, np.ufunc):
+            return step
+        kind = self._kinds[step.target]
+        free = [
+            source
+            for source in step.sources
+            if self._kinds.get(source) == kind
+            and self._uses[source] == 1
+            and (source in self._by_row) == (step.target in self._by_row)
+        ]
+        return replace(step, out=free[0]) if free else step
+
+
+def _chosen(which: Array, no: Array, yes: Array) -> Array:
+    return np.where(which, yes, no)
+
+
+def _cast(dtype: DType, column: Array) -> Array:
+    return column.astype(dtype)
+
+
+def _view(between: tuple[int, ...], shape: tuple[int, ...], column: Array) -> Array:
+    return np.broadcast_to(column.reshape(between), shape)
+
+
+def _view_by_row(between: tuple[int, ...], shape: tuple[int, ...], column: Array) -> Array:
+    rows = len(column)
+    return np.broadcast_to(column.reshape(rows, *between), (rows, *shape))
