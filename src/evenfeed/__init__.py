@@ -40,6 +40,10 @@ from evenfeed.core.optional import OptionalSpec
 from evenfeed.core.publish import namespaces, publish, refusal
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
+from evenfeed.replicas.function import function
+from evenfeed.replicas.reduction import VariableAggregation, VariableSynchronization
+from evenfeed.replicas.variable_creation import variable_creator_scope
+from evenfeed.replicas.variables import Variable
 from evenfeed.tensors.arithmetic import (
     cast,
     equal,
@@ -69,6 +73,9 @@ __all__ = [
     "TensorShape",
     "TensorSpec",
     "TypeSpec",
+    "Variable",
+    "VariableAggregation",
+    "VariableSynchronization",
     "as_dtype",
     "bfloat16",
     "bool",
@@ -95,6 +102,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "function",
     "half",
     "int4",
     "int8",
@@ -125,6 +133,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "variable_creator_scope",
     "zeros",
 ]
 

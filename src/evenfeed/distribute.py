@@ -3,16 +3,40 @@
 from typing import TYPE_CHECKING
 
 from evenfeed.core.publish import publish, refusal
+from evenfeed.replicas.reduction import ReduceOp
+from evenfeed.replicas.replica_context import ReplicaContext
+from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
+from evenfeed.strategy.current import (
+    experimental_set_strategy,
+    get_replica_context,
+    get_strategy,
+    has_strategy,
+    in_cross_replica_context,
+)
 from evenfeed.strategy.distributed_dataset import DistributedDataset, DistributedIterator
+from evenfeed.strategy.extended import StrategyExtended
 from evenfeed.strategy.mirrored import MirroredStrategy
-from evenfeed.strategy.values import DistributedValues, PerReplica
+from evenfeed.strategy.one_device import OneDeviceStrategy
+from evenfeed.strategy.strategy import Strategy, ValueContext
 
 __all__ = [
     "DistributedDataset",
     "DistributedIterator",
     "DistributedValues",
+    "Mirrored",
     "MirroredStrategy",
+    "OneDeviceStrategy",
     "PerReplica",
+    "ReduceOp",
+    "ReplicaContext",
+    "Strategy",
+    "StrategyExtended",
+    "ValueContext",
+    "experimental_set_strategy",
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
 ]
 
 publish(__name__, __all__, globals())

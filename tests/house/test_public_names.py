@@ -9,7 +9,7 @@ import pytest
 import evenfeed
 
 # Behind the namespaces: users do not import from these.
-INNER = {"core", "dataset", "options", "plan", "runtime", "strategy", "tensors"}
+INNER = {"core", "dataset", "options", "plan", "replicas", "runtime", "strategy", "tensors"}
 
 MODULES = ["evenfeed"] + [
     module.name

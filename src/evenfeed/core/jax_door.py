@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 
 from evenfeed.core.doors import Door
 
-__all__ = ["checkify", "jax", "jax_extend_core", "jnp"]
+__all__ = ["checkify", "jax", "jax_extend_core", "jax_tree", "jnp"]
 
 if TYPE_CHECKING:
     import jax
     import jax.extend.core as jax_extend_core
     import jax.numpy as jnp
+    import jax.tree_util as jax_tree
     from jax.experimental import checkify
 else:
     jax = Door("jax")
     jax_extend_core = Door("jax.extend.core")
     jnp = Door("jax.numpy")
+    jax_tree = Door("jax.tree_util")
     checkify = Door("jax.experimental.checkify")

@@ -12,9 +12,9 @@ from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack, paths
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.plan.node import Node
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.values import PerReplica, PerReplicaSpec
 from evenfeed.runtime.elements import ElementIterator
-from evenfeed.strategy.replicas import Replicas
-from evenfeed.strategy.values import PerReplica, PerReplicaSpec
 
 
 @final

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.strategy.replicas import Replicas
+from evenfeed.replicas.mesh import Replicas
 
 DEVICES = jax.local_devices(backend="cpu")
 ALIGNMENT = 64  # bytes; XLA takes such memory for its own, where it may

@@ -1,4 +1,4 @@
-"""The replicas of one worker: their devices, and the way of host data to them."""
+"""The replicas of one worker: their devices, and the way of data to them."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -9,8 +9,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
-from evenfeed.core.jax_door import jax
-from evenfeed.strategy.hardware import Device
+from evenfeed.core.jax_door import jax, jnp
 from evenfeed.tensors.placement import held_dtype, narrowed
 
 AXIS: Final = "replica"
@@ -22,8 +21,8 @@ _jax: Any = jax  # whose device_put has no types
 class Replicas:
     """The devices that hold one replica each, in order."""
 
-    def __init__(self, devices: Sequence[Device]) -> None:
-        self.devices = tuple(devices)
+    def __init__(self, devices: Sequence[Any]) -> None:
+        self.devices: tuple[Any, ...] = tuple(devices)  # JAX's, which have no types
 
     @property
     def count(self) -> int:
@@ -40,6 +39,16 @@ class Replicas:
         """How a batch lies on the devices: cut along its first axis."""
         return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(AXIS))
 
+    @cached_property
+    def replicated(self) -> "jax.sharding.NamedSharding":
+        """How a value lies that every device holds as a whole."""
+        return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec())
+
+    @cached_property
+    def shardings(self) -> "frozenset[jax.sharding.Sharding]":
+        """The ways in which the arrays of a program lie on the devices."""
+        return frozenset((self.sharding, self.replicated))
+
     def put(self, array: Array, replica: int, what: str) -> Any:
         """Copy an array to the device of one replica; text stays on the host."""
         if array.dtype == dtypes.string:
@@ -50,9 +59,33 @@ class Replicas:
         """Copy each replica's rows of a batch to its device, as one array."""
         return _jax.device_put(_owned(narrowed(batch, what)), self.sharding)
 
+    def everywhere(self, array: Any) -> "jax.Array":
+        """Return an array that all devices hold; itself where they do already."""
+        return _jax.device_put(array, self.replicated)
+
+    def to_replica(self, array: Any, replica: int) -> Any:
+        """Return a `jax.Array` on the device of one replica."""
+        return _jax.device_put(array, self.devices[replica])
+
+    def joined(self, parts: "Sequence[jax.Array]") -> "jax.Array":
+        """Make one sharded array of equal parts that lie on their devices already, without a copy."""
+        first = parts[0].shape
+        shape = (len(parts) * first[0], *first[1:])
+        return _jax.make_array_from_single_device_arrays(shape, self.sharding, list(parts))
+
+    def stacked(self, parts: "Sequence[jax.Array]") -> "jax.Array":
+        """Make one array with an axis for the replicas of parts that lie on their devices."""
+        return self.joined([jnp.expand_dims(part, 0) for part in parts])
+
     def arriving(self, dtype: DType) -> DType:
         """Return the dtype in which values of `dtype` arrive on the devices."""
         return held_dtype(dtype)
+
+
+def shards(array: "jax.Array") -> tuple[Any, ...]:
+    """Return what each device holds of an array that is cut along its first axis, in order."""
+    found = sorted(array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
+    return tuple(shard.data for shard in found)
 
 
 def _owned(array: Array) -> Array:

@@ -11,7 +11,7 @@ from tests.saying import error_saying
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.strategy.values import PerReplicaSpec
+from evenfeed.replicas.values import PerReplicaSpec
 
 DEVICES = jax.local_devices(backend="cpu")
 TWO = tf.TensorSpec([2], tf.int32)
@@ -147,12 +147,11 @@ def test_parts_of_several_dtypes_say_so():
     )
 
 
-def test_scalars_say_so():
-    refuses(
-        [on(0, 1), on(1, 2)],
-        "they are scalars, without an axis to be cut along",
-        "give each part an axis with jax.numpy.expand_dims(part, 0).",
-    )
+def test_scalars_become_rows_of_one_array():
+    value = tf.distribute.PerReplica([on(0, 1), on(1, 2)])
+    assert (value.array.shape, value.array.tolist(), value.is_lifted) == ((2,), [1, 2], True)
+    again = jax.tree.map(lambda array: array * 10, value)
+    assert [(part.shape, int(part)) for part in again.values] == [((), 10), ((), 20)]
 
 
 def test_a_value_shows_its_parts_by_replica():

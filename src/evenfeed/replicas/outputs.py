@@ -1,0 +1,56 @@
+"""What a traced function returned: tensors, and the rest."""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from collections.abc import Iterable
+from typing import Any, final
+
+import numpy as np
+
+from evenfeed.core.jax_door import jax
+from evenfeed.replicas.regrouping import leaves_of, packed
+from evenfeed.replicas.staging import Staging
+from evenfeed.replicas.variables import Variable
+
+
+def is_tensor_leaf(leaf: Any) -> bool:
+    """Tell whether a leaf of a result is computed: text and Python's values are not."""
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.dtype.kind not in "OSU"
+    return isinstance(leaf, jax.Array)
+
+
+@final
+class Outputs:
+    """What a replica's function returned, and which variables it assigned."""
+
+    def __init__(self) -> None:
+        self.written: list[Variable] = []
+        self._tree: Any = None
+        self._leaves: list[Any] = []
+
+    def of(self, result: Any, staging: Staging) -> list[Any]:
+        """Keep what is no tensor, and return the tensors and the new values of variables."""
+        leaves, self._tree = leaves_of(result)
+        self._leaves = [leaf.value() if isinstance(leaf, Variable) else leaf for leaf in leaves]
+        self.written = list(staging.written)
+        tensors = [leaf for leaf in self._leaves if is_tensor_leaf(leaf)]
+        self._leaves = [_TENSOR if is_tensor_leaf(leaf) else leaf for leaf in self._leaves]
+        return [*tensors, *(staging.values[v] for v in self.written)]
+
+    @property
+    def kind(self) -> Any:
+        """What must be the same for all replicas."""
+        # By identity: variables compare by their values.
+        return self._tree, [leaf is _TENSOR for leaf in self._leaves], list(map(id, self.written))
+
+    def filled(self, tensors: Iterable[Any]) -> Any:
+        """Return the result with other tensors."""
+        left = iter(tensors)
+        return packed(
+            self._tree, [next(left) if leaf is _TENSOR else leaf for leaf in self._leaves]
+        )
+
+
+_TENSOR = object()

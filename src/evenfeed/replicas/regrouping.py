@@ -1,0 +1,58 @@
+"""From what each replica has to values of all, and back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from evenfeed.core.errors import described
+from evenfeed.core.jax_door import jax_tree
+from evenfeed.replicas.values import DistributedValues, PerReplica
+
+_tree: Any = jax_tree  # whose functions have no types
+
+
+def leaves_of(value: Any) -> tuple[list[Any], Any]:
+    """Return the leaves of a structure of JAX's, values of all replicas among them as they are."""
+    return _tree.tree_flatten(value, is_leaf=_is_whole)
+
+
+def packed(tree: Any, leaves: Sequence[Any]) -> Any:
+    """Return the structure with other leaves."""
+    return _tree.tree_unflatten(tree, leaves)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, DistributedValues)
+
+
+def share_of(value: Any, replica: int) -> Any:
+    """Return what one replica gets of a structure of values."""
+    leaves, tree = leaves_of(value)
+    if not any(map(_is_whole, leaves)):
+        return value
+    return packed(tree, [leaf.values[replica] if _is_whole(leaf) else leaf for leaf in leaves])
+
+
+def regrouped(results: Sequence[Any]) -> Any:
+    """Join what the replicas returned leaf by leaf; what is one object for all stays that."""
+    if len(results) == 1:
+        return results[0]
+    first, tree = leaves_of(results[0])
+    rows = [first]
+    for replica, result in enumerate(results[1:], start=1):
+        leaves, other = leaves_of(result)
+        if other != tree:
+            raise ValueError(
+                described(
+                    f"The replicas returned different structures: replica 0 {tree}, and "
+                    f"replica {replica} {other}.",
+                    fix="return the same structure from every replica.",
+                )
+            )
+        rows.append(leaves)
+    return packed(tree, [_together(parts) for parts in zip(*rows, strict=True)])
+
+
+def _together(parts: Sequence[Any]) -> Any:
+    if all(part is parts[0] for part in parts[1:]):
+        return parts[0]
+    return PerReplica(parts)

@@ -1,0 +1,132 @@
+"""`ReplicaContext`: what a replica's function knows of itself, and its way to the others."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, final
+
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import described
+from evenfeed.replicas import contexts
+from evenfeed.replicas.contexts import Frame
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.reduction import ReduceOp
+from evenfeed.replicas.reduction import reduce_op as named
+from evenfeed.replicas.regrouping import leaves_of, packed
+from evenfeed.replicas.replica import Replica
+from evenfeed.tensors.creation import convert_to_tensor
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a function runs: a strategy and its replicas."""
+
+    strategy: Any
+    replicas: Replicas
+
+    def inside(self, replica: Replica) -> AbstractContextManager[None]:
+        """Let a block run for one replica."""
+        context = ReplicaContext(self.strategy, replica)
+        return contexts.entered(Frame(self.strategy, self.replicas, context))
+
+    def across(self) -> AbstractContextManager[None]:
+        """Let a block run across replicas."""
+        return contexts.entered(Frame(self.strategy, self.replicas))
+
+
+class ReplicaContext:
+    """One replica while its function runs. Got by `evenfeed.distribute.get_replica_context()`.
+
+    Args:
+        strategy: The strategy.
+        replica: Meets the others.
+    """
+
+    def __init__(self, strategy: Any, replica: Replica) -> None:
+        self._strategy = strategy
+        self.replica = replica
+
+    @property
+    def strategy(self) -> Any:
+        """The strategy."""
+        return self._strategy
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        return self.replica.replicas.count
+
+    @property
+    def replica_id_in_sync_group(self) -> Any:
+        """Which replica this is, counted from 0: in a compiled function a tensor."""
+        return self.replica.index
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The name of this replica's device; in a compiled function, of those of all replicas."""
+        index = self.replica.index
+        every: tuple[str, ...] = self._strategy.devices
+        return (every[index],) if isinstance(index, int) else every
+
+    def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: object = None) -> Any:
+        """Return the sum or the mean of what all replicas pass; all of them must call it.
+
+        Args:
+            reduce_op: SUM or MEAN.
+            value: A tensor, or a nest of them, which is reduced in one collective.
+            options: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> def step():
+            ...     context = tf.distribute.get_replica_context()
+            ...     return context.all_reduce("SUM", tf.constant(2.0))
+            >>> [float(part) for part in strategy.experimental_local_results(strategy.run(step))]
+            [4.0, 4.0]
+        """
+        del options
+        op = named(reduce_op)
+        leaves, tree = leaves_of(value)
+        return packed(
+            tree, self.replica.all_reduce(op, [convert_to_tensor(leaf) for leaf in leaves])
+        )
+
+    def all_gather(self, value: Any, axis: int, options: object = None) -> Any:
+        """Return what all replicas pass, joined along an axis, along which the lengths may differ.
+
+        Args:
+            value: A tensor, or a nest of them.
+            axis: Which one; it must exist.
+            options: Taken for compatibility.
+        """
+        del options
+        leaves, tree = leaves_of(value)
+        tensors: list[Any] = [convert_to_tensor(leaf) for leaf in leaves]
+        for tensor in tensors:
+            if not -tensor.ndim <= axis < tensor.ndim:
+                raise ValueError(
+                    described(
+                        f"A tensor of the shape {tensor.shape} has no axis {shortened(axis)} to be joined along.",
+                        fix="give it an axis with jax.numpy.expand_dims(x, 0).",
+                    )
+                )
+        return packed(tree, self.replica.all_gather(tensors, axis))
+
+    def merge_call(self, merge_fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function once, across replicas, with what all of them pass.
+
+        Args:
+            merge_fn: Called with the strategy, and the arguments of all replicas as per-replica values.
+            args: This replica's.
+            kwargs: This replica's, by name.
+
+        Returns:
+            This replica's share of what the function returns.
+        """
+
+        def merged(*whole: Any, **named: Any) -> Any:
+            return merge_fn(self._strategy, *whole, **named)
+
+        return self.replica.merge(merged, tuple(args), kwargs or {})

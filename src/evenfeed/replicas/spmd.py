@@ -1,0 +1,170 @@
+"""Compiles a function for all replicas at once: one program, each replica on its own part."""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from evenfeed.core.jax_door import jax, jax_extend_core, jnp
+from evenfeed.replicas import contexts
+from evenfeed.replicas.collectives import reduce_inside
+from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.outputs import Outputs
+from evenfeed.replicas.reduction import ReduceOp
+from evenfeed.replicas.regrouping import leaves_of, packed
+from evenfeed.replicas.replica import Replica
+from evenfeed.replicas.replica_context import Site
+from evenfeed.replicas.staging import Staging, used
+from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
+from evenfeed.replicas.variables import Variable
+from evenfeed.replicas.varying import varying_outputs
+
+
+@final
+class MappedReplica(Replica):
+    """All replicas at once, in code that is mapped over them.
+
+    Args:
+        site: Where they run.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.replicas = site.replicas
+        self._site = site
+
+    @property
+    def index(self) -> Any:
+        """Return which replica runs, as a tensor."""
+        return jax.lax.axis_index(AXIS)
+
+    def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
+        """Reduce in the program."""
+        return reduce_inside(op, [jnp.asarray(array) for array in arrays], self.replicas.count)
+
+    def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
+        """Join in the program."""
+        return [jax.lax.all_gather(jnp.asarray(a), AXIS, axis=axis, tiled=True) for a in arrays]
+
+    def from_first(self, array: Any) -> Any:
+        """Take replica 0's in the program: what the others hold is not even multiplied by zero."""
+        return jax.lax.psum(jnp.where(self.index == 0, array, jnp.zeros_like(array)), AXIS)
+
+    def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call the function in the program, with values that stand for those of all replicas."""
+        leaves, tree = leaves_of((tuple(args), kwargs))
+        whole = [_MappedValue.of(leaf, self.replicas.count) for leaf in leaves]
+        whole_args, whole_kwargs = packed(tree, whole)
+        with self._site.across():
+            results, shape = leaves_of(function(*whole_args, **whole_kwargs))
+        return packed(shape, [_own_part(leaf) for leaf in results])
+
+
+@final
+class _MappedValue:
+    """Makes values that, in mapped code, stand for those of all replicas."""
+
+    @staticmethod
+    def of(leaf: Any, count: int) -> Any:
+        if not isinstance(leaf, jax.Array):
+            return leaf
+        whole = jax.lax.all_gather(leaf, AXIS, axis=0)
+        return PerReplica([whole[replica] for replica in range(count)])
+
+
+def _own_part(leaf: Any) -> Any:
+    if not isinstance(leaf, DistributedValues):
+        return leaf
+    return jnp.stack(leaf.values)[jax.lax.axis_index(AXIS)]
+
+
+def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Trace a function for one replica, and add it to the function that is being traced, for all.
+
+    Args:
+        site: The strategy and its replicas.
+        function: The user's.
+        args: Its arguments: values of all replicas are cut, the others go to each as they are.
+        kwargs: Its arguments by name.
+    """
+    outer: Staging = contexts.staging()
+    replicas = outer.over = site.replicas
+    inputs, tree = leaves_of((tuple(args), kwargs))
+    cut = [i for i, leaf in enumerate(inputs) if isinstance(leaf, PerReplica)]
+    variables = [v for v in outer.values if getattr(v, "replicas", None) is replicas]
+    found = Outputs()
+
+    def traced(parts: list[Any], copies: list[Any]) -> Any:
+        values = {**outer.values, **dict(zip(variables, copies, strict=True))}
+        staging = Staging(values, replicas)
+        own = [leaf.array if isinstance(leaf, Mirrored) else leaf for leaf in inputs]
+        for index, part in zip(cut, parts, strict=True):
+            own[index] = part
+        own_args, own_kwargs = packed(tree, own)
+        with site.inside(MappedReplica(site)), contexts.staged(staging):
+            return found.of(function(*own_args, **own_kwargs), staging)
+
+    parts = [_part_spec(inputs[i], replicas.count) for i in cut]
+    copies = [
+        jax.ShapeDtypeStruct(outer.values[v].shape[1:], outer.values[v].dtype) for v in variables
+    ]
+    closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(parts, copies)
+    return _add(outer, replicas, closed, found, [inputs[i] for i in cut], variables)
+
+
+def _part_spec(value: PerReplica, count: int) -> Any:
+    shape = value.array.shape
+    own = () if value.is_lifted else (shape[0] // count, *shape[1:])
+    return jax.ShapeDtypeStruct(own, value.array.dtype)
+
+
+def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
+    outer: Staging,
+    replicas: Replicas,
+    closed: Any,
+    found: Outputs,
+    cut: Sequence[PerReplica],
+    variables: Sequence[Variable],
+) -> Any:
+    """Call the traced function for all replicas, in the function that is being traced."""
+    consts = list(closed.consts)
+    needed = used(closed.jaxpr, closed.jaxpr.invars)
+    parts = [i for i in needed if i < len(cut)]
+    copies = [i for i in needed if i >= len(cut)]
+    lifted = [cut[i].is_lifted for i in parts]
+    given = [cut[i].array for i in parts] + [outer.values[variables[i - len(cut)]] for i in copies]
+    tensors = len(closed.jaxpr.outvars) - len(found.written)
+    differ = varying_outputs(closed.jaxpr)
+
+    def local(constants: list[Any], *own: Any) -> tuple[list[Any], list[Any]]:
+        every: list[Any] = [0] * len(closed.jaxpr.invars)
+        for place, (index, value) in enumerate(zip([*parts, *copies], own, strict=True)):
+            unlift = place >= len(parts) or lifted[place]
+            every[index] = value[0] if unlift else value
+        outputs = jax_extend_core.jaxpr_as_fun(
+            jax_extend_core.ClosedJaxpr(closed.jaxpr, constants)
+        )(*every)
+        results = [_row(o) if d else o for o, d in zip(outputs[:tensors], differ, strict=False)]
+        return results, [o[None] for o in outputs[tensors:]]
+
+    spec = jax.sharding.PartitionSpec
+    results, written = jax.shard_map(
+        local,
+        mesh=replicas.mesh,
+        in_specs=(spec(), *[spec(AXIS)] * len(given)),
+        out_specs=([spec(AXIS) if d else spec() for d in differ[:tensors]], spec(AXIS)),
+        check_vma=False,
+    )(consts, *given)
+    for variable, stack in zip(found.written, written, strict=True):
+        outer.write(variable, stack)
+    return found.filled(
+        PerReplica(array=r, lifted=not out.aval.shape, count=replicas.count)
+        if d
+        else Mirrored(array=r, count=replicas.count)
+        for r, d, out in zip(results, differ, closed.jaxpr.outvars, strict=False)
+    )
+
+
+def _row(value: Any) -> Any:
+    return value[None] if value.ndim == 0 else value

@@ -1,0 +1,39 @@
+"""The strategy where none was chosen: one replica, on JAX's default device."""
+
+from contextlib import nullcontext
+from functools import cache, cached_property
+from typing import Any, final
+
+from evenfeed.core.jax_door import jax
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.replica import Alone
+from evenfeed.replicas.replica_context import ReplicaContext
+from evenfeed.strategy.strategy import Strategy
+
+_jax: Any = jax  # whose functions have no types
+
+
+@final
+class DefaultStrategy(Strategy):
+    """Runs functions as they are."""
+
+    def __init__(self) -> None:
+        super().__init__(Replicas((_jax.devices()[0],)))
+
+    @cached_property
+    def _context(self) -> ReplicaContext:
+        return ReplicaContext(self, Alone(self.extended.replicas, nullcontext))
+
+    def replica_context(self) -> ReplicaContext:
+        """Return the context of its one replica."""
+        return self._context
+
+    def scope(self) -> Any:
+        """Change nothing: the default strategy is current already."""
+        return nullcontext(self)
+
+
+@cache
+def default_strategy() -> DefaultStrategy:
+    """Return the default strategy, which starts JAX's backend when it is first asked for."""
+    return DefaultStrategy()

@@ -1,0 +1,26 @@
+"""All on one device that is named."""
+
+from typing import Any, final
+
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.strategy.devices import jax_device
+from evenfeed.strategy.strategy import Strategy
+
+
+@final
+class OneDeviceStrategy(Strategy):
+    """One replica, on the device of that name. Values and variables are plain.
+
+    Args:
+        device: A name such as `"GPU:0"`.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+        >>> float(strategy.run(lambda x: x * 2, args=(tf.constant(3.0),)))
+        6.0
+    """
+
+    def __init__(self, device: str) -> None:
+        found: Any = jax_device(device)
+        super().__init__(Replicas((found,)))

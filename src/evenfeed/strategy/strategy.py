@@ -1,0 +1,247 @@
+"""`Strategy`: how a function runs on several replicas, and what becomes of its values."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.jax_door import jax
+from evenfeed.core.structure import NEST, flatten, map_structure, opened
+from evenfeed.dataset import Dataset
+from evenfeed.replicas import contexts
+from evenfeed.replicas.contexts import Frame
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.reducing import gathered, reduced
+from evenfeed.replicas.reduction import ReduceOp
+from evenfeed.replicas.reduction import reduce_op as named
+from evenfeed.replicas.regrouping import regrouped
+from evenfeed.replicas.values import DistributedValues
+from evenfeed.replicas.variables import Variable
+from evenfeed.strategy.devices import device_string
+from evenfeed.strategy.distributed_dataset import DistributedDataset
+from evenfeed.strategy.extended import StrategyExtended
+from evenfeed.strategy.running import run_on_replicas
+
+
+class Strategy:
+    """Replicas of a computation, in step.
+
+    Args:
+        replicas: Their devices.
+    """
+
+    def __init__(self, replicas: Replicas) -> None:
+        self._replicas = replicas
+        self._extended = StrategyExtended(self, replicas)
+
+    @property
+    def extended(self) -> StrategyExtended:
+        """What libraries need of a strategy."""
+        return self._extended
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        return self._replicas.count
+
+    @property
+    def cluster_resolver(self) -> None:
+        """None: all replicas are in this process."""
+        return
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The full names of the replicas' devices, in order."""
+        return tuple(map(device_string, self._replicas.devices))
+
+    @property
+    def mesh(self) -> "jax.sharding.Mesh":
+        """The replicas' devices as a JAX mesh with the one axis `replica`."""
+        return self._replicas.mesh
+
+    def sharding(self, *axes: str | None) -> "jax.sharding.NamedSharding":
+        """Return how an array lies on the replicas' devices.
+
+        Args:
+            axes: For each axis of the array `"replica"`, if it is cut over the replicas, or None; without
+                any, every device holds the whole array.
+
+        Examples:
+            >>> import jax
+            >>> import evenfeed as tf
+            >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> jax.device_put([1.0, 2.0], strategy.sharding("replica")).sharding.spec
+            PartitionSpec('replica',)
+        """
+        return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(*axes))
+
+    @contextmanager
+    def scope(self) -> "Generator[Strategy]":
+        """Make this strategy current in a block: variables created there are its replicas'."""
+        level = contexts.frame()
+        if level is not None and level.context is not None:
+            raise RuntimeError(
+                described(
+                    "scope() must not be entered inside of run().",
+                    fix="enter it around strategy.run, and create variables there.",
+                )
+            )
+        self._check_current()
+        with contexts.entered(Frame(self, self._replicas)):
+            yield self
+
+    def run(
+        self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: object = None
+    ) -> Any:
+        """Call a function on each replica.
+
+        Inside `evenfeed.function`, or where `fn` is one, it is compiled for all replicas at once; else it
+        is called for each as plain Python, and the replicas meet at collectives.
+
+        Args:
+            fn: The function.
+            args: Its arguments. Of a per-replica value each replica gets its part, all else goes to each.
+            kwargs: Its arguments by name.
+            options: A RunOptions, taken for compatibility.
+
+        Returns:
+            What the replicas return, leaf by leaf as per-replica values.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> dataset = tf.data.Dataset.range(4).batch(4)
+            >>> for x in strategy.experimental_distribute_dataset(dataset):
+            ...     squares = strategy.run(tf.square, args=(x,))
+            >>> [part.tolist() for part in strategy.experimental_local_results(squares)]
+            [[0, 1], [4, 9]]
+        """
+        del options
+        if not callable(fn):
+            raise TypeError(
+                described(
+                    f"run calls a function on each replica, but got {shortened(fn)}.",
+                    fix="pass the function itself, and its arguments with args=(...).",
+                )
+            )
+        if not isinstance(args, (list, tuple)):
+            raise TypeError(
+                described(
+                    f"args must be a tuple, but got {shortened(args)}.", fix="write args=(value,)."
+                )
+            )
+        self._check_across("run")
+        self._check_current()
+        given = cast("Sequence[Any]", args)
+        return run_on_replicas(self, self._replicas, fn, tuple(given), dict(kwargs or {}))
+
+    def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
+        """Return one value for the parts that the replicas hold.
+
+        Args:
+            reduce_op: SUM or MEAN.
+            value: A per-replica value.
+            axis: None to reduce over the replicas alone; an axis, or a tuple of them, to reduce over these
+                too. A mean then weighs every element alike, whichever replica holds it.
+        """
+        self._check_across("reduce")
+        return reduced(self._replicas, named(reduce_op), value, axis)
+
+    def gather(self, value: Any, axis: int) -> Any:
+        """Join the parts that the replicas hold along an axis."""
+        self._check_across("gather")
+        return gathered(self._replicas, value, axis)
+
+    def experimental_distribute_dataset(
+        self, dataset: Dataset, options: object = None
+    ) -> DistributedDataset:
+        """Cut every global batch of `dataset` over the replicas, and bring the parts to them."""
+        del options
+        if not isinstance(dataset, Dataset):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                described(
+                    f"A Dataset is needed, but got {shortened(dataset)}.",
+                    fix="make one first: evenfeed.data.Dataset.from_tensor_slices(value).batch(n).",
+                )
+            )
+        return DistributedDataset(dataset, self._replicas)
+
+    def experimental_distribute_values_from_function(
+        self, value_fn: Callable[["ValueContext"], Any]
+    ) -> Any:
+        """Make a per-replica value of what a function returns for each replica."""
+        count = self._replicas.count
+        made = [self._on(value_fn(ValueContext(r, count)), r) for r in range(count)]
+        return regrouped(made)
+
+    def _on(self, value: Any, replica: int) -> Any:
+        def placed(leaf: Any) -> Any:
+            return self._replicas.to_replica(leaf, replica) if isinstance(leaf, jax.Array) else leaf
+
+        return jax.tree.map(placed, value)
+
+    def experimental_local_results(self, value: object) -> tuple[Any, ...]:
+        """Return the parts of a per-replica value, or of a structure of them, by replica."""
+        if isinstance(value, (DistributedValues, Variable)):
+            return value.values
+        if opened(value, NEST) is None:
+            return (value,)
+        count = self._replicas.count
+        for leaf in flatten(value, NEST):
+            _check_parts(leaf, count)
+        return tuple(map_structure(_part_of(i), value, rules=NEST) for i in range(count))
+
+    def _check_across(self, method: str) -> None:
+        level = contexts.frame()
+        if level is not None and level.context is not None:
+            raise RuntimeError(
+                described(
+                    f"{method} works across replicas, but the code runs inside of one.",
+                    fix="call it outside of the function given to run; inside, use "
+                    "evenfeed.distribute.get_replica_context().all_reduce or all_gather.",
+                )
+            )
+
+    def _check_current(self) -> None:
+        level = contexts.frame()
+        if level is not None and level.strategy is not self:
+            raise RuntimeError(
+                described(
+                    f"{self!r} is used inside of the scope of {level.strategy!r}.",
+                    fix="leave one scope before you use another strategy.",
+                )
+            )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} on {', '.join(self.devices)}>"
+
+
+class ValueContext:
+    """Which replica a function makes a value for."""
+
+    def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1) -> None:
+        self.replica_id_in_sync_group = replica_id_in_sync_group
+        self.num_replicas_in_sync = num_replicas_in_sync
+
+    def __repr__(self) -> str:
+        return f"<ValueContext of replica {self.replica_id_in_sync_group} of {self.num_replicas_in_sync}>"
+
+
+def _check_parts(leaf: object, replicas: int) -> None:
+    if isinstance(leaf, DistributedValues) and len(leaf) != replicas:
+        raise InvalidArgumentError(
+            f"A value in the structure has {len(leaf)} parts, but this strategy has {replicas} "
+            f"{'replica' if replicas == 1 else 'replicas'}.",
+            fix="ask the strategy that the value was made by, or pass the value itself, "
+            "outside of a structure.",
+        )
+
+
+def _part_of(replica: int) -> Any:
+    def part(leaf: object) -> Any:
+        if isinstance(leaf, (DistributedValues, Variable)) and len(leaf.values) > 1:
+            return leaf.values[replica]
+        return leaf
+
+    return part
