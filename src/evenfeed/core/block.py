@@ -49,9 +49,18 @@ class Block:
         return Block(tuple(_replaced(old, rows, new) for old, new in pairs), self.length)
 
     @property
+    def nbytes(self) -> int:
+        """How much memory the elements take, pointers only where they are text."""
+        return sum(map(_bytes, self.columns))
+
+    @property
     def bytes_per_row(self) -> int:
-        """How much memory one element takes, pointers only where it is text."""
-        return sum(map(_bytes, self.columns)) // max(1, self.length)
+        """How much memory one element takes."""
+        return self.nbytes // max(1, self.length)
+
+
+# What became of elements, in their order: results, and an error for each that failed.
+Outcome: TypeAlias = Block | BaseException
 
 
 def concatenated(blocks: Sequence[Block]) -> Block:

@@ -1,15 +1,14 @@
 """Runs a user's function on the elements that come."""
 
 import os
-from collections import deque
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import Any, final
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import final
 
-from evenfeed.core.block import Block, Positions, of_rows
+from evenfeed.core.block import Block, Outcome, Positions, of_rows
 from evenfeed.plan.mapping import AUTOTUNE, Map
+from evenfeed.runtime.ahead import WorkAhead
 from evenfeed.runtime.functions import FailedRow, RowFunction
-from evenfeed.runtime.operator import Feed, Operator, State, read_full
+from evenfeed.runtime.operator import Feed, Operator, State
 from evenfeed.runtime.rows import Rows
 
 
@@ -83,22 +82,8 @@ class MapRows(Operator):
 
 
 @final
-@dataclass(slots=True)
-class _Call:
-    """One element at work: its number, and where it was read, as a position and a row behind it."""
-
-    number: int
-    before: State
-    row: int
-    result: "Future[list[Any]]"
-
-
-@final
-class MapInThreads(Operator):
+class MapInThreads(WorkAhead):
     """Runs a function on several elements at a time, each in a thread.
-
-    It reads ahead as many elements as it works on, and a quarter more: a thread that is done must not
-    wait for the reader to come by.
 
     Args:
         child: Where the elements come from.
@@ -110,114 +95,39 @@ class MapInThreads(Operator):
     def __init__(
         self, child: Operator, function: RowFunction, threads: int, *, in_order: bool = True
     ) -> None:
-        self._child = child
-        self._function = function
+        super().__init__(child, function, in_order=in_order)
         self._threads = threads
-        self._ahead = threads + -(-threads // 4)
-        self._in_order = in_order
         self._pool: ThreadPoolExecutor | None = None
-        self._calls: deque[_Call] = deque()
-        self._next = 0
-        self._early: set[int] = set()  # delivered before an earlier element
-        self._ended = False
 
-    def read(self, most: int) -> Block | None:
-        """Return the results that are there, at least one."""
-        done: list[list[Any]] = []
-        self._begin()
-        while self._calls and len(done) < most:
-            call = self._turn()
-            if done and not call.result.done():
-                break
-            error = call.result.exception()
-            if error is not None and done:
-                break  # raised at the next read, behind what came before it
-            self._deliver(call)
-            if error is not None:
-                raise error from error.__cause__
-            done.append(call.result.result())
-            self._begin()
-        return of_rows(done) if done else None
+    @property
+    def ahead(self) -> int:
+        """A quarter more than is worked on: a thread that is done must not wait for the reader."""
+        return self._threads + -(-self._threads // 4)
 
-    def _turn(self) -> _Call:
-        """Return the next element to deliver: the first, or any that is done."""
-        if self._in_order or self._calls[0].result.done():
-            return self._calls[0]
-        running = [call.result for call in self._calls]
-        wait(running, return_when=FIRST_COMPLETED)
-        return next(call for call in self._calls if call.result.done())
+    @property
+    def together(self) -> int:
+        """One: each may wait for something of its own."""
+        return 1
 
-    def _deliver(self, call: _Call) -> None:
-        if call is self._calls[0]:
-            self._calls.popleft()
-        else:
-            self._calls.remove(call)
-            self._early.add(call.number)
-        first = self._calls[0].number if self._calls else self._next
-        self._early = {number for number in self._early if number > first}
-
-    def _begin(self) -> None:
-        """Read and start elements until enough are at work."""
-        while not self._ended and (free := self._ahead - len(self._calls)) > 0:
-            before = self._child.state()
-            try:
-                block = self._child.read(free)
-            except Exception as error:  # noqa: BLE001 - raised when it is its turn
-                failed: Future[list[Any]] = Future()
-                failed.set_exception(error)
-                self._add(before, 0, failed)
-                continue
-            if block is None:
-                self._ended = True
-                return
-            self._submit(before, block)
-
-    def _submit(self, before: State, block: Block) -> None:
+    def start(self, block: Block, number: int) -> "Future[list[Outcome]]":
+        """Give an element to a thread."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, "evenfeed-map")
-        for row in range(block.length):
-            if self._next in self._early:  # delivered before the position was taken up
-                self._next += 1
-                continue
-            number = self._next
-            self._add(before, row, self._pool.submit(self._function.one, block.row(row), number))
-
-    def _add(self, before: State, row: int, result: "Future[list[Any]]") -> None:
-        self._calls.append(_Call(self._next, before, row, result))
-        self._next += 1
-
-    def state(self) -> State:
-        """Return where the first element that is not delivered was read, and which behind it are."""
-        if not self._calls:
-            return [self._next, self._child.state(), 0, []]
-        first = self._calls[0]
-        return [first.number, first.before, first.row, sorted(self._early)]
-
-    def restore(self, state: State) -> None:
-        """Take up a position; what is at work is dropped."""
-        self._drop()
-        self._ended = False
-        self._next, before, row, early = state
-        self._early = set(early)
-        self._child.restore(before)
-        for _ in read_full(self._child, row):
-            pass
+        return self._pool.submit(_outcome, self.function, block, number)
 
     def close(self) -> None:
         """End the threads, as soon as they have done what they are at."""
-        self._drop()
+        self.drop()
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
         super().close()
 
-    def _drop(self) -> None:
-        for call in self._calls:
-            call.result.cancel()
-        self._calls.clear()
 
-    def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
-        return (self._child,)
+def _outcome(function: RowFunction, block: Block, number: int) -> list[Outcome]:
+    try:
+        return [of_rows([function.one(block.row(0), number)])]
+    except BaseException as error:  # noqa: BLE001 - raised where the reader reaches it
+        return [error]
 
 
 @final
