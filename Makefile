@@ -33,6 +33,7 @@ docs: .venv/dev ## Build the docs into docs/_build
 
 bench: .venv/run ## Run the benchmarks
 	$(BIN)/python benchmarks/import_time.py
+	$(BIN)/python benchmarks/processes.py
 
 oracle: .venv-oracle/done ## Record TensorFlow's answers for tests/oracle anew
 	TF_CPP_MIN_LOG_LEVEL=3 .venv-oracle/bin/python tests/oracle/record.py

@@ -44,6 +44,7 @@ from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.explaining import Explanation, explained_plan
 from evenfeed.runtime.functions import RowFunction, trace
 from evenfeed.runtime.inner import InnerDatasets
+from evenfeed.runtime.portable import check_portable
 
 
 @final
@@ -274,6 +275,7 @@ class Dataset(DatasetLike):
         *,
         vectorize: bool | None = None,
         output_signature: Any = None,
+        processes: bool = False,
     ) -> "Dataset":
         """Replace each element by what a function makes of it.
 
@@ -282,22 +284,31 @@ class Dataset(DatasetLike):
 
         Args:
             map_func: Gets the parts of a tuple as separate arguments, anything else as one.
-            num_parallel_calls: How many elements to work on at a time, where it runs per element.
-            deterministic: Taken for compatibility: the order is always kept.
+            num_parallel_calls: How many elements to work on at a time, where it runs per element; with
+                `processes`, how many of these, one for each core by default.
+            deterministic: False lets results come as soon as they are there, where it runs on several
+                elements at a time.
             synchronous: Taken for compatibility.
             use_unbounded_threadpool: Taken for compatibility.
             name: Taken for compatibility.
             vectorize: False runs it element by element, on NumPy values.
             output_signature: What it returns, where that cannot be found by tracing.
+            processes: True runs it element by element in other processes, for functions of pure
+                Python, which threads do not run at the same time. It must be defined at the top level
+                of a module.
 
         Examples:
             >>> import evenfeed as tf
             >>> [int(x) for x in tf.data.Dataset.range(4).map(lambda x: x * 10)]
             [0, 10, 20, 30]
+            >>> from math import factorial
+            >>> numbers = tf.data.Dataset.range(5).map(factorial, 2, processes=True)
+            >>> [int(x) for x in numbers]
+            [1, 1, 2, 6, 24]
         """
         del synchronous, use_unbounded_threadpool, name
-        how = {"vectorize": vectorize, "output_signature": output_signature}
-        return self._mapped(map_func, num_parallel_calls, deterministic, **how)
+        how: dict[str, Any] = {"vectorize": vectorize, "output_signature": output_signature}
+        return self._mapped(map_func, num_parallel_calls, deterministic, processes=processes, **how)
 
     def random_map(
         self,
@@ -309,6 +320,7 @@ class Dataset(DatasetLike):
         vectorize: bool | None = None,
         output_signature: Any = None,
         generator: Source = "jax",
+        processes: bool = False,
         name: str | None = None,
     ) -> "Dataset":
         """Replace each element by what a function makes of it and of random numbers: augmentation.
@@ -329,6 +341,7 @@ class Dataset(DatasetLike):
             generator: "jax" for a key: the function is traced and runs on whole Blocks where it can.
                 "numpy" for a Generator: the function is not traced and runs per element, which suits
                 those that call other libraries or decide by chance with Python's `if`.
+            processes: As for `map`. The draws are the same.
             name: Taken for compatibility.
 
         Examples:
@@ -346,10 +359,11 @@ class Dataset(DatasetLike):
         """
         del name
         keyed = Dataset(WithKeys(self._plan, shuffle_seed(seed)))
-        how = {"vectorize": vectorize, "output_signature": output_signature}
+        how: dict[str, Any] = {"vectorize": vectorize, "output_signature": output_signature}
         function = drawing(_callable(map_func), generator)
         untraced = NOT_TRACED if generator == "numpy" else None
-        return keyed._mapped(function, num_parallel_calls, deterministic, untraced=untraced, **how)
+        how |= {"untraced": untraced, "processes": processes}
+        return keyed._mapped(function, num_parallel_calls, deterministic, **how)
 
     def rejection_resample(
         self,
@@ -1012,16 +1026,29 @@ class Dataset(DatasetLike):
         function: Callable[..., Any],
         num_parallel_calls: int | None,
         deterministic: bool | None,
+        *,
+        vectorize: bool | None,
+        processes: bool,
         **how: Any,
     ) -> "Dataset":
+        processes = yes_or_no(processes, "processes")
+        if processes:
+            check_portable(_callable(function), vectorize)
+            vectorize = False
         calls = (
             None
             if num_parallel_calls is None
             else whole_number(num_parallel_calls, "num_parallel_calls")
         )
-        traced = self._traced(function, "mapping", calls, **how)
+        traced = self._traced(function, "mapping", calls, vectorize=vectorize, **how)
         return Dataset(
-            Map(self._plan, traced, num_parallel_calls=calls, deterministic=deterministic)
+            Map(
+                self._plan,
+                traced,
+                num_parallel_calls=calls,
+                deterministic=deterministic,
+                processes=processes,
+            )
         )
 
     def _traced(

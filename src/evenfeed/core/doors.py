@@ -8,7 +8,17 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Door", "difflib", "hashlib", "logging", "pprint", "random"]
+__all__ = [
+    "Door",
+    "difflib",
+    "hashlib",
+    "logging",
+    "multiprocessing_spawn",
+    "pprint",
+    "random",
+    "socket",
+    "subprocess",
+]
 
 
 class Door(ModuleType):
@@ -27,9 +37,15 @@ if TYPE_CHECKING:
     import logging
     import pprint
     import random
+    import socket
+    import subprocess
+    from multiprocessing import spawn as multiprocessing_spawn
 else:
     difflib = Door("difflib")
     hashlib = Door("hashlib")
     logging = Door("logging")
+    multiprocessing_spawn = Door("multiprocessing.spawn")
     pprint = Door("pprint")
     random = Door("random")
+    socket = Door("socket")
+    subprocess = Door("subprocess")

@@ -20,6 +20,7 @@ class Map(Node):
     _: KW_ONLY
     num_parallel_calls: int | None = None
     deterministic: bool | None = None
+    processes: bool = False
 
     def __post_init__(self) -> None:
         calls = self.num_parallel_calls

@@ -19,6 +19,7 @@ from evenfeed.runtime.indexing import indexed
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.ordering import PlayAgain, ShuffleBuffer
 from evenfeed.runtime.orders import first_round
+from evenfeed.runtime.processes import mapped_in_processes
 from evenfeed.runtime.rows import Walk
 from evenfeed.runtime.run import Drawn, Run
 from evenfeed.runtime.steps import calling_step, plain_step
@@ -47,6 +48,8 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
             return _drawn(node, run, epoch)
         case GroupByWindow(key=RowFunction() as key):
             return ReadGroups(_child(node, node.child, run, epoch), node, key, build)
+        case Map(processes=True, function=RowFunction() as function):
+            return mapped_in_processes(_child(node, node.child, run, epoch), function, node, run)
         case _:
             children = [_child(node, child, run, epoch) for child in node.children]
             return calling_step(node, children, build) or plain_step(node, children)

@@ -1,5 +1,6 @@
 """Hands out the elements of a plan one by one."""
 
+import weakref
 from threading import Lock
 from typing import Any, final
 
@@ -36,6 +37,8 @@ class ElementIterator(NextElement):
         self._spec = plan.element_spec
         self._pack = packer(self._spec, DATA)
         self._run = Run(self._plan)
+        # A thread may still read for an iterator that is forgotten: processes end without it.
+        weakref.finalize(self, self._run.close)
         self._operator = build(self._plan, self._run)
         self._block: Block | None = None
         self._before: Any = None

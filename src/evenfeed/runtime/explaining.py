@@ -34,6 +34,7 @@ from evenfeed.runtime.labels import (
 )
 from evenfeed.runtime.mapping import threads_of
 from evenfeed.runtime.operator import Operator
+from evenfeed.runtime.processes import processes_of
 from evenfeed.runtime.run import Run, with_own_shuffles
 
 
@@ -140,6 +141,10 @@ def _notes(step: _Step) -> list[str]:
 
 
 def _how_it_runs(function: RowFunction, node: Node) -> str:
+    if isinstance(node, Map) and node.processes:
+        count = processes_of(node)
+        where = "another process" if count == 1 else f"{count} processes"
+        return f"{function.way} in {where}: processes=True; {_how_fast(function, count)}"
     threads = threads_of(function, node) if isinstance(node, Map) else 1
     where = f" in {threads} threads" if threads > 1 else ""
     return f"{function.way}{where}: {function.why}; {_how_fast(function, threads)}"
@@ -209,7 +214,8 @@ def _replays(step: _Step) -> bool:
 def _measured(plan: Node, seconds: float) -> str:
     """Read for a while, as no pass of the user's; return how fast elements came behind the first."""
     own = with_own_shuffles(plan)
-    operator = build(own, Run(own, ahead=True))
+    run = Run(own, ahead=True)
+    operator = build(own, run)
     try:
         first = operator.read(1)  # functions are compiled, files opened, threads started
         began = perf_counter()
@@ -217,6 +223,7 @@ def _measured(plan: Node, seconds: float) -> str:
         passed = perf_counter() - began
     finally:
         operator.close()
+        run.close()
     if count == 0:
         return f"measured: nothing, for there is {'no element' if first is None else 'one element'}"
     return f"measured: {rate_text(count / passed, 'elements')}, {count:,} in {passed:.2g} s"

@@ -1,7 +1,8 @@
 """Users' functions on Blocks: traced once, then run on whole Blocks or element by element."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, final
 
@@ -85,6 +86,11 @@ class RowFunction:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _traced, (self._asked,)  # programs are not sent: the other side traces again
+
+    def sendable(self) -> "Callable[[], RowFunction]":
+        """Return what makes this function in another process, per element, without tracing it there."""
+        asked = replace(self._asked, first_elements=None)
+        return partial(_as_found, asked, self.output_spec, casts=self._casts)
 
     @property
     def name(self) -> str:
@@ -340,6 +346,12 @@ def _traced(asked: _Asked) -> RowFunction:
         doing=asked.doing,
     )
     return RowFunction(asked, found)
+
+
+def _as_found(asked: _Asked, spec: Any, *, casts: bool) -> RowFunction:
+    calling = Calling(asked.function, asked.input_spec, spread=asked.spread)
+    inputs = _leaf_specs(asked.input_spec)
+    return RowFunction(asked, Finding(calling, None, inputs, "processes=True", spec, casts=casts))
 
 
 def _leaf_specs(spec: Any) -> list[TypeSpec]:

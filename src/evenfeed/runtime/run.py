@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
-from typing import Any, TypeAlias, cast, final
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, final
 
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.choosing import Random, Sample
@@ -14,6 +14,17 @@ from evenfeed.runtime.operator import Operator
 # The nodes in which something is random.
 Drawn: TypeAlias = Shuffle | Random | Sample | WithKeys
 Build: TypeAlias = "Callable[[Node, Run], Operator]"
+
+
+class Closable(Protocol):
+    """What can be closed."""
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+
+Lasting = TypeVar("Lasting", bound=Closable)
 
 
 @final
@@ -28,6 +39,7 @@ class Run:
     def __init__(self, plan: Node, *, ahead: bool = False) -> None:
         self._shuffles = list(_drawn_in(plan))
         self._seeds = [_fresh(node, ahead=ahead) for node in self._shuffles]
+        self._lasting: dict[int, Closable] = {}
 
     def seed(self, node: Drawn) -> tuple[int, ...]:
         """Return the numbers that the order of a shuffle follows from."""
@@ -41,6 +53,18 @@ class Run:
     def seed_of_round(self, node: Drawn, epoch: int) -> tuple[int, ...]:
         """Return the numbers that follow from a seed in one round of a repetition."""
         return (*self.seed(node), epoch if node.reshuffle else 0)
+
+    def lasting(self, node: Node, make: "Callable[[], Lasting]") -> "Lasting":
+        """Return what a node has for the whole pass, all rounds of a repetition; made when first asked for."""
+        kept = self._lasting.get(id(node))
+        if kept is None:
+            kept = self._lasting[id(node)] = make()
+        return cast("Lasting", kept)
+
+    def close(self) -> None:
+        """Close what lasted for the whole pass."""
+        for kept in self._lasting.values():
+            kept.close()
 
     def state(self) -> Any:
         """Return the seeds, for `restore`."""
