@@ -156,10 +156,11 @@ class Dataset(DatasetLike):
             >>> [b.tolist() for b in tf.data.Dataset.range(5).batch(2)]
             [[0, 1], [2, 3], [4]]
         """
-        del num_parallel_calls, deterministic, name
+        del deterministic, name
         size = whole_number(batch_size, "batch_size")
         drop = yes_or_no(drop_remainder, "drop_remainder")
-        return Dataset(Batch(self._plan, size, drop_remainder=drop))
+        parallel = num_parallel_calls is not None
+        return Dataset(Batch(self._plan, size, drop_remainder=drop, parallel=parallel))
 
     def take(self, count: int, name: str | None = None) -> "Dataset":
         """Keep the first `count` elements; all of them where `count` is -1.

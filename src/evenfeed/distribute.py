@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING
 
 from evenfeed.core.publish import publish, refusal
+from evenfeed.feeding.distributed_dataset import DistributedDataset, DistributedIterator
+from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.replica_context import ReplicaContext
 from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
@@ -13,7 +15,6 @@ from evenfeed.strategy.current import (
     has_strategy,
     in_cross_replica_context,
 )
-from evenfeed.strategy.distributed_dataset import DistributedDataset, DistributedIterator
 from evenfeed.strategy.extended import StrategyExtended
 from evenfeed.strategy.mirrored import MirroredStrategy
 from evenfeed.strategy.one_device import OneDeviceStrategy
@@ -23,6 +24,9 @@ __all__ = [
     "DistributedDataset",
     "DistributedIterator",
     "DistributedValues",
+    "InputContext",
+    "InputOptions",
+    "InputReplicationMode",
     "Mirrored",
     "MirroredStrategy",
     "OneDeviceStrategy",

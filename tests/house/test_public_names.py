@@ -9,7 +9,17 @@ import pytest
 import evenfeed
 
 # Behind the namespaces: users do not import from these.
-INNER = {"core", "dataset", "options", "plan", "replicas", "runtime", "strategy", "tensors"}
+INNER = {
+    "core",
+    "dataset",
+    "feeding",
+    "options",
+    "plan",
+    "replicas",
+    "runtime",
+    "strategy",
+    "tensors",
+}
 
 MODULES = ["evenfeed"] + [
     module.name

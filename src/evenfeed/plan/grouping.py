@@ -1,6 +1,6 @@
 """Elements made of several elements."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
@@ -40,7 +40,13 @@ class Batches(Node):
 @final
 @dataclass(frozen=True)
 class Batch(Batches):
-    """Stacks consecutive elements along a new leading axis."""
+    """Stacks consecutive elements along a new leading axis.
+
+    `parallel` says that several batches may be made at a time. That changes nothing here, but TensorFlow does
+    not see the size of such batches when it cuts them over replicas.
+    """
+
+    parallel: bool = field(default=False, repr=False)
 
     @property
     def element_spec(self) -> Any:

@@ -1,6 +1,7 @@
 """The replicas of one worker: their devices, and the way of data to them."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, Final, final
 
@@ -80,6 +81,14 @@ class Replicas:
     def arriving(self, dtype: DType) -> DType:
         """Return the dtype in which values of `dtype` arrive on the devices."""
         return held_dtype(dtype)
+
+
+def same_width() -> AbstractContextManager[Any]:
+    """Return a block, for another thread, in which JAX has 64-bit types exactly if it has them here.
+
+    JAX keeps that setting for each thread.
+    """
+    return _jax.enable_x64(_jax.config.read("jax_enable_x64"))
 
 
 def shards(array: "jax.Array") -> tuple[Any, ...]:

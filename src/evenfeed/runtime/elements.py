@@ -1,6 +1,7 @@
 """Hands out the elements of a plan one by one."""
 
 import weakref
+from functools import cached_property
 from threading import Lock
 from typing import Any, final
 
@@ -75,7 +76,7 @@ class ElementIterator(NextElement):
         rest = self._block is not None and self._next_row < self._block.length
         return {
             "version": _VERSION,
-            "plan": fingerprint(self._plan),
+            "plan": self._fingerprint,
             "run": self._run.state(),
             "at": self._before if rest else self._operator.state(),
             "rows": self._next_row if rest else 0,
@@ -91,6 +92,15 @@ class ElementIterator(NextElement):
         self._block = None
         for _ in read_full(self._operator, state["rows"]):
             pass
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return fingerprint(self._plan)
+
+    def close(self) -> None:
+        """End the threads and processes that work for it; nothing is read any more."""
+        self._operator.close()
+        self._run.close()
 
     def _read(self) -> Block:
         self._block, self._before = None, self._operator.state()

@@ -9,6 +9,8 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax
 from evenfeed.core.structure import NEST, flatten, map_structure, opened
 from evenfeed.dataset import Dataset
+from evenfeed.feeding.distributing import distributed, distributed_from_function
+from evenfeed.feeding.input_options import InputContext, input_options
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.mesh import Replicas
@@ -19,7 +21,6 @@ from evenfeed.replicas.regrouping import regrouped
 from evenfeed.replicas.values import DistributedValues
 from evenfeed.replicas.variables import Variable
 from evenfeed.strategy.devices import device_string
-from evenfeed.strategy.distributed_dataset import DistributedDataset
 from evenfeed.strategy.extended import StrategyExtended
 from evenfeed.strategy.running import run_on_replicas
 
@@ -153,19 +154,38 @@ class Strategy:
         self._check_across("gather")
         return gathered(self._replicas, value, axis)
 
-    def experimental_distribute_dataset(
-        self, dataset: Dataset, options: object = None
-    ) -> DistributedDataset:
-        """Cut every global batch of `dataset` over the replicas, and bring the parts to them."""
-        del options
-        if not isinstance(dataset, Dataset):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(
-                described(
-                    f"A Dataset is needed, but got {shortened(dataset)}.",
-                    fix="make one first: evenfeed.data.Dataset.from_tensor_slices(value).batch(n).",
-                )
-            )
-        return DistributedDataset(dataset, self._replicas)
+    def experimental_distribute_dataset(self, dataset: Dataset, options: object = None) -> Any:
+        """Cut every global batch of `dataset` over the replicas, and bring the parts to them.
+
+        Args:
+            dataset: Its batches hold the rows of all replicas.
+            options: InputOptions.
+        """
+        return distributed(dataset, self._replicas, input_options(options))
+
+    def distribute_datasets_from_function(
+        self, dataset_fn: Callable[[InputContext], Dataset], options: object = None
+    ) -> Any:
+        """Feed the replicas what a function makes: each step takes one batch for each replica.
+
+        Args:
+            dataset_fn: Called with an InputContext; returns a dataset of batches for single replicas.
+            options: InputOptions.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> def dataset_fn(context):
+            ...     size = context.get_per_replica_batch_size(4)
+            ...     return tf.data.Dataset.range(8).batch(size)
+            >>> for x in strategy.distribute_datasets_from_function(dataset_fn):
+            ...     print(x.array.tolist())
+            [0, 1, 2, 3]
+            [4, 5, 6, 7]
+        """
+        return distributed_from_function(dataset_fn, self._replicas, input_options(options))
+
+    experimental_distribute_datasets_from_function = distribute_datasets_from_function
 
     def experimental_distribute_values_from_function(
         self, value_fn: Callable[["ValueContext"], Any]

@@ -14,9 +14,9 @@ from tests.saying import error_saying
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError, OutOfRangeError
+from evenfeed.feeding.host_steps import cut
 from evenfeed.replicas.values import PerReplicaSpec
 from evenfeed.runtime.rows import Walk
-from evenfeed.strategy.distributed_dataset import cut
 
 Dataset = tf.data.Dataset
 Pair = namedtuple("Pair", ["x", "y"])

@@ -1,0 +1,1 @@
+"""What each replica gets at each step, on its device, ahead of time."""

@@ -1,0 +1,130 @@
+"""Datasets of which each replica gets its part."""
+
+from collections.abc import Iterator
+from typing import Any, final
+
+from evenfeed.core.errors import described
+from evenfeed.core.iteration import NextElement
+from evenfeed.dataset import Dataset
+from evenfeed.feeding.arrays import arrays_of
+from evenfeed.feeding.feeds import Feed
+from evenfeed.replicas import contexts
+from evenfeed.replicas.staging import Unstaged
+
+
+class DistributedDataset:
+    """A dataset of which each replica gets its own part at every step.
+
+    Made by `Strategy.experimental_distribute_dataset` and `Strategy.distribute_datasets_from_function`. It can
+    be iterated over and says its `element_spec`; what changes the data belongs on the Dataset it is made from.
+
+    Args:
+        feed: Where its steps come from.
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        feed.spec()  # what cannot be cut is refused here and now
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of what a step yields, a PerReplicaSpec for each part on several replicas."""
+        # Not kept: whether 64 bits arrive depends on JAX's x64, which may be turned on later.
+        return self._feed.spec()
+
+    @property
+    def cardinality(self) -> int:
+        """The number of global batches, or `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`."""
+        return self._feed.size
+
+    def __iter__(self) -> "DistributedIterator":
+        return DistributedIterator(self._feed)
+
+    def as_array_iterator(self) -> "Iterator[Any]":
+        """Go through the steps as structures of `jax.Array` that are sharded over the replicas.
+
+        They are ready for a `jax.jit` or `jax.shard_map` of your own.
+
+        Raises:
+            InvalidArgumentError: A step is not one array: its parts differ in length, or are text.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(4))
+            >>> for x in dataset.as_array_iterator():
+            ...     print(x.tolist(), x.sharding.spec)
+            [0, 1, 2, 3] PartitionSpec('replica',)
+        """
+        return (arrays_of(step) for step in self)
+
+    def explain(self) -> str:
+        """Say which replica gets what at each step, and what is read ahead."""
+        return self._feed.explain()
+
+    def __getattr__(self, name: str) -> Any:
+        what = f"A DistributedDataset has no {name!r}."
+        if name in vars(Dataset):
+            what += f" Call {name} on the Dataset, before it is distributed."
+        raise AttributeError(what, name=name, obj=self)
+
+
+@final
+class DistributedIterator(NextElement):
+    """Goes once through a DistributedDataset; each step is one part of a batch for every replica.
+
+    The steps are read and brought to the devices ahead of time, by a thread that ends with the iterator.
+    Several threads may share an iterator: each step goes to one of them.
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._steps = feed.started()
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of what a step yields."""
+        return self._feed.spec()
+
+    def __next__(self) -> Any:
+        _check_place()
+        return self._steps.take()
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the position behind the last step, as data that JSON can hold.
+
+        What was brought to the devices ahead of time does not count. The position is one in the dataset: an
+        iterator on another number of replicas can take it up.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(4))
+            >>> iterator = iter(dataset)
+            >>> first, state = next(iterator), iterator.get_state()
+            >>> again = iter(dataset)
+            >>> again.set_state(state)
+            >>> [x.array.tolist() for x in again]
+            [[4, 5, 6, 7]]
+        """
+        return self._feed.state_of(self._steps)
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on behind the step at which `get_state` was called, in this or another process."""
+        self._feed.restore(self._steps, state)
+
+    def close(self) -> None:
+        """End the thread that reads ahead, and free what it has read."""
+        self._steps.close()
+
+
+def _check_place() -> None:
+    if contexts.replica_context() is not None:
+        raise ValueError(
+            described(
+                "The next step was asked for inside of run(), by one replica.",
+                fix="ask outside, and pass what comes: strategy.run(step, args=(next(iterator),)).",
+            )
+        )
+    if contexts.staging() is not None:
+        raise Unstaged("the next element of a dataset is asked for", expected=True)

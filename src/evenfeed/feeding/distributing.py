@@ -1,0 +1,63 @@
+"""From datasets, or functions that make them, to distributed datasets."""
+
+from collections.abc import Callable
+from typing import Any
+
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import described
+from evenfeed.dataset import Dataset, plan_of
+from evenfeed.feeding.distributed_dataset import DistributedDataset
+from evenfeed.feeding.feeds import CutFeed, TakeFeed
+from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
+from evenfeed.replicas.mesh import Replicas
+
+
+def distributed(dataset: Any, replicas: Replicas, options: InputOptions) -> DistributedDataset:
+    """Cut the global batches of a dataset over the replicas."""
+    if options.experimental_replication_mode is InputReplicationMode.PER_REPLICA:
+        raise NotImplementedError(
+            described(
+                "PER_REPLICA asks for a dataset for each replica, but one dataset was given.",
+                fix="use distribute_datasets_from_function(dataset_fn, options).",
+            )
+        )
+    return DistributedDataset(
+        CutFeed(plan_of(checked_dataset(dataset, Dataset)), replicas, options)
+    )
+
+
+def distributed_from_function(
+    dataset_fn: Callable[[InputContext], Any], replicas: Replicas, options: InputOptions
+) -> DistributedDataset:
+    """Feed the replicas what a function makes."""
+    if not callable(dataset_fn):
+        raise TypeError(
+            described(
+                f"A function that makes a dataset is needed, but got {shortened(dataset_fn)}.",
+                fix="pass one that takes an InputContext; for a dataset use experimental_distribute_dataset.",
+            )
+        )
+    if options.pad_partial_batches:
+        raise NotImplementedError(
+            described(
+                "pad_partial_batches fills global batches, but a function makes the batches of single replicas.",
+                fix="use experimental_distribute_dataset, or padded batches of the function's own.",
+            )
+        )
+    per_replica = options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
+    pipelines = replicas.count if per_replica else 1
+    contexts = [InputContext(pipelines, number, replicas.count) for number in range(pipelines)]
+    made = [checked_dataset(dataset_fn(context), Dataset) for context in contexts]
+    return DistributedDataset(TakeFeed([plan_of(dataset) for dataset in made], replicas, options))
+
+
+def checked_dataset(dataset: Any, kind: type) -> Any:
+    """Return a dataset that a user gave or made; a TypeError where it is none."""
+    if isinstance(dataset, kind):
+        return dataset
+    raise TypeError(
+        described(
+            f"A Dataset is needed, but got {shortened(dataset)}.",
+            fix="make one first: evenfeed.data.Dataset.from_tensor_slices(value).batch(n).",
+        )
+    )

@@ -1,0 +1,161 @@
+"""Where the steps of a distributed dataset come from: what is cut or taken, and how it is said."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, final
+
+from evenfeed.core.cardinality import INFINITE, UNKNOWN
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.feeding.ahead import StepsAhead
+from evenfeed.feeding.explaining import cut_text, taken_text
+from evenfeed.feeding.global_batch import nominal_sizes
+from evenfeed.feeding.host_steps import CutBatches, HostSteps, TakePieces, flowing
+from evenfeed.feeding.input_options import InputOptions
+from evenfeed.feeding.padding import PadBatches, padded_rows
+from evenfeed.feeding.placing import Placing
+from evenfeed.feeding.specs import cut_spec, padded_spec, taken_spec
+from evenfeed.plan.node import Node
+from evenfeed.replicas.mesh import Replicas
+
+_VERSION = 1
+
+
+class Feed(ABC):
+    """Makes the steps of each pass over a distributed dataset.
+
+    Args:
+        replicas: Who is fed.
+        options: How.
+    """
+
+    def __init__(self, replicas: Replicas, options: InputOptions) -> None:
+        self._replicas = replicas
+        self._options = options
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number of steps, or INFINITE or UNKNOWN."""
+
+    @abstractmethod
+    def spec(self) -> Any:
+        """Return the specs of what a step yields."""
+
+    @abstractmethod
+    def explain(self) -> str:
+        """Say who gets what."""
+
+    @abstractmethod
+    def _steps(self) -> HostSteps: ...
+
+    @abstractmethod
+    def _structure(self) -> Any: ...
+
+    def started(self) -> StepsAhead:
+        """Return the steps of a new pass."""
+        fetch = self._options.experimental_fetch_to_device
+        placing = Placing(self._structure(), self._replicas, fetch=fetch)
+        return StepsAhead(self._steps(), placing, self.depth)
+
+    @property
+    def depth(self) -> int:
+        """How many steps are brought to the devices before they are asked for."""
+        if not self._options.experimental_fetch_to_device:
+            return 0
+        return self._options.experimental_per_replica_buffer_size
+
+    def state_of(self, steps: StepsAhead) -> dict[str, Any]:
+        """Return a position, with what is needed to know it again."""
+        return {"version": _VERSION, "steps": steps.state()}
+
+    def restore(self, steps: StepsAhead, state: Any) -> None:
+        """Take up a position.
+
+        Raises:
+            InvalidArgumentError: It is not one of such a dataset.
+        """
+        given: Any = state
+        if not isinstance(state, dict) or "steps" not in given:
+            raise InvalidArgumentError(
+                f"{shortened(given)} is no state of a distributed iterator.",
+                fix="pass what get_state() returned; if it was written as text, json.loads(text).",
+            )
+        if given["version"] != _VERSION:
+            raise InvalidArgumentError(
+                f"The state has version {given['version']}, but this evenfeed reads {_VERSION}.",
+                fix="read it with the evenfeed that wrote it, or begin anew.",
+            )
+        steps.restore(given["steps"])
+
+
+@final
+class CutFeed(Feed):
+    """Cuts the global batches of one dataset over the replicas."""
+
+    def __init__(self, plan: Node, replicas: Replicas, options: InputOptions) -> None:
+        super().__init__(replicas, options)
+        self._plan = plan
+        self._sizes = nominal_sizes(plan, replicas.count) if replicas.count > 1 else None
+
+    @property
+    def size(self) -> int:
+        """The number of global batches, as TensorFlow tells it."""
+        return self._plan.size
+
+    def spec(self) -> Any:
+        """Return the specs of what a step yields."""
+        if self._options.pad_partial_batches:
+            rows = padded_rows(self._plan, self._replicas.count)
+            return padded_spec(self._plan, self._replicas, rows)
+        return cut_spec(self._plan, self._replicas)
+
+    def _structure(self) -> Any:
+        spec = self._plan.element_spec
+        return (spec, None) if self._options.pad_partial_batches else spec
+
+    def _steps(self) -> HostSteps:
+        if self._options.pad_partial_batches:
+            return PadBatches(self._plan, self._replicas.count)
+        if self._sizes is not None:
+            return flowing(self._plan, self._sizes)
+        return CutBatches(self._plan, self._replicas.count)
+
+    def explain(self) -> str:
+        """Say who gets which rows."""
+        padded = self._options.pad_partial_batches
+        return cut_text(self._plan, self._replicas, self._sizes, self.depth, padded=padded)
+
+
+@final
+class TakeFeed(Feed):
+    """Takes one element for each replica: of one dataset in turn, or each of its own."""
+
+    def __init__(self, plans: Sequence[Node], replicas: Replicas, options: InputOptions) -> None:
+        super().__init__(replicas, options)
+        self._plans = plans
+
+    @property
+    def size(self) -> int:
+        """The number of steps, where all datasets tell theirs."""
+        sizes = [plan.size for plan in self._plans]
+        if UNKNOWN in sizes:
+            return UNKNOWN
+        known = [size for size in sizes if size != INFINITE]
+        if not known:
+            return INFINITE
+        return max(known) if len(sizes) > 1 else -(-known[0] // self._replicas.count)
+
+    def spec(self) -> Any:
+        """Return the specs of what a step yields."""
+        return taken_spec(self._plans[0], self._replicas)
+
+    def _structure(self) -> Any:
+        return self._plans[0].element_spec
+
+    def _steps(self) -> HostSteps:
+        return TakePieces(self._plans, [1] * self._replicas.count)
+
+    def explain(self) -> str:
+        """Say who takes what."""
+        return taken_text(self._plans, self._replicas, self.depth)

@@ -1,0 +1,72 @@
+"""How many rows a global batch has, and how a plan's batches are cut."""
+
+from typing import Final
+
+from evenfeed.core.specs import TensorSpec
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.options import AutoShardPolicy
+from evenfeed.plan.batching import PaddedBatch
+from evenfeed.plan.buffering import Cache, Prefetch
+from evenfeed.plan.checking import AssertCardinality
+from evenfeed.plan.combining import Concatenate, Zip
+from evenfeed.plan.filtering import Filter
+from evenfeed.plan.grouping import Batch
+from evenfeed.plan.node import Node
+from evenfeed.plan.options_node import WithOptions, options_of
+from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
+
+# What leaves batches as they are.
+_THROUGH: Final = (
+    AssertCardinality,
+    Cache,
+    Filter,
+    Prefetch,
+    Repeat,
+    Shard,
+    Shuffle,
+    Skip,
+    Take,
+    WithOptions,
+)
+
+
+def global_batch_size(plan: Node) -> int | None:
+    """Return how many rows the batches of a plan nominally have; None where TensorFlow cannot tell either.
+
+    A first dimension that is known in all parts says it. Else the last batch in the plan does, seen through
+    what leaves batches as they are.
+    """
+    specs = [spec for spec in flatten(plan.element_spec, DATA) if isinstance(spec, TensorSpec)]
+    lengths = {spec.shape[0] if spec.shape.rank else None for spec in specs}
+    if lengths and None not in lengths:
+        return lengths.pop() if len(lengths) == 1 else None
+    return _written(plan)
+
+
+def _written(plan: Node) -> int | None:
+    match plan:
+        case Batch():
+            return None if plan.parallel else plan.batch_size
+        case PaddedBatch():
+            return plan.batch_size
+        case Zip() | Concatenate():
+            sizes = {_written(child) for child in plan.children}
+            return sizes.pop() if len(sizes) == 1 else None
+        case _ if isinstance(plan, _THROUGH):
+            return _written(plan.children[0])
+        case _:
+            return None
+
+
+def nominal_sizes(plan: Node, replicas: int) -> tuple[int, ...] | None:
+    """Return how many rows each replica takes in turn; None where every batch is cut by itself.
+
+    Batches are cut by themselves unless a sharding policy says that the rows flow on from one batch to
+    the next.
+    """
+    policy = options_of(plan).experimental_distribute.auto_shard_policy
+    size = global_batch_size(plan)
+    if policy in (None, AutoShardPolicy.AUTO, AutoShardPolicy.DATA) or size is None:
+        return None
+    each, more = divmod(size, replicas)
+    return (each + 1,) * more + (each,) * (replicas - more)

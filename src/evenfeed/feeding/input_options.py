@@ -1,0 +1,147 @@
+"""`InputOptions` and `InputContext`: what a user says, and is told, of input over replicas."""
+
+import enum
+from dataclasses import dataclass
+from typing import final
+
+from evenfeed.core.arguments import whole_number
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import described
+
+
+class InputReplicationMode(enum.Enum):
+    """How often a function that makes datasets is called: once for a worker, or for each replica."""
+
+    PER_WORKER = "PER_WORKER"
+    PER_REPLICA = "PER_REPLICA"
+
+
+@final
+@dataclass(frozen=True)
+class InputOptions:
+    """How batches reach the replicas.
+
+    Attributes:
+        experimental_fetch_to_device: Whether they are brought to the devices ahead of time; without that
+            they stay NumPy arrays on the host.
+        experimental_replication_mode: How often a function that makes datasets is called.
+        experimental_place_dataset_on_device: Taken for compatibility: datasets always run on the host.
+        experimental_per_replica_buffer_size: How many steps are brought to the devices ahead of time.
+        pad_partial_batches: Give every step the same shapes: short batches are filled with zeros, and each
+            step becomes `(element, valid)`, with a bool for each row that is False where it was filled.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+        >>> options = tf.distribute.InputOptions(pad_partial_batches=True)
+        >>> dataset = tf.data.Dataset.range(1, 6).batch(4)
+        >>> for x, valid in strategy.experimental_distribute_dataset(dataset, options):
+        ...     print(x.array.tolist(), valid.array.tolist())
+        [1, 2, 3, 4] [True, True, True, True]
+        [5, 0, 0, 0] [True, False, False, False]
+    """
+
+    experimental_fetch_to_device: bool = True
+    experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER
+    experimental_place_dataset_on_device: bool = False
+    experimental_per_replica_buffer_size: int = 1
+    pad_partial_batches: bool = False
+
+    def __post_init__(self) -> None:
+        size = whole_number(
+            self.experimental_per_replica_buffer_size, "experimental_per_replica_buffer_size"
+        )
+        if size < 0:
+            raise ValueError(
+                described(
+                    f"experimental_per_replica_buffer_size must not be negative, but is {size}.",
+                    fix="pass how many steps to bring to the devices ahead of time.",
+                )
+            )
+        if not isinstance(self.experimental_replication_mode, InputReplicationMode):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(
+                described(
+                    f"{shortened(self.experimental_replication_mode)} is no replication mode.",
+                    fix="pass a member of evenfeed.distribute.InputReplicationMode.",
+                )
+            )
+
+
+def input_options(given: object) -> InputOptions:
+    """Return the options that a user passed, or the default ones."""
+    if given is None:
+        return InputOptions()
+    if isinstance(given, InputOptions):
+        return given
+    raise TypeError(
+        described(
+            f"options must be InputOptions, but got {shortened(given)}.",
+            fix="pass evenfeed.distribute.InputOptions(...).",
+        )
+    )
+
+
+@final
+class InputContext:
+    """For which part of the input a function makes a dataset.
+
+    Args:
+        num_input_pipelines: How many datasets are made in all.
+        input_pipeline_id: Which of them this one is.
+        num_replicas_in_sync: How many replicas are fed.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> context = tf.distribute.InputContext(2, 0, 4)
+        >>> context.get_per_replica_batch_size(32)
+        8
+    """
+
+    def __init__(
+        self,
+        num_input_pipelines: int = 1,
+        input_pipeline_id: int = 0,
+        num_replicas_in_sync: int = 1,
+    ) -> None:
+        self._num_input_pipelines = num_input_pipelines
+        self._input_pipeline_id = input_pipeline_id
+        self._num_replicas_in_sync = num_replicas_in_sync
+
+    @property
+    def num_input_pipelines(self) -> int:
+        """How many datasets are made in all."""
+        return self._num_input_pipelines
+
+    @property
+    def input_pipeline_id(self) -> int:
+        """Which of them this one is."""
+        return self._input_pipeline_id
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas are fed."""
+        return self._num_replicas_in_sync
+
+    def get_per_replica_batch_size(self, global_batch_size: int) -> int:
+        """Return how many rows of a global batch each replica gets.
+
+        Raises:
+            ValueError: The replicas do not divide the batch evenly.
+        """
+        size, rest = divmod(global_batch_size, self.num_replicas_in_sync)
+        if rest:
+            near = max(1, size) * self.num_replicas_in_sync
+            raise ValueError(
+                described(
+                    f"A global batch of {global_batch_size} cannot be divided evenly over "
+                    f"{self.num_replicas_in_sync} replicas.",
+                    fix=f"choose a multiple of {self.num_replicas_in_sync}, such as {near}.",
+                )
+            )
+        return size
+
+    def __repr__(self) -> str:
+        return (
+            f"<InputContext of pipeline {self.input_pipeline_id} of {self.num_input_pipelines}, "
+            f"{self.num_replicas_in_sync} replicas>"
+        )
