@@ -53,8 +53,8 @@ class DistributedDataset:
             >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
             >>> dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(4))
             >>> for x in dataset.as_array_iterator():
-            ...     print(x.tolist(), x.sharding.spec)
-            [0, 1, 2, 3] PartitionSpec('replica',)
+            ...     print(x.tolist(), x.sharding.is_equivalent_to(strategy.sharding("replica"), 1))
+            [0, 1, 2, 3] True
         """
         return (arrays_of(step) for step in self)
 

@@ -72,8 +72,9 @@ class Strategy:
             >>> import jax
             >>> import evenfeed as tf
             >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-            >>> jax.device_put([1.0, 2.0], strategy.sharding("replica")).sharding.spec
-            PartitionSpec('replica',)
+            >>> array = jax.device_put(tf.constant([1.0, 2.0]), strategy.sharding("replica"))
+            >>> [shard.data.tolist() for shard in array.addressable_shards]
+            [[1.0], [2.0]]
         """
         return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(*axes))
 
