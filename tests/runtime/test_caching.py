@@ -16,14 +16,17 @@ from evenfeed.core.errors import (
     InvalidArgumentError,
     NotFoundError,
 )
+from evenfeed.core.specs import NoneTensorSpec
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.generating import FromGenerator
 from evenfeed.plan.sources import Range
+from evenfeed.plan.windows import Held
 from evenfeed.runtime.cache_files import InFiles
 from evenfeed.runtime.caching import InMemory, KeepElements
 from evenfeed.runtime.generating import PullElements
 
 INT = tf.TensorSpec([], tf.int32)
+WATCHED = Held((tf.TensorSpec([], tf.int64), NoneTensorSpec()), ([], None), 0)
 
 
 class Kept:
@@ -32,7 +35,7 @@ class Kept:
     def __init__(self, make, filename="", child=None):
         self.make = make
         self.starts = 0
-        self.node = Cache(child or Range(0, 3), str(filename))
+        self.node = Cache(child or WATCHED, str(filename))
 
     def start(self, origin):
         self.starts += 1
@@ -80,7 +83,7 @@ def test_an_empty_pass_is_kept_too(place):
 
 
 def test_nobody_can_write_into_what_is_kept(place):
-    kept = Kept(lambda: slices(np.arange(3)), place)
+    kept = Kept(lambda: slices(np.arange(3)), place, Range(0, 3))
     for _ in range(2):
         block = kept.operator()
         column = block.read(3).columns[0]
@@ -139,9 +142,12 @@ COLUMNS = [
     [np.array([b"x"], object), np.array([], object), np.array([b"y", b"z"], object)],
 ]
 
+FIRSTS = [None if c is None else c[0] if isinstance(c, list) else c for c in COLUMNS]
+
 
 def test_files_hold_columns_of_every_kind(tmp_path):
-    kept = Kept(lambda: slices(*COLUMNS), tmp_path / "kept")
+    kinds = [NoneTensorSpec() if c is None else tf.TensorSpec(None, c.dtype) for c in FIRSTS]
+    kept = Kept(lambda: slices(*COLUMNS), tmp_path / "kept", Held(tuple(kinds), tuple(COLUMNS), 3))
     one, two = rows_of(kept.operator(), 2), rows_of(kept.operator(), 2)
     assert one == two
     assert kept.starts == 1
@@ -150,6 +156,7 @@ def test_files_hold_columns_of_every_kind(tmp_path):
 
 def test_many_blocks_become_few(tmp_path, monkeypatch):
     monkeypatch.setattr("evenfeed.runtime.caching._CHUNK_BYTES", 64)
+    monkeypatch.setattr("evenfeed.formats.page_files._PAGE_BYTES", 64)
     for filename in ("", tmp_path / "kept"):
         kept = Kept(lambda: Watched(*range(40)), filename)
         assert kept.rows(1) == kept.rows(7) == kept.rows(60) == list(range(40))
@@ -170,7 +177,7 @@ def test_only_one_iterator_writes_a_file(tmp_path):
         kept.operator().read(1)
     del writing
     assert kept.rows() == [1, 2]
-    assert sorted(os.listdir(tmp_path)) == ["kept.cache.data", "kept.cache.json"]
+    assert sorted(os.listdir(tmp_path)) == ["kept.cache"]
 
 
 def test_the_lock_of_a_process_that_is_gone_is_no_lock(tmp_path):
@@ -191,18 +198,18 @@ def test_files_of_other_elements_are_refused(tmp_path):
         other.operator().read(1)
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"version": 0}'])
-def test_a_damaged_file_is_an_error(tmp_path, text):
+@pytest.mark.parametrize("end", [0, 1, 40, -1])
+def test_a_file_that_was_cut_is_an_error(tmp_path, end):
     kept = Kept(lambda: Watched(1), tmp_path / "kept")
     kept.rows()
-    (tmp_path / "kept.cache.json").write_text(text)
-    with pytest.raises(DataLossError, match="is damaged"):
+    file = tmp_path / "kept.cache"
+    file.write_bytes(file.read_bytes()[:end])
+    with pytest.raises(DataLossError, match=r"kept\.cache is damaged"):
         kept.operator().read(1)
 
 
-def test_a_file_that_was_cut_is_an_error(tmp_path):
-    kept = Kept(lambda: Watched(1), tmp_path / "kept")
-    kept.rows()
-    (tmp_path / "kept.cache.data").write_bytes(b"")
-    with pytest.raises(DataLossError, match="is damaged"):
-        kept.operator().read(1)
+def test_elements_that_no_file_holds_are_refused(tmp_path):
+    cached = tf.data.Dataset.range(4).window(2).cache(tmp_path / "kept")
+    with pytest.raises(InvalidArgumentError, match="Files hold tensors"):
+        next(iter(cached))
+    assert os.listdir(tmp_path) == []

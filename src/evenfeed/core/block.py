@@ -1,6 +1,6 @@
 """A Block: a run of elements as columns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias, final
@@ -69,6 +69,21 @@ def concatenated(blocks: Sequence[Block]) -> Block:
         return blocks[0]
     columns = zip(*(block.columns for block in blocks), strict=True)
     return Block(tuple(map(_joined, columns)), sum(block.length for block in blocks))
+
+
+def fetched_apart(
+    which: Positions, within: Positions, fetch: Callable[[int, Positions], Block]
+) -> Block:
+    """Return rows that lie in several places: in place `which[i]` the row `within[i]`, for every i.
+
+    `fetch` is called once for each place that is needed.
+    """
+    order = np.argsort(which, kind="stable")
+    places, starts = np.unique(which[order], return_index=True)
+    groups = np.split(order, starts[1:])
+    pairs = zip(places.tolist(), groups, strict=True)
+    blocks = [fetch(place, within[mine]) for place, mine in pairs]
+    return blocks[0] if len(blocks) == 1 else concatenated(blocks).gather(np.argsort(order))
 
 
 def of_rows(rows: Sequence[Sequence[Any]]) -> Block:

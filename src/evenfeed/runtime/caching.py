@@ -17,22 +17,15 @@ _CHUNK_BYTES: Final = 1 << 22
 Start: TypeAlias = Callable[[Any], tuple[Operator, Any]]
 
 
-@final
-class Content:
+class Content(ABC):
     """All elements of one pass, and which pass it was."""
 
-    def __init__(self, blocks: Sequence[Block], origin: Any) -> None:
-        self.blocks = blocks
+    def __init__(self, origin: Any) -> None:
         self.origin = origin
-        self._ends = np.cumsum([block.length for block in blocks]).tolist()
 
+    @abstractmethod
     def read(self, start: int, most: int) -> Block | None:
         """Return elements from `start` on; None behind the last."""
-        place = bisect_right(self._ends, start)
-        if place == len(self.blocks):
-            return None
-        first = start - (self._ends[place] - self.blocks[place].length)
-        return self.blocks[place].cut(first, first + most)
 
 
 class Recording(ABC):
@@ -80,6 +73,21 @@ class InMemory(Store):
 
 
 @final
+class _InMemoryContent(Content):
+    def __init__(self, blocks: Sequence[Block], origin: Any) -> None:
+        super().__init__(origin)
+        self._blocks = blocks
+        self._ends = np.cumsum([block.length for block in blocks]).tolist()
+
+    def read(self, start: int, most: int) -> Block | None:
+        place = bisect_right(self._ends, start)
+        if place == len(self._blocks):
+            return None
+        first = start - (self._ends[place] - self._blocks[place].length)
+        return self._blocks[place].cut(first, first + most)
+
+
+@final
 class _InMemoryRecording(Recording):
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -91,7 +99,7 @@ class _InMemoryRecording(Recording):
     def finish(self, origin: Any) -> None:
         with self._memory.lock:
             if self._memory.content is None:
-                self._memory.content = Content(self._chunks.all(), origin)
+                self._memory.content = _InMemoryContent(self._chunks.all(), origin)
 
     def discard(self) -> None:
         self._chunks = Chunks()
@@ -106,24 +114,17 @@ class Chunks:
         self._open: list[Block] = []
         self._bytes = 0
 
-    def add(self, block: Block) -> bool:
-        """Take a block; tell whether a chunk became full."""
+    def add(self, block: Block) -> None:
+        """Take a block."""
         self._open.append(block)
         self._bytes += block.bytes_per_row * block.length
         if self._bytes >= _CHUNK_BYTES:
             self._close()
-            return True
-        return False
 
     def all(self) -> list[Block]:
         """Return all that came, as few blocks."""
         self._close()
         return self._done
-
-    def take(self) -> list[Block]:
-        """Return the full chunks and forget them."""
-        done, self._done = self._done, []
-        return done
 
     def _close(self) -> None:
         if self._open:

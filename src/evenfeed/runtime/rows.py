@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column, Positions, concatenated
+from evenfeed.core.block import Block, Column, Positions, fetched_apart
 from evenfeed.core.cardinality import INFINITE
 from evenfeed.runtime.functions import FailedRow
 from evenfeed.runtime.operator import Operator, State
@@ -74,7 +74,9 @@ class Chained(Rows):
     def fetch(self, positions: Positions) -> Block:
         """Return the rows of both, back in the order that was asked for."""
         late = (positions >= self._first.size).astype(np.int64)
-        return _fetch_each((self._first, self._second), late, positions - late * self._first.size)
+        parts = (self._first, self._second)
+        within = positions - late * self._first.size
+        return fetched_apart(late, within, lambda part, rows: parts[part].fetch(rows))
 
 
 @final
@@ -90,11 +92,11 @@ class Rounds(Rows):
     def fetch(self, positions: Positions) -> Block:
         """Return the rows round by round, back in the order that was asked for."""
         rounds, within = np.divmod(positions, self._round)
-        numbers, which = np.unique(rounds, return_inverse=True)
         self._rows = {
-            number: self._rows.get(number) or self._start(number) for number in numbers.tolist()
+            number: self._rows.get(number) or self._start(number)
+            for number in np.unique(rounds).tolist()
         }
-        return _fetch_each(tuple(self._rows.values()), which, within)
+        return fetched_apart(rounds, within, lambda number, rows: self._rows[number].fetch(rows))
 
 
 @final
@@ -156,17 +158,6 @@ def fetch_steps(rows: Rows, order: Order, start: int, count: int) -> Block:
     if isinstance(order, Forward):
         return rows.run(start, count)
     return rows.fetch(order.stretch(start, count))
-
-
-def _fetch_each(parts: Sequence[Rows], which: Positions, within: Positions) -> Block:
-    """Return rows of several parts: of part `which[i]` the row `within[i]`, for every i."""
-    places = [np.flatnonzero(which == part) for part in range(len(parts))]
-    blocks = [
-        rows.fetch(within[mine]) for rows, mine in zip(parts, places, strict=True) if len(mine)
-    ]
-    if len(blocks) == 1:
-        return blocks[0]
-    return concatenated(blocks).gather(np.argsort(np.concatenate(places)))
 
 
 def side_by_side(blocks: Sequence[Block]) -> Block:

@@ -1,0 +1,1 @@
+"""Files: from bytes to Blocks, and back."""

@@ -1,0 +1,75 @@
+"""What every kind of file offers: rows by their numbers, as Blocks."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenfeed.core.block import Block, Positions, concatenated, fetched_apart
+from evenfeed.core.errors import DataLossError
+
+
+class Reader(ABC):
+    """An open file. What it holds is freed when it is dropped, or by `close`."""
+
+    path: str
+
+    @abstractmethod
+    def read(self, start: int, count: int) -> Block | None:
+        """Return rows from `start` on, at least one and at most `count`; None behind the last."""
+
+    def whole(self, start: int, count: int) -> Block:
+        """Return all of `count` rows from `start` on."""
+        blocks: list[Block] = []
+        stop = start + count
+        while start < stop:
+            block = self.read(start, stop - start)
+            if block is None:
+                raise DataLossError(
+                    f"{self.path} ends at row {start}, but was to have {stop} or more.",
+                    fix="make the dataset anew if the file changed.",
+                )
+            blocks.append(block)
+            start += block.length
+        return concatenated(blocks)
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the rows at `positions`, in that order; by default one read for each run of neighbours."""
+        order = np.argsort(positions, kind="stable")
+        sorted_positions = positions[order]
+        runs = np.empty_like(positions)
+        runs[order] = np.cumsum(np.diff(sorted_positions, prepend=sorted_positions[0]) > 1)
+        return fetched_apart(runs, positions, self._run)
+
+    def _run(self, _: int, positions: Positions) -> Block:
+        first, last = int(positions.min()), int(positions.max())
+        return self.whole(first, last + 1 - first).gather(positions - first)
+
+    def close(self) -> None:  # noqa: B027 - most hold nothing but memory
+        """Free what is held, at once."""
+
+
+@dataclass(frozen=True)
+class DataFile(ABC):
+    """A file as a plan knows it, before it is opened: small, comparable, sent to other processes as it is."""
+
+    path: str
+
+    @property
+    @abstractmethod
+    def rows(self) -> int | None:
+        """How many rows it has; None where only reading it tells."""
+
+    @property
+    @abstractmethod
+    def extent(self) -> tuple[int, int]:
+        """Which bytes of the file the rows stand in: the first, and the one behind the last."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A short text that two files share only if they hold the same rows, wherever they are."""
+
+    @abstractmethod
+    def open(self) -> Reader:
+        """Open it, or return the reader that others use, where it has no position of its own."""

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenfeed.core.block import Block
+from evenfeed.core.errors import DataLossError
+from evenfeed.formats.reader import Reader
+
+
+class Counting(Reader):
+    """A file of numbers that gives at most three at a time, and notes what it was asked."""
+
+    path = "numbers"
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.asked = []
+
+    def read(self, start, count):
+        self.asked.append((start, count))
+        stop = min(start + count, start + 3, self.rows)
+        return Block((np.arange(start, stop),), stop - start) if start < stop else None
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=20))
+def test_rows_are_fetched_in_any_order(positions):
+    found = Counting(31).fetch(np.array(positions))
+    assert found.columns[0].tolist() == positions
+
+
+def test_neighbours_are_read_together():
+    reader = Counting(31)
+    reader.fetch(np.array([5, 20, 4, 6, 21, 5]))
+    assert reader.asked == [(4, 3), (20, 2)]
+
+
+def test_all_rows_of_a_run_come():
+    assert Counting(31).whole(2, 8).columns[0].tolist() == list(range(2, 10))
+
+
+def test_a_file_that_ends_early_is_an_error():
+    with pytest.raises(DataLossError, match="numbers ends at row 5, but was to have 9 or more"):
+        Counting(5).whole(2, 7)
+
+
+def test_closing_is_no_trouble():
+    Counting(5).close()
