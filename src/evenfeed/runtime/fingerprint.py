@@ -6,6 +6,7 @@ from typing import Any
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.formats.reader import DataFile
 from evenfeed.plan.node import Node
 
 # A seed is part of the state itself; of what structure elements are, their spec says.
@@ -42,6 +43,8 @@ def _described(value: Any) -> Any:
         named = [(part.name, getattr(value, part.name)) for part in fields(value)]
         parts = [(n, _described(v)) for n, v in named if n not in _NOT_MEANING]
         return kind, str(value.element_spec), parts
+    if isinstance(value, DataFile):
+        return value.fingerprint
     if kind in ("list", "tuple"):
         return list(map(_described, value))
     if kind == "ndarray":

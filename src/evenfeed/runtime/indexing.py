@@ -2,9 +2,10 @@
 
 from typing import TypeAlias
 
-from evenfeed.core.cardinality import INFINITE
+from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
+from evenfeed.plan.files import Files
 from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.options_node import WithOptions
@@ -12,6 +13,7 @@ from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.plan.windows import Held
 from evenfeed.runtime.elementwise import KeyedRows
+from evenfeed.runtime.files import FileRows, InTurn
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.mapping import MappedRows
 from evenfeed.runtime.orders import Again, Every, Forward, Order, Shuffled, first_round
@@ -37,12 +39,8 @@ def indexed(node: Node, run: Run, epoch: int = 0) -> Indexed | None:
 def _found(node: Node, run: Run, epoch: int) -> Indexed | None:
     """Return rows as they are in an epoch, and an order that is still to be told the epoch."""
     match node:
-        case Range():
-            return _forward(Numbers(node))
-        case Tensor():
-            return _forward(Arrays([None if a is None else a[None] for a in node.arrays], 1))
-        case TensorSlice():
-            return _forward(Arrays(node.arrays, node.size))
+        case Range() | Tensor() | TensorSlice() | Held() | Files():
+            return _source(node)
         case Repeat(child=child) if node.count and child.size == INFINITE:
             return _found(child, run, epoch)
         case Repeat() if _is_mixed_below(node):
@@ -53,8 +51,6 @@ def _found(node: Node, run: Run, epoch: int) -> Indexed | None:
         case Map(function=RowFunction() as function) if function.is_pure and function.is_vectorised:
             child = _found(node.child, run, epoch)
             return None if child is None else (MappedRows(child[0], function), child[1])
-        case Held():
-            return _forward(Arrays(node.columns, node.size))
         case WithOptions():
             return _found(node.child, run, epoch)
         case WithKeys():
@@ -65,6 +61,23 @@ def _found(node: Node, run: Run, epoch: int) -> Indexed | None:
             return _combined(node, [indexed(child, run, epoch) for child in node.children])
         case _:
             return None
+
+
+def _source(node: Range | Tensor | TensorSlice | Held | Files) -> Indexed | None:
+    match node:
+        case Range():
+            return _forward(Numbers(node))
+        case Tensor():
+            return _forward(Arrays([None if a is None else a[None] for a in node.arrays], 1))
+        case TensorSlice():
+            return _forward(Arrays(node.arrays, node.size))
+        case Held():
+            return _forward(Arrays(node.columns, node.size))
+        case Files() if node.size == UNKNOWN:
+            return None
+        case Files():
+            rows, sizes = FileRows(node.files), [file.rows or 0 for file in node.files]
+            return (rows, InTurn(sizes)) if node.in_turn else _forward(rows)
 
 
 def _forward(rows: Rows) -> Indexed:

@@ -6,6 +6,7 @@ from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
 from evenfeed.plan.choosing import Choose, Counter
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate
+from evenfeed.plan.files import Files
 from evenfeed.plan.filtering import Filter, TakeWhile
 from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.generating import FromGenerator
@@ -22,6 +23,7 @@ from evenfeed.runtime.checking import CountPromised, DropFailed, DropSeen
 from evenfeed.runtime.choosing import CountOn, ReadChosen
 from evenfeed.runtime.combining import ReadInTurn, ReadTogether
 from evenfeed.runtime.elementwise import CountElements
+from evenfeed.runtime.files import ReadFiles
 from evenfeed.runtime.filtering import KeepSome, StopAtFalse
 from evenfeed.runtime.flattening import ReadInner, ReadInnersInTurn, starter
 from evenfeed.runtime.functions import RowFunction
@@ -62,6 +64,8 @@ def plain_step(node: Node, children: list[Operator]) -> Operator:  # noqa: PLR09
     match node:
         case FromGenerator():
             return PullElements(node)
+        case Files():
+            return ReadFiles(node.files)
         case Counter():
             return CountOn(node)
         case Batch():

@@ -1,0 +1,143 @@
+"""Reads the rows of files: by position where their number is known, else one after the other."""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Positions, concatenated, fetched_apart
+from evenfeed.core.errors import EvenfeedError
+from evenfeed.formats.reader import DataFile, Reader
+from evenfeed.runtime.functions import FailedRow
+from evenfeed.runtime.operator import Operator, State
+from evenfeed.runtime.orders import Order
+from evenfeed.runtime.rows import Rows
+
+
+@final
+class FileRows(Rows):
+    """The rows of files that tell how many they have, one file after the other."""
+
+    def __init__(self, files: Sequence[DataFile]) -> None:
+        self._files = files
+        self._readers: dict[int, Reader] = {}
+        self._ends = np.cumsum([file.rows or 0 for file in files], dtype=np.int64)
+        self._starts = np.append(0, self._ends)
+        self.size = int(self._starts[-1])
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the rows at `positions`, whichever files they are in."""
+        if len(self._files) == 1:
+            with _failing_alone():
+                return self._reader(0).fetch(positions)
+        files = np.searchsorted(self._ends, positions, "right")
+        within = positions - self._starts[files]
+        with _failing_alone():
+            return fetched_apart(files, within, lambda file, rows: self._reader(file).fetch(rows))
+
+    def run(self, start: int, count: int) -> Block:
+        """Return `count` rows from `start` on, as views where one file has them in one piece."""
+        blocks: list[Block] = []
+        while count > 0:
+            file = int(np.searchsorted(self._ends, start, "right"))
+            first = start - int(self._starts[file])
+            some = min(count, int(self._ends[file]) - start)
+            with _failing_alone():
+                blocks.append(self._reader(file).whole(first, some))
+            start, count = start + some, count - some
+        return concatenated(blocks)
+
+    def _reader(self, file: int) -> Reader:
+        if file not in self._readers:
+            self._readers[file] = self._files[file].open()
+        return self._readers[file]
+
+
+@contextmanager
+def _failing_alone() -> Generator[None]:
+    """Let rows that cannot be read fail one by one: those before come first, those behind later."""
+    try:
+        yield
+    except (EvenfeedError, OSError) as error:
+        raise FailedRow(0, None, error) from error
+
+
+@final
+class InTurn(Order):
+    """One row of each of several files in turn; those that have ended are passed over.
+
+    The files take part until their rows end. Between two such ends, all rounds have the same files.
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes = np.array(sizes, np.int64)
+        self._starts = np.cumsum(self._sizes) - self._sizes
+        self._ends = np.unique(self._sizes[self._sizes > 0])  # rounds at which files end
+        self._first_rounds = np.append(0, self._ends)
+        files = [int((self._sizes >= end).sum()) for end in self._ends]
+        self._first_steps = np.append(0, np.cumsum(np.diff(self._first_rounds) * files))
+        self.size = int(self._sizes.sum())
+
+    def at(self, steps: Positions) -> Positions:
+        """Return the positions at `steps`, as if all files were one after the other."""
+        parts = np.searchsorted(self._first_steps, steps, "right") - 1
+        out = np.empty_like(steps)
+        for part in np.unique(parts).tolist():
+            mine = parts == part
+            files = np.flatnonzero(self._sizes >= self._ends[part])
+            rounds, turn = np.divmod(steps[mine] - self._first_steps[part], len(files))
+            out[mine] = self._starts[files[turn]] + self._first_rounds[part] + rounds
+        return out
+
+
+@final
+class ReadFiles(Operator):
+    """Reads files one after the other. Its position is a file and a row.
+
+    Where a file cannot be read on, the error is raised, and the next file follows.
+    """
+
+    def __init__(self, files: Sequence[DataFile]) -> None:
+        self._files = files
+        self._file = 0
+        self._row = 0
+        self._reader: Reader | None = None
+
+    def read(self, most: int) -> Block | None:
+        """Return the next rows, of one file."""
+        while self._file < len(self._files):
+            try:
+                block = self._read(most)
+            except Exception:
+                self._leave()
+                raise
+            if block is not None:
+                self._row += block.length
+                return block
+            self._leave()
+        return None
+
+    def _read(self, most: int) -> Block | None:
+        if self._reader is None:
+            self._reader = self._files[self._file].open()
+        return self._reader.read(self._row, most)
+
+    def _leave(self) -> None:
+        self.close()
+        self._file, self._row = self._file + 1, 0
+
+    def state(self) -> State:
+        """Return the file and the row in it."""
+        return [self._file, self._row]
+
+    def restore(self, state: State) -> None:
+        """Go to a row, reading what the reader must to find it."""
+        self.close()
+        self._file, self._row = state
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = None
