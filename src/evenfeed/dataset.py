@@ -8,14 +8,23 @@ from typing import Any, cast, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.arguments import seconds_of, whole_number, yes_or_no
+from evenfeed.core.arguments import (
+    compression_of,
+    folder_of,
+    path_of,
+    seconds_of,
+    whole_number,
+    yes_or_no,
+)
 from evenfeed.core.callsite import where_called
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import Array, shortened, to_array
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
 from evenfeed.core.seeds import operation_seed
 from evenfeed.core.specs import spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
+from evenfeed.formats.reader import DataFile
+from evenfeed.formats.saved import load_saved
 from evenfeed.options import Options
 from evenfeed.plan import resampling
 from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
@@ -24,6 +33,7 @@ from evenfeed.plan.checking import Ignored, IgnoreErrors, Unique
 from evenfeed.plan.choosing import Choose, Counter, Random, Sample
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
+from evenfeed.plan.files import Files, check_read
 from evenfeed.plan.filtering import Filter, TakeWhile
 from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.generating import FromGenerator, signature_of
@@ -32,10 +42,11 @@ from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.options_node import WithOptions, options_of
 from evenfeed.plan.ordering import Passes, Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.saving import Snapshot
 from evenfeed.plan.scanning import Scan, check_state, widened
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.plan.windowing import Buckets, GroupByWindow
-from evenfeed.plan.windows import DatasetLike, Held, Window
+from evenfeed.plan.windows import DatasetLike, DatasetSpec, Held, Window
 from evenfeed.runtime.beginning import Beginning
 from evenfeed.runtime.build import build
 from evenfeed.runtime.calls import bound
@@ -43,8 +54,10 @@ from evenfeed.runtime.drawing import NOT_TRACED, Source, drawing
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.explaining import Explanation, explained_plan
 from evenfeed.runtime.functions import RowFunction, trace
+from evenfeed.runtime.identity import identity
 from evenfeed.runtime.inner import InnerDatasets
 from evenfeed.runtime.portable import check_portable
+from evenfeed.runtime.saving import check_shard, save_elements
 
 
 @final
@@ -548,19 +561,9 @@ class Dataset(DatasetLike):
             raise ValueError(
                 described("Pass either window_size or window_size_func, and not both.")
             )
+        reduced = partial(_reduced, _callable(reduce_func))
+        size = partial(_size_of_group, window_size, window_size_func)
         spec = self.element_spec
-
-        def size(key: int) -> int:
-            asked: Any = (
-                window_size if window_size_func is None else window_size_func(np.int64(key))
-            )
-            return int(asked)
-
-        def reduced(key: int, group: Node) -> Node:
-            return plan_of(
-                _as_dataset(reduce_func(np.int64(key), Dataset(group)), "group_by_window")
-            )
-
         empty = Held(spec, tuple(None for _ in flatten(spec, DATA)), 0)
         result = reduced(0, empty).element_spec
         key = self._traced(key_func, "finding the key of")
@@ -604,18 +607,11 @@ class Dataset(DatasetLike):
             tuple(bucket_boundaries), tuple(bucket_batch_sizes), to_boundary=pad_to_bucket_boundary
         )
 
-        def key(*element: Any) -> Any:
-            return np.int64(buckets.of_length(int(element_length_func(*element))))
-
-        def batched(bucket: Any, group: "Dataset") -> "Dataset":
-            size = buckets.batch_sizes[int(bucket)]
-            if no_padding:
-                return group.batch(size, drop_remainder)
-            shapes = buckets.padded_shapes(int(bucket), padded_shapes, self.element_spec)
-            return group.padded_batch(size, shapes, padding_values, drop_remainder)
-
+        padding = None if no_padding else (padded_shapes, padding_values, self.element_spec)
         return self.group_by_window(
-            key, batched, window_size_func=lambda bucket: buckets.batch_sizes[int(bucket)]
+            bound(partial(_bucket_of, buckets), _callable(element_length_func)),
+            partial(_batched, buckets, padding, drop_remainder),
+            window_size_func=partial(_size_of_bucket, buckets),
         )
 
     def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":
@@ -852,14 +848,116 @@ class Dataset(DatasetLike):
             ([0, 1, 2], [0, 1, 2])
         """
         del name
-        if not isinstance(filename, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(
-                described(
-                    f"filename must be a path, but got {shortened(filename)}.",
-                    fix="pass where the cache is to stand on disk, or nothing to keep it in memory.",
-                )
+        fix = "pass where the cache is to stand on disk, or nothing to keep it in memory."
+        return Dataset(Cache(self._plan, path_of(filename, "filename", fix)))
+
+    def snapshot(
+        self,
+        path: str | os.PathLike[str],
+        compression: str | None = "AUTO",
+        reader_func: Callable[["Dataset"], "Dataset"] | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Write the elements of the first whole pass into a folder, and read them from there later on.
+
+        Later passes are those of other programs too. A dataset that was made otherwise, with another
+        function or other data, writes elements of its own beside them; seeds make no difference. A
+        pass that ended early, or in which an element failed, is not kept.
+
+        Args:
+            path: The folder, which is made where it is not there.
+            compression: "GZIP" for smaller files; None or "AUTO" for files that are mapped into memory.
+            reader_func: Makes the dataset to read of a dataset of datasets, one for each shard; by
+                default their elements come in turn.
+            shard_func: Returns the number of the shard that an element goes to.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import tempfile
+            >>> import evenfeed as tf
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> dataset = tf.data.Dataset.range(3).snapshot(folder.name)
+            >>> [int(x) for x in dataset], [int(x) for x in dataset]
+            ([0, 1, 2], [0, 1, 2])
+            >>> folder.cleanup()
+        """
+        del name
+        kind, shard = compression_of(compression), self._shard(shard_func)
+        folder = os.path.join(folder_of(path), identity(self._plan, shard, kind))
+        reading = partial(_read_plan, _optional(reader_func))
+        return Dataset(Snapshot(self._plan, folder, compression=kind, shard=shard, reading=reading))
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        compression: str | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: Any = None,
+    ) -> None:
+        """Write all elements into a folder, for `Dataset.load`.
+
+        What was saved there before is replaced once all is written. A program that is stopped before
+        leaves it as it was.
+
+        Args:
+            path: The folder, which is made where it is not there.
+            compression: "GZIP" for smaller files; else they are mapped into memory when they are read.
+            shard_func: Returns the number of the shard that an element goes to; each has its file.
+            checkpoint_args: Not there yet.
+
+        Examples:
+            >>> import tempfile
+            >>> import evenfeed as tf
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> tf.data.Dataset.range(10).save(folder.name)
+            >>> [int(x) for x in tf.data.Dataset.load(folder.name).skip(7)]
+            [7, 8, 9]
+            >>> folder.cleanup()
+        """
+        if checkpoint_args is not None:
+            raise UnimplementedError(
+                "A saving cannot be stopped and resumed yet.", fix="leave checkpoint_args out."
             )
-        return Dataset(Cache(self._plan, os.fspath(filename)))
+        kind, shard = compression_of(compression), self._shard(shard_func)
+        save_elements(self._plan, folder_of(path), kind, shard, build)
+
+    @staticmethod
+    def load(
+        path: str | os.PathLike[str],
+        element_spec: Any = None,
+        compression: str | None = None,
+        reader_func: Callable[["Dataset"], "Dataset"] | None = None,
+        wait: bool = False,
+    ) -> "Dataset":
+        """Read what `save` wrote.
+
+        Its rows can be addressed: `shuffle`, `shard`, `skip` and resume read nothing that they pass over.
+
+        Args:
+            path: The folder.
+            element_spec: What the elements are; needed only where they are objects of a class of yours.
+            compression: Taken for compatibility: the files know theirs.
+            reader_func: Makes the dataset to read of a dataset of datasets, one for each shard; by
+                default their elements come in turn.
+            wait: Wait until the dataset is saved, by another program.
+
+        Examples:
+            >>> import tempfile
+            >>> import evenfeed as tf
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> tf.data.Dataset.range(6).save(folder.name, shard_func=lambda x: x % 2)
+            >>> [int(x) for x in tf.data.Dataset.load(folder.name)]
+            [0, 1, 2, 3, 4, 5]
+            >>> one_by_one = lambda shards: shards.flat_map(lambda shard: shard)
+            >>> [int(x) for x in tf.data.Dataset.load(folder.name, reader_func=one_by_one)]
+            [0, 2, 4, 1, 3, 5]
+            >>> folder.cleanup()
+        """
+        compression_of(compression)
+        saved = load_saved(folder_of(path), wait=yes_or_no(wait, "wait"))
+        spec = saved.element_spec if element_spec is None else saved.spec_like(element_spec)
+        return Dataset(_read_plan(_optional(reader_func), saved.files, spec))
 
     def prefetch(self, buffer_size: int | None, name: str | None = None) -> "Dataset":
         """Read elements ahead in a thread, while those before are being used.
@@ -1081,9 +1179,12 @@ class Dataset(DatasetLike):
 
     def _inner(self, function: Callable[..., Any]) -> InnerDatasets:
         traced = self._traced(function, "making a dataset of", returns_values=True)
-        return InnerDatasets(
-            traced, self.element_spec, lambda made: plan_of(_as_dataset(made, "flat_map"))
-        )
+        return InnerDatasets(traced, self.element_spec, partial(_plan_made, "flat_map"))
+
+    def _shard(self, function: Callable[..., Any] | None) -> RowFunction | None:
+        if function is None:
+            return None
+        return check_shard(self._traced(function, "choosing the shard of"))
 
     @property
     def element_spec(self) -> Any:
@@ -1147,6 +1248,56 @@ def _as_dataset(value: object, method: str) -> Dataset:
             fix="return Dataset.from_tensors(value), or call map for functions of elements.",
         )
     )
+
+
+def _plan_made(method: str, value: object) -> Node:
+    return plan_of(_as_dataset(value, method))
+
+
+def _reduced(reduce_func: Callable[..., Any], key: int, group: Node) -> Node:
+    return _plan_made("group_by_window", reduce_func(np.int64(key), Dataset(group)))
+
+
+def _size_of_group(
+    window_size: int | None, window_size_func: Callable[..., Any] | None, key: int
+) -> int:
+    asked: Any = window_size if window_size_func is None else window_size_func(np.int64(key))
+    return int(asked)
+
+
+def _bucket_of(buckets: Buckets, length_func: Callable[..., Any], *element: Any) -> Any:
+    return np.int64(buckets.of_length(int(length_func(*element))))
+
+
+def _size_of_bucket(buckets: Buckets, bucket: Any) -> int:
+    return buckets.batch_sizes[int(bucket)]
+
+
+def _batched(
+    buckets: Buckets, padding: tuple[Any, ...] | None, drop: bool, bucket: Any, group: Dataset
+) -> Dataset:
+    size = _size_of_bucket(buckets, bucket)
+    if padding is None:
+        return group.batch(size, drop)
+    asked, values, spec = padding
+    return group.padded_batch(size, buckets.padded_shapes(int(bucket), asked, spec), values, drop)
+
+
+def _read_plan(
+    reader_func: Callable[[Dataset], Dataset] | None, files: tuple[DataFile, ...], spec: Any
+) -> Node:
+    """Return the plan that reads files: a row of each in turn, or as the user's function says."""
+    if reader_func is None:
+        return Files(files, spec, in_turn=len(files) > 1)
+    shards = [Dataset(Files((file,), spec)) for file in files]
+    of_shards = Held(DatasetSpec(spec, face=Dataset), (shards,), len(shards))
+    plan = _plan_made("load", reader_func(Dataset(of_shards)))
+    check_read(plan, spec)
+    return plan
+
+
+def _optional(function: Any) -> Any:
+    return None if function is None else _callable(function)
 
 
 def _callable(function: Callable[..., Any]) -> Callable[..., Any]:

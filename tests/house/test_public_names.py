@@ -13,6 +13,7 @@ INNER = {
     "core",
     "dataset",
     "feeding",
+    "formats",
     "options",
     "plan",
     "replicas",

@@ -1,12 +1,13 @@
 """Checks of the arguments that users pass."""
 
 import operator
-from typing import Any
+import os
+from typing import Any, cast
 
 import numpy as np
 
 from evenfeed.core.conversion import shortened
-from evenfeed.core.errors import described
+from evenfeed.core.errors import InvalidArgumentError, described
 
 
 def whole_number(value: Any, name: str) -> int:
@@ -52,3 +53,32 @@ def seconds_of(value: Any, name: str) -> float:
             )
         )
     return seconds
+
+
+def path_of(value: Any, name: str, fix: str) -> str:
+    """Return `value` as the text of a path; a TypeError where it is none."""
+    if isinstance(value, str | os.PathLike):
+        return os.fsdecode(cast("os.PathLike[str]", value))
+    raise TypeError(described(f"{name} must be a path, but got {shortened(value)}.", fix=fix))
+
+
+def folder_of(value: Any) -> str:
+    """Return where a dataset is saved, independent of the working directory."""
+    return os.path.abspath(path_of(value, "path", "pass the folder that holds the dataset."))
+
+
+def compression_of(value: Any) -> str:
+    """Return "" or "GZIP". AUTO is none: files that are mapped into memory are read fastest."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(
+            described(
+                f"compression must be text, but got {shortened(value)}.",
+                fix='pass "GZIP", or None.',
+            )
+        )
+    if value not in (None, "", "AUTO", "GZIP"):
+        raise InvalidArgumentError(
+            f"compression must be GZIP, AUTO or None, but got {value!r}.",
+            fix='pass "GZIP" for small files, None for quick ones.',
+        )
+    return "GZIP" if value == "GZIP" else ""

@@ -1,7 +1,8 @@
-"""TensorFlow's `tf.data.experimental`: options of distribution, and promises about cardinality."""
+"""TensorFlow's `tf.data.experimental`: options of distribution, promises about cardinality, older names."""
 
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -35,6 +36,9 @@ __all__ = [
     "OptimizationOptions",
     "assert_cardinality",
     "cardinality",
+    "load",
+    "save",
+    "snapshot",
 ]
 
 
@@ -60,6 +64,67 @@ def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset
     """
     count = whole_number(expected_cardinality, "expected_cardinality")
     return lambda dataset: Dataset(AssertCardinality(plan_of(dataset), count))
+
+
+def save(
+    dataset: Dataset,
+    path: str | os.PathLike[str],
+    compression: str | None = None,
+    shard_func: Callable[..., Any] | None = None,
+    checkpoint_args: Any = None,
+) -> None:
+    """Write all elements into a folder: the older name of `Dataset.save`.
+
+    Examples:
+        >>> import tempfile
+        >>> import evenfeed as tf
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> tf.data.experimental.save(tf.data.Dataset.range(3), folder.name)
+        >>> len(tf.data.experimental.load(folder.name))
+        3
+        >>> folder.cleanup()
+    """
+    dataset.save(path, compression, shard_func, checkpoint_args)
+
+
+def load(
+    path: str | os.PathLike[str],
+    element_spec: Any = None,
+    compression: str | None = None,
+    reader_func: Callable[[Dataset], Dataset] | None = None,
+) -> Dataset:
+    """Read what `save` wrote: the older name of `Dataset.load`.
+
+    Examples:
+        >>> import tempfile
+        >>> import evenfeed as tf
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> tf.data.Dataset.range(3).save(folder.name)
+        >>> [int(x) for x in tf.data.experimental.load(folder.name)]
+        [0, 1, 2]
+        >>> folder.cleanup()
+    """
+    return Dataset.load(path, element_spec, compression, reader_func)
+
+
+def snapshot(
+    path: str | os.PathLike[str],
+    compression: str | None = "AUTO",
+    reader_func: Callable[[Dataset], Dataset] | None = None,
+    shard_func: Callable[..., Any] | None = None,
+) -> Callable[[Dataset], Dataset]:
+    """Return a function for `Dataset.apply`: the older name of `Dataset.snapshot`.
+
+    Examples:
+        >>> import tempfile
+        >>> import evenfeed as tf
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> kept = tf.data.Dataset.range(3).apply(tf.data.experimental.snapshot(folder.name))
+        >>> [int(x) for x in kept]
+        [0, 1, 2]
+        >>> folder.cleanup()
+    """
+    return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)
 
 
 publish(__name__, __all__, globals())

@@ -9,6 +9,7 @@ from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat, Shuffle
+from evenfeed.plan.saving import Snapshot
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.runtime.cache_files import InFiles
 from evenfeed.runtime.caching import InMemory, KeepElements
@@ -22,6 +23,7 @@ from evenfeed.runtime.orders import first_round
 from evenfeed.runtime.processes import mapped_in_processes
 from evenfeed.runtime.rows import Walk
 from evenfeed.runtime.run import Drawn, Run
+from evenfeed.runtime.saving import KeepSnapshot
 from evenfeed.runtime.steps import calling_step, plain_step
 from evenfeed.runtime.widening import ReadWide
 from evenfeed.runtime.windowing import ReadGroups
@@ -44,6 +46,8 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
             return _repeated(node, run, epoch)
         case Cache():
             return _cached(node)
+        case Snapshot():
+            return KeepSnapshot(node, build)
         case Shuffle() | Random() | Sample() | WithKeys():
             return _drawn(node, run, epoch)
         case GroupByWindow(key=RowFunction() as key):

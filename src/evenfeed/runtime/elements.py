@@ -11,18 +11,10 @@ from evenfeed.core.structure import DATA, packer
 from evenfeed.plan.node import Node
 from evenfeed.runtime.build import build
 from evenfeed.runtime.fingerprint import check_state, fingerprint
-from evenfeed.runtime.operator import read_full
+from evenfeed.runtime.operator import most_rows, read_full
 from evenfeed.runtime.run import Run, with_own_shuffles
 
 _VERSION = 1
-
-# Enough that the work per Block is small against the work per element, little enough to stay in cache.
-_BLOCK_BYTES = 1 << 20
-
-
-def most_rows(block: Block) -> int:
-    """Return how many elements like these to read at a time."""
-    return max(1, _BLOCK_BYTES // max(1, block.bytes_per_row))
 
 
 @final

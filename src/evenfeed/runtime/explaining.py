@@ -15,11 +15,11 @@ from evenfeed.plan.grouping import Batch
 from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Shuffle
+from evenfeed.plan.saving import Snapshot
 from evenfeed.plan.scanning import Scan
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Window
 from evenfeed.runtime.build import build
-from evenfeed.runtime.elements import most_rows
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.indexing import indexed
 from evenfeed.runtime.labels import (
@@ -33,7 +33,7 @@ from evenfeed.runtime.labels import (
     spec_text,
 )
 from evenfeed.runtime.mapping import threads_of
-from evenfeed.runtime.operator import Operator
+from evenfeed.runtime.operator import Operator, most_rows
 from evenfeed.runtime.processes import processes_of
 from evenfeed.runtime.run import Run, with_own_shuffles
 
@@ -183,7 +183,7 @@ def _why_in_turn(node: Node) -> str:
             return "each is made of several"
         case Scan():
             return "each needs the state that the one before left"
-        case Cache() | Prefetch():
+        case Cache() | Prefetch() | Snapshot():
             return "they are held in the order in which they come"
         case Choose() | Sample():
             return "who comes next is chosen on the way"

@@ -1,10 +1,10 @@
 """Users' functions on Blocks: traced once, then run on whole Blocks or element by element."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal, Protocol, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
@@ -14,28 +14,14 @@ from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
-from evenfeed.plan.node import Node
 from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules, on_the_host
 from evenfeed.runtime.compiled import Compiled
 from evenfeed.runtime.metering import Meter
-from evenfeed.runtime.operator import Operator
-from evenfeed.runtime.run import Run
+from evenfeed.runtime.run import FirstElements
 from evenfeed.runtime.tracing import Finding, found_by_tracing, not_traced
 from evenfeed.runtime.vectorise import Handle, Row
 
 Way: TypeAlias = Literal["vectorised", "per element"]
-
-
-class FirstElements(Protocol):
-    """The first elements of what a function is given: what it returns is learnt from one of them."""
-
-    def __call__(self) -> Iterable[list[Any]]:
-        """Yield the parts of each."""
-        ...
-
-    def take(self, plan: Node, run: Run, epoch: int) -> Operator | None:
-        """Return an operator that goes on where they were read, with them; None where that cannot be."""
-        ...
 
 
 @final
@@ -96,6 +82,11 @@ class RowFunction:
     def name(self) -> str:
         """What the user calls it."""
         return self._calling.name
+
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        """What decides its results: the user's function, and what was said of it."""
+        return self._asked.function, self._asked.vectorize, self._asked.output_signature
 
     @property
     def is_vectorised(self) -> bool:

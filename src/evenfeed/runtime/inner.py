@@ -38,6 +38,11 @@ class InnerDatasets:
         """The user's line that asked for it."""
         return self.function.origin
 
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        """What decides its results."""
+        return self.function.asked
+
     def make(self, parts: list[Any]) -> Node:
         """Return the plan of the dataset that the function makes of an element."""
         return self._plan_of(self.function.one(parts)[0])

@@ -22,6 +22,7 @@ _METHODS: Final = {
     "TensorSlice": "from_tensor_slices",
     "Choose": "choose_from_datasets",
     "Sample": "sample_from_datasets",
+    "Files": "load",
     "Held": "the elements of a window",
 }
 # Fields that are no argument of the method, or are told elsewhere.

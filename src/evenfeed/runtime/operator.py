@@ -2,12 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core.block import Block
 
 # What JSON can hold, small: numbers and the states of children.
 State: TypeAlias = Any
+
+# Enough that the work per Block is small against the work per element, little enough to stay in cache.
+_BLOCK_BYTES: Final = 1 << 20
 
 
 class Operator(ABC):
@@ -103,6 +106,22 @@ def read_before_error(source: "Operator | Feed", count: int) -> tuple[list[Block
     except Exception as error:  # noqa: BLE001 - it is raised when its turn comes
         return blocks, [error]
     return blocks, []
+
+
+def all_blocks(source: Operator) -> Iterator[Block]:
+    """Yield all elements, in blocks that grow from one element on."""
+    ask = 1
+    while True:
+        block = source.read(ask)
+        if block is None:
+            return
+        yield block
+        ask = min(2 * ask, most_rows(block))
+
+
+def most_rows(block: Block) -> int:
+    """Return how many elements like these to read at a time."""
+    return max(1, _BLOCK_BYTES // max(1, block.bytes_per_row))
 
 
 def read_full(source: "Operator | Feed", count: int) -> Iterator[Block]:

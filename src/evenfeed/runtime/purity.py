@@ -61,7 +61,7 @@ def _collect(value: Any, found: dict[int, Any], seen: set[int], depth: int) -> N
 def _parts(value: Any) -> Iterable[Any]:
     match value:
         case FunctionType():
-            return _parts_of_function(value)
+            return parts_of_function(value)
         case MethodType():
             return (value.__self__, value.__func__)
         case partial():
@@ -93,7 +93,8 @@ def _is_foreign(kind: type) -> bool:
     return kind.__module__.partition(".")[0] in ("builtins", "jax", "jaxlib", "numpy", "evenfeed")
 
 
-def _parts_of_function(function: FunctionType) -> Iterator[Any]:
+def parts_of_function(function: FunctionType) -> Iterator[Any]:
+    """Yield the values that a function uses besides its arguments."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents

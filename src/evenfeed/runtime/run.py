@@ -1,6 +1,6 @@
 """One pass over a plan: what is random in it, fixed for that pass."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, final
 
@@ -9,6 +9,7 @@ from evenfeed.plan.choosing import Random, Sample
 from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Shuffle
+from evenfeed.plan.saving import Snapshot
 from evenfeed.runtime.operator import Operator
 
 # The nodes in which something is random.
@@ -75,6 +76,18 @@ class Run:
         self._seeds = state
 
 
+class FirstElements(Protocol):
+    """The first elements of what a function is given: what it returns is learnt from one of them."""
+
+    def __call__(self) -> Iterable[list[Any]]:
+        """Yield the parts of each."""
+        ...
+
+    def take(self, plan: Node, run: Run, epoch: int) -> Operator | None:
+        """Return an operator that goes on where they were read, with them; None where that cannot be."""
+        ...
+
+
 @final
 class Inner:
     """A dataset that was made while another is read, and its position."""
@@ -121,10 +134,10 @@ def _own(value: Any, seen: set[int]) -> Any:
 
 
 def _drawn_in(plan: Node) -> Iterator[Drawn]:
-    """Yield what is random in a plan, parents first; a cache has passes of its own below it."""
+    """Yield what is random in a plan, parents first; what is kept has passes of its own below it."""
     if isinstance(plan, Drawn):
         yield plan
-    if not isinstance(plan, Cache):
+    if not isinstance(plan, Cache | Snapshot):
         for child in plan.children:
             yield from _drawn_in(child)
 

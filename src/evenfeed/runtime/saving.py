@@ -1,0 +1,158 @@
+"""Writes elements into files: a whole dataset at once, or the first pass of a snapshot."""
+
+from typing import Any, final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Positions
+from evenfeed.core.cardinality import INFINITE
+from evenfeed.core.errors import InvalidArgumentError, NotFoundError
+from evenfeed.core.specs import TensorSpec
+from evenfeed.formats.saved import Saved, find_saved
+from evenfeed.formats.saved_writer import SavedWriter
+from evenfeed.plan.node import Node
+from evenfeed.plan.saving import Snapshot
+from evenfeed.runtime.functions import FailedRow, RowFunction
+from evenfeed.runtime.operator import Operator, State, all_blocks
+from evenfeed.runtime.run import Build, Inner
+
+
+def save_elements(
+    plan: Node, path: str, compression: str, shard: RowFunction | None, build: Build
+) -> None:
+    """Write all elements of a plan into a folder; nothing is left of a saving that fails."""
+    if plan.size == INFINITE:
+        raise InvalidArgumentError(
+            "The dataset is endless, and no folder holds all its elements.",
+            fix="call take(count) first.",
+        )
+    writer = SavedWriter(path, plan.element_spec, compression)
+    elements = Inner(plan, build).operator
+    number = 0
+    try:
+        for block in all_blocks(elements):
+            writer.add(block, _shards(shard, block, number))
+            number += block.length
+        writer.finish()
+    except BaseException:
+        writer.discard()
+        raise
+    finally:
+        elements.close()
+
+
+def check_shard(function: RowFunction) -> RowFunction:
+    """Return a function that names shards, unless it returns something else than whole numbers."""
+    spec: Any = function.output_spec
+    number = isinstance(spec, TensorSpec) and spec.shape.rank == 0 and spec.dtype.kind in "iu"
+    if number:
+        return function
+    raise InvalidArgumentError(
+        f"shard_func must return the number of a shard, a scalar of int64, but returns {spec}.",
+        fix="return a whole number, such as x % 4.",
+        origin=function.origin,
+    )
+
+
+def _shards(function: RowFunction | None, block: Block, first: int) -> Positions | None:
+    if function is None:
+        return None
+    try:
+        (numbers,) = function.rows(block, first).columns
+    except FailedRow as failed:
+        error = failed.error
+    else:
+        return np.asarray(numbers).astype(np.int64)
+    raise error from error.__cause__
+
+
+@final
+class KeepSnapshot(Operator):
+    """Reads a snapshot where there is one; else the child, writing one.
+
+    A pass that ends early, or has an element that fails, leaves none: what failed once may come the next
+    time. A pass that was restored goes on where it was, and does not write: its beginning was another
+    program's.
+    """
+
+    def __init__(self, node: Snapshot, build: Build) -> None:
+        self._node = node
+        self._build = build
+        self._elements: Inner | None = None
+        self._run: str | None = None  # of the snapshot that is read; None where the child is
+        self._writer: SavedWriter | None = None
+        self._passed = 0
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements, and write them down."""
+        elements = self._elements or self._begun()
+        try:
+            block = elements.operator.read(most)
+            self._write(block)
+        except BaseException:
+            self._give_up()
+            raise
+        return block
+
+    def _begun(self) -> Inner:
+        saved, node = find_saved(self._node.folder), self._node
+        if saved is None:
+            self._writer = SavedWriter(node.folder, node.child.element_spec, node.compression)
+        self._run = None if saved is None else saved.run
+        self._elements = Inner(node.child if saved is None else self._files(saved), self._build)
+        return self._elements
+
+    def _files(self, saved: Saved) -> Node:
+        return self._node.reading(saved.files, saved.spec_like(self._node.element_spec))
+
+    def _write(self, block: Block | None) -> None:
+        if self._writer is None:
+            return
+        if block is None:
+            self._writer.finish(replace=False)
+            self._writer = None
+            return
+        shard = self._node.shard
+        function = shard if isinstance(shard, RowFunction) else None
+        self._writer.add(block, _shards(function, block, self._passed))
+        self._passed += block.length
+
+    def _give_up(self) -> None:
+        if self._writer is not None:
+            self._writer.discard()
+        self._writer = None
+
+    def state(self) -> State:
+        """Return what is read, and the position in it."""
+        return None if self._elements is None else [self._run, self._elements.state()]
+
+    def restore(self, state: State) -> None:
+        """Go on in the child or in the snapshot, whichever it was."""
+        self.close()
+        self._elements = None
+        if state is None:
+            return
+        self._run, position = state
+        self._elements = Inner(self._read_from(self._run), self._build)
+        self._elements.restore(position)
+
+    def _read_from(self, run: str | None) -> Node:
+        if run is None:
+            return self._node.child
+        saved = find_saved(self._node.folder)
+        if saved is None or saved.run != run:
+            raise NotFoundError(
+                f"The snapshot that was being read is no longer in {self._node.folder}.",
+                fix="begin the pass anew; or restore the folder first.",
+                origin=self._node.origin,
+            )
+        return self._files(saved)
+
+    def close(self) -> None:
+        """Stop reading, and forget what is not complete."""
+        self._give_up()
+        super().close()
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return what is read, once that is known."""
+        return () if self._elements is None else (self._elements.operator,)
