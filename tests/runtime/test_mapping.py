@@ -157,13 +157,15 @@ def test_rows_reads_no_more_than_is_asked_for():
 
 
 def test_waiting_overlaps():
-    together = threading.Barrier(16, timeout=30)
+    together, reading = threading.Barrier(16, timeout=30), threading.Event()
 
     def wait(x):
-        together.wait()  # goes on only when sixteen elements are at work
+        if reading.is_set():
+            together.wait()  # goes on only when sixteen elements are at work
         return x
 
     reader = MapInThreads(numbers(64), untraced(wait), 16)
+    reading.set()
     assert read_all(reader, 1) == list(range(64))
 
 
