@@ -20,60 +20,56 @@ def reduce_inside(op: ReduceOp, arrays: Sequence[Any], count: int) -> list[Any]:
     return [divided(total, count) for total in totals]
 
 
-def reduce_parts(
-    replicas: Replicas, op: ReduceOp, parts: Sequence[Sequence[Any]]
-) -> list[list[Any]]:
-    """Reduce what lies on the devices.
+def sum_parts(replicas: Replicas, parts: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Sum what lies on the devices, in one program.
 
     Args:
         replicas: The devices.
-        op: Sum or mean.
         parts: For each replica the arrays that it brings, on its device.
 
     Returns:
-        For each replica the results, on its device.
+        For each replica the sums, on its device.
     """
-    rows = [[jnp.expand_dims(part, 0) for part in row] for row in parts]
-    return [[part[0] for part in row] for row in _reduced_rows(replicas, op, rows)]
+    # A scalar has no axis that its parts could be cut along; one more operation for it, each way.
+    rows = [[part if part.ndim else jnp.expand_dims(part, 0) for part in row] for row in parts]
+    flat = [part.ndim == 0 for part in parts[0]]
+    return [
+        [total[0] if lifted else total for total, lifted in zip(row, flat, strict=True)]
+        for row in sums_over(replicas, rows)
+    ]
 
 
 def sums_over(replicas: Replicas, parts: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Sum arrays with a first axis of length one, each on its replica's device, and keep that axis."""
-    return _reduced_rows(replicas, ReduceOp.SUM, parts)
-
-
-def _reduced_rows(
-    replicas: Replicas, op: ReduceOp, parts: Sequence[Sequence[Any]]
-) -> list[list[Any]]:
+    """Sum arrays that have a first axis, each on its replica's device."""
     columns = [replicas.joined(column) for column in zip(*parts, strict=True)]
-    totals = _reducer(replicas, op)(columns)
+    totals = _summer(replicas)(columns)
     return [list(row) for row in zip(*(shards(total) for total in totals), strict=True)]
 
 
 @lru_cache(maxsize=64)
-def _reducer(replicas: Replicas, op: ReduceOp) -> Any:
-    def reduced(columns: list[Any]) -> list[Any]:
-        return reduce_inside(op, columns, replicas.count)
+def _summer(replicas: Replicas) -> Any:
+    def summed(columns: list[Any]) -> list[Any]:
+        return reduce_inside(ReduceOp.SUM, columns, replicas.count)
 
-    return jax.jit(mapped(replicas, reduced))
+    return jax.jit(_mapped(replicas, summed))
 
 
-def mapped(replicas: Replicas, function: Any, *, plain: bool = False) -> Any:
-    """Map a function over the replicas: arrays in and out are cut along their first axis.
+@lru_cache(maxsize=64)
+def means(count: int) -> Any:
+    """Return the program that makes means of sums over so many replicas."""
 
-    Args:
-        replicas: The devices.
-        function: Takes and returns structures of arrays.
-        plain: Its results are the same on all replicas, and are not joined.
-    """
-    spec = jax.sharding.PartitionSpec
+    def divide(totals: list[Any]) -> list[Any]:
+        return [divided(total, count) for total in totals]
+
+    return jax.jit(divide)
+
+
+def _mapped(replicas: Replicas, function: Any) -> Any:
+    """Map a function over the replicas: arrays in and out are cut along their first axis."""
+    spec = jax.sharding.PartitionSpec(AXIS)
+    # With the check on, gradients after and through collectives are not TensorFlow's.
     return jax.shard_map(
-        function,
-        mesh=replicas.mesh,
-        in_specs=spec(AXIS),
-        out_specs=spec() if plain else spec(AXIS),
-        # With the check on, gradients after and through collectives are not TensorFlow's.
-        check_vma=False,
+        function, mesh=replicas.mesh, in_specs=spec, out_specs=spec, check_vma=False
     )
 
 

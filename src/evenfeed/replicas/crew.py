@@ -4,27 +4,24 @@ One replica's code runs at a time, from one meeting to the next: replica 0 first
 prints or appends comes in the same order each time, and JAX computes behind all of them together.
 """
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import contextvars
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.errors import described
-from evenfeed.core.jax_door import jax
 from evenfeed.replicas.mesh import Replicas
 
 # Takes what each replica brought to a meeting; returns what each takes away.
 Resolve: TypeAlias = Callable[[list[Any]], Sequence[Any]]
 
-# How long an array that a compiled piece of a replica's code waits for may take, once that replica has ended.
-_LATE_SECONDS: Final = 60.0
+# How long nothing may happen while compiled pieces of replicas' code wait for each other.
+_LATE_SECONDS: Final = 20.0
+
+# How long the caller waits for the threads of the others after Ctrl-C.
+_PARTING_SECONDS: Final = 5.0
 
 
 @final
@@ -42,15 +39,8 @@ class _Stop:
     resolve: Resolve
     origin: Origin | None
 
-
-@cache
-def replica_mark() -> Any:
-    """Return the context that keeps JAX's caches of the replicas apart.
-
-    A function that a user jits is traced once for each replica: what it closes over, such as the
-    replica's number, differs.
-    """
-    return jax.make_user_context(default_value=None)  # pyright: ignore[reportAttributeAccessIssue]
+    def __str__(self) -> str:
+        return f"{self.what} ({self.origin})"
 
 
 @final
@@ -66,6 +56,8 @@ class Crew:
         self._taken: list[Any] = [None] * self._count
         self._ended = [False] * self._count
         self._failed: tuple[int, BaseException] | None = None
+        self._in_programs: list[str | None] = [None] * self._count
+        self._changes = 0
 
     def run(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         """Call each function for its replica, and return what they return.
@@ -73,18 +65,18 @@ class Crew:
         Replica 0 runs in the caller's thread, so that a debugger and Ctrl-C reach it.
 
         Raises:
-            Exception: The first that a replica's function raised, with a note naming the replica.
+            BaseException: The first that a replica's function raised, with a note naming the replica.
         """
         results: list[Any] = [None] * self._count
-        wide = jax.config.read("jax_enable_x64")
 
         def work(replica: int) -> None:
             try:
-                results[replica] = self._work(replica, calls[replica], wide)
+                self._await_turn(replica)
+                results[replica] = calls[replica]()
             except Abandoned:
                 pass
             except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
-                self._fail(replica, error)
+                self.fail(replica, error)
             finally:
                 self._end(replica)
 
@@ -93,28 +85,48 @@ class Crew:
                 target=contextvars.copy_context().run,
                 args=(work, replica),
                 name=f"evenfeed-replica-{replica}",
+                daemon=True,  # after Ctrl-C, one that hangs must not keep Python from ending
             )
             for replica in range(1, self._count)
         ]
-        for thread in threads:
-            thread.start()
         try:
-            work(0)
             for thread in threads:
+                thread.start()
+            work(0)
+            self._await_ends(range(1, self._count))
+        except BaseException as error:  # noqa: BLE001 - Ctrl-C between all of this; raised below
+            self.fail(0, error)
+        started = {r: t for r, t in enumerate(threads, start=1) if t.ident is not None}
+        if self._failed is not None:
+            self._await_ends(started, None if _is_ordinary(self._failed) else _PARTING_SECONDS)
+        for replica, thread in started.items():
+            if self._ended[replica]:
                 thread.join()
-        except BaseException as error:  # Ctrl-C while the others run
-            self._fail(0, error)
-            raise
-        self._raise()
+        self._raise([replica for replica in started if not self._ended[replica]])
         return results
 
-    def _work(self, replica: int, call: Callable[[], Any], wide: bool) -> Any:
-        self._await_turn(replica)
-        with ExitStack() as stack:
-            stack.enter_context(jax.enable_x64(wide))
-            stack.enter_context(jax.default_device(self.replicas.devices[replica]))
-            stack.enter_context(replica_mark()((self.replicas, replica)))
-            return call()
+    def _await_ends(self, others: Iterable[int], timeout: float | None = None) -> None:
+        # Not by join(): in Python 3.11 a thread counts as ended once Ctrl-C has interrupted that.
+        with self._change:
+            self._change.wait_for(lambda: all(self._ended[r] for r in others), timeout)
+
+    def _raise(self, running: Sequence[int]) -> None:
+        """Raise what made a replica fail, if one did."""
+        if self._failed is None:
+            return
+        replica, error = self._failed
+        self._failed = (
+            replica,
+            Abandoned(),
+        )  # the error's frames hold this crew: it must not hold them
+        if self._count > 1:
+            error.add_note(f"while replica {replica} of {self._count} ran its function.")
+        if running:
+            error.add_note(f"Replicas that still run, until they next meet the others: {running}.")
+        try:
+            raise error
+        finally:
+            del error
 
     # --- meetings ---------------------------------------------------------------------------
 
@@ -128,33 +140,33 @@ class Crew:
             resolve: Makes the shares, called once, in the thread of the last to come.
         """
         with self._change:
+            self._check_going_on()
             self._stops[replica] = _Stop(what, brought, resolve, where_called())
-            if self._all_are_here():
+            self._note_change()
+            if all(stop is not None for stop in self._stops):
                 self._resolve()
+            self._check_all_can_come()
             self._pass_turn()
-            self._change.wait_for(lambda: self._stops[replica] is None or self._is_over())
+            self._change.wait_for(lambda: self._stops[replica] is None or self._failed)
             self._check_going_on()
         self._await_turn(replica)
         return self._taken[replica]
 
-    def _all_are_here(self) -> bool:
-        return all(stop is not None for stop in self._stops)
-
     def _resolve(self) -> None:
         stops = [stop for stop in self._stops if stop is not None]
         if len({stop.what for stop in stops}) > 1:
-            raise RuntimeError(_apart(stops))
+            raise RuntimeError(_apart(list(enumerate(stops))))
         # The lock is free meanwhile: a function given to merge_call may take its time.
         self._change.release()
         try:
-            shares = stops[-1].resolve([stop.brought for stop in stops])
+            shares = list(stops[-1].resolve([stop.brought for stop in stops]))
         finally:
             self._change.acquire()
-        self._taken = list(shares)
+        self._taken = shares
         self._stops = [None] * self._count
         if self._turn is not None:
             self._turn = -1  # replica 0 goes on first
-        self._change.notify_all()
+        self._note_change()
 
     def _pass_turn(self) -> None:
         """Let the next replica run that neither waits nor has ended."""
@@ -170,74 +182,79 @@ class Crew:
             self._change.wait_for(lambda: self._turn in (None, replica) or self._failed)
             self._check_going_on()
 
-    def _is_over(self) -> bool:
-        return self._failed is not None
-
     def _check_going_on(self) -> None:
         if self._failed is not None:
             raise Abandoned
 
-    def release_turns(self) -> None:
-        """Let all replicas run at once: one is inside a program that waits for the others."""
-        with self._change:
-            self._turn = None
-            self._change.notify_all()
+    def _check_all_can_come(self) -> None:
+        """Fail where somebody waits at a meeting that another one has ended without."""
+        waiting = [(r, stop) for r, stop in enumerate(self._stops) if stop is not None]
+        gone = [r for r, ended in enumerate(self._ended) if ended]
+        if waiting and gone and len(waiting) + len(gone) == self._count:
+            replica, stop = waiting[0]
+            self.fail(replica, RuntimeError(_alone(replica, stop, gone[0])))
 
     # --- ends -------------------------------------------------------------------------------
 
     def _end(self, replica: int) -> None:
         with self._change:
             self._ended[replica] = True
-            waiting = [(r, stop) for r, stop in enumerate(self._stops) if stop is not None]
-            if waiting and self._failed is None and self._nobody_runs():
-                other, stop = waiting[0]
-                self._failed = (other, RuntimeError(_alone(other, stop, replica)))
+            self._note_change()
+            self._check_all_can_come()
             self._pass_turn()
-            self._change.notify_all()
 
-    def _nobody_runs(self) -> bool:
-        return all(
-            stop is not None or ended for stop, ended in zip(self._stops, self._ended, strict=True)
-        )
-
-    def _fail(self, replica: int, error: BaseException) -> None:
+    def fail(self, replica: int, error: BaseException) -> None:
+        """Let all replicas end, and the run raise `error`, unless one failed before."""
         with self._change:
             if self._failed is None:
                 self._failed = (replica, error)
-            self._change.notify_all()
+            self._note_change()
 
-    def _raise(self) -> None:
-        if self._failed is None:
-            return
-        replica, error = self._failed
-        if self._count > 1:
-            error.add_note(f"while replica {replica} of {self._count} ran its function.")
-        raise error
+    # --- compiled pieces --------------------------------------------------------------------
 
-    def wait_in_program(
-        self, arrived: Callable[[], bool], missing: Callable[[], list[int]]
-    ) -> None:
+    def wait_in_program(self, replica: int, what: str, is_done: Callable[[], bool]) -> None:
         """Wait, inside a compiled piece of a replica's code, until the others have come there too.
 
-        Raises:
-            RuntimeError: One of them has ended, or failed, without coming.
-        """
-        self.release_turns()
-        with self._change:
-            while not arrived():
-                gone = all(self._ended[replica] for replica in missing())
-                woken = self._change.wait(_LATE_SECONDS if gone else 1.0)
-                if self._failed is not None or (gone and not woken):
-                    raise RuntimeError(f"Replicas {missing()} ended without the collective.")
+        All replicas run at once from then on: this one cannot pass its turn.
 
-    def announce(self) -> None:
-        """Wake those who wait in a program."""
+        Raises:
+            RuntimeError: Another one failed, or all wait at different places.
+        """
         with self._change:
+            self._turn = None
+            self._in_programs[replica] = what
+            self._note_change()
+            while not is_done():
+                seen = self._changes
+                if self._failed is None and not self._change.wait(_LATE_SECONDS):
+                    self._check_somebody_runs(seen)
+                if self._failed is not None:
+                    raise RuntimeError("Another replica failed.")
+            self._in_programs[replica] = None
+
+    def _check_somebody_runs(self, seen: int) -> None:
+        """Fail where nothing has changed for long, and everybody waits or has ended."""
+        places = [
+            stop or inside or ("the end" if ended else None)
+            for stop, inside, ended in zip(self._stops, self._in_programs, self._ended, strict=True)
+        ]
+        if seen == self._changes and all(places):
+            replica = next(r for r, inside in enumerate(self._in_programs) if inside)
+            self.fail(replica, RuntimeError(_apart(list(enumerate(places)))))
+
+    def _note_change(self) -> None:
+        with self._change:
+            self._changes += 1
             self._change.notify_all()
 
 
-def _apart(stops: Sequence[_Stop]) -> str:
-    seen = "; ".join(f"replica {r} at {stop.what} ({stop.origin})" for r, stop in enumerate(stops))
+def _is_ordinary(failed: tuple[int, BaseException]) -> bool:
+    """Tell whether all replicas will end soon; after Ctrl-C, code that meets nobody knows nothing of it."""
+    return isinstance(failed[1], Exception)
+
+
+def _apart(places: Sequence[tuple[int, Any]]) -> str:
+    seen = "; ".join(f"replica {replica} at {place}" for replica, place in places)
     return described(
         f"The replicas do not meet at the same place: {seen}.",
         fix="let every replica call the same collectives in the same order.",

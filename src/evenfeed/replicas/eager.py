@@ -2,90 +2,91 @@
 
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownLambdaType=false
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from typing import Any, final
 
-from evenfeed.core.jax_door import jax, jnp
-from evenfeed.replicas.collectives import gather_parts, reduce_parts
-from evenfeed.replicas.crew import Crew, Resolve
-from evenfeed.replicas.in_programs import reduced_in_program
+from evenfeed.core.callsite import where_called
+from evenfeed.core.errors import described
+from evenfeed.core.jax_door import jax, jax_extend_core, jnp
+from evenfeed.replicas.collectives import means
+from evenfeed.replicas.in_programs import Seat
+from evenfeed.replicas.joint import Join, Sum, together
 from evenfeed.replicas.reduction import ReduceOp
-from evenfeed.replicas.regrouping import regrouped, share_of
+from evenfeed.replicas.regrouping import placed, regrouped, share_of
 from evenfeed.replicas.replica import Replica
 from evenfeed.tensors.placement import is_traced
+
+
+@cache
+def _mark() -> Any:
+    """Return the context that keeps JAX's caches of the replicas apart.
+
+    A function that a user jits is traced once for each replica: what it closes over, such as the
+    replica's number, differs.
+    """
+    return jax.make_user_context(default_value=None)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @final
 class EagerReplica(Replica):
     """A replica whose function is plain Python: it meets the others in its thread.
 
-    Inside `jax.grad` the values are there, so it meets as well. Inside `jit`, `scan` and `vmap` they
-    are not: there the meeting becomes a call from the compiled program.
-
     Args:
-        crew: All replicas of this run.
-        number: Which one this is.
+        seat: Where it meets them.
         across: Makes a block run across replicas.
     """
 
-    def __init__(
-        self, crew: Crew, number: int, across: Callable[[], AbstractContextManager[None]]
-    ) -> None:
-        self.replicas = crew.replicas
-        self._crew = crew
-        self._number = number
+    def __init__(self, seat: Seat, across: Callable[[], AbstractContextManager[None]]) -> None:
+        self.replicas = seat.replicas
+        self._seat = seat
         self._across = across
+        self._rest = jax_extend_core.get_opaque_trace_state()
 
     @property
     def index(self) -> int:
         """Return its number."""
-        return self._number
+        return self._seat.number
+
+    @contextmanager
+    def at_work(self) -> Generator[None]:
+        """Let JAX compute on this replica's device in a block, with caches of its own."""
+        device = self.replicas.devices[self.index]
+        with jax.default_device(device), _mark()(self._seat):
+            self._rest = jax_extend_core.get_opaque_trace_state()
+            yield
 
     def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
         """Meet the others; gradients meet in the same way."""
-        own = [self._here(jnp.asarray(array)) for array in arrays]
-
-        def reduced(values: list[Any]) -> list[Any]:
-            return self._reduced(op, values)
-
-        through = jax.custom_vjp(reduced)
-        through.defvjp(
-            lambda values: (reduced(values), None), lambda _, changes: (self._changes(op, changes),)
-        )
-        return through(own)
-
-    def _changes(self, op: ReduceOp, changes: list[Any]) -> list[Any]:
-        """Reduce gradients; those of integers do not exist."""
-        floats = [i for i, change in enumerate(changes) if change.dtype != jax.dtypes.float0]
-        reduced = iter(self._reduced(op, [changes[i] for i in floats])) if floats else iter(())
-        return [next(reduced) if i in floats else change for i, change in enumerate(changes)]
-
-    def _reduced(self, op: ReduceOp, values: list[Any]) -> list[Any]:
-        if any(is_traced(value) for value in values):
-            return reduced_in_program(self.replicas, self._number, op, values)
-        own = [self._here(value) for value in values]
-        shapes = [(value.shape, str(value.dtype)) for value in own]
-        return self._meet(
-            f"all_reduce of {op.name} of {shapes}",
-            own,
-            lambda parts: reduce_parts(self.replicas, op, parts),
-        )
+        totals = together(self._seat, Sum(where_called()), [jnp.asarray(a) for a in arrays])
+        return totals if op is ReduceOp.SUM else means(self.replicas.count)(totals)
 
     def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
         """Meet the others, whose arrays may have other lengths along the axis."""
+        own = [jnp.asarray(array) for array in arrays]
+        axes = tuple(axis if axis < 0 else axis - array.ndim for array in own)
+        lengths = [array.shape[axis] for array in own]
+        known = own and not any(is_traced(jax.lax.stop_gradient(array)) for array in own)
+        every = self._lengths(lengths) if known else [lengths] * self.replicas.count
+        by_array = tuple(zip(*every, strict=True))
+        return together(self._seat, Join(where_called(), axes, by_array), own)
 
-        def joined(parts: list[Any]) -> Sequence[Any]:
-            columns = [gather_parts(self.replicas, part, axis) for part in zip(*parts, strict=True)]
-            return list(zip(*columns, strict=True))
+    def _lengths(self, own: list[int]) -> Sequence[list[int]]:
+        """Tell the others how long this replica's arrays are. Inside of a program nobody would be there."""
 
-        own = [self._here(jnp.asarray(array)) for array in arrays]
-        return list(self._meet(f"all_gather of {len(own)} along axis {axis}", own, joined))
+        def everybody(lengths: list[Any]) -> Sequence[Any]:
+            return [lengths] * self.replicas.count
+
+        return self._meet(f"all_gather of {len(own)}", own, everybody)
 
     def from_first(self, array: Any) -> Any:
         """Meet the others, and take what replica 0 brings."""
+        if is_traced(
+            array
+        ):  # in a transformation, where nothing can be assigned: refused by who asked
+            return array
 
         def copies(parts: list[Any]) -> Sequence[Any]:
             return [self.replicas.to_replica(parts[0], r) for r in range(self.replicas.count)]
@@ -94,26 +95,23 @@ class EagerReplica(Replica):
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Meet the others, and call the function once across replicas."""
-        count = self.replicas.count
+        if jax_extend_core.get_opaque_trace_state() != self._rest:
+            raise ValueError(
+                described(
+                    "merge_call stands inside a function that JAX transforms (grad, jit, scan, cond or "
+                    "vmap), where the values of the other replicas are not there.",
+                    fix="call merge_call outside of it; inside, use all_reduce or all_gather.",
+                )
+            )
 
         def merged(brought: list[Any]) -> Sequence[Any]:
             whole_args, whole_kwargs = regrouped(brought)
-            with self._across():
+            with self._across(), jax.default_device(self.replicas.devices[0]):
                 result = function(*whole_args, **whole_kwargs)
-            return [self._placed(share_of(result, replica), replica) for replica in range(count)]
+            every = range(self.replicas.count)
+            return [placed(self.replicas, share_of(result, r), r) for r in every]
 
         return self._meet("merge_call", (tuple(args), kwargs), merged)
 
-    def _placed(self, share: Any, replica: int) -> Any:
-        """Bring what was computed across replicas to the device of one."""
-
-        def placed(leaf: Any) -> Any:
-            return self.replicas.to_replica(leaf, replica) if isinstance(leaf, jax.Array) else leaf
-
-        return jax.tree.map(placed, share)
-
-    def _meet(self, what: str, brought: Any, resolve: Resolve) -> Any:
-        return self._crew.meet(self._number, what, brought, resolve)
-
-    def _here(self, value: Any) -> Any:
-        return value if is_traced(value) else self.replicas.to_replica(value, self._number)
+    def _meet(self, what: str, brought: Any, resolve: Callable[[list[Any]], Sequence[Any]]) -> Any:
+        return self._seat.crew.meet(self.index, what, brought, resolve)

@@ -1,64 +1,86 @@
-"""Meetings of plain Python replicas inside what a user compiles: `jit`, `scan`, `vmap`.
+"""Meetings of plain Python replicas inside what a user compiles: `jit`, `scan`, `cond`.
 
-There the values of a collective exist only when the program runs. The program then calls back, and the
-callbacks of all replicas meet. They are paired by their place in the trace of each replica and by
-how often that place was reached, not by when they come: a program may run its parts in any order.
+A compiled program calls back, and the calls of all replicas meet. They are paired by what they are for
+and by how often that was reached, not by when they come: a program may run its parts in any order.
 """
-
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import threading
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, final
+from dataclasses import dataclass
+from typing import Final, TypeAlias, final
+from weakref import WeakSet
 
-import numpy as np
-
+from evenfeed.core.callsite import Origin
 from evenfeed.core.conversion import Array
-from evenfeed.core.jax_door import jax
 from evenfeed.replicas.crew import Crew
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.reduction import ReduceOp
 
-# How many places each replica has traced. A compiled program outlives the run that it was traced in, so
-# the places do too.
-_places: Final = Counter[tuple[Replicas, int]]()
+# Takes what each replica brought; returns what every one of them gets.
+Combine: TypeAlias = Callable[[Sequence[Sequence[Array]]], list[Array]]
 
-# The boards of the runs that are going on, by their replicas; a program does not know its run.
-_boards: Final[dict[Replicas, list["Board"]]] = {}
+# The runs that are going on. A program outlives the run that it was traced in, so it does not know its run.
+_boards: Final[dict[tuple[Replicas, int], "Board"]] = {}
+_lock: Final = threading.Lock()
 
-
-def reduced_in_program(
-    replicas: Replicas, replica: int, op: ReduceOp, values: list[Any]
-) -> list[Any]:
-    """Reduce what is traced: the program that it becomes part of calls back when it runs."""
-    _places[replicas, replica] += 1
-    place = _places[replicas, replica]
-
-    def call(*arrays: Any) -> list[Array]:
-        board = _boards[replicas][-1]
-        return board.meet(place, replica, op, [np.asarray(array) for array in arrays])
-
-    result = [jax.ShapeDtypeStruct(value.shape, value.dtype) for value in values]
-    return list(jax.pure_callback(call, result, *values, vmap_method="broadcast_all"))
+# Those that have programs which call back.
+_calling: Final[WeakSet[Replicas]] = WeakSet()
 
 
-def used(replicas: Replicas) -> bool:
-    """Tell whether any program of these replicas calls back."""
-    return _places[replicas, 0] > 0
+@final
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Where a replica meets the others.
+
+    A program that was traced in one run serves the next one that has the same seats. Runs that go on at
+    the same time, in threads of the user's, have seats of their own.
+    """
+
+    replicas: Replicas
+    slot: int
+    number: int
+
+    @property
+    def crew(self) -> Crew:
+        """The replicas of the run that goes on."""
+        return _boards[self.replicas, self.slot].crew
 
 
 @contextmanager
-def board_of(crew: Crew) -> Generator[None]:
-    """Let the programs of a crew meet."""
-    boards = _boards.setdefault(crew.replicas, [])
-    boards.append(Board(crew))
+def seated(crew: Crew) -> Generator[list[Seat]]:
+    """Give the replicas of a run their seats."""
+    replicas = crew.replicas
+    with _lock:
+        slot = next(s for s in range(len(_boards) + 1) if (replicas, s) not in _boards)
+        _boards[replicas, slot] = Board(crew)
     try:
-        yield
+        yield [Seat(replicas, slot, number) for number in range(replicas.count)]
     finally:
-        boards.pop()
+        with _lock:
+            del _boards[replicas, slot]
+
+
+def called_back(
+    seat: Seat, what: str, origin: Origin | None, arrays: list[Array], combine: Combine
+) -> list[Array]:
+    """Meet the other replicas, called by a program of this one."""
+    _calling.add(seat.replicas)
+    return _boards[seat.replicas, seat.slot].meet(seat.number, what, origin, arrays, combine)
+
+
+def call_back(replicas: Replicas) -> bool:
+    """Tell whether programs of these replicas have called back."""
+    return replicas in _calling
+
+
+@final
+class _Round:
+    """One meeting: what came so far, and what was made of it."""
+
+    def __init__(self) -> None:
+        self.brought: dict[int, list[Array]] = {}
+        self.made: list[Array] | None = None
 
 
 @final
@@ -66,30 +88,35 @@ class Board:
     """Where the programs of one run leave what they bring, and find what the others brought."""
 
     def __init__(self, crew: Crew) -> None:
-        self._crew = crew
+        self.crew = crew
         self._lock = threading.Lock()
-        self._times = Counter[tuple[int, int]]()
-        self._brought: dict[tuple[int, int], dict[int, list[Array]]] = {}
+        self._times = Counter[tuple[str, int]]()
+        self._rounds: dict[tuple[str, int], _Round] = {}
 
-    def meet(self, place: int, replica: int, op: ReduceOp, arrays: list[Array]) -> list[Array]:
-        """Return the sums or means of what all replicas bring to this place at this time."""
-        count = self._crew.replicas.count
+    def meet(
+        self,
+        replica: int,
+        what: str,
+        origin: Origin | None,
+        arrays: list[Array],
+        combine: Combine,
+    ) -> list[Array]:
+        """Return what is made of what all replicas bring, to the same call of the user's, for the same time."""
+        count = self.crew.replicas.count
+        said = f"{what} ({origin})"
         with self._lock:
-            time = self._times[place, replica]
-            self._times[place, replica] += 1
-            brought = self._brought.setdefault((place, time), {})
-            brought[replica] = arrays
-            if len(brought) == count:
-                del self._brought[place, time]  # the others hold it still
-        self._crew.announce()
-        self._crew.wait_in_program(
-            lambda: len(brought) == count,
-            lambda: [other for other in range(count) if other not in brought],
-        )
-        return [_reduced(op, [brought[r][i] for r in range(count)]) for i in range(len(arrays))]
-
-
-def _reduced(op: ReduceOp, parts: list[Array]) -> Array:
-    # In the order of the replicas: all of them get the same bits.
-    total = sum(parts[1:], start=parts[0])
-    return total if op is ReduceOp.SUM else np.asarray(total / len(parts), total.dtype)
+            time = self._times[said, replica]
+            self._times[said, replica] += 1
+            meeting = self._rounds.setdefault((said, time), _Round())
+            meeting.brought[replica] = arrays
+            if len(meeting.brought) == count:
+                del self._rounds[said, time]  # the others hold it still
+        if len(meeting.brought) == count:
+            try:
+                meeting.made = combine([meeting.brought[r] for r in range(count)])
+            except BaseException as error:
+                self.crew.fail(replica, error)
+                raise
+        self.crew.wait_in_program(replica, said, lambda: meeting.made is not None)
+        assert meeting.made is not None
+        return meeting.made

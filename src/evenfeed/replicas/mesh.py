@@ -76,7 +76,9 @@ class Replicas:
 
     def stacked(self, parts: "Sequence[jax.Array]") -> "jax.Array":
         """Make one array with an axis for the replicas of parts that lie on their devices."""
-        return self.joined([jnp.expand_dims(part, 0) for part in parts])
+        # JAX computes with an array that is bound to no device on its default one, not where it lies.
+        placed = [self.to_replica(part, replica) for replica, part in enumerate(parts)]
+        return self.joined([jnp.expand_dims(part, 0) for part in placed])
 
     def arriving(self, dtype: DType) -> DType:
         """Return the dtype in which values of `dtype` arrive on the devices."""

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenfeed.core.errors import described
-from evenfeed.core.jax_door import jax_tree
+from evenfeed.core.jax_door import jax, jax_tree
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import DistributedValues, PerReplica
 
 _tree: Any = jax_tree  # whose functions have no types
@@ -32,14 +33,33 @@ def share_of(value: Any, replica: int) -> Any:
     return packed(tree, [leaf.values[replica] if _is_whole(leaf) else leaf for leaf in leaves])
 
 
+def placed(replicas: Replicas, share: Any, replica: int) -> Any:
+    """Bring the arrays of a replica's share to its device.
+
+    Those that JAX moves by itself, as they are bound to no device, stay the objects that they are.
+    """
+
+    def there(leaf: Any) -> Any:
+        if not isinstance(leaf, jax.Array) or not leaf.committed:
+            return leaf
+        return (
+            leaf
+            if leaf.devices() == {replicas.devices[replica]}
+            else replicas.to_replica(leaf, replica)
+        )
+
+    leaves, tree = leaves_of(share)
+    return packed(tree, [there(leaf) for leaf in leaves])
+
+
 def regrouped(results: Sequence[Any]) -> Any:
     """Join what the replicas returned leaf by leaf; what is one object for all stays that."""
     if len(results) == 1:
         return results[0]
-    first, tree = leaves_of(results[0])
+    first, tree = _with_nones(results[0])
     rows = [first]
     for replica, result in enumerate(results[1:], start=1):
-        leaves, other = leaves_of(result)
+        leaves, other = _with_nones(result)
         if other != tree:
             raise ValueError(
                 described(
@@ -50,6 +70,15 @@ def regrouped(results: Sequence[Any]) -> Any:
             )
         rows.append(leaves)
     return packed(tree, [_together(parts) for parts in zip(*rows, strict=True)])
+
+
+def _with_nones(value: Any) -> tuple[list[Any], Any]:
+    """Return the leaves, None among them: one replica may return nothing where another returns something."""
+
+    def is_leaf(part: Any) -> bool:
+        return part is None or _is_whole(part)
+
+    return _tree.tree_flatten(value, is_leaf=is_leaf)
 
 
 def _together(parts: Sequence[Any]) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from evenfeed.core.conversion import shortened
-from evenfeed.core.errors import described
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.mesh import Replicas
@@ -89,9 +89,14 @@ class ReplicaContext:
         del options
         op = named(reduce_op)
         leaves, tree = leaves_of(value)
-        return packed(
-            tree, self.replica.all_reduce(op, [convert_to_tensor(leaf) for leaf in leaves])
-        )
+        tensors: list[Any] = [convert_to_tensor(leaf) for leaf in leaves]
+        for tensor in tensors:
+            if tensor.dtype.kind in "bOSU":
+                raise InvalidArgumentError(
+                    f"Numbers can be reduced, but a tensor is {tensor.dtype.name}.",
+                    fix="cast it first: evenfeed.cast(x, evenfeed.int32).",
+                )
+        return packed(tree, self.replica.all_reduce(op, tensors))
 
     def all_gather(self, value: Any, axis: int, options: object = None) -> Any:
         """Return what all replicas pass, joined along an axis, along which the lengths may differ.
@@ -105,6 +110,11 @@ class ReplicaContext:
         leaves, tree = leaves_of(value)
         tensors: list[Any] = [convert_to_tensor(leaf) for leaf in leaves]
         for tensor in tensors:
+            if tensor.dtype.kind in "OSU":
+                raise InvalidArgumentError(
+                    "Text stays on the host, and replicas do not meet there.",
+                    fix="return it, and join the parts outside of run with strategy.gather.",
+                )
             if not -tensor.ndim <= axis < tensor.ndim:
                 raise ValueError(
                     described(

@@ -1,18 +1,21 @@
 """Chooses how a function runs on the replicas: as plain Python, or compiled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 from evenfeed.core.jax_door import jax
-from evenfeed.replicas import contexts, in_programs
+from evenfeed.replicas import contexts
 from evenfeed.replicas.apart import run_apart
 from evenfeed.replicas.crew import Crew
 from evenfeed.replicas.eager import EagerReplica
 from evenfeed.replicas.function import Function
+from evenfeed.replicas.in_programs import Seat, call_back, seated
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.regrouping import regrouped, share_of
+from evenfeed.replicas.regrouping import placed, regrouped, share_of
 from evenfeed.replicas.replica import Alone
 from evenfeed.replicas.replica_context import Site
+from evenfeed.replicas.settings import current_settings
 from evenfeed.replicas.spmd import run_mapped
 from evenfeed.replicas.steps import compiled_run
 
@@ -40,21 +43,38 @@ def run_eagerly(
     """Call `fn` for each replica as plain Python, in threads that meet."""
     crew = Crew(replicas)
     site = Site(strategy, replicas)
+    settings = current_settings()
 
-    def call_for(number: int) -> Callable[[], Any]:
-        replica = EagerReplica(crew, number, site.across)
+    def call_for(seat: Seat) -> Callable[[], Any]:
+        replica = EagerReplica(seat, site.across)
 
         def call() -> Any:
-            own_args, own_kwargs = share_of((args, kwargs), number)
-            with site.inside(replica):
+            share = placed(replicas, share_of((args, kwargs), seat.number), seat.number)
+            own_args, own_kwargs = share
+            with settings(), replica.at_work(), site.inside(replica), helpful():
                 result = fn(*own_args, **own_kwargs)
             # A program that calls back needs this run until it has ended.
-            return _jax.block_until_ready(result) if in_programs.used(replicas) else result
+            return _jax.block_until_ready(result) if call_back(replicas) else result
 
         return call
 
-    with in_programs.board_of(crew):
-        return regrouped(crew.run([call_for(number) for number in range(replicas.count)]))
+    with seated(crew) as seats:
+        return regrouped(crew.run([call_for(seat) for seat in seats]))
+
+
+@contextmanager
+def helpful() -> Generator[None]:
+    """Say what to do about an array that lies on another replica's device."""
+    try:
+        yield
+    except ValueError as error:
+        if "incompatible devices" in str(error):
+            error.add_note(
+                "An array that lies on other devices, such as a result of a compiled step, is used in a "
+                "replica's function. Pass it through strategy.run(fn, args=(array,)): it is then brought to "
+                "each replica's device."
+            )
+        raise
 
 
 def _alone(
