@@ -31,9 +31,10 @@ fast: .venv/dev ## Run the quick tests only
 docs: .venv/dev ## Build the docs into docs/_build
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build
 
-bench: .venv/run ## Run the benchmarks
+bench: .venv/run .venv-peers/done ## Run the benchmarks, peers included, and write benchmarks/README.md
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/processes.py
+	$(BIN)/python benchmarks/run.py
 
 oracle: .venv-oracle/done ## Record TensorFlow's answers for tests/oracle anew
 	TF_CPP_MIN_LOG_LEVEL=3 .venv-oracle/bin/python tests/oracle/record.py
@@ -43,9 +44,11 @@ lock: ## Renew constraints.txt (needs uv)
 		pyproject.toml --no-header --no-annotate -o constraints.txt
 	uv pip compile --python-version 3.11 --upgrade tests/oracle/requirements.in \
 		--no-header --no-annotate -o tests/oracle/requirements.txt
+	uv pip compile --python-version 3.11 --upgrade benchmarks/requirements.in \
+		--no-header --no-annotate -o benchmarks/requirements.txt
 
 clean: ## Remove what the other commands made
-	rm -rf .venv .venv-oracle docs/_build .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oracle .venv-peers docs/_build .pytest_cache .ruff_cache .hypothesis
 
 .venv/made:
 	@test -n "$(PYTHON)" || { echo "evenfeed needs Python 3.11 or newer; set PYTHON=/path/to/python3"; exit 1; }
@@ -74,4 +77,13 @@ endif
 .venv-oracle/done: tests/oracle/requirements.txt
 	$(PYTHON) -m venv --clear .venv-oracle
 	PIP_CONSTRAINT= PIP_BUILD_CONSTRAINT= .venv-oracle/bin/python -m pip install -q -r tests/oracle/requirements.txt
+	@touch $@
+
+# PyTorch for the CPU alone comes from an index of its own; the ordinary one brings gigabytes of CUDA.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+
+.venv-peers/done: benchmarks/requirements.txt
+	$(PYTHON) -m venv --clear .venv-peers
+	PIP_CONSTRAINT= PIP_BUILD_CONSTRAINT= .venv-peers/bin/python -m pip install -q -r benchmarks/requirements.txt
+	PIP_CONSTRAINT= .venv-peers/bin/python -m pip install -q --no-deps --extra-index-url $(TORCH_INDEX) "torch==2.13.0+cpu"
 	@touch $@

@@ -13,9 +13,13 @@ EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 pytestmark = pytest.mark.slow
 
 
-def output_of(path: Path) -> str:
+def output_of(path: Path, *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, str(path)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, str(path), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -47,3 +51,14 @@ def test_the_demo_accounts_for_every_row():
     assert "replica 2: labels [20, 21], image (2, 28, 28)" in output
     assert "replica 3: labels [], image (0, 28, 28)" in output
     assert "all 22 rows arrived once" in output
+
+
+def test_the_benchmarks_run():
+    output = output_of(ROOT / "benchmarks" / "run.py", "--quick")
+    assert len(re.findall(r"^\| (?:\w|\().*\| -", output, re.MULTILINE)) == 5  # a line for each job
+
+
+def test_the_benchmark_table_was_made_by_the_script():
+    text = (ROOT / "benchmarks" / "README.md").read_text()
+    made = text.split("<!-- made by run.py -->")[1].split("<!-- end -->")[0]
+    assert len(re.findall(r"^\| ", made, re.MULTILINE)) == 6 + 4

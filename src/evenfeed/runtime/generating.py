@@ -19,8 +19,8 @@ from evenfeed.runtime.operator import Operator, State
 # A generator that is slow hands over what it has yielded so far, before all that was asked for.
 _PATIENCE: Final = 0.01
 
-# Many at a time are converted fast; too many live tuples at a time keep the garbage collector busy.
-_TOGETHER: Final = 256
+# Many at a time are converted fast; at 700 new tuples Python's garbage collector begins to look at all.
+_TOGETHER: Final = 512
 
 Parts: TypeAlias = list[Sequence[Any]]
 Transpose: TypeAlias = Callable[[Sequence[Any]], Parts | None]

@@ -1,0 +1,43 @@
+"""What all jobs have in common: one variant is run in this process, and its figure printed as JSON."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
+
+Variants = dict[str, Callable[[float], dict[str, float]]]
+
+
+def main(variants: Variants) -> None:
+    """Run the variant that the first argument names, for about as many seconds as the second says."""
+    name, seconds = sys.argv[1], float(sys.argv[2])
+    print(json.dumps(variants[name](seconds)))
+
+
+def rate(
+    elements: Iterable[Any], rows_of: Callable[[Any], int], seconds: float, step: int = 32
+) -> dict[str, float]:
+    """Return the rows per second of a loop over the elements, after a warm-up.
+
+    Args:
+        elements: More than can be read in the time.
+        rows_of: How many rows an element stands for.
+        seconds: How long to measure.
+        step: How many elements to read between two looks at the clock.
+    """
+    iterator = iter(elements)
+    next(iterator)
+    _looped(iterator, rows_of, seconds / 2, step)
+    return {"rate": _looped(iterator, rows_of, seconds, step)}
+
+
+def _looped(
+    iterator: Iterable[Any], rows_of: Callable[[Any], int], seconds: float, step: int
+) -> float:
+    start, rows, passed = time.perf_counter(), 0, 0.0
+    while passed < seconds:
+        rows += sum(map(rows_of, islice(iterator, step)))
+        passed = time.perf_counter() - start
+    return rows / passed

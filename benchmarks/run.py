@@ -1,0 +1,179 @@
+"""Runs the jobs with evenfeed, with what NumPy alone can do, and with the peers, and writes README.md's table.
+
+Every variant runs in a fresh process; they take turns, so that all meet the same machine, and the best
+run of each counts. `--quick` only shows that the jobs run: one short round, without peers, nothing written.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PEERS = HERE.parent / ".venv-peers" / "bin" / "python"
+README = HERE / "README.md"
+BEGIN, END = "<!-- made by run.py -->\n", "<!-- end -->\n"
+
+# What each job must reach: times the limit, times tf.data.
+JOBS = {
+    "tabular": ("200k rows of 32 floats: shuffle, map, batch 1024, repeat, prefetch 2", 0.5, 100),
+    "filtering": ("range(10⁸): map, filter, batch 1024", 0.3, None),
+    "batches": ("range: batch 64, plain loop", None, 10),
+    "generator": ("from_generator of small tuples: batch 256", 0.7, 5),
+    "sleeping": ("map that waits 5 ms, 16 at a time", 0.9, None),
+}
+OURS = ("evenfeed", "limit")
+THEIRS = ("tf.data", "Grain", "torch", "torch by hand")
+FIRST = "first_element"
+NEEDS = {
+    "tabular": THEIRS,
+    "filtering": THEIRS[:2],
+    "batches": THEIRS[:3],
+    "generator": ("tf.data", "torch"),
+    "sleeping": THEIRS[:2],
+    FIRST: THEIRS[:2],
+}
+
+Figures = dict[tuple[str, str], dict[str, float]]
+
+
+def main() -> int:
+    """Run all jobs; return 1 where a figure is below what it must be."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one short round without peers")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=1.5)
+    asked = parser.parse_args()
+    if asked.quick:
+        print(rates(measured(1, 0.02, with_peers=False)))
+        return 0
+    if not PEERS.exists():
+        sys.exit("the peers are not installed: run `make bench`")
+    figures = measured(asked.rounds, asked.seconds, with_peers=True)
+    text = f"{machine()}\n{rates(figures)}\n{first_elements(figures)}"
+    print(text)
+    written = README.read_text()
+    before, after = written.split(BEGIN)[0], written.split(END)[1]
+    README.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    return report(figures)
+
+
+def measured(rounds: int, seconds: float, *, with_peers: bool) -> Figures:
+    """Run every variant of every job, in turns, and return the best figures of each."""
+    figures: Figures = {}
+    for _ in range(rounds):
+        for job in (*JOBS, FIRST):
+            ours = OURS[:1] if job == FIRST else OURS
+            for variant in ours + (NEEDS[job] if with_peers else ()):
+                found = run(job, variant, seconds)
+                print(job, variant, found, file=sys.stderr)
+                figures[job, variant] = better(figures.get((job, variant), found), found)
+    return figures
+
+
+def run(job: str, variant: str, seconds: float) -> dict[str, float]:
+    """Run one variant in a fresh process."""
+    python = str(PEERS) if variant in THEIRS else sys.executable
+    command = [python, str(HERE / "jobs" / f"{job}.py"), variant, str(seconds)]
+    quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(command, capture_output=True, text=True, env=quiet, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def better(one: dict[str, float], two: dict[str, float]) -> dict[str, float]:
+    """Return the higher rates, and the lower times and sizes."""
+    return {
+        key: max(one[key], two[key]) if key == "rate" else min(one[key], two[key]) for key in one
+    }
+
+
+def rates(figures: Figures) -> str:
+    """Return the table of rows per second."""
+    head = "| job, rows/s | evenfeed | limit | of the limit | " + " | ".join(THEIRS) + " |"
+    lines = [head, "|---" * (4 + len(THEIRS)) + "|"]
+    for job, (title, _, _) in JOBS.items():
+        mine, limit = (figures[job, variant]["rate"] for variant in OURS)
+        cells = [title, number(mine), number(limit), f"{mine / limit:.2f}"]
+        cells += [compared(mine, figures.get((job, peer))) for peer in THEIRS]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def compared(mine: float, found: dict[str, float] | None) -> str:
+    """Return a peer's figure, and how many times of it evenfeed reaches."""
+    return "-" if found is None else f"{number(found['rate'])} ({number(mine / found['rate'])} x)"
+
+
+def first_elements(figures: Figures) -> str:
+    """Return the table of the first element of 10⁹ shuffled rows."""
+    lines = ["| first element of 10⁹ shuffled rows | time | memory |", "|---|---|---|"]
+    for variant in ("evenfeed", *NEEDS[FIRST]):
+        found = figures[FIRST, variant]
+        name = f"{variant}, with a buffer of 10⁶ only" if variant == "tf.data" else variant
+        lines.append(
+            f"| {name} | {1000 * found['seconds']:.1f} ms | {found['bytes'] / 2**20:.1f} MiB |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def number(value: float) -> str:
+    """Return a number of rows in three digits."""
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.3g}"
+
+
+def machine() -> str:
+    """Return what the figures hang on."""
+    ours = versions(sys.executable, "numpy", "jax")
+    theirs = versions(str(PEERS), "tensorflow-cpu", "grain", "torch")
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores ({processor()}), {platform.system()}, "
+        f"load {os.getloadavg()[1]:.1f}, "
+        f"Python {platform.python_version()}, {ours}, {theirs}.\n"
+    )
+
+
+def processor() -> str:
+    """Return the name of the processor, where Linux says it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def versions(python: str, *packages: str) -> str:
+    """Return the versions of packages in an environment."""
+    program = "import sys; from importlib.metadata import version\n"
+    program += "print(*(f'{name} {version(name)}' for name in sys.argv[1:]), sep=', ')"
+    command = [python, "-c", program, *packages]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def report(figures: Figures) -> int:
+    """Say what is below its mark; return whether anything is."""
+    low: list[str] = []
+    for job, (_, of_limit, of_tensorflow) in JOBS.items():
+        mine = figures[job, "evenfeed"]["rate"]
+        for peer, least in (("limit", of_limit), ("tf.data", of_tensorflow)):
+            reached = mine / figures[job, peer]["rate"]
+            if least is not None and reached < least:
+                low.append(f"{job}: {reached:.2f} of {peer}, must be {least}")
+    first = figures[FIRST, "evenfeed"]
+    if first["seconds"] > 0.05 or first["bytes"] > 200 * 2**20:
+        low.append(f"{FIRST}: {first}, must be 50 ms and 200 MiB at most")
+    print("\n".join(low) or "every figure is what it must be, or better")
+    return int(bool(low))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
