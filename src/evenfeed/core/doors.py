@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 __all__ = [
     "Door",
     "difflib",
+    "glob",
     "hashlib",
     "logging",
     "multiprocessing_spawn",
     "pprint",
     "random",
+    "shutil",
     "socket",
     "subprocess",
 ]
@@ -33,19 +35,23 @@ class Door(ModuleType):
 
 if TYPE_CHECKING:
     import difflib
+    import glob
     import hashlib
     import logging
     import pprint
     import random
+    import shutil
     import socket
     import subprocess
     from multiprocessing import spawn as multiprocessing_spawn
 else:
     difflib = Door("difflib")
+    glob = Door("glob")
     hashlib = Door("hashlib")
     logging = Door("logging")
     multiprocessing_spawn = Door("multiprocessing.spawn")
     pprint = Door("pprint")
     random = Door("random")
+    shutil = Door("shutil")
     socket = Door("socket")
     subprocess = Door("subprocess")

@@ -49,4 +49,6 @@ def refusal(module: str, names: Sequence[str], instead: str) -> Callable[[str], 
 def _is_inner(home: object) -> bool:
     """Tell whether a module is one of those behind the namespaces, such as evenfeed.core.specs."""
     parts = str(home).split(".")
-    return parts[0] == "evenfeed" and (len(parts) > 2 or parts[1:] in (["dataset"], ["options"]))
+    return parts[0] == "evenfeed" and (
+        len(parts) > 2 or parts[1:] in (["dataset"], ["file_datasets"], ["options"])
+    )

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +46,13 @@ class Reader(ABC):
         first, last = int(positions.min()), int(positions.max())
         return self.whole(first, last + 1 - first).gather(positions - first)
 
+    def mark(self) -> Any:
+        """Return data for JSON with which `seek` finds the rows from here on again; None where it needs none."""
+        return None
+
+    def seek(self, mark: Any) -> None:  # noqa: B027 - most find rows by their numbers alone
+        """Take up what `mark` returned, before rows behind it are read."""
+
     def close(self) -> None:  # noqa: B027 - most hold nothing but memory
         """Free what is held, at once."""
 
@@ -54,6 +62,9 @@ class DataFile(ABC):
     """A file as a plan knows it, before it is opened: small, comparable, sent to other processes as it is."""
 
     path: str
+
+    # The name of the method or class with which users read such files.
+    read_by: ClassVar[str] = "load"
 
     @property
     @abstractmethod
@@ -69,6 +80,16 @@ class DataFile(ABC):
     @abstractmethod
     def fingerprint(self) -> str:
         """A short text that two files share only if they hold the same rows, wherever they are."""
+
+    @property
+    def is_read_again(self) -> bool:
+        """Whether a row is found only by reading all before it."""
+        return False
+
+    @property
+    def identity(self) -> str:
+        """A text that other rows never have, also those of a file that was written anew in this place."""
+        return self.fingerprint
 
     @abstractmethod
     def open(self) -> Reader:

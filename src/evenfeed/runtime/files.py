@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -19,10 +19,10 @@ from evenfeed.runtime.rows import Rows
 class FileRows(Rows):
     """The rows of files that tell how many they have, one file after the other."""
 
-    def __init__(self, files: Sequence[DataFile]) -> None:
+    def __init__(self, files: Sequence[DataFile], counts: Sequence[int]) -> None:
         self._files = files
         self._readers: dict[int, Reader] = {}
-        self._ends = np.cumsum([file.rows or 0 for file in files], dtype=np.int64)
+        self._ends = np.cumsum(counts, dtype=np.int64)
         self._starts = np.append(0, self._ends)
         self.size = int(self._starts[-1])
 
@@ -102,6 +102,7 @@ class ReadFiles(Operator):
         self._files = files
         self._file = 0
         self._row = 0
+        self._mark: Any = None
         self._reader: Reader | None = None
 
     def read(self, most: int) -> Block | None:
@@ -121,20 +122,22 @@ class ReadFiles(Operator):
     def _read(self, most: int) -> Block | None:
         if self._reader is None:
             self._reader = self._files[self._file].open()
+            self._reader.seek(self._mark)
         return self._reader.read(self._row, most)
 
     def _leave(self) -> None:
         self.close()
-        self._file, self._row = self._file + 1, 0
+        self._file, self._row, self._mark = self._file + 1, 0, None
 
     def state(self) -> State:
-        """Return the file and the row in it."""
-        return [self._file, self._row]
+        """Return the file and the row in it, and how its reader finds that."""
+        mark = self._mark if self._reader is None else self._reader.mark()
+        return [self._file, self._row, mark]
 
     def restore(self, state: State) -> None:
         """Go to a row, reading what the reader must to find it."""
         self.close()
-        self._file, self._row = state
+        self._file, self._row, self._mark = state
 
     def close(self) -> None:
         """Close the file that is open."""

@@ -76,7 +76,7 @@ def _parts(value: Any) -> Iterable[Any]:
         case RowFunction() | InnerDatasets():
             return value.asked
         case DataFile():
-            return (value.fingerprint,)
+            return (value.identity,)
         case TypeSpec() | np.dtype():
             return (str(cast("Any", value)),)
         case CodeType():

@@ -1,0 +1,156 @@
+"""Files of records that are all equally long."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Positions
+from evenfeed.core.conversion import Array
+from evenfeed.core.errors import DataLossError, EvenfeedError, InvalidArgumentError
+from evenfeed.formats.byte_files import ByteFile
+from evenfeed.formats.chunks import ChunkReader, bytes_column
+from evenfeed.formats.filesystems import is_remote, local, naming
+from evenfeed.formats.inflating import open_bytes
+from evenfeed.formats.reader import Reader
+
+_READ: Final = 1 << 20
+
+
+@final
+@dataclass(frozen=True)
+class FixedRecordFile(ByteFile):
+    """A file of records of `record_bytes` each, between a header and a footer that are left out."""
+
+    read_by: ClassVar[str] = "FixedLengthRecordDataset"
+
+    record_bytes: int = 1
+    header_bytes: int = 0
+    footer_bytes: int = 0
+
+    @property
+    def rows(self) -> int | None:
+        """How many records there are; None where only reading tells, or that the file is no good."""
+        if self.compression or is_remote(self.path):
+            return None
+        try:
+            return self.whole_records()
+        except EvenfeedError:
+            return None  # it is raised when the file's turn comes
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """What is between header and footer."""
+        return self.header_bytes, self.bytes - self.footer_bytes
+
+    @property
+    def _kind(self) -> str:
+        sizes = (self.record_bytes, self.header_bytes, self.footer_bytes)
+        return f"{super()._kind} {sizes}"
+
+    def whole_records(self) -> int:
+        """Return how many records there are, where the file is not compressed."""
+        body = self.bytes - self.header_bytes - self.footer_bytes
+        if body < 0 or body % self.record_bytes:
+            raise InvalidArgumentError(self.misfit(body), fix=_FIX)
+        return body // self.record_bytes
+
+    def misfit(self, body: int) -> str:
+        """Say that the length of the file fits no number of records."""
+        return (
+            f"{self.path} has {body} bytes without its header ({self.header_bytes} bytes) and footer "
+            f"({self.footer_bytes} bytes), which are no whole number of records of "
+            f"{self.record_bytes} bytes."
+        )
+
+    def open(self) -> Reader:
+        """Open it: mapped into memory where it is a plain file of this machine."""
+        if self.compression:
+            return StreamedRecords(self)
+        rows = self.whole_records()
+        return StreamedRecords(self) if is_remote(self.path) else MappedRecords(self, rows)
+
+
+_FIX: Final = "check record_bytes, header_bytes and footer_bytes, and whether the file is whole."
+
+
+@final
+class MappedRecords(Reader):
+    """Reads records by their numbers."""
+
+    def __init__(self, file: FixedRecordFile, rows: int) -> None:
+        self.path = file.path
+        shape = rows, file.record_bytes
+        with naming(self.path):  # an empty file cannot be mapped
+            self._records: Array = (
+                np.memmap(local(self.path), np.uint8, "r", file.header_bytes, shape)
+                if rows
+                else np.empty(shape, np.uint8)
+            )
+
+    def read(self, start: int, count: int) -> Block | None:
+        """Return records from `start` on."""
+        rows = self._records[start : start + count]
+        return _block(rows) if len(rows) else None
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the records at `positions`, in that order."""
+        return _block(self._records[positions])
+
+
+def _block(records: Array) -> Block:
+    """Return rows of single bytes as a column of text."""
+    joined = np.ascontiguousarray(records)
+    return Block((bytes_column(_cut(joined.tobytes(), joined.shape[1])),), len(joined))
+
+
+def _cut(joined: bytes, length: int) -> list[bytes]:
+    return np.frombuffer(joined, f"V{length}").tolist()
+
+
+@final
+class StreamedRecords(ChunkReader):
+    """Reads records from the first on, where the file must be decompressed or is far away."""
+
+    def __init__(self, file: FixedRecordFile) -> None:
+        super().__init__(file.path)
+        self._file = file
+        self._begin()
+
+    def _rewind(self) -> None:
+        self.close()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._bytes = open_bytes(self.path, self._file.compression)
+        self._rest = b""  # what is read, but may be the footer or half a record
+        self._header_left = self._file.header_bytes
+        self._body = -self._file.footer_bytes  # so many bytes of records were read
+
+    def _more(self) -> Array | None:
+        if self._header_left > 0:
+            return self._after_header()
+        more = self._bytes.read(_READ)
+        self._body += len(more)
+        if not more:
+            self._check_end()
+            return None
+        self._rest += more
+        whole = max(0, len(self._rest) - self._file.footer_bytes)
+        whole -= whole % self._file.record_bytes
+        records, self._rest = self._rest[:whole], self._rest[whole:]
+        return bytes_column(_cut(records, self._file.record_bytes))
+
+    def _after_header(self) -> Array:
+        passed = len(self._bytes.read(self._header_left))
+        self._header_left = self._header_left - passed if passed else -1  # the file ended in it
+        return bytes_column([])
+
+    def _check_end(self) -> None:
+        short = self._header_left < 0 or self._body < 0
+        if short or self._body % self._file.record_bytes:
+            raise DataLossError(self._file.misfit(self._body), fix=_FIX)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._bytes.close()

@@ -1,0 +1,109 @@
+"""The bytes of files, decompressed on the way where they are compressed."""
+
+import zlib
+from typing import IO, Any, Final, Protocol, final
+
+from evenfeed.core.errors import DataLossError
+from evenfeed.formats.filesystems import naming, open_file
+
+# How the library zlib is told which of the two forms to expect.
+_FORMS: Final = {"GZIP": 31, "ZLIB": 15}
+_READ: Final = 1 << 16
+
+
+class Bytes(Protocol):
+    """An open file that is read from its beginning on."""
+
+    def read(self, most: int) -> bytes:
+        """Return at most `most` bytes; none at the end."""
+        ...
+
+    def close(self) -> None:
+        """Close the file."""
+        ...
+
+
+def open_bytes(path: str, compression: str, start: int = 0) -> Bytes:
+    """Open a file at a byte, which is the first where it is compressed."""
+    if compression:
+        return Inflated(path, compression)
+    file = open_file(path)
+    if start:
+        file.seek(start)
+    return Plain(path, file)
+
+
+@final
+class Plain:
+    """The bytes of a file as they are."""
+
+    def __init__(self, path: str, file: IO[bytes]) -> None:
+        self._path = path
+        self._file = file
+
+    def read(self, most: int) -> bytes:
+        """Return at most `most` bytes; none at the end."""
+        with naming(self._path):
+            return self._file.read(most)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __del__(self) -> None:
+        self.close()  # iterators are dropped in the middle of files: that is no leak to warn of
+
+
+@final
+class Inflated:
+    """What a GZIP or ZLIB file holds, decompressed. Several one after the other count as one."""
+
+    def __init__(self, path: str, compression: str) -> None:
+        self._path = path
+        self._kind = compression
+        self._file = Plain(path, open_file(path))
+        self._stream = self._fresh()
+        self._begun = False
+        self._passed = 0  # compressed bytes that were read
+
+    def _fresh(self) -> Any:
+        return zlib.decompressobj(wbits=_FORMS[self._kind])
+
+    def read(self, most: int) -> bytes:
+        """Return at most `most` bytes, so that a small file cannot fill the memory; none at the end."""
+        while True:
+            waiting = self._waiting()
+            data = waiting or self._file.read(_READ)
+            self._passed += 0 if waiting else len(data)
+            if not data and not self._begun:
+                return b""
+            out = self._inflated(data, most)
+            if out:
+                return out
+            if not data and not self._stream.eof:
+                raise self._damaged("it ends within compressed data", 0)
+
+    def _waiting(self) -> bytes:
+        """Return what was read but not decompressed."""
+        if not self._stream.eof:
+            return self._stream.unconsumed_tail
+        waiting = self._stream.unused_data
+        self._stream, self._begun = self._fresh(), False
+        return waiting
+
+    def _inflated(self, data: bytes, most: int) -> bytes:
+        self._begun = True
+        try:
+            return self._stream.decompress(data, most)
+        except zlib.error as error:
+            raise self._damaged(f"it is no good {self._kind} file ({error})", len(data)) from error
+
+    def _damaged(self, why: str, behind: int) -> DataLossError:
+        return DataLossError(
+            f"{self._path} cannot be decompressed from byte {self._passed - behind} on: {why}.",
+            fix="check compression_type, and whether the file was copied whole.",
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
