@@ -10,9 +10,9 @@ from evenfeed.core.block import Block
 from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.errors import DataLossError
 from evenfeed.core.specs import TensorSpec
-from evenfeed.dataset import Dataset
+from evenfeed.dataset import Dataset, plan_of
 from evenfeed.formats.reader import DataFile, Reader
-from evenfeed.plan.files import Files
+from evenfeed.plan.files import Files, reads_files
 from evenfeed.runtime.build import build
 from evenfeed.runtime.files import InTurn, ReadFiles
 from evenfeed.runtime.rows import Walk
@@ -153,3 +153,31 @@ def test_the_fingerprint_is_that_of_the_rows():
     assert state(Files(files(3, 3), INT)) == state(Files(moved, INT))
     assert state(Files(files(3, 3), INT)) != state(Files(files(3, 4), INT))
     assert state(Files(files(3, 3), INT)) != state(Files(files(3, 3), INT, in_turn=True))
+
+
+def test_readers_have_positions_though_they_tell_no_size():
+    node = Files(files(3, 4), INT, as_reader=True)
+    assert node.size == UNKNOWN
+    assert type(operator(node)) is Walk
+    dataset = Dataset(node)
+    assert [int(x) for x in dataset.skip(2).shard(2, 1).repeat(2)] == [100, 102] * 2
+    assert [int(x) for x in dataset.take(4)] == [0, 1, 2, 100]
+    assert [int(x) for x, _ in Dataset.zip(dataset, Dataset.range(2))] == [0, 1]
+    assert len(list(dataset.shuffle(3).concatenate(dataset))) == 14
+    assert dataset.skip(2).cardinality() == UNKNOWN
+    assert [int(x) for x in dataset.take(0).repeat()] == []
+
+
+def test_readers_are_found_in_plans_and_in_what_functions_make():
+    reader = Dataset(Files(files(3), INT, as_reader=True))
+    inner = Dataset.range(2).flat_map(lambda _: reader.batch(2))
+    saved = Dataset(Files(files(3), INT))
+    for dataset in (
+        reader,
+        Dataset.zip(saved, reader),
+        inner,
+        Dataset.range(2).interleave(lambda _: inner),
+    ):
+        assert reads_files(plan_of(dataset))
+    for dataset in (saved, Dataset.range(3), Dataset.range(2).flat_map(Dataset.range)):
+        assert not reads_files(plan_of(dataset))

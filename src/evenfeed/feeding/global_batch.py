@@ -9,6 +9,7 @@ from evenfeed.plan.batching import PaddedBatch
 from evenfeed.plan.buffering import Cache, Prefetch
 from evenfeed.plan.checking import AssertCardinality
 from evenfeed.plan.combining import Concatenate, Zip
+from evenfeed.plan.files import reads_files
 from evenfeed.plan.filtering import Filter
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
@@ -62,11 +63,13 @@ def nominal_sizes(plan: Node, replicas: int) -> tuple[int, ...] | None:
     """Return how many rows each replica takes in turn; None where every batch is cut by itself.
 
     Batches are cut by themselves unless a sharding policy says that the rows flow on from one batch to
-    the next.
+    the next. AUTO says so where the rows come from files.
     """
     policy = options_of(plan).experimental_distribute.auto_shard_policy
+    if policy in (None, AutoShardPolicy.AUTO):
+        policy = AutoShardPolicy.FILE if reads_files(plan) else AutoShardPolicy.DATA
     size = global_batch_size(plan)
-    if policy in (None, AutoShardPolicy.AUTO, AutoShardPolicy.DATA) or size is None:
+    if policy == AutoShardPolicy.DATA or size is None:
         return None
     each, more = divmod(size, replicas)
     return (each + 1,) * more + (each,) * (replicas - more)

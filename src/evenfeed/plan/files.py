@@ -7,6 +7,7 @@ from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.structure import DATA, assert_same, flatten
 from evenfeed.formats.reader import DataFile
+from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.node import Node
 
 
@@ -17,12 +18,16 @@ class Files(Node):
 
     Which file holds which rows, and in which of its bytes, stands here: a shard by files is a node with
     fewer of them.
+
+    `as_reader` is true for TensorFlow's readers: they do not tell a size before they are read, though rows
+    may have positions, and AUTO shards by file below them.
     """
 
     files: tuple[DataFile, ...]
     spec: Any
     _: KW_ONLY
     in_turn: bool = False
+    as_reader: bool = False
 
     def __post_init__(self) -> None:
         if self.in_turn and self.size == UNKNOWN:
@@ -36,9 +41,34 @@ class Files(Node):
     @property
     def size(self) -> int:
         """All rows; unknown where one file does not tell."""
-        rows = [file.rows for file in self.files]
-        known = [count for count in rows if count is not None]
-        return sum(known) if len(known) == len(rows) else UNKNOWN
+        counts = None if self.as_reader else self.counts
+        return UNKNOWN if counts is None else sum(counts)
+
+    @property
+    def counts(self) -> list[int] | None:
+        """How many rows each file has now; None where one does not tell."""
+        counts: list[int] = []
+        for file in self.files:
+            rows = file.rows
+            if rows is None:
+                return None
+            counts.append(rows)
+        return counts
+
+
+def reads_files(plan: Node) -> bool:
+    """Tell whether one of TensorFlow's readers is in a plan, also inside flat_map or interleave."""
+    return any(_reads(node) for node in plan.walk())
+
+
+def _reads(node: Node) -> bool:
+    match node:
+        case Files():
+            return node.as_reader
+        case FlatMap() | Interleave():
+            return reads_files(node.function.stand_in)
+        case _:
+            return False
 
 
 def check_read(plan: Node, spec: Any) -> None:

@@ -1,7 +1,7 @@
 """Elements that a user's function makes datasets of."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError
@@ -9,12 +9,21 @@ from evenfeed.plan.function import UserFunction
 from evenfeed.plan.node import Node
 
 
+class MakesDatasets(UserFunction, Protocol):
+    """A user's function that makes a dataset of an element."""
+
+    @property
+    def stand_in(self) -> Node:
+        """The plan that it makes of an element without a value: what all that it makes have in common."""
+        ...
+
+
 @dataclass(frozen=True)
 class _Flattened(Node):
     """The elements of the datasets that a function makes of the child's elements."""
 
     child: Node
-    function: UserFunction
+    function: MakesDatasets
 
     @property
     def element_spec(self) -> Any:

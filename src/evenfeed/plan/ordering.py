@@ -1,5 +1,6 @@
 """Which elements come, and in what order."""
 
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from threading import Lock
@@ -10,34 +11,45 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.node import SameElements
 
 
+@dataclass(frozen=True)
+class _Counted(SameElements):
+    """A node whose number of elements follows from the child's."""
+
+    @abstractmethod
+    def size_of(self, size: int) -> int:
+        """Return the number of elements where the child has `size`."""
+
+    @property
+    def size(self) -> int:
+        """What follows from the child's."""
+        return self.size_of(self.child.size)
+
+
 @final
 @dataclass(frozen=True)
-class Repeat(SameElements):
+class Repeat(_Counted):
     """Plays the child again and again; a negative count never ends."""
 
     count: int
 
-    @property
-    def size(self) -> int:
+    def size_of(self, size: int) -> int:
         """The child's size times the count; nothing stays nothing, however often."""
-        if self.count == 0 or self.child.size == 0:
+        if self.count == 0 or size == 0:
             return 0
-        if self.count < 0 or self.child.size == INFINITE:
+        if self.count < 0 or size == INFINITE:
             return INFINITE
-        return UNKNOWN if self.child.size == UNKNOWN else self.child.size * self.count
+        return UNKNOWN if size == UNKNOWN else size * self.count
 
 
 @final
 @dataclass(frozen=True)
-class Take(SameElements):
+class Take(_Counted):
     """The first elements; all of them where the count is negative."""
 
     count: int
 
-    @property
-    def size(self) -> int:
+    def size_of(self, size: int) -> int:
         """The count, where the child has that many."""
-        size = self.child.size
         if self.count < 0 or size == UNKNOWN:
             return 0 if self.count == 0 else size
         return self.count if size == INFINITE else min(self.count, size)
@@ -45,22 +57,21 @@ class Take(SameElements):
 
 @final
 @dataclass(frozen=True)
-class Skip(SameElements):
+class Skip(_Counted):
     """All but the first elements; none of them where the count is negative."""
 
     count: int
 
-    @property
-    def size(self) -> int:
+    def size_of(self, size: int) -> int:
         """What is left."""
         if self.count < 0:
             return 0
-        return self.child.size if self.child.size < 0 else max(0, self.child.size - self.count)
+        return size if size < 0 else max(0, size - self.count)
 
 
 @final
 @dataclass(frozen=True)
-class Shard(SameElements):
+class Shard(_Counted):
     """Every `num_shards`-th element from `index` on."""
 
     num_shards: int
@@ -80,12 +91,9 @@ class Shard(SameElements):
             what, fix="shard(num_shards=4, index=0) keeps the first of four.", origin=self.origin
         )
 
-    @property
-    def size(self) -> int:
+    def size_of(self, size: int) -> int:
         """The child's size over the number of shards, one more for the first ones."""
-        if self.child.size < 0:
-            return self.child.size
-        return max(0, -(-(self.child.size - self.index) // self.num_shards))
+        return size if size < 0 else max(0, -(-(size - self.index) // self.num_shards))
 
 
 @final

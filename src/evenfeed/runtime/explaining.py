@@ -8,6 +8,7 @@ from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Cache, Prefetch
 from evenfeed.plan.checking import IgnoreErrors, Unique
 from evenfeed.plan.choosing import Choose, Counter, Random, Sample
+from evenfeed.plan.files import Files
 from evenfeed.plan.filtering import Filter, TakeWhile
 from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.generating import FromGenerator
@@ -167,6 +168,8 @@ def _why_in_turn(node: Node) -> str:
     match node:
         case FromGenerator():
             return "a generator only goes forward"
+        case Files():
+            return "how many rows there are is known only when the files are read"
         case Counter() | Random():
             return "it only counts forward"
         case Map(function=RowFunction() as function):
@@ -207,6 +210,8 @@ def _replays(step: _Step) -> bool:
             return True
         case Shuffle():
             return not step.is_addressed
+        case Files(files=files):
+            return any(file.is_read_again for file in files)
         case _:
             return False
 

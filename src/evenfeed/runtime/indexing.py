@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
+from evenfeed.core.cardinality import INFINITE
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
 from evenfeed.plan.files import Files
@@ -73,11 +73,12 @@ def _source(node: Range | Tensor | TensorSlice | Held | Files) -> Indexed | None
             return _forward(Arrays(node.arrays, node.size))
         case Held():
             return _forward(Arrays(node.columns, node.size))
-        case Files() if node.size == UNKNOWN:
-            return None
         case Files():
-            rows, sizes = FileRows(node.files), [file.rows or 0 for file in node.files]
-            return (rows, InTurn(sizes)) if node.in_turn else _forward(rows)
+            counts = node.counts
+            if counts is None:
+                return None
+            rows = FileRows(node.files, counts)
+            return (rows, InTurn(counts)) if node.in_turn else _forward(rows)
 
 
 def _forward(rows: Rows) -> Indexed:
@@ -92,7 +93,8 @@ def _combined(node: Enumerate | Zip | Concatenate, found: list[Indexed | None]) 
         case Enumerate():
             return _forward(Numbered(parts[0], node.start))
         case Zip():
-            return _forward(Zipped(parts, node.size))
+            ends = [part.size for part in parts if part.size != INFINITE]
+            return _forward(Zipped(parts, min(ends, default=INFINITE)))
         case Concatenate():
             return _forward(parts[0] if parts[0].size == INFINITE else Chained(*parts))
 
@@ -112,7 +114,7 @@ def _in_rounds(node: Repeat, run: Run, epoch: int) -> Indexed | None:
         return indexed(node.child, run, first + number)
 
     found = play(0)
-    if found is None or node.size == 0:
+    if found is None or node.size_of(found[1].size) == 0:
         return found and (found[0], Every(found[1], 0, 1, 0))
     return _forward(Rounds(lambda n: Reordered(*(play(n) or found)), found[1].size, node.count))
 
@@ -120,13 +122,14 @@ def _in_rounds(node: Repeat, run: Run, epoch: int) -> Indexed | None:
 def _ordered(node: Repeat | Take | Skip | Shard | Shuffle, order: Order, run: Run) -> Order:
     match node:
         case Repeat():
-            return Again(order, node.count) if node.size else Every(order, 0, 1, 0)
+            size = node.size_of(order.size)
+            return Again(order, node.count) if size else Every(order, 0, 1, 0)
         case Take():
-            return Every(order, 0, 1, node.size)
+            return Every(order, 0, 1, node.size_of(order.size))
         case Skip():
-            return Every(order, max(0, node.count), 1, node.size)
+            return Every(order, max(0, node.count), 1, node.size_of(order.size))
         case Shard():
-            return Every(order, node.index, node.num_shards, node.size)
+            return Every(order, node.index, node.num_shards, node.size_of(order.size))
         case Shuffle():
             buffer = node.buffer_size if node.buffer_size > 0 else order.size
             return Shuffled(order, buffer, run.seed(node), reshuffle=node.reshuffle)

@@ -50,12 +50,21 @@ class InnerDatasets:
     @cached_property
     def output_spec(self) -> Any:
         """What the elements of the inner datasets have in common."""
-        found = [self.make(self._stand_in(length)).element_spec for length in (1, 2)]
+        found = [self.stand_in.element_spec, self._made(2).element_spec]
         pairs = zip(*(flatten(spec, DATA) for spec in found), strict=True)
         return pack(found[0], [a.most_specific_common_supertype([b]) for a, b in pairs], DATA)
 
-    def _stand_in(self, length: int) -> list[Any]:
-        return [_zeros(spec, length) for spec in self._specs]
+    @property
+    def stand_in(self) -> Node:
+        """The plan that the function makes of an element without a value."""
+        return self._plan_without_values
+
+    @cached_property
+    def _plan_without_values(self) -> Node:
+        return self._made(1)
+
+    def _made(self, length: int) -> Node:
+        return self.make([_zeros(spec, length) for spec in self._specs])
 
 
 def _zeros(spec: TypeSpec, length: int) -> Any:

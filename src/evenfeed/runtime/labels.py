@@ -10,6 +10,7 @@ from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.plan.buffering import AUTOTUNE, Prefetch
 from evenfeed.plan.elementwise import WithKeys
+from evenfeed.plan.files import Files
 from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat
@@ -42,6 +43,8 @@ def label_of(node: Node, parts: list[int]) -> str:
 
 def method_of(node: Node) -> str:
     """Return the name of the method that made a node."""
+    if isinstance(node, Files) and node.files:
+        return node.files[0].read_by
     return "random_map" if is_random_map(node) else method_for(type(node))
 
 
@@ -71,6 +74,8 @@ def _arguments(node: Node) -> list[str]:
     match node:
         case Repeat(count=count) if count < 0:
             return []
+        case Files(as_reader=True):
+            return [counted(len(node.files), "file")]
         case Prefetch(buffer_size=size) if size == AUTOTUNE:
             return ["AUTOTUNE"]
         case _:
