@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, cast, final
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, descr
 from evenfeed.core.seeds import operation_seed
 from evenfeed.core.specs import spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
+from evenfeed.formats.paths import as_text, matching_paths
 from evenfeed.formats.reader import DataFile
 from evenfeed.formats.saved import load_saved
 from evenfeed.options import Options
@@ -60,7 +61,6 @@ from evenfeed.runtime.portable import check_portable
 from evenfeed.runtime.saving import check_shard, save_elements
 
 
-@final
 class Dataset(DatasetLike):
     """A sequence of elements, described step by step and read only when iterated over.
 
@@ -134,6 +134,42 @@ class Dataset(DatasetLike):
         """
         del name
         return Dataset(TensorSlice(*_arrays(tensors)))
+
+    @staticmethod
+    def list_files(
+        file_pattern: Any,
+        shuffle: bool | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Make a dataset of the names of files.
+
+        Args:
+            file_pattern: A pattern with `*`, `?` and `[...]`, or several. The files are looked for now.
+            shuffle: False gives the names sorted. By default each pass has a random order of its own.
+            seed: Makes the order the same in every run of the program, together with the global one.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import tempfile, pathlib
+            >>> import evenfeed as tf
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> for name in ["b.txt", "a.txt", "c.csv"]:
+            ...     _ = (pathlib.Path(folder.name) / name).write_bytes(b"")
+            >>> files = tf.data.Dataset.list_files(folder.name + "/*.txt", shuffle=False)
+            >>> [pathlib.Path(bytes(name.item()).decode()).name for name in files]
+            ['a.txt', 'b.txt']
+            >>> folder.cleanup()
+        """
+        del name
+        names = Dataset.from_tensor_slices(as_text(matching_paths(file_pattern, "file_pattern")))
+        if len(names) == 0:
+            raise InvalidArgumentError(
+                f"No files matched pattern: {shortened(file_pattern)}",
+                fix="check the folder and the pattern.",
+            )
+        mixed = shuffle is None or yes_or_no(shuffle, "shuffle")
+        return names.shuffle(len(names), seed) if mixed else names
 
     def repeat(self, count: int | None = None, name: str | None = None) -> "Dataset":
         """Play the dataset `count` times; without end where `count` is None or negative.

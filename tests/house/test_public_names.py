@@ -13,6 +13,7 @@ INNER = {
     "core",
     "dataset",
     "feeding",
+    "file_datasets",
     "formats",
     "options",
     "plan",

@@ -6,6 +6,7 @@ from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.publish import publish, refusal
 from evenfeed.data import experimental
 from evenfeed.dataset import Dataset
+from evenfeed.file_datasets import FixedLengthRecordDataset, TextLineDataset
 from evenfeed.options import Options, ThreadingOptions
 from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.plan.windows import DatasetSpec
@@ -22,7 +23,9 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "Dataset",
     "DatasetSpec",
+    "FixedLengthRecordDataset",
     "Options",
+    "TextLineDataset",
     "ThreadingOptions",
     "experimental",
 ]

@@ -1,0 +1,76 @@
+"""Files: TensorFlow's `tf.io`."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.errors import described
+from evenfeed.core.publish import publish, refusal
+from evenfeed.formats.filesystems import folder_for, open_file
+from evenfeed.formats.paths import as_text, matching_paths, path_in
+from evenfeed.io import gfile
+
+__all__ = ["gfile", "matching_files", "read_file", "write_file"]
+
+
+def read_file(filename: Any, name: str | None = None) -> Array:
+    """Return all bytes of a file, as a scalar of text.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> folder = __import__("tempfile").TemporaryDirectory()
+        >>> tf.io.write_file(folder.name + "/a/b.txt", "hello")
+        >>> tf.io.read_file(folder.name + "/a/b.txt").item()
+        b'hello'
+        >>> folder.cleanup()
+    """
+    del name
+    with open_file(path_in(filename, "filename")) as file:
+        return _scalar(file.read())
+
+
+def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
+    """Write a file of text or bytes, and the folders above it where they are missing.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> folder = __import__("tempfile").TemporaryDirectory()
+        >>> tf.io.write_file(folder.name + "/new/x", b"bytes")
+        >>> tf.io.gfile.exists(folder.name + "/new/x")
+        True
+        >>> folder.cleanup()
+    """
+    del name
+    text = to_array(contents)
+    if text.dtype != dtypes.string or text.ndim:
+        raise TypeError(described(f"contents must be text, but got {contents!r}."))
+    path = path_in(filename, "filename")
+    folder_for(path)
+    with open_file(path, "wb") as file:
+        file.write(text.item())
+
+
+def matching_files(pattern: Any, name: str | None = None) -> Array:
+    """Return the names of files that match a pattern or several, sorted; none where nothing does.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.io.matching_files("no-such-folder/*").shape
+        (0,)
+    """
+    del name
+    return as_text(matching_paths(pattern, "pattern"))
+
+
+def _scalar(content: bytes) -> Array:
+    scalar = np.empty((), dtypes.string)
+    scalar[()] = content
+    return scalar
+
+
+publish(__name__, __all__, globals())
+
+if not TYPE_CHECKING:
+    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")

@@ -1,0 +1,274 @@
+"""Files and folders, on this machine or behind addresses: TensorFlow's `tf.io.gfile`."""
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evenfeed.core.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
+from evenfeed.core.publish import publish, refusal
+from evenfeed.formats import filesystems
+from evenfeed.formats.filesystems import naming
+from evenfeed.formats.opened import GFile
+from evenfeed.formats.paths import matching_paths, path_in
+
+__all__ = [
+    "GFile",
+    "copy",
+    "exists",
+    "glob",
+    "isdir",
+    "join",
+    "listdir",
+    "makedirs",
+    "mkdir",
+    "remove",
+    "rename",
+    "rmtree",
+    "stat",
+    "walk",
+]
+
+
+class FileStatistics(NamedTuple):
+    """What `stat` tells of a file."""
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool
+
+
+def exists(path: Any) -> bool:
+    """Tell whether there is a file or a folder.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.io.gfile.exists("no-such-file")
+        False
+    """
+    filesystem, inner = _found(path)
+    return filesystem.exists(inner)
+
+
+def isdir(path: Any) -> bool:
+    """Tell whether there is a folder.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.io.gfile.isdir(".")
+        True
+    """
+    filesystem, inner = _found(path)
+    return filesystem.isdir(inner)
+
+
+def listdir(path: Any) -> list[str]:
+    """Return the names in a folder, sorted.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> folder = __import__("tempfile").TemporaryDirectory()
+        >>> tf.io.gfile.makedirs(folder.name + "/b/c")
+        >>> tf.io.gfile.listdir(folder.name)
+        ['b']
+        >>> folder.cleanup()
+    """
+    filesystem, inner = _found(path)
+    if not filesystem.isdir(inner):
+        raise NotFoundError(f"Could not find directory {path}.", fix="check the path.")
+    with naming(str(path)):
+        return sorted(
+            os.path.basename(name.rstrip("/")) for name in filesystem.ls(inner, detail=False)
+        )
+
+
+def glob(pattern: Any) -> list[str]:
+    """Return the names of files that match a pattern with `*`, `?` and `[...]`, or several, sorted.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.io.gfile.glob("no-such-folder/*")
+        []
+    """
+    return matching_paths(pattern, "pattern")
+
+
+def mkdir(path: Any) -> None:
+    """Make a folder in one that exists; nothing happens where it is there.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> folder = __import__("tempfile").TemporaryDirectory()
+        >>> tf.io.gfile.mkdir(folder.name + "/a")
+        >>> tf.io.gfile.isdir(folder.name + "/a")
+        True
+        >>> folder.cleanup()
+    """
+    if not exists(path):
+        filesystem, inner = _found(path)
+        with naming(str(path)):
+            filesystem.mkdir(inner, create_parents=False)
+
+
+def makedirs(path: Any) -> None:
+    """Make a folder, and those above it; nothing happens where it is there.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> folder = __import__("tempfile").TemporaryDirectory()
+        >>> tf.io.gfile.makedirs(folder.name + "/a/b")
+        >>> tf.io.gfile.isdir(folder.name + "/a/b")
+        True
+        >>> folder.cleanup()
+    """
+    filesystem, inner = _found(path)
+    if filesystem.exists(inner) and not filesystem.isdir(inner):
+        raise FailedPreconditionError(f"{path} is not a directory.", fix="choose another path.")
+    with naming(str(path)):
+        filesystem.makedirs(inner, exist_ok=True)
+
+
+def remove(path: Any) -> None:
+    """Remove a file.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> folder = __import__("tempfile").TemporaryDirectory()
+        >>> tf.io.write_file(folder.name + "/a", "")
+        >>> tf.io.gfile.remove(folder.name + "/a")
+        >>> tf.io.gfile.listdir(folder.name)
+        []
+        >>> folder.cleanup()
+    """
+    filesystem, inner = _found(path)
+    with naming(str(path)):
+        if filesystem.isdir(inner):
+            raise IsADirectoryError(inner)
+        filesystem.rm_file(inner)
+
+
+def rmtree(path: Any) -> None:
+    """Remove a folder and all in it.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> folder = __import__("tempfile").TemporaryDirectory()
+        >>> tf.io.write_file(folder.name + "/a/b", "")
+        >>> tf.io.gfile.rmtree(folder.name + "/a")
+        >>> tf.io.gfile.listdir(folder.name)
+        []
+        >>> folder.cleanup()
+    """
+    filesystem, inner = _found(path)
+    with naming(str(path)):
+        filesystem.rm(inner, recursive=True)
+
+
+def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Give a file or a folder another name, on the same filesystem.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> folder = __import__("tempfile").TemporaryDirectory()
+        >>> tf.io.write_file(folder.name + "/a", "")
+        >>> tf.io.gfile.rename(folder.name + "/a", folder.name + "/b")
+        >>> tf.io.gfile.listdir(folder.name)
+        ['b']
+        >>> folder.cleanup()
+    """
+    _check_free(dst, overwrite=overwrite)
+    filesystem, inner = _found(src)
+    with naming(str(src)):
+        filesystem.mv(inner, _found(dst)[1])
+
+
+def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Copy a file, from any filesystem to any other.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> folder = __import__("tempfile").TemporaryDirectory()
+        >>> tf.io.write_file(folder.name + "/a", "text")
+        >>> tf.io.gfile.copy(folder.name + "/a", folder.name + "/b")
+        >>> tf.io.read_file(folder.name + "/b").item()
+        b'text'
+        >>> folder.cleanup()
+    """
+    _check_free(dst, overwrite=overwrite)
+    source, target = path_in(src, "src"), path_in(dst, "dst")
+    with filesystems.open_file(source) as read, filesystems.open_file(target, "wb") as written:
+        while part := read.read(1 << 20):
+            written.write(part)
+
+
+def stat(path: Any) -> FileStatistics:
+    """Return the length of a file, and when it was written.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> folder = __import__("tempfile").TemporaryDirectory()
+        >>> tf.io.write_file(folder.name + "/a", "text")
+        >>> tf.io.gfile.stat(folder.name + "/a").length
+        4
+        >>> folder.cleanup()
+    """
+    filesystem, inner = _found(path)
+    with naming(str(path)):
+        info = filesystem.info(inner)
+    written = int(float(info.get("mtime") or 0) * 1e9)
+    return FileStatistics(int(info["size"] or 0), written, info["type"] == "directory")
+
+
+def walk(
+    top: Any, topdown: bool = True, onerror: Any = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder below one, with the folders and the files in it.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> folder = __import__("tempfile").TemporaryDirectory()
+        >>> tf.io.write_file(folder.name + "/a/b", "")
+        >>> [(folders, files) for _, folders, files in tf.io.gfile.walk(folder.name)]
+        [(['a'], []), ([], ['b'])]
+        >>> folder.cleanup()
+    """
+    try:
+        names = listdir(top)
+    except NotFoundError as error:
+        if onerror is not None:
+            onerror(error)
+        return
+    here = path_in(top, "top")
+    folders = [name for name in names if isdir(join(here, name))]
+    found = here, folders, [name for name in names if name not in folders]
+    if topdown:
+        yield found
+    for name in folders:
+        yield from walk(join(here, name), topdown, onerror)
+    if not topdown:
+        yield found
+
+
+def join(path: Any, *paths: Any) -> str:
+    """Put the parts of a path together; a part that begins with a slash starts anew.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.io.gfile.join("gs://bucket", "folder", "file")
+        'gs://bucket/folder/file'
+    """
+    return os.path.join(path_in(path, "path"), *(path_in(part, "paths") for part in paths))
+
+
+def _found(path: Any) -> tuple[Any, str]:
+    return filesystems.filesystem(path_in(path, "path"))
+
+
+def _check_free(path: Any, *, overwrite: bool) -> None:
+    if not overwrite and exists(path):
+        raise AlreadyExistsError(f"{path} exists already.", fix="pass overwrite=True.")
+
+
+publish(__name__, __all__, globals())
+
+if not TYPE_CHECKING:
+    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
