@@ -24,6 +24,7 @@ JOBS = {
     "filtering": ("range(10⁸): map, filter, batch 1024", 0.3, None),
     "batches": ("range: batch 64, plain loop", None, 10),
     "generator": ("from_generator of small tuples: batch 256", 0.7, 5),
+    "lines": ("lines of text: batch 1024", None, 5),
     "sleeping": ("map that waits 5 ms, 16 at a time", 0.9, None),
 }
 OURS = ("evenfeed", "limit")
@@ -34,6 +35,7 @@ NEEDS = {
     "filtering": THEIRS[:2],
     "batches": THEIRS[:3],
     "generator": ("tf.data", "torch"),
+    "lines": THEIRS[:1],
     "sleeping": THEIRS[:2],
     FIRST: THEIRS[:2],
 }

@@ -11,7 +11,7 @@ from evenfeed.formats.inflating import open_bytes
 
 # The first read is short, so that the first line comes soon; longer ones cost less for each line.
 _FIRST_READ: Final = 1 << 15
-_LONGEST_READ: Final = 1 << 20
+_LONGEST_READ: Final = 1 << 18
 _GZIP_BEGINS: Final = b"\x1f\x8b\x08"
 
 
@@ -102,7 +102,7 @@ class LineReader(ChunkReader):
 
 
 def _split(text: bytes) -> list[bytes]:
-    if b"\r\n" in text:
+    if b"\r" in text:  # one byte is found ten times faster than two
         text = text.replace(b"\r\n", b"\n")
     lines = text.split(b"\n")
     if not lines[-1]:
