@@ -13,6 +13,7 @@ from typing import IO, Any, Final, final
 from evenfeed.core.doors import glob, shutil
 from evenfeed.core.errors import (
     AlreadyExistsError,
+    EvenfeedError,
     FailedPreconditionError,
     NotFoundError,
     PermissionDeniedError,
@@ -136,7 +137,7 @@ def naming(path: str) -> Generator[None]:
     """Turn what an operating system says of a file into TensorFlow's errors, which name it."""
     try:
         yield
-    except (EOFError, UnimplementedError):
+    except EvenfeedError:  # some are OSErrors too, but say all already
         raise
     except OSError as error:
         raise _named(path, error) from error
