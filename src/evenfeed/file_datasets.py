@@ -14,6 +14,7 @@ from evenfeed.formats.fixed_records import FixedRecordFile
 from evenfeed.formats.lines import LineFile
 from evenfeed.formats.paths import as_text, paths_in
 from evenfeed.formats.reader import DataFile
+from evenfeed.formats.records import RecordFile
 from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.plan.files import Files
 from evenfeed.plan.node import Node
@@ -123,6 +124,49 @@ class FixedLengthRecordDataset(FileDataset):
             header_bytes=_at_least(header_bytes or 0, 0, "header_bytes"),
             footer_bytes=_at_least(footer_bytes or 0, 0, "footer_bytes"),
         )
+        super().__init__(reading(filenames, kind, num_parallel_reads))
+
+
+class TFRecordDataset(FileDataset):
+    """The records of TFRecord files, as bytes. Every checksum is verified.
+
+    A file that is not there is a `NotFoundError` when it is reached, and a damaged one a `DataLossError`
+    that names the byte; what comes before is delivered first, and what can be read behind it after.
+
+    Args:
+        filenames: A path, several, or a dataset of paths.
+        compression_type: "GZIP", "ZLIB", or "" and None for files as they are.
+        buffer_size: Taken for compatibility.
+        num_parallel_reads: From how many files records come in turn; one file after the other by
+            default, and with AUTOTUNE.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import tempfile
+        >>> import evenfeed as tf
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = folder.name + "/numbers.tfrecord"
+        >>> with tf.io.TFRecordWriter(path) as writer:
+        ...     for number in range(3):
+        ...         writer.write(b"record %d" % number)
+        >>> list(tf.data.TFRecordDataset([path]).skip(1).as_numpy_iterator())
+        [b'record 1', b'record 2']
+        >>> folder.cleanup()
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: str | None = None,
+        buffer_size: int | None = None,
+        num_parallel_reads: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        del name
+        check_buffer(buffer_size)
+        kind = partial(RecordFile, compression=compression(compression_type))
         super().__init__(reading(filenames, kind, num_parallel_reads))
 
 

@@ -1,7 +1,7 @@
 """Modules that are loaded when something of theirs is first used, so that `import evenfeed` is quick.
 
-The modules of Python's own that few programs need stand here; JAX has a door of its own, which only
-the layers that compute may open (`jax_door`).
+The modules of Python's own that few programs need stand here, and the libraries that read formats; JAX
+has a door of its own, which only the layers that compute may open (`jax_door`).
 """
 
 import importlib
@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "Door",
+    "descriptor_pb2",
+    "descriptor_pool",
     "difflib",
     "glob",
+    "google_crc32c",
     "hashlib",
     "logging",
+    "message_factory",
     "multiprocessing_spawn",
     "pprint",
     "random",
@@ -44,11 +48,18 @@ if TYPE_CHECKING:
     import socket
     import subprocess
     from multiprocessing import spawn as multiprocessing_spawn
+
+    import google_crc32c
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 else:
+    descriptor_pb2 = Door("google.protobuf.descriptor_pb2")
+    descriptor_pool = Door("google.protobuf.descriptor_pool")
     difflib = Door("difflib")
     glob = Door("glob")
+    google_crc32c = Door("google_crc32c")
     hashlib = Door("hashlib")
     logging = Door("logging")
+    message_factory = Door("google.protobuf.message_factory")
     multiprocessing_spawn = Door("multiprocessing.spawn")
     pprint = Door("pprint")
     random = Door("random")

@@ -6,7 +6,7 @@ from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.publish import publish, refusal
 from evenfeed.data import experimental
 from evenfeed.dataset import Dataset
-from evenfeed.file_datasets import FixedLengthRecordDataset, TextLineDataset
+from evenfeed.file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from evenfeed.options import Options, ThreadingOptions
 from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.plan.windows import DatasetSpec
@@ -25,6 +25,7 @@ __all__ = [
     "DatasetSpec",
     "FixedLengthRecordDataset",
     "Options",
+    "TFRecordDataset",
     "TextLineDataset",
     "ThreadingOptions",
     "experimental",

@@ -7,7 +7,7 @@ from evenfeed.core.errors import DataLossError
 from evenfeed.formats.filesystems import naming, open_file
 
 # How the library zlib is told which of the two forms to expect.
-_FORMS: Final = {"GZIP": 31, "ZLIB": 15}
+FORMS: Final = {"GZIP": 31, "ZLIB": 15}
 _READ: Final = 1 << 16
 
 
@@ -67,7 +67,7 @@ class Inflated:
         self._passed = 0  # compressed bytes that were read
 
     def _fresh(self) -> Any:
-        return zlib.decompressobj(wbits=_FORMS[self._kind])
+        return zlib.decompressobj(wbits=FORMS[self._kind])
 
     def read(self, most: int) -> bytes:
         """Return at most `most` bytes, so that a small file cannot fill the memory; none at the end."""

@@ -15,6 +15,11 @@ class Reader(ABC):
 
     path: str
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether, after `read` raised, the rows behind the one at `start` can be read."""
+        return False
+
     @abstractmethod
     def read(self, start: int, count: int) -> Block | None:
         """Return rows from `start` on, at least one and at most `count`; None behind the last."""
@@ -70,6 +75,13 @@ class DataFile(ABC):
     @abstractmethod
     def rows(self) -> int | None:
         """How many rows it has; None where only reading it tells."""
+
+    def counted(self) -> int | None:
+        """Return how many rows it has, if need be by a look into the file; None where rows have no positions.
+
+        A file that is damaged, or not there, counts a row that fails when it is read.
+        """
+        return self.rows
 
     @property
     @abstractmethod

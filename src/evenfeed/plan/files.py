@@ -47,13 +47,16 @@ class Files(Node):
     @property
     def counts(self) -> list[int] | None:
         """How many rows each file has now; None where one does not tell."""
-        counts: list[int] = []
-        for file in self.files:
-            rows = file.rows
-            if rows is None:
-                return None
-            counts.append(rows)
-        return counts
+        return _all([file.rows for file in self.files])
+
+    def counted(self) -> list[int] | None:
+        """Return how many rows each file has, if need be by a look into it; None where one has no positions."""
+        return _all([file.counted() for file in self.files])
+
+
+def _all(counts: list[int | None]) -> list[int] | None:
+    known = [count for count in counts if count is not None]
+    return known if len(known) == len(counts) else None
 
 
 def reads_files(plan: Node) -> bool:

@@ -95,7 +95,8 @@ class InTurn(Order):
 class ReadFiles(Operator):
     """Reads files one after the other. Its position is a file and a row.
 
-    Where a file cannot be read on, the error is raised, and the next file follows.
+    Where a row cannot be read, the error is raised, and the next row follows; where a file cannot be read
+    on, the next file.
     """
 
     def __init__(self, files: Sequence[DataFile]) -> None:
@@ -111,7 +112,7 @@ class ReadFiles(Operator):
             try:
                 block = self._read(most)
             except Exception:
-                self._leave()
+                self._pass()
                 raise
             if block is not None:
                 self._row += block.length
@@ -124,6 +125,13 @@ class ReadFiles(Operator):
             self._reader = self._files[self._file].open()
             self._reader.seek(self._mark)
         return self._reader.read(self._row, most)
+
+    def _pass(self) -> None:
+        """Go behind a row that cannot be read, or behind its file."""
+        if self._reader is not None and self._reader.goes_on:
+            self._row += 1
+        else:
+            self._leave()
 
     def _leave(self) -> None:
         self.close()

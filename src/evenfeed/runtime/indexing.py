@@ -32,8 +32,15 @@ def indexed(node: Node, run: Run, epoch: int = 0) -> Indexed | None:
         run: What is random in this pass.
         epoch: The round of a repetition above: the rows and the order are those of that round.
     """
-    found = _found(node, run, epoch)
+    found = _found(node, run, epoch) if _may_be_found(node) else None
     return None if found is None else (found[0], found[1].of_epoch(epoch))
+
+
+def _may_be_found(node: Node) -> bool:
+    """Tell whether to look for positions: files are looked into for their rows only where that helps."""
+    parts = list(node.walk())
+    uncounted = any(isinstance(part, Files) and part.counts is None for part in parts)
+    return not uncounted or any(isinstance(part, Shuffle | Shard | Skip) for part in parts)
 
 
 def _found(node: Node, run: Run, epoch: int) -> Indexed | None:
@@ -74,7 +81,7 @@ def _source(node: Range | Tensor | TensorSlice | Held | Files) -> Indexed | None
         case Held():
             return _forward(Arrays(node.columns, node.size))
         case Files():
-            counts = node.counts
+            counts = node.counted()
             if counts is None:
                 return None
             rows = FileRows(node.files, counts)

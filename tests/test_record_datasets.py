@@ -1,0 +1,164 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evenfeed.core.errors import DataLossError, InvalidArgumentError, NotFoundError
+from evenfeed.data import UNKNOWN_CARDINALITY, Dataset, TFRecordDataset
+from evenfeed.dataset import plan_of
+from evenfeed.formats.record_writer import TFRecordWriter
+from evenfeed.runtime.build import build
+from evenfeed.runtime.files import ReadFiles
+from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.run import Run
+
+
+@pytest.fixture
+def paths(tmp_path):
+    made = []
+    for name, count in [("a", 4), ("b", 0), ("c", 3)]:
+        with TFRecordWriter(tmp_path / name) as writer:
+            for number in range(count):
+                writer.write(f"{name}{number}")
+        made.append(str(tmp_path / name))
+    return made
+
+
+def texts(dataset):
+    return [record.item().decode() for record in dataset]
+
+
+ALL = ["a0", "a1", "a2", "a3", "c0", "c1", "c2"]
+
+
+def test_names_come_in_any_form(paths):
+    forms = [
+        paths,
+        tuple(paths),
+        np.array(paths),
+        np.array(paths, object).reshape(3, 1),
+        list(map(Path, paths)),
+        Dataset.from_tensor_slices(paths),
+    ]
+    for form in forms:
+        assert texts(TFRecordDataset(form)) == ALL
+    for one in (paths[0], Path(paths[0]), paths[0].encode(), np.array(paths[0])):
+        assert texts(TFRecordDataset(one)) == ALL[:4]
+    assert texts(TFRecordDataset([])) == []
+
+
+def test_it_is_a_dataset_of_unknown_size(paths):
+    dataset = TFRecordDataset(paths)
+    assert isinstance(dataset, Dataset)
+    assert int(dataset.cardinality()) == UNKNOWN_CARDINALITY
+    assert int(dataset.shuffle(3).skip(1).cardinality()) == UNKNOWN_CARDINALITY
+    assert repr(dataset.element_spec) == "TensorSpec(shape=(), dtype=tf.string, name=None)"
+
+
+def test_parallel_reads_take_a_record_of_each_file_in_turn(paths):
+    turns = texts(TFRecordDataset(paths, num_parallel_reads=3))
+    assert turns == ["a0", "c0", "a1", "c1", "a2", "c2", "a3"]
+    assert texts(TFRecordDataset(paths, num_parallel_reads=1)) == ALL
+    assert sorted(texts(TFRecordDataset(paths, num_parallel_reads=-1))) == ALL
+    with pytest.raises(InvalidArgumentError, match="num_parallel_reads must be at least 1"):
+        TFRecordDataset(paths, num_parallel_reads=0)
+
+
+def test_wrong_arguments_are_refused(paths):
+    with pytest.raises(TypeError, match="filenames must hold paths, but got 5"):
+        TFRecordDataset(5)
+    with pytest.raises(TypeError, match="filenames must be paths, but the dataset holds"):
+        TFRecordDataset(Dataset.range(3))
+    with pytest.raises(TypeError, match="must be one path"):
+        TFRecordDataset(Dataset.from_tensor_slices([paths]))
+    with pytest.raises(ValueError, match="compression_type"):
+        TFRecordDataset(paths, "LZ4")
+    with pytest.raises(TypeError, match="buffer_size must be a whole number"):
+        TFRecordDataset(paths, buffer_size="x")
+
+
+def test_a_missing_file_fails_when_it_is_reached(paths):
+    for form in (lambda names: names, Dataset.from_tensor_slices):
+        reading = iter(TFRecordDataset(form([paths[2], "/none", paths[0]])))
+        assert [next(reading).item() for _ in range(3)] == [b"c0", b"c1", b"c2"]
+        with pytest.raises(NotFoundError, match="/none"):
+            next(reading)
+        assert next(reading).item() == b"a0"
+
+
+def test_records_have_positions_where_that_helps(paths):
+    dataset = TFRecordDataset(paths)
+
+    def operator(made):
+        return type(build(plan_of(made), Run(plan_of(made))))
+
+    assert operator(dataset) is ReadFiles
+    assert operator(dataset.take(3).repeat(2)) is not Walk
+    for made in (
+        dataset.shuffle(3),
+        dataset.skip(2),
+        dataset.shard(2, 1),
+        dataset.shuffle(2).repeat(),
+    ):
+        assert operator(made) is Walk
+    assert texts(dataset.skip(2)) == ALL[2:]
+    assert texts(dataset.skip(9)) == []
+    assert texts(dataset.shard(3, 1)) == ALL[1::3]
+    assert texts(dataset.skip(1).take(100).repeat(2)) == ALL[1:] * 2
+    assert texts(dataset.skip(-1).repeat()) == []
+    assert sorted(texts(dataset.shuffle(100, seed=1))) == ALL
+    zipped = Dataset.zip(dataset.skip(5), Dataset.range(100))
+    assert [(text.item(), int(number)) for text, number in zipped] == [(b"c1", 0), (b"c2", 1)]
+
+
+def test_positions_change_neither_order_nor_errors(paths, monkeypatch):
+    bad = bytearray(Path(paths[0]).read_bytes())
+    bad[18 + 12] ^= 1
+    Path(paths[0]).write_bytes(bytes(bad))
+
+    def steps(dataset):
+        reading, found = iter(dataset), []
+        while True:
+            try:
+                found.append(next(reading).item())
+            except StopIteration:
+                return found
+            except (DataLossError, NotFoundError) as error:
+                found.append(type(error))
+
+    def made():
+        dataset = TFRecordDataset([paths[0], "/none", paths[2]])
+        return [dataset.skip(0), dataset.shard(2, 1), dataset.shuffle(3, seed=5)]
+
+    by_position = list(map(steps, made()))
+    assert by_position[0] == [
+        b"a0", DataLossError, b"a2", b"a3", NotFoundError, b"c0", b"c1", b"c2",
+    ]  # fmt: skip
+    assert by_position[1] == by_position[0][1::2]
+    assert sorted(map(str, by_position[2])) == sorted(map(str, by_position[0]))
+    monkeypatch.setattr("evenfeed.formats.records._MOST_COUNTED", 0)
+    assert steps(made()[0]) == by_position[0]
+
+
+def test_errors_can_be_passed_over(paths):
+    bad = bytearray(Path(paths[0]).read_bytes())
+    bad[18 + 12] ^= 1
+    Path(paths[0]).write_bytes(bytes(bad))
+    assert texts(TFRecordDataset(paths).ignore_errors()) == [ALL[0], *ALL[2:]]
+
+
+def in_fixed_order(dataset):
+    return dataset.shuffle(3, seed=1, reshuffle_each_iteration=False).batch(2)
+
+
+@pytest.mark.parametrize("change", [lambda d: d, in_fixed_order])
+def test_a_state_goes_on_in_another_iterator(paths, change):
+    dataset = change(TFRecordDataset(paths))
+    whole = [element.tolist() for element in dataset]
+    reading = iter(dataset)
+    for passed in range(len(whole) + 1):
+        other = iter(dataset)
+        other.set_state(json.loads(json.dumps(reading.get_state())))
+        assert [element.tolist() for element in other] == whole[passed:]
+        next(reading, None)
