@@ -39,6 +39,7 @@ from evenfeed.core.dtypes import (
 from evenfeed.core.optional import OptionalSpec
 from evenfeed.core.publish import namespaces, publish, refusal
 from evenfeed.core.shapes import TensorShape
+from evenfeed.core.sparse_tensors import SparseTensor
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.replicas.function import function
 from evenfeed.replicas.reduction import VariableAggregation, VariableSynchronization
@@ -70,6 +71,7 @@ __all__ = [
     "DType",
     "NoneTensorSpec",
     "OptionalSpec",
+    "SparseTensor",
     "TensorShape",
     "TensorSpec",
     "TypeSpec",
@@ -123,6 +125,7 @@ __all__ = [
     "reduce_sum",
     "reshape",
     "shape",
+    "sparse",
     "square",
     "stack",
     "string",
@@ -148,6 +151,7 @@ _NAMESPACES = {
     "io",
     "nest",
     "random",
+    "sparse",
     "train",
 }
 
@@ -164,6 +168,7 @@ if TYPE_CHECKING:
         io,
         nest,
         random,
+        sparse,
         train,
     )
 else:

@@ -1,10 +1,46 @@
-"""Clusters and examples: TensorFlow's `tf.train`. Empty until clusters and files arrive."""
+"""Clusters and examples: TensorFlow's `tf.train`. The messages are protocol buffers.
 
-from typing import TYPE_CHECKING
+Examples:
+    >>> import evenfeed as tf
+    >>> example = tf.train.Example(features=tf.train.Features(feature={
+    ...     "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[7])),
+    ... }))
+    >>> back = tf.train.Example.FromString(example.SerializeToString())
+    >>> back.features.feature["label"].int64_list.value[:]
+    [7]
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from evenfeed.core.publish import refusal
+from evenfeed.formats.example_protos import message_class
 
-__all__: list[str] = []
+__all__ = [
+    "BytesList",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FloatList",
+    "Int64List",
+    "SequenceExample",
+]
 
-if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
+if TYPE_CHECKING:
+    BytesList: Any
+    Example: Any
+    Feature: Any
+    FeatureList: Any
+    FeatureLists: Any
+    Features: Any
+    FloatList: Any
+    Int64List: Any
+    SequenceExample: Any
+else:
+    _missing = refusal(__name__, __all__, "The README lists what exists now.")
+
+    def __getattr__(
+        name: str,
+    ) -> Any:  # the library behind the messages is loaded at the first of them
+        return message_class(name) if name in __all__ else _missing(name)

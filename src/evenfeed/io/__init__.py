@@ -8,11 +8,32 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import described
 from evenfeed.core.publish import publish, refusal
+from evenfeed.formats.example_parsing import parse_example, parse_single_example
+from evenfeed.formats.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from evenfeed.formats.filesystems import folder_for, open_file
 from evenfeed.formats.paths import as_text, matching_paths, path_in
+from evenfeed.formats.record_writer import TFRecordOptions, TFRecordWriter
+from evenfeed.formats.sequence_parsing import (
+    parse_sequence_example,
+    parse_single_sequence_example,
+)
 from evenfeed.io import gfile
 
-__all__ = ["gfile", "matching_files", "read_file", "write_file"]
+__all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "VarLenFeature",
+    "gfile",
+    "matching_files",
+    "parse_example",
+    "parse_sequence_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
+    "read_file",
+    "write_file",
+]
 
 
 def read_file(filename: Any, name: str | None = None) -> Array:

@@ -1,0 +1,16 @@
+"""Sparse tensors: TensorFlow's `tf.sparse`."""
+
+from typing import TYPE_CHECKING
+
+from evenfeed.core.publish import publish, refusal
+from evenfeed.core.sparse_tensors import SparseTensor, to_dense
+
+__all__ = [
+    "SparseTensor",
+    "to_dense",
+]
+
+publish(__name__, __all__, globals())
+
+if not TYPE_CHECKING:
+    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
