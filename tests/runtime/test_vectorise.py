@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
+from evenfeed.core.handles import Handle
 from evenfeed.core.jax_door import jax, jnp
-from evenfeed.runtime.vectorise import Handle, Program, Row, refuses_tracing, traced
+from evenfeed.runtime.vectorise import Program, Row, refuses_tracing, traced
 
 
 def calling(function):

@@ -12,8 +12,9 @@ from evenfeed.core import dtypes
 from evenfeed.core.callsite import Origin
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.handles import Handle
 from evenfeed.core.structure import DATA, flatten, is_branch, pack, packer
-from evenfeed.runtime.vectorise import Handle, on_host
+from evenfeed.runtime.vectorise import on_host
 from evenfeed.tensors.creation import convert_to_tensor, holds_device_arrays
 
 # Arrays of these are tensors as they are.

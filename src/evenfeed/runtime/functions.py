@@ -12,14 +12,15 @@ from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column, Positions, of_rows
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.handles import Handle, NewKernel
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules, on_the_host
 from evenfeed.runtime.compiled import Compiled
 from evenfeed.runtime.metering import Meter
 from evenfeed.runtime.run import FirstElements
-from evenfeed.runtime.tracing import Finding, found_by_tracing, not_traced
-from evenfeed.runtime.vectorise import Handle, Row
+from evenfeed.runtime.tracing import Finding, found_by_tracing, kernels_for, not_traced
+from evenfeed.runtime.vectorise import Row
 
 Way: TypeAlias = Literal["vectorised", "per element"]
 
@@ -64,7 +65,7 @@ class RowFunction:
         self._asked = asked
         self._calling = finding.calling
         self._compiled: Compiled | None = finding.compiled
-        self._inputs = finding.inputs
+        self._kernels = finding.kernels
         self._spec = finding.output_spec
         self._specs = None if finding.output_spec is None else _leaf_specs(finding.output_spec)
         self._casts = finding.casts
@@ -187,17 +188,18 @@ class RowFunction:
     def _all_at_once(self, block: Block, first: int | Positions) -> Block | None:
         """Return the results of the compiled function; None where this Block must go one by one."""
         assert self._compiled is not None
-        rows = _row_shapes(block, self._inputs)
-        if rows is None:
-            return None
         try:
+            block = self._kernels.widened(block)
+            rows = _row_shapes(block, self._kernels.specs)
+            if rows is None:
+                return None
             program = self._compiled.program(rows)
             if program is None or not program.may_run():
                 return None
             pairs = zip(block.columns, rows, strict=True)
             numeric = [np.asarray(column) for column, row in pairs if row is not None]
             outputs, failed = program.run(numeric, block.length)
-        except Exception:  # noqa: BLE001 - one by one it fails again, at the row that is wrong
+        except (Exception, NewKernel):  # noqa: BLE001 - one by one it fails again, at the row that is wrong
             return None
         done = _assembled(block, program.found.parts, outputs)
         if failed is not None and failed.any():
@@ -323,8 +325,8 @@ class _Asked:
 def _traced(asked: _Asked) -> RowFunction:
     calling = Calling(asked.function, asked.input_spec, spread=asked.spread)
     if asked.returns_values:
-        inputs = _leaf_specs(asked.input_spec)
-        return RowFunction(asked, Finding(calling, None, inputs, "it returns a dataset", None))
+        kernels = kernels_for(asked.input_spec)
+        return RowFunction(asked, Finding(calling, None, kernels, "it returns a dataset", None))
     if asked.untraced is not None:
         found = not_traced(calling, asked.input_spec, asked.untraced, asked.output_signature)
         return RowFunction(asked, found)
@@ -341,8 +343,8 @@ def _traced(asked: _Asked) -> RowFunction:
 
 def _as_found(asked: _Asked, spec: Any, *, casts: bool) -> RowFunction:
     calling = Calling(asked.function, asked.input_spec, spread=asked.spread)
-    inputs = _leaf_specs(asked.input_spec)
-    return RowFunction(asked, Finding(calling, None, inputs, "processes=True", spec, casts=casts))
+    kernels = kernels_for(asked.input_spec)
+    return RowFunction(asked, Finding(calling, None, kernels, "processes=True", spec, casts=casts))
 
 
 def _leaf_specs(spec: Any) -> list[TypeSpec]:

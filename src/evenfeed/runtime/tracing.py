@@ -10,16 +10,21 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.handles import Handle, NewKernel
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules
 from evenfeed.runtime.compiled import Compiled, RowShapes
+from evenfeed.runtime.kernels import Kernels
 from evenfeed.runtime.purity import generators, snapshot
-from evenfeed.runtime.vectorise import Handle, Row, Traced, on_host, refuses_tracing, traced
+from evenfeed.runtime.vectorise import Call, Row, Traced, on_host, refuses_tracing, traced
 
 # Lengths to try where one is not known. What follows them in the result is not known either. Short
 # ones show slices (`x[:2]`), those with many divisors allow reshapes.
 _LENGTHS: Final = (1, 12, 24)
+
+# A function that calls more is one with a loop over elements of its own.
+_MOST_KERNELS: Final = 20
 
 _Outcome: TypeAlias = Traced | Exception
 
@@ -32,7 +37,7 @@ class Finding:
     Attributes:
         calling: The function, and how it is called.
         compiled: Its programs; None where it runs per element.
-        inputs: The specs of the parts that it gets.
+        kernels: What is done before it runs on a Block, and the specs of the parts that it gets then.
         why: Why it runs that way.
         output_spec: What it returns; None where only a first element can tell.
         is_pure: Whether it gives the same for the same element each time.
@@ -41,7 +46,7 @@ class Finding:
 
     calling: Calling
     compiled: Compiled | None
-    inputs: Sequence[TypeSpec]
+    kernels: Kernels
     why: str
     output_spec: Any
     is_pure: bool = True
@@ -58,33 +63,61 @@ def found_by_tracing(  # noqa: PLR0913 - what a user says of a function
     doing: str,
 ) -> Finding:
     """Trace a function for elements of `input_spec`, and say how it runs."""
-    inputs: list[TypeSpec] = flatten(input_spec, DATA)
-    if not all(map(_has_rank, inputs)):
-        return _untraced(calling, inputs, "the rank of an element is not known", signature)
+    kernels = kernels_for(input_spec)
+    if not all(map(_has_rank, kernels.specs)):
+        return _untraced(calling, kernels, "the rank of an element is not known", signature)
+    while len(kernels.calls) <= _MOST_KERNELS:
+        asked = _Asked(calling, kernels, origin, vectorize, signature, doing)
+        try:
+            return _found(asked)
+        except NewKernel as new:  # its results become parts of the element, and all begins anew
+            try:
+                kernels = kernels.with_call(new.call)
+            except TypeError:  # it fails where it runs, and says why there
+                break
+    return _untraced(calling, kernels, "it works on text", signature)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a user said of a function, and the kernels that it is known to call."""
+
+    calling: Calling
+    kernels: Kernels
+    origin: Origin | None
+    vectorize: bool | None
+    signature: Any
+    doing: str
+
+
+def _found(asked: _Asked) -> Finding:
+    calling, kernels, signature = asked.calling, asked.kernels, asked.signature
+    call, inputs = kernels.staged(calling), kernels.specs
     attempts = _attempts(inputs)
-    watched = _Watched(calling)
+    watched = _Watched(calling, call)
     outcomes = [watched.trace(rows) for rows in attempts]
     done = [outcome for outcome in outcomes if isinstance(outcome, Traced)]
     if not done:
         error = next(outcome for outcome in outcomes if isinstance(outcome, Exception))
         if _fails_always(calling, attempts[-1], outcomes):
-            told = explained(error, calling, doing, origin, None)
+            told = explained(error, calling, asked.doing, asked.origin, None)
             raise told from told.__cause__
         why = "it works on text" if None in attempts[0] else _reason(error)
         pure = watched.is_pure and not watched.reaches_generators
-        return _untraced(calling, inputs, why, signature, is_pure=pure)
+        return _untraced(calling, kernels, why, signature, is_pure=pure)
     spec = _common_spec(done, inputs, len(attempts))
-    compiled = Compiled(calling)
-    why = _why_per_element(watched, vectorize) or _why_not_signed(spec, signature)
+    compiled = Compiled(call)
+    why = _why_per_element(watched, asked.vectorize) or _why_not_signed(spec, signature)
     if len(attempts) == 1 and why is None:
-        _check_fixed_index(compiled, attempts[0], done[0], origin)
-    if not watched.is_pure and vectorize is not False:
-        _warn(calling.name, origin)
+        _check_fixed_index(compiled, attempts[0], done[0], asked.origin)
+    if not watched.is_pure and asked.vectorize is not False:
+        _warn(calling.name, asked.origin)
     said = signature if signature is not None else spec
     return Finding(
         calling,
         None if why else compiled,
-        inputs,
+        kernels,
         why or "it traces",
         said,
         is_pure=watched.is_pure,
@@ -95,15 +128,20 @@ def found_by_tracing(  # noqa: PLR0913 - what a user says of a function
 def not_traced(calling: Calling, input_spec: Any, why: str, signature: Any) -> Finding:
     """Say of a function that it runs per element, without looking at what it does."""
     pure = not generators(calling.function)
-    return _untraced(calling, flatten(input_spec, DATA), why, signature, is_pure=pure)
+    return _untraced(calling, kernels_for(input_spec), why, signature, is_pure=pure)
+
+
+def kernels_for(input_spec: Any) -> Kernels:
+    """Return no kernels, for a function of elements of `input_spec`."""
+    return Kernels((), tuple(flatten(input_spec, DATA)))
 
 
 @final
 class _Watched:
     """Traces a function, twice the first time, and sees whether random numbers are drawn."""
 
-    def __init__(self, calling: Calling) -> None:
-        self._calling = calling
+    def __init__(self, calling: Calling, call: Call) -> None:
+        self._call = call
         self._generators = generators(calling.function)
         self._compared = False
         self.is_pure = True
@@ -119,8 +157,8 @@ class _Watched:
                 pass
         before = snapshot(self._generators)
         try:
-            found = traced(self._calling, rows)
-            again = found if self._compared else traced(self._calling, rows)
+            found = traced(self._call, rows)
+            again = found if self._compared else traced(self._call, rows)
         except Exception as error:  # noqa: BLE001 - what it means is for the caller to say
             self._see(before)
             return error
@@ -150,10 +188,10 @@ def _row(spec: TypeSpec, length: int) -> Row | None:
 
 
 def _untraced(
-    calling: Calling, inputs: Sequence[TypeSpec], why: str, signature: Any, *, is_pure: bool = True
+    calling: Calling, kernels: Kernels, why: str, signature: Any, *, is_pure: bool = True
 ) -> Finding:
     return Finding(
-        calling, None, inputs, why, signature, is_pure=is_pure, casts=signature is not None
+        calling, None, kernels, why, signature, is_pure=is_pure, casts=signature is not None
     )
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
+from evenfeed.core.handles import Handle
 from evenfeed.core.jax_door import checkify, jax
 from evenfeed.runtime.arithmetic import Arithmetic, arithmetic_of
 from evenfeed.runtime.work import inner_jaxprs, work_of
@@ -36,27 +37,6 @@ _NARROWER: Final[dict[DType, DType]] = {
 }
 _READS: Final = ("gather", "dynamic_slice")
 _WIDER: Final = {dtypes.int32: dtypes.int64, dtypes.uint32: dtypes.uint64}
-
-
-@final
-class Handle:
-    """Stands for a part that JAX cannot hold: text, None. A function may only hand it on.
-
-    Whatever would look at its value is refused, so that no answer about the handle is taken for one
-    about the text.
-    """
-
-    __slots__ = ("index",)
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-
-    def _refuse(self, *_: object) -> Any:
-        raise TypeError("This part of the element has no value while the function is traced.")
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
-    __bool__ = __hash__ = __str__ = __repr__ = __format__ = __len__ = __iter__ = _refuse
-    __add__ = __radd__ = __contains__ = __getitem__ = __bytes__ = _refuse
 
 
 @final
