@@ -48,7 +48,7 @@ class TextLineDataset(FileDataset):
         >>> folder = tempfile.TemporaryDirectory()
         >>> path = pathlib.Path(folder.name) / "words.txt"
         >>> path.write_bytes(b"one\ntwo\r\n\nfour")
-        15
+        14
         >>> list(tf.data.TextLineDataset(path).as_numpy_iterator())
         [b'one', b'two', b'', b'four']
         >>> files = tf.data.Dataset.list_files(folder.name + "/*.txt")
