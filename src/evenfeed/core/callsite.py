@@ -42,6 +42,17 @@ def where_called() -> Origin | None:
     return nearest
 
 
+def where_raised(error: BaseException) -> Origin | None:
+    """Return the innermost line of the user's that an exception came through; None where there is none."""
+    found: Origin | None = None
+    step = error.__traceback__
+    while step is not None:
+        if not _is_ours(step.tb_frame) and not _is_library(step.tb_frame):
+            found = Origin(step.tb_frame.f_code.co_filename, step.tb_lineno)
+        step = step.tb_next
+    return found
+
+
 def _is_ours(frame: FrameType) -> bool:
     filename = frame.f_code.co_filename
     # The methods that dataclasses writes for a node have no file, but run with its module's names.

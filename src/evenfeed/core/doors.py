@@ -13,6 +13,7 @@ __all__ = [
     "descriptor_pb2",
     "descriptor_pool",
     "difflib",
+    "dis",
     "glob",
     "google_crc32c",
     "hashlib",
@@ -39,6 +40,7 @@ class Door(ModuleType):
 
 if TYPE_CHECKING:
     import difflib
+    import dis
     import glob
     import hashlib
     import logging
@@ -55,6 +57,7 @@ else:
     descriptor_pb2 = Door("google.protobuf.descriptor_pb2")
     descriptor_pool = Door("google.protobuf.descriptor_pool")
     difflib = Door("difflib")
+    dis = Door("dis")
     glob = Door("glob")
     google_crc32c = Door("google_crc32c")
     hashlib = Door("hashlib")

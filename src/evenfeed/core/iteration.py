@@ -1,10 +1,27 @@
 """What every iterator over elements offers besides Python's own protocol."""
 
+import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 from evenfeed.core.errors import OutOfRangeError
 from evenfeed.core.optional import Optional, holding
+
+
+class _Thread(threading.local):
+    """What a thread does instead of handing out elements, while it only traces a function."""
+
+    refuse: Callable[[], None] | None = None
+
+
+reading = _Thread()
+
+
+def check_reading() -> None:
+    """Refuse to hand out an element where code is only traced."""
+    if reading.refuse is not None:
+        reading.refuse()
 
 
 class NextElement(ABC):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, final
 
 from evenfeed.core.errors import described
-from evenfeed.core.iteration import NextElement
+from evenfeed.core.iteration import NextElement, check_reading
 from evenfeed.dataset import Dataset
 from evenfeed.feeding.arrays import arrays_of
 from evenfeed.feeding.feeds import Feed
@@ -87,6 +87,7 @@ class DistributedIterator(NextElement):
         return self._feed.spec()
 
     def __next__(self) -> Any:
+        check_reading()
         _check_place()
         return self._steps.take()
 

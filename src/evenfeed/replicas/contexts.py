@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, final
 
+from evenfeed.core.iteration import reading
 from evenfeed.replicas.mesh import Replicas
 
 
@@ -34,7 +35,7 @@ class _Thread(threading.local):
         self.frames: list[Frame] = []
         self.chosen: Any = None
         self.stagings: list[Any] = []
-        self.driving: list[Any] = []
+        self.driving = 0
         self.creators: list[Any] = []
 
 
@@ -65,10 +66,12 @@ def staging() -> Any:
 def staged(what: Any) -> Generator[None]:
     """Trace a block."""
     here.stagings.append(what)
+    before, reading.refuse = reading.refuse, what.refuse_elements
     try:
         yield
     finally:
         here.stagings.pop()
+        reading.refuse = before
 
 
 def replica_context() -> Any:

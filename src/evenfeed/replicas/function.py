@@ -1,102 +1,26 @@
 """`function`: compiles what is pure, and drives what is not."""
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, final
+from weakref import ref
 
 import numpy as np
 
-from evenfeed.core.jax_door import jax, jax_tree
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import described
+from evenfeed.core.jax_door import jax
+from evenfeed.core.specs import Specified
 from evenfeed.replicas import contexts
-from evenfeed.replicas.programs import Program
-from evenfeed.replicas.signatures import checked
+from evenfeed.replicas.compiling import Compiler
+from evenfeed.replicas.concrete import ConcreteFunction, from_specs
+from evenfeed.replicas.driving import drive, say_why
+from evenfeed.replicas.regrouping import leaves_of
+from evenfeed.replicas.retracing import Retraces, retraces_of
+from evenfeed.replicas.signatures import InputSignature, Parameters
 from evenfeed.replicas.staging import Unstaged
-from evenfeed.tensors.creation import convert_to_tensor
-
-_tree: Any = jax_tree  # whose functions have no types
-_MANY_TRACES = 5
-
-
-@final
-class Compiler:
-    """The programs of one function, one for each kind of arguments."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._programs: dict[Any, Program] = {}
-        self.traces = 0
-
-    def __call__(self, args: Any, kwargs: Any) -> Any:
-        """Run the program for these arguments.
-
-        Raises:
-            Unstaged: The function cannot be compiled.
-        """
-        leaves, tree = _tree.tree_flatten((args, kwargs))
-        kinds: list[Any] = [tree, jax.config.read("jax_enable_x64")]
-        arrays: list[Any] = []
-        for leaf in leaves:
-            array = leaf if isinstance(leaf, jax.Array) else _as_tensor(leaf)
-            if array is None:
-                kinds.append(_constant_key(leaf))
-            else:
-                kinds.append((array.shape, array.dtype))
-                arrays.append(array)
-        key = tuple(kinds)
-        program = self._programs.get(key)
-        if program is None:
-            program = self._traced(key, tree, leaves)
-        return program(arrays)
-
-    def _traced(self, key: Any, tree: Any, leaves: list[Any]) -> Program:
-        flat = [leaf if (array := _as_tensor(leaf)) is None else array for leaf in leaves]
-        tensors = [i for i, leaf in enumerate(leaves) if _as_tensor(leaf) is not None]
-        self.traces += 1
-        try:
-            program = Program(self._function, tree, flat, tensors)
-        except Unstaged as reason:
-            if not reason.why.startswith("a variable was created"):
-                raise
-            # It was made in the first trace; the second one finds it.
-            program = Program(self._function, tree, flat, tensors)
-        self._programs[key] = program
-        return program
-
-
-def _as_tensor(leaf: Any) -> Any:
-    """Return an argument that a program takes as an array; None for a constant of the program."""
-    if isinstance(leaf, jax.Array):
-        return leaf
-    if isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind not in "OSU":
-        return convert_to_tensor(leaf)
-    return None
-
-
-def _constant_key(leaf: Any) -> Any:
-    """Return what tells constants apart: the value of what cannot change, else the object."""
-    if isinstance(leaf, (bool, int, float, complex, str, bytes)):
-        return type(leaf), leaf
-    return _Same(leaf)
-
-
-@final
-class _Same:
-    """Is equal to itself for the same object only; keeps the object alive."""
-
-    __slots__ = ("_object",)
-
-    def __init__(self, value: Any) -> None:
-        self._object = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other._object is self._object
-
-    def __hash__(self) -> int:
-        return id(self._object)
+from evenfeed.replicas.values import DistributedValues
+from evenfeed.replicas.variables import Variable
 
 
 @final
@@ -105,71 +29,297 @@ class Function:
 
     Attributes:
         python_function: The function that was decorated.
-        input_signature: The specs that arguments must fit; None where any may come.
+        name: Its name.
     """
 
-    def __init__(self, function: Callable[..., Any], input_signature: Any = None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        input_signature: Any = None,
+        retraces: Retraces | None = None,
+    ) -> None:
         functools.update_wrapper(self, function)
         self.python_function = function
-        self.input_signature = input_signature
-        self._compiler = Compiler(function)
+        self.name = str(getattr(function, "__name__", type(function).__name__))
+        self._retraces = retraces
+        self._parameters: Parameters | None = None
+        self._positional = 0
+        self._given_signature = input_signature
+        self._signature: InputSignature | None = None
+        self._compiler: Compiler | None = None
         self._driven: Unstaged | None = None
-        self._methods: dict[Any, Function] = {}
+        self._inlined = 0
+        self._bound: dict[int, tuple[Any, Function]] = {}
+
+    @property
+    def input_signature(self) -> tuple[Any, ...] | None:
+        """The specs that arguments must fit; None where any may come."""
+        return None if self._given_signature is None else tuple(self._given_signature)
+
+    # --- calling ---------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
-        if self.input_signature is not None:
-            args, kwargs = checked(self, args, kwargs)
-        if contexts.staging() is not None:
+        # Each line here is part of what a step costs (benchmarks/training.py).
+        compiler = self._compiler or self._begun()
+        here = contexts.here
+        if here.stagings:
             return self._inside(args, kwargs)
-        context = contexts.replica_context()
-        if context is not None and context.num_replicas_in_sync > 1:
-            return self.python_function(*args, **kwargs)
-        if self._driven is None:
+        level: Any = here.frames[-1] if here.frames else here.chosen
+        alone = level is None or level.context is None or level.replicas.count == 1
+        if alone and self._driven is None:
+            if kwargs or len(args) < self._positional:
+                args, kwargs = self._ordered(args, kwargs)
             try:
-                return self._compiler(args, kwargs)
+                return compiler(args, kwargs, level)
             except Unstaged as reason:
                 self._give_up(reason)
-        return self._drive(args, kwargs)
+        return drive(self.python_function, *self._fitted(args, kwargs))
+
+    def _begun(self) -> Compiler:
+        """Look at the function when it is first called: for a method, that is when it is bound."""
+        function = self.python_function
+        self._parameters = Parameters(function)
+        self._positional = self._parameters.count
+        fit = None
+        if self._given_signature is not None:
+            self._signature = InputSignature(function, self.name, self._given_signature)
+            fit = self._signature.fit
+            self._positional = 0  # the signature knows the order too
+        retraces = self._retraces or retraces_of(function, self.name)
+        self._compiler = Compiler(self._traced, fit, retraces)
+        return self._compiler
+
+    def _ordered(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        parameters = self._parameters
+        assert parameters is not None
+        return (args, kwargs) if self._signature else parameters.in_order(args, kwargs)
+
+    def _fitted(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        return (args, kwargs) if self._signature is None else self._signature.fit(args, kwargs)
+
+    def _traced(self, *args: Any, **kwargs: Any) -> Any:
+        result = self.python_function(*args, **kwargs)
+        self._check_result(result)
+        return result
+
+    def _check_result(self, result: Any) -> None:
+        for leaf in leaves_of(result)[0]:
+            if not isinstance(leaf, _RETURNED) and not isinstance(leaf, jax.Array):
+                raise TypeError(
+                    described(
+                        f"{self.name} returned {shortened(leaf)} of type {type(leaf).__name__}, but a compiled "
+                        "function returns tensors, or None, in nests.",
+                        fix="return what it computes; keep other objects outside of the function.",
+                    )
+                )
 
     def _inside(self, args: Any, kwargs: Any) -> Any:
         """Become part of the function that is being traced."""
         if self._driven is not None:
-            raise self._driven
-        return self.python_function(*args, **kwargs)
+            reason = self._driven
+            raise Unstaged(
+                reason.why, expected=reason.expected, always=reason.always, origin=reason.origin
+            )
+        self._inlined += 1
+        given, named = self._fitted(args, kwargs)
+        return self.python_function(*given, **named)
 
     def _give_up(self, reason: Unstaged) -> None:
-        self._driven = reason
-        if not reason.expected:
-            name = getattr(self.python_function, "__name__", "the function")
-            origin = reason.origin
-            warnings.warn_explicit(
-                f"{name} runs as plain Python, and only what strategy.run calls in it is compiled: {reason.why}",
-                UserWarning,
-                origin.filename if origin else "<unknown>",
-                origin.line if origin else 0,
-            )
+        if reason.always and self._driven is None:
+            self._driven = reason
+            what = f"{self.name} runs as plain Python, and only what strategy.run calls in it is compiled"
+            say_why(what, reason)
 
-    def _drive(self, args: Any, kwargs: Any) -> Any:
-        contexts.here.driving.append(self)
-        try:
-            return self.python_function(*args, **kwargs)
-        finally:
-            contexts.here.driving.pop()
+    # --- methods ---------------------------------------------------------------------------
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Return the function of one object: it has programs, and a first call, of its own."""
         if instance is None:
             return self
-        return functools.partial(self, instance)
+        found = self._bound.get(id(instance))
+        if found is not None and found[0]() is instance:
+            return Method(found[1], instance)
+        return self._bind(instance)
+
+    def _bind(self, instance: Any) -> Any:
+        number = id(instance)
+        try:
+            held = ref(instance, lambda _: self._bound.pop(number, None))
+        except TypeError:  # it has __slots__: it cannot be watched, so it becomes an argument
+            return functools.partial(self, instance)
+        # What is kept for an object must not keep it alive, or neither would ever end.
+        function = _method(self.python_function, held)
+        bound = Function(function, self._given_signature, Retraces(self.name))
+        self._bound[number] = held, bound
+        return Method(bound, instance)
+
+    # --- looking ---------------------------------------------------------------------------
 
     def experimental_get_tracing_count(self) -> int:
-        """Return how often the function was traced."""
-        return self._compiler.traces
+        """Return how often the function was traced.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> double = tf.function(lambda x: x * 2)
+            >>> _ = double(tf.constant(1.0)), double(tf.constant(2.0)), double(tf.constant([1.0]))
+            >>> double.experimental_get_tracing_count()
+            2
+        """
+        return self._inlined + (0 if self._compiler is None else self._compiler.traces)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """Trace the function for arguments of one kind, without running it.
+
+        Args:
+            args: Tensors, or specs whose shape is known; other values become part of the program. Without
+                any, those of the `input_signature`.
+            kwargs: The same by name.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> double = tf.function(lambda x: x * 2)
+            >>> double.get_concrete_function(tf.TensorSpec([3])).structured_outputs
+            TensorSpec(shape=(3,), dtype=tf.float32, name=None)
+        """
+        compiler = self._compiler or self._begun()
+        if not args and not kwargs and self.input_signature is not None:
+            args = self.input_signature
+        given = self._fitted(*self._ordered(args, kwargs))
+        given = from_specs(given)
+        try:
+            program = compiler.program(*given)
+        except Unstaged as reason:
+            raise ValueError(
+                described(
+                    f"{self.name} is no one program: {reason.why}.",
+                    fix="call it; it runs as plain Python.",
+                    origin=reason.origin,
+                )
+            ) from None
+        return ConcreteFunction(self.name, program, given, self._parameters)
+
+    def __repr__(self) -> str:
+        return f"<evenfeed.function {self.name}>"
 
 
-def function(func: Any = None, input_signature: Any = None, **options: Any) -> Any:
-    """Compile a function of tensors."""
-    del options
-    if func is None:
-        return functools.partial(Function, input_signature=input_signature)
-    return Function(func, input_signature)
+@final
+class Method:
+    """A function of one object, which it keeps alive as long as somebody has the method."""
+
+    __slots__ = ("__self__", "function")
+
+    def __init__(self, function: Function, instance: Any) -> None:
+        self.function = function
+        self.__self__ = instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function."""
+        return self.function(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.function, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Method) and other.function is self.function
+
+    def __hash__(self) -> int:
+        return hash(self.function)
+
+    def __repr__(self) -> str:
+        return f"<evenfeed.function {self.function.name} of {self.__self__!r}>"
+
+
+def is_function(value: object) -> bool:
+    """Tell whether `evenfeed.function` made it."""
+    return isinstance(value, (Function, Method))
+
+
+_RETURNED = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    np.ndarray,
+    np.generic,
+    DistributedValues,
+    Variable,
+    Specified,
+)
+
+
+def _method(function: Callable[..., Any], held: "ref[Any]") -> Callable[..., Any]:
+    """Return a function with its first argument filled in, which does not keep that alive."""
+
+    @functools.wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return function(held(), *args, **kwargs)
+
+    bound = functools.partial(function, None)
+    method.__signature__ = Parameters(bound).of  # pyright: ignore[reportAttributeAccessIssue]
+    return method
+
+
+def function(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
+    func: Callable[..., Any] | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> Any:
+    """Compile a function of tensors, when it is first called with arguments of a kind.
+
+    Its Python code runs once for each kind of arguments (their structure, shapes and dtypes, and the values
+    of Python's numbers and objects among them); variables that it reads and assigns are found then. A
+    function that reads from an iterator, or whose Python code depends on a tensor's value, runs as plain
+    Python each time, and each `strategy.run` in it is compiled.
+
+    Args:
+        func: The function; without it, a decorator is returned.
+        input_signature: A spec, or a nest of them, for each argument; other arguments are refused, and
+            Python's numbers become tensors.
+        autograph: Taken for compatibility: Python code is never rewritten.
+        jit_compile: Taken for compatibility: XLA compiles always.
+        reduce_retracing: Taken for compatibility: XLA's programs have fixed shapes.
+        experimental_implements: Taken for compatibility.
+        experimental_autograph_options: Taken for compatibility.
+        experimental_attributes: Taken for compatibility.
+        experimental_relax_shapes: Taken for compatibility.
+        experimental_compile: Taken for compatibility.
+        experimental_follow_type_hints: Taken for compatibility.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> traced = []
+        >>> @tf.function
+        ... def double(x):
+        ...     traced.append(x.shape)
+        ...     return x * 2
+        >>> double(tf.constant(1.0)), double(tf.constant(4.0))
+        (Array(2., dtype=float32), Array(8., dtype=float32))
+        >>> traced
+        [()]
+    """
+    del autograph, jit_compile, reduce_retracing, experimental_implements
+    del experimental_autograph_options, experimental_attributes, experimental_relax_shapes
+    del experimental_compile, experimental_follow_type_hints
+
+    def decorated(inner: Any) -> Function:
+        if not callable(inner):
+            raise TypeError(
+                described(
+                    f"function compiles a function, but got {shortened(inner)}.",
+                    fix="decorate one: @evenfeed.function.",
+                )
+            )
+        return Function(inner, input_signature)
+
+    return decorated if func is None else decorated(func)

@@ -15,10 +15,10 @@ from evenfeed.replicas.variables import Variable
 
 
 def is_tensor_leaf(leaf: Any) -> bool:
-    """Tell whether a leaf of a result is computed: text and Python's values are not."""
+    """Tell whether a leaf of arguments or results is computed with: text and Python's values are not."""
     if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf.dtype.kind not in "OSU"
-    return isinstance(leaf, jax.Array)
+    return isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct))
 
 
 @final

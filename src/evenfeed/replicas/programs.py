@@ -8,15 +8,18 @@ from typing import Any, final
 
 import numpy as np
 
+from evenfeed.core.callsite import where_raised
 from evenfeed.core.jax_door import jax, jax_extend_core, jax_tree
 from evenfeed.replicas import contexts
-from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.mesh import AXIS, Replicas
 from evenfeed.replicas.outputs import is_tensor_leaf
 from evenfeed.replicas.regrouping import leaves_of
-from evenfeed.replicas.staging import Staging, Unstaged, alive, used
+from evenfeed.replicas.signatures import specs_of
+from evenfeed.replicas.staging import Staging, Unstaged, assigned_inside, live, used
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables import Variable
 from evenfeed.tensors.creation import convert_to_tensor
+from evenfeed.tensors.placement import is_traced
 
 _tree: Any = jax_tree  # whose functions have no types
 
@@ -45,114 +48,200 @@ class Program:
         tree: The structure of the arguments.
         leaves: The arguments: arrays are replaced, all others are constants of the program.
         tensors: Which of them are arrays.
+        creates: Trace only to let the function create its variables: not to be called.
+
+    Attributes:
+        inputs: The arrays that it takes, without values.
+        closed: The trace: all arguments that are arrays, then all variables.
+        reads: The variables whose values it needs.
+        writes: The variables that it assigns.
+        result_specs: The specs of what it returns.
+        replicas: Whose devices it runs on; None for those where its arguments lie.
     """
 
     def __init__(
-        self, function: Callable[..., Any], tree: Any, leaves: Sequence[Any], tensors: Sequence[int]
+        self,
+        function: Callable[..., Any],
+        tree: Any,
+        leaves: Sequence[Any],
+        tensors: Sequence[int],
+        *,
+        creates: bool = False,
     ) -> None:
         self._tensors = tensors
-        self._variables = alive()
+        self._creates = creates
+        self._fitting: dict[int, Any] = {}
+        self._over: Replicas | None = None
+        self.inputs = [_spec(leaves[index]) for index in tensors]
         self._apart = _are_apart(_tree.tree_unflatten(tree, leaves))
-        self.replicas = None if self._apart else _replicas_of([leaves[i] for i in tensors])
-        closed = self._trace(function, tree, list(leaves))
-        self._build(closed)
+        variables = live.list()
+        self.closed = self._trace(function, tree, list(leaves), variables)
+        needed = used(self.closed.jaxpr, self.closed.jaxpr.invars)
+        first = len(tensors)
+        self._uses = [index for index in needed if index < first]
+        self.reads: list[Variable] = [
+            variables[index - first] for index in needed if index >= first
+        ]
+        self.replicas = None if self._apart else self._over or self._found(leaves)
+        self._takes_out = self.replicas is not None and any(p >= 0 for p in self._places)
+        self._run = self._compiled(needed)
+        self.is_lasting = not any(map(is_traced, self.closed.consts))
+        self._consts = self._placed(self.closed.consts)
+        # Nothing but arrays in and out: then the way around the program should cost nothing.
+        others = (
+            self._consts or self.reads or self.writes or self.replicas or self._rest is not None
+        )
+        self._is_simple = not others and len(self._uses) == len(tensors)
 
-    def _trace(self, function: Callable[..., Any], tree: Any, leaves: list[Any]) -> Any:
+    # --- tracing ---------------------------------------------------------------------------
+
+    def _trace(
+        self, function: Callable[..., Any], tree: Any, leaves: list[Any], variables: list[Any]
+    ) -> Any:
         def traced(arrays: list[Any], held: list[Any]) -> list[Any]:
             for index, array in zip(self._tensors, arrays, strict=True):
                 leaves[index] = array
             args, kwargs = _tree.tree_unflatten(tree, leaves)
-            staging = Staging(dict(zip(self._variables, held, strict=True)), apart=self._apart)
+            values = dict(zip(variables, held, strict=True))
+            staging = Staging(values, apart=self._apart, creates=self._creates)
             with contexts.staged(staging):
                 result = self._outputs(function(*args, **kwargs), staging)
-            self.replicas = None if self._apart else self.replicas or staging.over
+            self._over = staging.over
             return result
 
-        specs = [_spec(leaves[index]) for index in self._tensors]
-        held = [_spec(variable.held) for variable in self._variables]
+        held = [_spec(variable.held) for variable in variables]
         try:
-            return jax.make_jaxpr(traced)(specs, held)
+            return jax.make_jaxpr(traced)(self.inputs, held)
         except Exception as error:
             if refuses_tracing(error):
-                raise Unstaged(_first_line(error)) from error
+                raise Unstaged(_first_line(error), origin=where_raised(error)) from error
             raise
 
     def _outputs(self, result: Any, staging: Staging) -> list[Any]:
         """Keep the structure of a result and what is no tensor in it, and return the tensors."""
         leaves, tree = leaves_of(result)
         settled = [_settled(leaf) for leaf in leaves]
-        self._flat, self._tree = _tree.tree_flatten(_tree.tree_unflatten(tree, settled))
-        self._computed = [i for i, leaf in enumerate(self._flat) if is_tensor_leaf(leaf)]
-        self._written = list(staging.written)
-        self._plain = self._plain_places(settled)
-        arrays = [self._flat[i] for i in self._computed]
-        self._flat = [None if is_tensor_leaf(leaf) else leaf for leaf in self._flat]
-        return [*arrays, *(staging.values[v] for v in self._written)]
+        flat, self._tree = _tree.tree_flatten(_tree.tree_unflatten(tree, settled))
+        self.result_specs = specs_of(_tree.tree_unflatten(tree, settled))
+        self._places = [place for leaf in settled for place in _places_of(leaf)]
+        self._computed = [i for i, leaf in enumerate(flat) if is_tensor_leaf(leaf)]
+        self._rest = None if len(self._computed) == len(flat) else _without_tensors(flat)
+        self.writes: list[Variable] = list(staging.written)
+        return [*(flat[i] for i in self._computed), *(staging.values[v] for v in self.writes)]
 
-    def _plain_places(self, leaves: Sequence[Any]) -> list[int]:
-        """Return which of the outputs are of no replica: they leave the program as one array."""
-        places: list[int] = []
-        place = 0
-        for leaf in leaves:
-            if isinstance(leaf, DistributedValues):
-                place += len(_tree.tree_leaves(leaf))
-            elif is_tensor_leaf(leaf):
-                places.append(place)
-                place += 1
-        return places
+    def _found(self, leaves: Sequence[Any]) -> Replicas | None:
+        """Return the replicas that hold one of the variables or arguments."""
+        for variable in (*self.reads, *self.writes):
+            if (replicas := getattr(variable, "replicas", None)) is not None:
+                return replicas
+        return _replicas_of([leaves[index] for index in self._tensors])
 
-    def _build(self, closed: Any) -> None:
-        needed = used(closed.jaxpr, closed.jaxpr.invars)
-        first = len(self._tensors)
-        self._reads: list[Variable] = [self._variables[i - first] for i in needed if i >= first]
-        if not self._apart:
-            for variable in (*self._reads, *self._written):
-                self.replicas = self.replicas or getattr(variable, "replicas", None)
-        self._uses = [i for i in needed if i < first]
-        places = [*self._uses, *(i for i in needed if i >= first)]
-        del self._variables
-        count = len(closed.jaxpr.invars)
-        self._consts = [self._placed(const) for const in closed.consts]
+    def _compiled(self, needed: Sequence[int]) -> Callable[..., list[Any]]:
+        closed = self.closed
+        consts, count = len(closed.consts), len(closed.jaxpr.invars)
 
-        def program(constants: list[Any], *arrays: Any) -> list[Any]:
+        def program(*arrays: Any) -> list[Any]:
             every: list[Any] = [0] * count
-            for place, array in zip(places, arrays, strict=True):
+            for place, array in zip(needed, arrays[consts:], strict=True):
                 every[place] = array
-            body = jax_extend_core.ClosedJaxpr(closed.jaxpr, constants)
+            body = jax_extend_core.ClosedJaxpr(closed.jaxpr, list(arrays[:consts]))
             return jax_extend_core.jaxpr_as_fun(body)(*every)
 
         # Parts that differ in shape are no one program: the trace is run step by step.
-        self._run = program if self._apart else jax.jit(program)
+        if self._apart:
+            return program
+        if self.replicas is None:
+            return jax.jit(program)
+        return jax.jit(program, out_shardings=self._out_shardings(self.replicas))
+
+    def _out_shardings(self, replicas: Replicas) -> list[Any]:
+        """Return how the outputs lie: XLA would cut a value of no replica as it likes."""
+        lying = {_CUT: replicas.sharding, _WHOLE: replicas.replicated}
+        outputs = [lying.get(place, replicas.replicated) for place in self._places]
+        copies = [hasattr(variable, "replicas") for variable in self.writes]
+        return [*outputs, *(replicas.sharding if own else replicas.replicated for own in copies)]
+
+    # --- running ---------------------------------------------------------------------------
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         """Run on arrays, and let the variables hold what it assigns."""
-        given = [arrays[i] for i in self._uses]
-        held = [variable.held for variable in self._reads]
-        if self.replicas is not None:
-            given = [self._placed(array) for array in given]
-            held = [self._placed(array) for array in held]
-        outputs = self._run(self._consts, *given, *held)
-        if self._written:
-            for variable, array in zip(self._written, outputs[len(self._computed) :], strict=True):
-                variable.hold(array)
+        if self._is_simple:
+            return _tree.tree_unflatten(self._tree, self._run(*arrays))
+        given = [arrays[index] for index in self._uses]
+        if self.reads:
+            given += [variable.held for variable in self.reads]
+        outputs = self._run(*self._consts, *self._placed(given))
+        if self.writes:
+            self._commit(outputs[len(self._computed) :])
+            outputs = outputs[: len(self._computed)]
         return self._result(outputs)
 
-    def _result(self, outputs: list[Any]) -> Any:
-        flat: list[Any] = list(self._flat)
-        for index, array in zip(self._computed, outputs, strict=False):
-            flat[index] = array
-        if self.replicas is not None:
-            for place in self._plain:
-                index = self._computed[place]
-                flat[index] = flat[index].addressable_data(0)
-        return _tree.tree_unflatten(self._tree, flat)
+    def _commit(self, arrays: Sequence[Any]) -> None:
+        if is_traced(arrays[0]):  # by a `jit`, `grad` or `scan` around the function
+            raise ValueError(assigned_inside(self.writes[0].name))
+        for variable, array in zip(self.writes, arrays, strict=True):
+            alone = self.replicas is not None and not hasattr(variable, "replicas")
+            variable.hold(array.addressable_data(0) if alone else array)
 
-    def _placed(self, array: Any) -> Any:
-        """Return an array on the devices of the program, itself where it lies there."""
+    def _result(self, outputs: list[Any]) -> Any:
+        if self._takes_out and not is_traced(outputs[0]):
+            for index, place in enumerate(self._places):
+                if place == 0:
+                    outputs[index] = outputs[index].addressable_data(0)
+                elif (
+                    place > 0
+                ):  # of an array that all hold, addressable_data knows the first copy only
+                    outputs[index] = outputs[index].addressable_shards[place].data
+        if self._rest is not None:
+            flat = list(self._rest)
+            for index, array in zip(self._computed, outputs, strict=True):
+                flat[index] = array
+            outputs = flat
+        return _tree.tree_unflatten(self._tree, outputs)
+
+    def _placed(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Return arrays on the devices of the program, themselves where they lie there."""
         replicas = self.replicas
-        if replicas is None or array.sharding in replicas.shardings:
-            return array
-        return replicas.everywhere(array)
+        if replicas is None:
+            return arrays
+        placed = list(arrays)
+        for index, array in enumerate(placed):
+            # By identity: to compare two shardings takes ten times as long.
+            if id(getattr(array, "sharding", None)) not in self._fitting:
+                if _lies_on(replicas, array):
+                    self._remember(array)
+                else:
+                    placed[index] = replicas.everywhere(array)
+        return placed
+
+    def _remember(self, array: Any) -> None:
+        """Know that arrays that lie like this one need not be moved."""
+        if not is_traced(array) and len(self._fitting) < _MOST_KNOWN:
+            self._fitting[id(array.sharding)] = array.sharding
+
+
+# Where an output of a program over replicas lies: as one array that is cut, or that all hold; else the
+# number of the replica on whose device it is wanted.
+_CUT, _WHOLE = -1, -2
+
+_MOST_KNOWN = 64
+
+
+def _places_of(leaf: Any) -> list[int]:
+    if isinstance(leaf, PerReplica):
+        whole = leaf.whole is not None
+        return [_CUT] if whole else [i for i, v in enumerate(leaf.values) if is_tensor_leaf(v)]
+    if isinstance(leaf, DistributedValues):
+        return [_WHOLE]
+    return [0] if is_tensor_leaf(leaf) else []
+
+
+def _lies_on(replicas: Replicas, array: Any) -> bool:
+    return is_traced(array) or array.sharding.device_set == replicas.sharding.device_set
+
+
+def _without_tensors(leaves: Sequence[Any]) -> list[Any]:
+    return [None if is_tensor_leaf(leaf) else leaf for leaf in leaves]
 
 
 def _settled(leaf: Any) -> Any:
@@ -177,10 +266,10 @@ def _are_apart(arguments: Any) -> bool:
 
 
 def _replicas_of(arrays: Sequence[Any]) -> Replicas | None:
-    """Return the replicas that hold one of the arrays; None where all lie on single devices."""
+    """Return the replicas that hold one of the arrays; None where all lie otherwise."""
     for array in arrays:
-        mesh = getattr(array.sharding, "mesh", None)
-        if mesh is not None and mesh.size > 1:
+        mesh = getattr(getattr(array, "sharding", None), "mesh", None)
+        if mesh is not None and mesh.size > 1 and mesh.axis_names == (AXIS,):
             return Replicas(list(mesh.devices.flat))
     return None
 

@@ -2,14 +2,18 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from types import FunctionType
+from threading import Lock
 from typing import Any, Final
 
-from evenfeed.replicas.function import Compiler, Function
+from evenfeed.replicas import contexts
+from evenfeed.replicas.closures import HOLE, Unlike, identity, replaced
+from evenfeed.replicas.compiling import Compiler
+from evenfeed.replicas.driving import say_why
 from evenfeed.replicas.staging import Unstaged
 
 _MOST: Final = 256
 _compilers: Final[OrderedDict[Any, Compiler | None]] = OrderedDict()
+_lock: Final = Lock()
 
 
 def compiled_run(
@@ -21,44 +25,42 @@ def compiled_run(
 ) -> Any:
     """Run a function on the replicas compiled; where that cannot be, as plain Python.
 
-    A function that is defined anew at each call is the same one as long as its code and what it
-    closes over are the same.
+    A function that is defined anew at each call is the same one as long as its code and what it closes
+    over are the same; arrays that it closes over are arguments of the program.
     """
-    key = (strategy, identity(fn))
-    if key not in _compilers:
-        _compilers[key] = Compiler(lambda *a, **k: strategy.run(fn, args=a, kwargs=k))
-        if len(_compilers) > _MOST:
-            _compilers.popitem(last=False)
-    compiler = _compilers[key]
+    arrays: list[Any] = []
+    try:
+        key = (strategy, identity(fn, arrays))
+    except Unlike:
+        return otherwise(strategy, strategy.extended.replicas, fn, args, kwargs)
+    compiler = _compiler(key, fn, len(arrays))
     if compiler is not None:
         try:
-            return compiler(args, kwargs)
-        except Unstaged:
-            _compilers[key] = None
+            return compiler((arrays, *args), kwargs, contexts.frame())
+        except Unstaged as reason:
+            if reason.always:
+                _compilers[key] = None
+                say_why(f"{_name(fn)} runs as plain Python on each replica", reason)
     return otherwise(strategy, strategy.extended.replicas, fn, args, kwargs)
 
 
-def identity(value: Any) -> Any:
-    """Return what is equal for functions that do the same."""
-    if isinstance(value, Function):
-        return identity(value.python_function)
-    if isinstance(value, FunctionType):
-        cells = tuple(identity(cell.cell_contents) for cell in value.__closure__ or ())
-        defaults = tuple(map(identity, value.__defaults__ or ()))
-        return value.__code__, cells, defaults
-    if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
-        return type(value), value
-    return _Object(value)
+def _compiler(key: Any, fn: Callable[..., Any], arrays: int) -> Compiler | None:
+    with _lock:
+        if key in _compilers:
+            _compilers.move_to_end(key)
+            return _compilers[key]
+        strategy = key[0]
+        # Without its arrays: the memory of those of the first call would be held for good.
+        template = replaced(fn, [HOLE] * arrays)
+
+        def run(own: list[Any], *args: Any, **kwargs: Any) -> Any:
+            return strategy.run(replaced(template, own), args=args, kwargs=kwargs)
+
+        compiler = _compilers[key] = Compiler(run)
+        if len(_compilers) > _MOST:
+            _compilers.popitem(last=False)
+        return compiler
 
 
-class _Object:
-    """Stands for one object, which it keeps alive."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Object) and other._value is self._value
-
-    def __hash__(self) -> int:
-        return id(self._value)
+def _name(fn: Callable[..., Any]) -> str:
+    return str(getattr(fn, "__name__", type(fn).__name__))

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from evenfeed.replicas import contexts
+from evenfeed.replicas.staging import about_to_create
 
 Creator = Callable[..., Any]
 
@@ -16,6 +17,7 @@ class Created(type):
         """Make a variable."""
         if cls.__name__ != "Variable":
             return super().__call__(*args, **kwargs)
+        about_to_create()
         make: Creator = cls.make
         if not contexts.here.creators:
             return make(*args, **kwargs)

@@ -100,7 +100,8 @@ class Variable(Arithmetic, metaclass=Created):
         self._shape = TensorShape(array.shape) if shape is None else TensorShape(shape)
         self._dtype = np.dtype(array.dtype)
         self._check_shape(array.shape)
-        self._hold(array)
+        with jax.ensure_compile_time_eval():  # also where a function is traced to create it
+            self._hold(array)
         live.add(self)
 
     # --- what it is ------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Any, final
 
 from evenfeed.core.block import Block
-from evenfeed.core.iteration import NextElement
+from evenfeed.core.iteration import NextElement, reading
 from evenfeed.core.structure import DATA, packer
 from evenfeed.plan.node import Node
 from evenfeed.runtime.build import build
@@ -45,6 +45,8 @@ class ElementIterator(NextElement):
         return self._spec
 
     def __next__(self) -> Any:
+        if reading.refuse is not None:
+            reading.refuse()
         with self._lock:  # several threads may share an iterator: each element goes to one of them
             block = self._block
             if block is None or self._next_row == block.length:

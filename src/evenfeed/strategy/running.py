@@ -7,9 +7,10 @@ from typing import Any
 from evenfeed.core.jax_door import jax
 from evenfeed.replicas import contexts
 from evenfeed.replicas.apart import run_apart
+from evenfeed.replicas.creating import run_creating
 from evenfeed.replicas.crew import Crew
 from evenfeed.replicas.eager import EagerReplica
-from evenfeed.replicas.function import Function
+from evenfeed.replicas.function import is_function
 from evenfeed.replicas.in_programs import Seat, call_back, seated
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.regrouping import placed, regrouped, share_of
@@ -30,9 +31,9 @@ def run_on_replicas(
     if replicas.count == 1:
         return _alone(strategy, replicas, fn, args, kwargs)
     if staging is not None:
-        run = run_apart if staging.apart else run_mapped
+        run = run_creating if staging.creates else run_apart if staging.apart else run_mapped
         return run(Site(strategy, replicas), fn, args, kwargs)
-    if isinstance(fn, Function) or contexts.here.driving:
+    if is_function(fn) or contexts.here.driving:
         return compiled_run(strategy, fn, args, kwargs, run_eagerly)
     return run_eagerly(strategy, replicas, fn, args, kwargs)
 

@@ -53,7 +53,13 @@ def asked_dtype(dtype: object) -> DType:
 
 def is_traced(value: object) -> bool:
     """Tell whether `value` is a `jax.Array` without values: one that a function is traced with."""
-    return isinstance(value, jax.core.Tracer)  # pyright: ignore[reportAttributeAccessIssue]
+    return isinstance(value, _tracer())
+
+
+@cache
+def _tracer() -> type:
+    # The door would look JAX's module up at each call.
+    return jax.core.Tracer  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def is_tracing() -> bool:

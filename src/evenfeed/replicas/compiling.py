@@ -1,0 +1,244 @@
+"""The programs of one function: one for each kind of arguments."""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from collections.abc import Callable
+from functools import cache
+from threading import RLock
+from typing import Any, Final, TypeAlias, final
+from weakref import ref
+
+import numpy as np
+
+from evenfeed.core.callsite import Origin
+from evenfeed.core.errors import described
+from evenfeed.core.iteration import NextElement
+from evenfeed.core.jax_door import jax, jax_tree
+from evenfeed.core.shapes import TensorShape
+from evenfeed.core.specs import TypeSpec
+from evenfeed.replicas import contexts
+from evenfeed.replicas.contexts import Frame
+from evenfeed.replicas.outputs import is_tensor_leaf
+from evenfeed.replicas.programs import Program
+from evenfeed.replicas.retracing import Retraces
+from evenfeed.replicas.staging import Creates, Unstaged
+from evenfeed.tensors.creation import convert_to_tensor
+
+_tree: Any = jax_tree  # whose functions have no types
+_VALUES: Final = (bool, int, str, bytes, np.dtype, TensorShape, TypeSpec)
+
+# Takes arguments as the user passes them; returns those that the function gets.
+Fit = Callable[[tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
+
+
+@cache
+def _settings() -> Any:
+    # The door would look JAX's settings up at each call.
+    return jax.config
+
+
+# One call: what tells its kind apart from others, its arrays, all its leaves, and their structure. A plain
+# tuple, because each step makes one.
+_Call: TypeAlias = tuple[tuple[Any, ...], list[Any], list[Any], Any]
+
+
+@final
+class Compiler:
+    """Runs a function compiled.
+
+    Args:
+        function: The function.
+        fit: Checks and converts arguments of a kind that was not there before.
+        retraces: Warns of too many traces; nothing, where None.
+
+    Attributes:
+        traces: How often the function was traced.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        fit: Fit | None = None,
+        retraces: Retraces | None = None,
+    ) -> None:
+        self._function = function
+        self._fit = fit
+        self._retraces = retraces
+        # By what JAX knows of each array, which is quick to compare; then by what it means.
+        self._known: dict[Any, Program] = {}
+        self._programs: dict[Any, Program | Unstaged] = {}
+        self._lock = RLock()
+        self.traces = 0
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: Frame | None) -> Any:
+        """Run the program for these arguments.
+
+        Args:
+            args: The arguments.
+            kwargs: Those by name.
+            level: The strategy that is current.
+
+        Raises:
+            Unstaged: The function cannot be compiled.
+        """
+        call = _called(args, kwargs, level)
+        program = self._known.get(call[0])
+        if program is None:
+            program, call = self._found(args, kwargs, call, level)
+        elif self._retraces is not None:
+            self._retraces.calls += 1
+        return program(call[1])
+
+    def program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        """Return the program for these arguments, traced where there is none."""
+        level = contexts.frame()
+        return self._found(args, kwargs, _called(args, kwargs, level), level)[0]
+
+    def _found(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], call: _Call, level: Frame | None
+    ) -> tuple[Program, _Call]:
+        asked = call[0]
+        if self._fit is not None:
+            call = _called(*self._fit(args, kwargs), level)
+        meaning = tuple(_meaning(kind) for kind in call[0])
+        with self._lock:  # a second thread with the same arguments waits for the first one's trace
+            found = self._programs.get(meaning)
+            if found is None:
+                self._forget_the_dead()
+                found = self._traced(meaning, call)
+        if isinstance(found, Unstaged):
+            raise found
+        if found.is_lasting and asked == call[0]:
+            self._known[asked] = found
+        return found, call
+
+    def _traced(self, meaning: Any, call: _Call) -> Program:
+        _, _, leaves, tree = call
+        if any(isinstance(leaf, NextElement) for leaf in leaves):
+            raise Unstaged("it takes an iterator", expected=True, always=True)
+        self.traces += 1
+        if self._retraces is not None:
+            self._retraces.traced()
+        try:
+            program = self._program(tree, leaves)
+        except Unstaged as reason:
+            self._programs[meaning] = reason
+            raise
+        if program.is_lasting:
+            self._programs[meaning] = program
+        return program
+
+    def _program(self, tree: Any, leaves: list[Any]) -> Program:
+        tensors = [index for index, leaf in enumerate(leaves) if is_tensor_leaf(leaf)]
+        parts = (self._function, tree, leaves, tensors)
+        try:
+            return Program(*parts)
+        except Creates as reason:
+            if any(isinstance(program, Program) for program in self._programs.values()):
+                raise _too_late(reason.origin) from None
+        # The variables are made in a trace of their own, in which all that needs no argument is computed.
+        with jax.ensure_compile_time_eval():
+            Program(*parts, creates=True)
+        try:
+            return Program(*parts)
+        except Creates as reason:
+            raise _each_time(reason.origin) from None
+
+    def _forget_the_dead(self) -> None:
+        """Drop the programs for objects that nobody can pass any more."""
+        for programs in (self._known, self._programs):
+            for key in [
+                k for k in list(programs) if any(type(x) is _Same and x.is_dead for x in k)
+            ]:
+                programs.pop(key, None)
+
+
+def _called(args: tuple[Any, ...], kwargs: dict[str, Any], level: Frame | None) -> _Call:
+    leaves, tree = _tree.tree_flatten((args, kwargs))
+    try:
+        kinds, arrays = [leaf.aval for leaf in leaves], leaves
+    except AttributeError:  # there are others than arrays of JAX's
+        arrays = []
+        kinds = [_kind(leaf, arrays) for leaf in leaves]
+    where = None if level is None else (level.strategy, level.context is None)
+    config = _settings()
+    key = (tree, where, config.jax_enable_x64, config.jax_default_matmul_precision, *kinds)
+    return key, arrays, leaves, tree
+
+
+def _kind(leaf: Any, arrays: list[Any]) -> Any:
+    """Return what tells a leaf's kind apart, and add it to the arrays where it is one."""
+    if is_tensor_leaf(leaf):
+        array: Any = convert_to_tensor(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf
+        arrays.append(array)
+        return _array_meaning(array)
+    return constant_key(leaf)
+
+
+def constant_key(leaf: Any) -> Any:
+    """Return what tells constants apart: the value of what cannot change, else the object."""
+    if isinstance(leaf, (float, complex)):
+        return type(leaf), repr(leaf)  # 0.0 is not -0.0, and NaN is NaN
+    if isinstance(leaf, _VALUES):
+        return type(leaf), leaf
+    if isinstance(leaf, np.ndarray):  # text
+        return leaf.shape, tuple(leaf.flat)
+    return _Same(leaf)
+
+
+def _meaning(kind: Any) -> Any:
+    """Return what counts of an array: not where it lies."""
+    return _array_meaning(kind) if isinstance(kind, jax.core.ShapedArray) else kind  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _array_meaning(array: Any) -> Any:
+    return array.shape, array.dtype, getattr(array, "weak_type", False)
+
+
+@final
+class _Same:
+    """Is equal to itself for the same object only. It does not keep the object alive where that can be."""
+
+    __slots__ = ("_find", "_number")
+
+    def __init__(self, value: Any) -> None:
+        self._number = id(value)
+        try:
+            self._find: Callable[[], Any] = ref(value)
+        except TypeError:
+            self._find = lambda: value
+
+    @property
+    def is_dead(self) -> bool:
+        return self._find() is None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Same):
+            return False
+        mine = self._find()
+        return mine is not None and mine is other._find()
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+def _too_late(origin: Origin | None) -> ValueError:
+    return ValueError(
+        described(
+            "A function creates its variables in its first call; this one creates another later.",
+            fix="create it before the first call, outside of the function.",
+            origin=origin,
+        )
+    )
+
+
+def _each_time(origin: Origin | None) -> ValueError:
+    return ValueError(
+        described(
+            "A function creates each of its variables once, but this one creates another each time it is "
+            "traced.",
+            fix="keep it: `if self.v is None: self.v = evenfeed.Variable(...)`, or create it outside.",
+            origin=origin,
+        )
+    )

@@ -1,0 +1,205 @@
+"""tf.function: what fits an input_signature, what is traced again, and what is refused."""
+
+
+def _signature(tf):
+    return [tf.TensorSpec([None], tf.float32)]
+
+
+def _double(tf):
+    def double(x):
+        return x * 2
+
+    return tf.function(double, input_signature=_signature(tf))
+
+
+def input_signature(tf, ask):
+    values = {
+        "tensor": tf.constant([1.0]),
+        "list": [1.0, 2.0],
+        "ints": [1, 2],
+        "bools": [True],
+        "tuple": (1.0, 2.0),
+        "variable": tf.Variable([1.0]),
+        "int tensor": tf.constant([1]),
+        "scalar tensor": tf.constant(1.0),
+        "scalar": 1.0,
+        "text": "a",
+        "None": None,
+        "dict": {"x": [1.0]},
+    }
+    f = _double(tf)
+    return {label: ask(lambda value=value: f(value)) for label, value in values.items()}
+
+
+def arguments(tf, ask):
+    f = _double(tf)
+    x = tf.constant([1.0])
+
+    def with_default(x, y=3):
+        return x * y
+
+    def with_keyword(x, *, y=2.0):
+        return x * y
+
+    def several(*xs):
+        return xs
+
+    g = tf.function(with_default, input_signature=_signature(tf))
+    h = tf.function(with_keyword, input_signature=_signature(tf))
+    s = tf.function(several, input_signature=_signature(tf) * 2)
+    return {
+        "by name": ask(lambda: f(x=x)),
+        "missing": ask(f),
+        "one too many": ask(lambda: f(x, x)),
+        "another name": ask(lambda: f(y=x)),
+        "twice": ask(lambda: f(x, x=x)),
+        "default": ask(lambda: g(x)),
+        "default given": ask(lambda: g(x, 3)),
+        "other than the default": ask(lambda: g(x, 4)),
+        "keyword": ask(lambda: h(x)),
+        "another keyword": ask(lambda: h(x, y=3.0)),
+        "several": ask(lambda: s(x, x)),
+        "several, one missing": ask(lambda: s(x)),
+    }
+
+
+def signatures(tf, ask):
+    def one(x):
+        return x
+
+    def call(specs, *args):
+        return tf.function(one, input_signature=specs)(*args)
+
+    spec = tf.TensorSpec([], tf.float32)
+    return {
+        "a spec": ask(lambda: call(spec, 1.0)),
+        "no spec": ask(lambda: call([3], 1.0)),
+        "one too many": ask(lambda: call([spec, spec], 1.0)),
+        "one missing": ask(lambda: call([], 1.0)),
+        "unknown rank": ask(lambda: call([tf.TensorSpec(None, tf.int32)], [[1]])),
+        "text": ask(lambda: call([tf.TensorSpec([], tf.string)], "abc")),
+        "float for int": ask(lambda: call([tf.TensorSpec([], tf.int32)], 1.5)),
+        "nest": ask(lambda: call([{"a": spec}], {"a": 1.0})),
+        "nest, a key missing": ask(lambda: call([{"a": spec}], {})),
+        "nest, a key too many": ask(lambda: call([{"a": spec}], {"a": 1.0, "b": 1.0})),
+        "list for tuple": ask(lambda: call([(spec,)], [1.0])),
+        "number for dict": ask(lambda: call([{"a": spec}], 1.0)),
+    }
+
+
+def traces(tf, ask):
+    seen = []
+
+    def body(x, y=3):
+        seen.append(1)
+        return 0
+
+    f = tf.function(body)
+
+    def count(*calls):
+        seen.clear()
+        for args, kwargs in calls:
+            f(*args, **kwargs)
+        return len(seen)
+
+    a, b = tf.constant([1.0]), tf.constant([2.0])
+    return {
+        "one shape": count(((a,), {}), ((b,), {})),
+        "another shape": count(((tf.constant([1.0, 2.0]),), {})),
+        "another dtype": count(((tf.constant([1]),), {})),
+        "names and defaults": count(
+            (("n",), {}), ((), {"x": "n"}), (("n", 3), {}), (("n",), {"y": 3})
+        ),
+        "a list and a tuple": count((([a],), {}), (((a,),), {}), (([b],), {})),
+        "python values": count(((7,), {}), ((8,), {}), ((7,), {})),
+        "None": count(((None,), {}), ((None,), {})),
+    }
+
+
+def results(tf, ask):
+    def several(x):
+        return {"a": 1, "b": "text", "c": None, "d": [1.5, (x,)]}
+
+    v = tf.Variable(0.0)
+
+    def failing(x):
+        v.assign_add(x)
+        raise KeyError("mine")
+
+    def returns_object():
+        return object()
+
+    f = tf.function(several)
+    return {
+        "a nest": ask(lambda: f(tf.constant(2))),
+        "an object": ask(tf.function(returns_object)),
+        "an error": ask(lambda: tf.function(failing)(tf.constant(1.0))),
+        "after an error": ask(lambda: v.numpy().item()),
+    }
+
+
+def variables(tf, ask):
+    kept = []
+
+    def each_time():
+        return tf.Variable(1.0) + 1.0
+
+    def once():
+        if not kept:
+            kept.append(tf.Variable(1.0))
+        return kept[0].assign_add(1.0) + 0.0
+
+    later = []
+
+    def second(create):
+        if create and not later:
+            later.append(tf.Variable(1.0))
+        return 1.0
+
+    f, g = tf.function(once), tf.function(second)
+    return {
+        "each time": ask(tf.function(each_time)),
+        "once": ask(f),
+        "once, again": ask(f),
+        "not yet": ask(lambda: g(False)),
+        "later": ask(lambda: g(True)),
+    }
+
+
+def options(tf, ask):
+    def one(x):
+        return x
+
+    return {
+        "known": ask(
+            lambda: tf.function(
+                one,
+                autograph=False,
+                jit_compile=None,
+                reduce_retracing=True,
+                experimental_relax_shapes=None,
+                experimental_follow_type_hints=None,
+            )(1)
+        ),
+        "unknown": ask(lambda: tf.function(one, fast=True)),
+        "no function": ask(lambda: tf.function(3)),
+        "as a decorator": ask(lambda: tf.function(jit_compile=None)(one)(2)),
+        "input_signature": ask(lambda: _double(tf).input_signature),
+        "no input_signature": ask(lambda: tf.function(one).input_signature),
+        "python_function": ask(lambda: tf.function(one).python_function(3)),
+    }
+
+
+def concrete(tf, ask):
+    def times(x, n):
+        return x * n
+
+    made = tf.function(times).get_concrete_function(tf.TensorSpec([2], tf.float32), 3.0)
+    two = tf.constant([1.0, 2.0])
+    return {
+        "structured_input_signature": ask(lambda: made.structured_input_signature),
+        "tensors": ask(lambda: made(two)),
+        "all arguments": ask(lambda: made(two, 3.0)),
+        "another constant": ask(lambda: made(two, 4.0)),
+        "another dtype": ask(lambda: made(tf.constant([1, 2]))),
+    }

@@ -1,0 +1,69 @@
+"""One program of a function, to look at and to call."""
+
+import pytest
+from tests.counting import counting
+
+import evenfeed as tf
+
+
+@pytest.fixture(scope="module")
+def strategy():
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+def distributed(strategy):
+    return strategy.experimental_distribute_dataset(
+        tf.data.Dataset.range(8).batch(4, drop_remainder=True)
+    )
+
+
+def test_a_concrete_function_shows_its_signature_and_runs():
+    v = tf.Variable(2.0)
+    body = counting(lambda x, n: x * n * v.value())
+    f = tf.function(lambda x, n: body(x, n) * 1)
+    concrete = f.get_concrete_function(tf.TensorSpec([2], tf.float32), 3.0)
+    assert concrete.structured_input_signature == ((tf.TensorSpec([2], name="x"), 3.0), {})
+    assert concrete.structured_outputs == tf.TensorSpec([2])
+    assert concrete.inputs == [tf.TensorSpec([2])]
+    assert concrete.variables == concrete.trainable_variables == (v,)
+    assert concrete(tf.constant([1.0, 2.0])).tolist() == [6.0, 12.0]
+    assert concrete(tf.constant([1.0, 2.0]), 3.0).tolist() == [6.0, 12.0]
+    assert f(tf.constant([1.0, 1.0]), 3.0).tolist() == [6.0, 6.0]
+    assert body.runs == 1
+    assert "mul" in str(concrete.jaxpr)
+    assert repr(concrete).startswith("<ConcreteFunction <lambda>(TensorSpec(shape=(2,)")
+
+
+def test_a_concrete_function_refuses_what_it_was_not_traced_for():
+    f = tf.function(lambda x, n: x * n)
+    concrete = f.get_concrete_function(tf.TensorSpec([2], tf.float32), 3.0)
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"spec: .*float32[\s\S]*value: .*int32"
+    ):
+        concrete(tf.constant([1, 2]))
+    with pytest.raises(TypeError, match=r"traced with 3.0, but got 4.0"):
+        concrete(tf.constant([1.0, 2.0]), 4.0)
+    with pytest.raises(TypeError, match="traced for 1 tensors, but got 3"):
+        concrete(1.0, 2.0, 3.0)
+
+
+def test_a_concrete_function_takes_specs_of_a_distributed_dataset(strategy):
+    dataset = distributed(strategy)
+    body = counting(tf.square)
+    f = tf.function(lambda x: strategy.run(body, args=(x,)))
+    concrete = f.get_concrete_function(dataset.element_spec)
+    assert concrete.structured_outputs == dataset.element_spec
+    for batch in dataset:
+        f(batch)
+    assert body.runs == 1
+
+
+def test_an_open_shape_has_no_program():
+    with pytest.raises(ValueError, match="A program has fixed shapes"):
+        tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([None]))
+
+
+def test_a_driven_function_has_no_concrete_one(strategy):
+    iterator = iter(distributed(strategy))
+    with pytest.raises(ValueError, match="is no one program: it reads from an iterator"):
+        tf.function(lambda: next(iterator)).get_concrete_function()

@@ -1,0 +1,121 @@
+"""What goes into a program and comes out of it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tests.counting import counting, cut, parts
+
+import evenfeed as tf
+
+
+@pytest.fixture(scope="module")
+def strategy():
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+def test_results_are_tensors_in_their_structure():
+    f = tf.function(lambda x: {"a": 1, "b": "text", "c": None, "d": [1.5, (x,)], "e": np.int8(3)})
+    result = f(tf.constant(2))
+    assert list(result) == ["a", "b", "c", "d", "e"]
+    assert (result["a"].dtype, result["e"].dtype) == (np.int32, np.int8)
+    assert result["b"].item() == b"text"
+    assert result["c"] is None
+    assert result["d"][1][0].item() == 2
+
+
+def test_another_object_cannot_be_returned():
+    with pytest.raises(
+        TypeError, match=r"returned <object object at .*type object, but a compiled"
+    ):
+        tf.function(object)()
+
+
+def test_a_part_of_the_batch_comes_back_parts(strategy):
+    value = cut(strategy, np.arange(4.0, dtype=np.float32))
+    assert tf.function(lambda x: x.array * 2)(value).tolist() == [0.0, 2.0, 4.0, 6.0]
+
+
+def test_no_arguments_and_no_result():
+    assert tf.function(lambda: None)() is None
+
+
+def test_empty_and_scalar_tensors():
+    f = tf.function(lambda x: x + 1)
+    assert f(tf.zeros([0, 3])).shape == (0, 3)
+    assert f(tf.constant(1)).shape == ()
+
+
+def test_python_runs_once_through_run(strategy):
+    body = counting(lambda x: x * 2)
+    f = tf.function(lambda x: strategy.run(body, args=(x,)))
+    for batch in strategy.experimental_distribute_dataset(tf.data.Dataset.range(12).batch(4)):
+        f(batch)
+    assert body.runs == 1
+
+
+def test_a_function_given_to_run_is_compiled(strategy):
+    body = counting(lambda x: x + 1)
+    f = tf.function(body)
+    x = cut(strategy, [1.0, 2.0])
+    for _ in range(3):
+        assert parts(strategy.run(f, args=(x,))) == [[2.0], [3.0]]
+    assert body.runs == f.experimental_get_tracing_count() == 1
+
+
+def test_replicated_parameters_stay_where_they_are(strategy):
+    def step(params, x):
+        context = tf.distribute.get_replica_context()
+        gradient = jax.grad(lambda p: jnp.mean((x @ p["w"]) ** 2))(params)
+        gradient = context.all_reduce("MEAN", gradient)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
+
+    f = tf.function(lambda params, x: strategy.run(step, args=(params, x)))
+    x = cut(strategy, np.ones((4, 3), np.float32))
+    params = {"w": jnp.ones((3, 1))}
+    params = f(params, x)
+    assert isinstance(params["w"], tf.distribute.DistributedValues)
+    assert params["w"].array.sharding.is_fully_replicated
+    params = f(params, x)
+    with jax.transfer_guard("disallow"):
+        params = f(params, x)
+    pointers = [part.unsafe_buffer_pointer() for part in params["w"].values]
+    shards = [s.data.unsafe_buffer_pointer() for s in params["w"].array.addressable_shards]
+    assert pointers == shards
+    assert f.experimental_get_tracing_count() == 2  # plain arrays first, then replicated values
+
+
+def test_a_plain_variable_of_a_program_over_replicas_stays_on_one_device(strategy):
+    v = tf.Variable(0.0)
+
+    @tf.function
+    def f(x):
+        v.assign_add(strategy.reduce("SUM", strategy.run(tf.reduce_sum, args=(x,)), axis=None))
+        return v.value()
+
+    for expected in (3.0, 6.0):
+        result = f(cut(strategy, np.float32([1.0, 2.0])))
+        assert result.item() == v.numpy() == expected
+        assert len(result.devices()) == len(v.value().devices()) == 1
+
+
+def test_an_array_of_a_mesh_of_the_users_own_stays_there():
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("data", "model"))
+    lies = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data", "model"))
+    x = jax.device_put(np.ones((4, 4), np.float32), lies)
+    result = tf.function(lambda x: x * 2)(x)
+    assert result.sharding.is_equivalent_to(lies, 2)
+    assert result.tolist() == np.full((4, 4), 2.0).tolist()
+
+
+def test_a_large_constant_is_no_part_of_the_code(strategy):
+    table = jnp.arange(1000.0)
+    f = tf.function(lambda i: table[i])
+    assert f(tf.constant(5)).item() == 5.0
+
+
+def test_parts_that_are_made_across_replicas_lie_on_their_devices(strategy):
+    f = tf.function(lambda x: tf.distribute.PerReplica([x, x + 1]))
+    value = f(cut(strategy, np.float32([1.0, 2.0])).array)
+    assert parts(value) == [[1.0, 2.0], [2.0, 3.0]]
+    assert [next(iter(part.devices())).id for part in value.values] == [0, 1]
