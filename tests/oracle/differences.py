@@ -18,6 +18,21 @@ _SEED = "A seed that is no whole number raises at once; TensorFlow takes it, and
 _FILLED_IN = "A field that an attrs class fills in itself is no part of a structure."
 _NO_SEQUENCE = "A dict in place of a flat sequence is a TypeError, not a KeyError."
 _PRINTED_ARRAY = "A NumPy array is a tensor, and prints like one."
+_GATHERS = "Values of any dtype can be gathered, text among them, and nests of values."
+_INDEX = "A variable that holds a whole number is an index, as a jax.Array is."
+_ITSELF = "assign returns the variable itself; TensorFlow another object that stands for it."
+_ONE_SUM = "The value of a single replica is its own sum: it is returned as it is."
+_ONE_VALUE = "On one replica a value made by a function is that value, not a PerReplica of one."
+_LIST_MEAN = (
+    "A list has a mean as it has a sum; TensorFlow's mean of a list is a missing attribute."
+)
+_NESTED_AXIS = "An axis of a nest of values is a TypeError; TensorFlow adds up its values."
+_PYTHON_PARTS = "Parts that are Python's numbers are reduced as tensors are."
+_NO_SUM = "Parts that have no sum are an error that says so, not a missing attribute."
+_COPIES_SUM = "The copies of a variable have a sum; TensorFlow's is an AssertionError."
+_NO_VALUES = "A variable is no DistributedValues; it has its values all the same."
+_NO_ASSERTION = "A wrong argument is a ValueError, not an AssertionError."
+_DEFAULT_DEVICE = "The default strategy names the device on which it computes."
 
 DIFFERENT: dict[str, str] = {
     "constants.constant.int and complex": _COMPLEX,
@@ -51,7 +66,7 @@ DIFFERENT: dict[str, str] = {
     "datasets.repeat.cardinality beyond int64": _OVERFLOW,
     "distribution.per_replica.len": "A per-replica value has as many parts as replicas.",
     "distribution.per_replica.item": "A replica's part can be taken out by its number.",
-    "distribution.strategies.duplicates": "A wrong argument is a ValueError, not an AssertionError.",
+    "distribution.strategies.duplicates": _NO_ASSERTION,
     "distribution.strategies.distribute a list": (
         "What is no Dataset is a TypeError that says how to make one, not a missing attribute."
     ),
@@ -91,4 +106,54 @@ DIFFERENT: dict[str, str] = {
     "shapes.equality.with [-1]": "To compare never raises: [-1] is no shape, so it is not equal.",
     "specs.compatible_values.array": _ARRAY,
     "specs.made_of.from_tensor of an array": _ARRAY,
+    "mirrored_variables.facts.float": "A variable with copies becomes a Python number as any other does.",
+    "mirrored_variables.facts.is distributed": _NO_VALUES,
+    "mirrored_variables.facts.of one replica is distributed": _NO_VALUES,
+    "mirrored_variables.facts.reduce SUM": _COPIES_SUM,
+    "mirrored_variables.facts.reduce of one": _COPIES_SUM,
+    "reducing.gathered.text": _GATHERS,
+    "reducing.gathered.bools": _GATHERS,
+    "reducing.gathered.bfloat16": _GATHERS,
+    "reducing.gathered.a nest": _GATHERS,
+    "reducing.on_one.mirrored: SUM None of a number": _ONE_SUM,
+    "reducing.on_one.mirrored: SUM None of an int": _ONE_SUM,
+    "reducing.on_one.mirrored: SUM None of a list": _ONE_SUM,
+    "reducing.on_one.mirrored: MEAN 0 of a list": _LIST_MEAN,
+    "reducing.on_one.one device: MEAN 0 of a list": _LIST_MEAN,
+    "reducing.on_one.default: MEAN 0 of a list": _LIST_MEAN,
+    "reducing.other_values.MEAN 0 of a list": _LIST_MEAN,
+    "reducing.on_one.mirrored: values": _ONE_VALUE,
+    "reducing.on_one.mirrored: values of numbers": _ONE_VALUE,
+    "reducing.operations.None": _NO_ASSERTION,
+    "reducing.operations.a number": _NO_ASSERTION,
+    "reducing.other_values.SUM 0 of a tuple of values": _NESTED_AXIS,
+    "reducing.other_values.MEAN 0 of a tuple of values": _NESTED_AXIS,
+    "reducing.other_values.SUM 0 of parts that are lists": _NESTED_AXIS,
+    "reducing.other_values.MEAN 0 of parts that are lists": _NESTED_AXIS,
+    "reducing.other_values.SUM None of parts that are numbers": _PYTHON_PARTS,
+    "reducing.other_values.MEAN None of parts that are numbers": _PYTHON_PARTS,
+    "reducing.other_values.SUM None of parts that are ints": _PYTHON_PARTS,
+    "reducing.other_values.MEAN None of parts that are ints": _PYTHON_PARTS,
+    "reducing.other_values.SUM None of parts that are lists": _PYTHON_PARTS,
+    "reducing.other_values.MEAN None of parts that are lists": _PYTHON_PARTS,
+    "reducing.other_values.SUM None of parts that are text": _NO_SUM,
+    "reducing.other_values.MEAN None of parts that are text": _NO_SUM,
+    "reducing.other_values.SUM None of parts that are None": _NO_SUM,
+    "reducing.other_values.MEAN None of parts that are None": _NO_SUM,
+    "reducing.values_from_function.other structures": _NO_ASSERTION,
+    "strategies.extended.update of a number": _NO_ASSERTION,
+    "strategies.facts.default: worker devices": _DEFAULT_DEVICE,
+    "strategies.facts.default: parameter devices": _DEFAULT_DEVICE,
+    "strategies.made.text for ops": "What is no CrossDeviceOps is a TypeError at once.",
+    "strategies.made.one device, a list": "A device name that is no text is a ValueError wherever one is taken.",
+    "strategies.scopes.set what is none": "What is no strategy is a TypeError, not a missing attribute.",
+    "variable_arithmetic.signs.n / 2": _PROMOTES,
+    "variable_arithmetic.signs.range by a variable": _INDEX,
+    "variable_arithmetic.signs.index": _INDEX,
+    "variable_arithmetic.signs.hash": "A variable may be the key of a dict, by its identity; ref() serves too.",
+    "variables.assigned.assign returns itself": _ITSELF,
+    "variables.assigned.assign_add returns itself": _ITSELF,
+    "variables.functions.type spec": "The spec of a variable is that of its value.",
+    "variables.made.unknown argument": "An unknown argument is Python's own TypeError.",
+    "variables.other_names.initialized_value": "initialized_value returns the value, which is always there.",
 }

@@ -25,8 +25,9 @@ def test_there_is_one_replica_for_each_name(count):
     assert strategy.mesh.axis_names == ("replica",)
 
 
-def test_without_names_every_cpu_is_a_replica_where_there_is_no_gpu():
-    assert tf.distribute.MirroredStrategy().num_replicas_in_sync == len(DEVICES)
+@pytest.mark.parametrize("devices", [None, [], ()])
+def test_without_names_every_cpu_is_a_replica_where_there_is_no_gpu(devices):
+    assert tf.distribute.MirroredStrategy(devices).num_replicas_in_sync == len(DEVICES)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_a_strategy_shows_its_devices():
     assert str(strategy_of(1)) == f"<MirroredStrategy on {FULL}0>"
 
 
-@pytest.mark.parametrize("names", [[], ["CPU:0", "CPU:0"], ["CPU:0", "/cpu"]])
+@pytest.mark.parametrize("names", [["CPU:0", "CPU:0"], ["CPU:0", "/cpu"]])
 def test_each_replica_needs_a_device_of_its_own(names):
     with error_saying(
         ValueError,
@@ -71,16 +72,19 @@ def test_what_is_no_list_is_refused(devices):
         tf.distribute.MirroredStrategy(devices)
 
 
-@pytest.mark.parametrize("alone", [False, True], ids=["in a list", "alone"])
-def test_a_logical_device_is_passed_by_its_name(alone):
+def test_logical_devices_may_stand_in_the_list():
+    devices = tf.config.list_logical_devices("CPU")[1::-1]
+    assert tf.distribute.MirroredStrategy(devices).devices == (f"{FULL}1", f"{FULL}0")
+
+
+def test_a_logical_device_alone_must_stand_in_a_list():
     device = tf.config.list_logical_devices("CPU")[1]
     with error_saying(
         ValueError,
         f"{device!r} is not a device's name: it is LogicalDevice, not a string.",
         fix="pass device.name, here '/device:CPU:1'.",
     ):
-        tf.distribute.MirroredStrategy(device if alone else [device])
-    assert tf.distribute.MirroredStrategy([device.name]).devices == (f"{FULL}1",)
+        tf.distribute.MirroredStrategy(device)
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["in a list", "alone"])

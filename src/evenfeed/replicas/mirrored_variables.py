@@ -1,4 +1,4 @@
-"""Variables with one copy on each replica."""
+"""Variables that are made in the scope of a strategy: one copy on each replica."""
 
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -11,29 +11,112 @@ from evenfeed.core.callsite import where_called
 from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.replicas import contexts
+from evenfeed.replicas.collectives import reduce_inside
+from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
-from evenfeed.replicas.reduction import ReduceOp, VariableAggregation, divided
+from evenfeed.replicas.reduction import (
+    ReduceOp,
+    VariableAggregation,
+    VariableSynchronization,
+    divided,
+)
 from evenfeed.replicas.replica import Replica
 from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
+from evenfeed.replicas.variable_rules import (
+    check_assignable,
+    check_created,
+    check_readable,
+    is_on_read,
+)
 from evenfeed.replicas.variables import Variable, add, shown, subtract
 
+How = Callable[[Any, Any], Any]
 
-class DistributedVariable(Variable):
-    """A variable with one copy on each replica.
+
+class ScopedVariable(Variable):
+    """A variable that the scope of a strategy made, for one replica or several."""
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        """When the replicas' copies are brought together."""
+        asked = self._synchronization
+        return VariableSynchronization.ON_WRITE if asked is VariableSynchronization.AUTO else asked
+
+    def _check_kind(self) -> None:
+        check_created(self)
+
+    def _level(self) -> Frame | None:
+        """Return the level of the strategy that made it; None where another or none is current."""
+        level = contexts.frame()
+        return level if level is not None and level.replicas is self.home else None
+
+    def _is_inside(self) -> bool:
+        """Tell whether the code runs for one replica."""
+        level = self._level()
+        return level is not None and (level.context is not None or level.updating is not None)
+
+    def _check_strategy(self) -> None:
+        level = contexts.frame()
+        if level is not None and level.replicas is not self.home and not level.strategy.is_default:
+            raise RuntimeError(
+                described(
+                    f"The variable {self.name!r} was made in the scope of another strategy than the one "
+                    "that is current.",
+                    fix="create it in the scope of the strategy that uses it.",
+                )
+            )
+
+    def __repr__(self) -> str:
+        kind = "SyncOnReadVariable" if is_on_read(self) else "MirroredVariable"
+        lines = [f"  {r}: {self._shown(r, copy)}" for r, copy in enumerate(self.values)]
+        return f"{kind}:{{\n" + ",\n".join(lines) + "\n}"
+
+    def _shown(self, replica: int, copy: Any) -> str:
+        name = self.name if replica == 0 else f"{self.name[:-2]}/replica_{replica}:0"
+        return shown(name, self.shape, copy)
+
+
+@final
+class LoneVariable(ScopedVariable):
+    """A variable of the one replica of a strategy: it is held like a plain one."""
+
+    def value(self) -> Any:
+        """Return what it holds."""
+        if not self._is_inside():
+            check_readable(self)
+        return super().value()
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """What its replica holds."""
+        return (super().value(),)
+
+    def _change(self, how: How, value: Any) -> Any:
+        self._check_strategy()
+        if not self._is_inside():
+            check_assignable(self, adds=how in (add, subtract))
+        return super()._change(how, value)
+
+
+class DistributedVariable(ScopedVariable):
+    """A variable with one copy on each of several replicas.
 
     The copies are one array with an axis for the replicas, of which each device holds its own. A
     replica that runs as plain Python writes only its copy; the array is then made of the copies when
     it is next asked for.
     """
 
-    replicas: Replicas
+    @property
+    def replicas(self) -> Replicas:
+        """The replicas that hold a copy."""
+        assert self.home is not None
+        return self.home
 
     def _hold(self, array: Any) -> None:
-        level = contexts.frame()
-        assert level is not None
-        self.replicas = level.replicas
-        count = self.replicas.count
-        self._copies: list[Any] | None = [self.replicas.to_replica(array, r) for r in range(count)]
+        replicas = self.replicas
+        self._copies: list[Any] | None = [
+            replicas.to_replica(array, r) for r in range(replicas.count)
+        ]
         self._array = None
 
     @property
@@ -49,6 +132,9 @@ class DistributedVariable(Variable):
         self._array = array
         self._copies = None
 
+    def _twin(self) -> dict[str, Any]:
+        return {**self.__dict__, "_copies": self._copies and list(self._copies)}
+
     @property
     def copies(self) -> list[Any]:
         """The copies, by replica, each on its device."""
@@ -57,47 +143,53 @@ class DistributedVariable(Variable):
         return self._copies
 
     @property
+    def stack(self) -> Any:
+        """All copies at this point of the program, as one array with an axis for the replicas."""
+        level = contexts.staging()
+        if level is None:
+            return self.held
+        held = level.read(self)
+        return held if level.within is not self.replicas else jax.lax.all_gather(held, AXIS)
+
+    @property
     def values(self) -> tuple[Any, ...]:
         """The copies, by replica."""
-        return tuple(self.copies)
+        if contexts.staging() is None:
+            return tuple(self.copies)
+        stack = self.stack
+        return tuple(stack[replica] for replica in range(self.replicas.count))
 
-    # --- where the code runs that reads or assigns -----------------------------------------
+    @property
+    def device(self) -> str:
+        """The name of the device of the copy that code here works on."""
+        own = self._own_eager() if contexts.staging() is None else None
+        return self._device_of(self.copies[own or 0])
 
-    def _own(self) -> int | None:
-        """Return whose copy the code that runs works on; None across replicas."""
-        level = contexts.frame()
-        if level is None or level.replicas is not self.replicas:
-            return None
-        if level.updating is not None:
-            return level.updating
-        return None if level.context is None else level.context.replica.index
-
-    def _meeting(self) -> Replica | None:
-        """Return the replica that must meet the others before it assigns."""
-        level = contexts.frame()
-        if level is None or level.context is None or level.replicas is not self.replicas:
-            return None
-        return level.context.replica
-
-    def _check_strategy(self) -> None:
-        level = contexts.frame()
-        if level is not None and level.context is not None and level.replicas is not self.replicas:
-            raise ValueError(
-                described(
-                    f"The variable {self.name!r} was made in the scope of another strategy than the one that runs.",
-                    fix="create it in the scope of the strategy whose run uses it.",
-                )
-            )
+    # --- reading ---------------------------------------------------------------------------
 
     def value(self) -> Any:
         """Return what it holds: in a replica's function its own copy, outside what all stand for."""
-        self._check_strategy()
         level = contexts.staging()
-        own = self._own()
+        inside = self._is_inside()
+        if not inside:
+            self._check_readable()
         if level is None:
+            own = self._own_eager()
             return self._across() if own is None else self.copies[own]
         held = level.read(self)
-        return held if level.within is not None else self._of_stack(held)
+        if level.within is not self.replicas:
+            return self._of_stack(held)
+        return held if inside else self._of_own(held)
+
+    def _own_eager(self) -> int | None:
+        """Return whose copy plain Python works on here; None across replicas."""
+        level = self._level()
+        if level is None or level.updating is not None:
+            return None if level is None else level.updating
+        return None if level.context is None else level.context.replica.index
+
+    def _check_readable(self) -> None:
+        pass
 
     def _across(self) -> Any:
         return self.copies[0]
@@ -105,26 +197,31 @@ class DistributedVariable(Variable):
     def _of_stack(self, stack: Any) -> Any:
         return stack[0]
 
+    def _of_own(self, copy: Any) -> Any:
+        """Return what all copies stand for, in code that is mapped over them."""
+        return copy
+
     # --- assigning -------------------------------------------------------------------------
 
-    def _change(self, how: Callable[[Any, Any], Any], value: Any) -> Any:
+    def _change(self, how: How, value: Any) -> Any:
         self._check_strategy()
-        replica = self._meeting()
-        if replica is not None:
-            return self._change_own(how, self._agreed(replica, how, self._fitting(value)))
-        own = self._own()
-        if own is not None:
-            return self._change_own(how, self._fitting(value))
+        if contexts.staging() is None:
+            self._check_at_rest()
+        level = self._level()
+        if level is not None and level.context is not None:
+            fitting = self._fitting(how, value)
+            return self._change_own(how, self._agreed(level.context.replica, fitting))
+        if level is not None and level.updating is not None:
+            return self._change_own(how, self._fitting(how, value))
         return self._change_all(how, value)
 
-    def _agreed(self, replica: Replica, how: Callable[[Any, Any], Any], value: Any) -> Any:
+    def _agreed(self, replica: Replica, value: Any) -> Any:
         """Return what the replicas together assign."""
-        del how
         match self.aggregation:
             case VariableAggregation.SUM:
                 return replica.all_reduce(ReduceOp.SUM, [value])[0]
             case VariableAggregation.MEAN:
-                return replica.all_reduce(ReduceOp.MEAN, [value])[0].astype(self.dtype)
+                return replica.all_reduce(ReduceOp.MEAN, [value])[0]
             case VariableAggregation.ONLY_FIRST_REPLICA:
                 return replica.from_first(value)
             case _:
@@ -132,67 +229,72 @@ class DistributedVariable(Variable):
                 return value
 
     def _warn_of_copies(self) -> None:
-        if self.replicas.count > 1 and not self._warned:
-            self._warned = True
-            origin = where_called()
-            warnings.warn_explicit(
-                f"The variable {self.name!r} has no aggregation: each replica assigns its own copy, and the "
-                "copies may differ from here on. Create it with aggregation=evenfeed.VariableAggregation.MEAN, "
-                "SUM or ONLY_FIRST_REPLICA to keep them equal.",
-                UserWarning,
-                origin.filename if origin else "<unknown>",
-                origin.line if origin else 0,
-            )
+        if self._warned:
+            return
+        self._warned = True
+        origin = where_called()
+        warnings.warn_explicit(
+            f"The variable {self.name!r} has no aggregation: each replica assigns its own copy, and the "
+            "copies may differ from here on. Create it with aggregation=evenfeed.VariableAggregation.MEAN, "
+            "SUM or ONLY_FIRST_REPLICA to keep them equal.",
+            UserWarning,
+            origin.filename if origin else "<unknown>",
+            origin.line if origin else 0,
+        )
 
     _warned = False
 
-    def _change_own(self, how: Callable[[Any, Any], Any], value: Any) -> Any:
+    def _change_own(self, how: How, value: Any) -> Any:
         level = contexts.staging()
         if level is not None:
-            new = how(level.read(self), value)
-            level.write(self, jnp.broadcast_to(new, jnp.shape(new)).astype(self.dtype))
+            new = self._changed(how, level.read(self), value)
+            level.write(self, new)
             return new
-        own = self._own()
+        own = self._own_eager()
         assert own is not None
-        self._check_at_rest()
         copies = self.copies
-        copies[own] = self.replicas.to_replica(how(copies[own], value), own)
+        copies[own] = self.replicas.to_replica(self._changed(how, copies[own], value), own)
         self._array = None
         return copies[own]
 
-    def _change_all(self, how: Callable[[Any, Any], Any], value: Any) -> Any:
+    def _change_all(self, how: How, value: Any) -> Any:
         level = contexts.staging()
-        if level is not None and level.within is not None:  # in merge_call, for this replica
-            own = jnp.stack(value.values)[_index()] if isinstance(value, PerReplica) else value
-            return self._change_own(how, self._fitting(own))
-        if level is not None:
-            new = how(level.read(self), self._stacked(value))
-            level.write(self, new)
-            return PerReplica(array=_rows(new), lifted=new.ndim == 1, count=self.replicas.count)
-        self._check_at_rest()
-        parts = value.values if isinstance(value, DistributedValues) else None
-        count = self.replicas.count
-        given = [self._fitting(value if parts is None else parts[r]) for r in range(count)]
-        placed = [self.replicas.to_replica(part, r) for r, part in enumerate(given)]
-        self._copies = [how(old, new) for old, new in zip(self.copies, placed, strict=True)]
+        if level is None:
+            return self._change_copies(how, value)
+        if level.within is self.replicas:  # in merge_call, for this replica
+            own = value
+            if isinstance(value, DistributedValues):
+                own = jnp.stack(value.values)[jax.lax.axis_index(AXIS)]
+            return self._change_own(how, self._fitting(how, own))
+        stack, parts = level.read(self), self._parts(how, value)
+        new = jnp.stack([self._changed(how, stack[r], part) for r, part in enumerate(parts)])
+        level.write(self, new)
+        rows = new if new.ndim == 1 else new.reshape(-1, *new.shape[2:])
+        return PerReplica(array=rows, lifted=new.ndim == 1, count=self.replicas.count)
+
+    def _change_copies(self, how: How, value: Any) -> Any:
+        parts = self._parts(how, value)
+        placed = [self.replicas.to_replica(part, r) for r, part in enumerate(parts)]
+        pairs = zip(self.copies, placed, strict=True)
+        self._copies = [self._changed(how, old, new) for old, new in pairs]
         self._array = None
-        return Mirrored(self._copies) if parts is None else PerReplica(self._copies)
+        kind = PerReplica if isinstance(value, PerReplica) else Mirrored
+        return kind(self._copies)
 
-    def _stacked(self, value: Any) -> Any:
-        """Return a value that is assigned in a traced function for all copies."""
+    def _parts(self, how: How, value: Any) -> list[Any]:
+        """Return what each copy gets of a value that is assigned across replicas."""
         count = self.replicas.count
-        if isinstance(value, PerReplica):
-            return jnp.reshape(value.array, (count, *self._shape.as_list()))
-        fitting = self._fitting(value)
-        return jnp.broadcast_to(fitting, (count, *fitting.shape))
-
-    def __repr__(self) -> str:
-        lines = [f"  {r}: {self._shown(r, copy)}" for r, copy in enumerate(self.copies)]
-        return f"{type(self).__name__}:{{\n" + ",\n".join(lines) + "\n}"
-
-    def _shown(self, replica: int, copy: Any) -> str:
-        name = self.name if replica == 0 else f"{self.name[:-2]}/replica_{replica}:0"
-        return shown(name, self.shape, copy)
+        if not isinstance(value, DistributedValues):
+            return [self._fitting(how, value)] * count
+        if len(value) != count:
+            raise ValueError(
+                described(
+                    f"A value with {len(value)} parts cannot be assigned to the {count} copies of "
+                    f"{self.name!r}.",
+                    fix="assign a value of the strategy that made the variable.",
+                )
+            )
+        return [self._fitting(how, part) for part in value.values]
 
 
 @final
@@ -204,12 +306,17 @@ class MirroredVariable(DistributedVariable):
 class SyncOnReadVariable(DistributedVariable):
     """A variable that each replica changes for itself, and whose copies are brought together when read."""
 
-    def _agreed(self, replica: Replica, how: Callable[[Any, Any], Any], value: Any) -> Any:
-        del replica, how
+    def _agreed(self, replica: Replica, value: Any) -> Any:
+        del replica
         return value
 
+    def _check_readable(self) -> None:
+        level = contexts.frame()
+        if level is not None and level.context is not None:
+            self._check_strategy()  # in the run of another strategy its copies do not meet
+        check_readable(self)
+
     def _across(self) -> Any:
-        self._check_readable()
         if self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             return self.copies[0]
         return self._of_stack(
@@ -217,44 +324,26 @@ class SyncOnReadVariable(DistributedVariable):
         )
 
     def _of_stack(self, stack: Any) -> Any:
-        self._check_readable()
         if self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             return stack[0]
         total = jnp.sum(stack, axis=0, dtype=stack.dtype)
         if self.aggregation is VariableAggregation.SUM:
             return total
-        return divided(total, self.replicas.count).astype(stack.dtype)
+        return divided(total, self.replicas.count)
 
-    def _change_all(self, how: Callable[[Any, Any], Any], value: Any) -> Any:
-        self._check_readable()
-        if self.aggregation is VariableAggregation.SUM:
-            if how in (add, subtract):
-                raise ValueError(
-                    described(
-                        f"The variable {self.name!r} sums what its replicas add; outside of run there is no "
-                        "replica to add to.",
-                        fix="add to it inside strategy.run, or assign the whole sum with assign().",
-                    )
-                )
-            value = divided(self._fitting(value), self.replicas.count)
-            value = value.astype(self.dtype)
+    def _of_own(self, copy: Any) -> Any:
+        match self.aggregation:
+            case VariableAggregation.ONLY_FIRST_REPLICA:
+                first = jnp.where(jax.lax.axis_index(AXIS) == 0, copy, jnp.zeros_like(copy))
+                return reduce_inside(ReduceOp.SUM, [first], self.replicas.count)[0]
+            case VariableAggregation.MEAN:
+                return reduce_inside(ReduceOp.MEAN, [copy], self.replicas.count)[0]
+            case _:
+                return reduce_inside(ReduceOp.SUM, [copy], self.replicas.count)[0]
+
+    def _change_all(self, how: How, value: Any) -> Any:
+        check_assignable(self, adds=how in (add, subtract))
+        if self.aggregation is VariableAggregation.SUM and not isinstance(value, DistributedValues):
+            share = divided(self._fitting(how, value), self.replicas.count)
+            value = share.astype(self.dtype)
         return super()._change_all(how, value)
-
-    def _check_readable(self) -> None:
-        if self.aggregation is VariableAggregation.NONE:
-            raise ValueError(
-                described(
-                    f"The variable {self.name!r} has no aggregation: outside of run its copies are no one value.",
-                    fix="create it with aggregation=evenfeed.VariableAggregation.SUM or MEAN, or read its copies "
-                    "with strategy.experimental_local_results(variable).",
-                )
-            )
-
-
-def _index() -> Any:
-    return jax.lax.axis_index(AXIS)
-
-
-def _rows(stack: Any) -> Any:
-    """Return copies with an axis for the replicas as one array cut along its first axis."""
-    return stack if stack.ndim == 1 else stack.reshape(-1, *stack.shape[2:])

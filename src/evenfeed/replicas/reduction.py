@@ -4,7 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
@@ -70,7 +70,14 @@ def reduce_op(given: object) -> ReduceOp:
 
 
 def divided(total: Any, count: Any) -> Any:
-    """Return a mean: integers divide truly, as TensorFlow does it, into float64 where there is one."""
+    """Return a mean.
+
+    Whole numbers divide truly, as TensorFlow does it: short ones into float32, longer ones into float64
+    where JAX has that.
+    """
     if total.dtype.kind in "iub":
-        return jnp.asarray(total, float) / count
+        return jnp.asarray(total, jnp.float32 if total.dtype.itemsize < _LONG else float) / count
     return (total / count).astype(total.dtype)
+
+
+_LONG: Final = 4  # bytes

@@ -57,8 +57,7 @@ class MappedReplica(Replica):
         whole = [_MappedValue.of(leaf, self.replicas.count) for leaf in leaves]
         whole_args, whole_kwargs = packed(tree, whole)
         with self._site.across():
-            results, shape = leaves_of(function(*whole_args, **whole_kwargs))
-        return packed(shape, [_own_part(leaf) for leaf in results])
+            return own_share(function(*whole_args, **whole_kwargs))
 
 
 @final
@@ -71,6 +70,12 @@ class _MappedValue:
             return leaf
         whole = jax.lax.all_gather(leaf, AXIS, axis=0)
         return PerReplica([whole[replica] for replica in range(count)])
+
+
+def own_share(value: Any) -> Any:
+    """Return what the replica that runs gets of a structure of values, in mapped code."""
+    leaves, tree = leaves_of(value)
+    return packed(tree, [_own_part(leaf) for leaf in leaves])
 
 
 def _own_part(leaf: Any) -> Any:

@@ -1,11 +1,14 @@
 """How `Variable(...)` chooses what to make: creators of the user's, and the strategy that is current."""
 
+import inspect
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 from evenfeed.replicas import contexts
 from evenfeed.replicas.staging import about_to_create
+from evenfeed.replicas.values import PerReplica
 
 Creator = Callable[..., Any]
 
@@ -18,35 +21,42 @@ class Created(type):
         if cls.__name__ != "Variable":
             return super().__call__(*args, **kwargs)
         about_to_create()
+        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
         make: Creator = cls.make
         if not contexts.here.creators:
-            return make(*args, **kwargs)
-        kwargs = {**dict(zip(_POSITIONAL, args, strict=False)), **kwargs}
+            return make(**_named(given))
+        given.apply_defaults()
         for creator in contexts.here.creators:
             make = _with(creator, make)
-        return make(**kwargs)
+        return make(**_named(given))
 
-    def make(cls, *args: Any, **kwargs: Any) -> Any:
-        """Make the variable that belongs into the scope that is current."""
+    def make(cls, **kwargs: Any) -> Any:
+        """Make the variable that belongs into the scope that is current.
+
+        In a replica's function all replicas make it together, from what the first one passes.
+        """
+        level = contexts.frame()
+        if level is not None and level.context is not None and level.replicas.count > 1:
+            return level.context.replica.merge(cls._made, (_Given(kwargs),), {})
+        return cls._made(_Given(kwargs))
+
+    def _made(cls, given: Any) -> Any:
+        kwargs = (given.values[0] if isinstance(given, PerReplica) else given).kwargs
         level = contexts.frame()
         kind = cls if level is None else level.strategy.extended.variable_kind(cls, kwargs)
-        return type.__call__(kind, *args, **kwargs)
+        return type.__call__(kind, **kwargs)
 
 
-_POSITIONAL = (
-    "initial_value",
-    "trainable",
-    "validate_shape",
-    "caching_device",
-    "name",
-    "variable_def",
-    "dtype",
-    "import_scope",
-    "constraint",
-    "synchronization",
-    "aggregation",
-    "shape",
-)
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Given:
+    """What one replica passes: a class of its own, so that no tree is taken apart."""
+
+    kwargs: dict[str, Any]
+
+
+def _named(given: inspect.BoundArguments) -> dict[str, Any]:
+    return {name: value for name, value in given.arguments.items() if name != "self"}
 
 
 def _with(creator: Creator, following: Creator) -> Creator:

@@ -10,16 +10,16 @@ from typing import Any, Final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import shortened
-from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import described
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jax_extend_core
 from evenfeed.core.shapes import TensorShape
 from evenfeed.replicas import contexts
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduction import VariableAggregation, VariableSynchronization
 from evenfeed.replicas.staging import Unstaged, check_place, live
-from evenfeed.replicas.variable_arithmetic import Arithmetic
+from evenfeed.replicas.variable_arguments import check_arguments, check_constraint, first_value
 from evenfeed.replicas.variable_creation import Created
+from evenfeed.replicas.variable_facts import Facts
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.placement import is_traced
 from evenfeed.tensors.printing import tensor_repr
@@ -43,7 +43,7 @@ def subtract(old: Any, new: Any) -> Any:
     return old - new
 
 
-class Variable(Arithmetic, metaclass=Created):
+class Variable(Facts, metaclass=Created):
     """A tensor that can be assigned. Made under `strategy.scope()`, every replica has a copy.
 
     Code on `jax.numpy` reads it with `value()`; Python's operators and evenfeed's functions take the
@@ -88,38 +88,72 @@ class Variable(Arithmetic, metaclass=Created):
         aggregation: VariableAggregation = VariableAggregation.NONE,
         shape: Any = None,
     ) -> None:
-        _check_arguments(initial_value, variable_def, synchronization, aggregation)
+        check_arguments(initial_value, variable_def, synchronization, aggregation)
+        check_constraint(constraint)
         self.number = next(_numbers)
-        self.synchronization = _settled(synchronization)
-        self.aggregation = aggregation
-        on_read = self.synchronization is VariableSynchronization.ON_READ
-        self.trainable = not on_read if trainable is None else bool(trainable)
-        self.constraint = constraint
-        self.name = f"{name or 'Variable'}:0"
-        array = _initial(initial_value, dtype)
+        self._synchronization = synchronization
+        self._aggregation = aggregation
+        on_read = synchronization is VariableSynchronization.ON_READ
+        self._trainable = not on_read if trainable is None else bool(trainable)
+        self._constraint = constraint
+        self._name = "Variable:0" if name is None else f"{name}:0"
+        array = first_value(initial_value, dtype)
         self._shape = TensorShape(array.shape) if shape is None else TensorShape(shape)
         self._dtype = np.dtype(array.dtype)
         self._check_shape(array.shape)
+        level = contexts.frame()
+        self.home: Replicas | None = None if level is None else level.replicas
+        self._check_kind()
         with jax.ensure_compile_time_eval():  # also where a function is traced to create it
             self._hold(array)
         live.add(self)
 
     # --- what it is ------------------------------------------------------------------------
 
-    @property
-    def dtype(self) -> DType:
-        """The dtype of its value."""
-        return self._dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        """The shape of its value."""
-        return self._shape
+    def set_shape(self, shape: Any) -> None:
+        """Let it hold values of this shape only."""
+        self._check_shape(TensorShape(shape))
+        self._shape = self._shape.merge_with(shape)
 
     @property
     def device(self) -> str:
-        """Where its value lies."""
-        return str(next(iter(self.held.devices())))
+        """The name of the device where its value lies."""
+        return self._device_of(self._array)
+
+    @staticmethod
+    def _device_of(array: Any) -> str:
+        device = min(array.devices(), key=lambda device: device.id)
+        return f"/job:localhost/replica:0/task:0/device:{device.platform.upper()}:{device.id}"
+
+    def __copy__(self) -> "Variable":
+        # The copy of a holder holds the same: as in TensorFlow, assigning to one changes both.
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
+        twin: Any = object.__new__(type(self))
+        memo[id(self)] = twin
+        vars(twin).update(self._twin())
+        twin.number = next(_numbers)
+        live.add(twin)
+        return twin
+
+    def _twin(self) -> dict[str, Any]:
+        """Return what a copy has. The arrays are nobody's to change, so both may hold them."""
+        return dict(self.__dict__)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By its value: where it is read again, the scope that is current there decides on copies.
+        given = {
+            "initial_value": self.numpy(),
+            "trainable": self.trainable,
+            "name": self.name.removesuffix(":0"),
+            "dtype": self.dtype,
+            "constraint": self.constraint,
+            "synchronization": self.synchronization,
+            "aggregation": self.aggregation,
+            "shape": self.shape.as_list() if self.shape.rank is not None else self.shape,
+        }
+        return _made_again, (given,)
 
     def __repr__(self) -> str:
         return shown(self.name, self.shape, self.value())
@@ -177,9 +211,20 @@ class Variable(Arithmetic, metaclass=Created):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Hold another value."""
-        del use_locking, name, read_value
-        return self._change(put, value)
+        """Hold another value.
+
+        Args:
+            value: Of the variable's dtype and shape; Python's numbers take the dtype.
+            use_locking: Taken for compatibility, as `name` is.
+            name: Taken for compatibility.
+            read_value: False to return None.
+
+        Returns:
+            The variable. Of one with copies: in a replica's function its new copy, outside a value
+            with all of them.
+        """
+        del use_locking, name
+        return self._change(put, value) if read_value else self._quietly(put, value)
 
     def assign_add(
         self,
@@ -188,9 +233,9 @@ class Variable(Arithmetic, metaclass=Created):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Add to the value."""
-        del use_locking, name, read_value
-        return self._change(add, delta)
+        """Add to the value; see `assign`."""
+        del use_locking, name
+        return self._change(add, delta) if read_value else self._quietly(add, delta)
 
     def assign_sub(
         self,
@@ -199,34 +244,61 @@ class Variable(Arithmetic, metaclass=Created):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Subtract from the value."""
-        del use_locking, name, read_value
-        return self._change(subtract, delta)
+        """Subtract from the value; see `assign`."""
+        del use_locking, name
+        return self._change(subtract, delta) if read_value else self._quietly(subtract, delta)
+
+    def _quietly(self, how: Callable[[Any, Any], Any], value: Any) -> None:
+        self._change(how, value)
 
     def _change(self, how: Callable[[Any, Any], Any], value: Any) -> Any:
         level = contexts.staging()
-        new = self._fitting(value)
         if level is None:
             self._check_at_rest()
-            self._hold(how(self._array, new))
+        new = self._fitting(how, value)
+        if level is None:
+            self._array = self._changed(how, self._array, new)
         elif level.within is not None and level.within.count > 1:
             raise Unstaged(f"{self.name!r}, which no scope made, is assigned by every replica")
         else:
-            level.write(self, how(level.read(self), new))
+            level.write(self, self._changed(how, level.read(self), new))
         return self
 
-    def _fitting(self, value: Any) -> Any:
-        """Return a value as a tensor that this variable can hold."""
+    def _fitting(self, how: Callable[[Any, Any], Any], value: Any) -> Any:
+        """Return a value as a tensor that can be assigned to this variable, or added to it."""
         tensor: Any = convert_to_tensor(value, self._dtype)
-        self._check_shape(tensor.shape)
+        if how is put:
+            self._check_shape(tensor.shape)
+        elif not self._shape.is_compatible_with(tensor.shape):
+            raise self._cannot_add(self._shape, tensor.shape)
+        elif self._dtype.kind == "b":
+            raise InvalidArgumentError(
+                f"The variable {self.name!r} holds True and False, to which nothing can be added.",
+                fix="assign a new value.",
+            )
         return tensor
+
+    def _changed(self, how: Callable[[Any, Any], Any], old: Any, new: Any) -> Any:
+        """Return the next value. What is added has the shape of the value: it is not spread out."""
+        if how is not put and old.shape != new.shape:
+            raise self._cannot_add(old.shape, new.shape)
+        return how(old, new)
+
+    def _cannot_add(self, held: Any, added: Any) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"The variable {self.name!r} holds a value of the shape {tuple(held)}, to which one of "
+            f"{tuple(added)} cannot be added.",
+            fix="pass a value of the same shape, as by jax.numpy.broadcast_to.",
+        )
 
     def _check_shape(self, shape: Any) -> None:
         if not self._shape.is_compatible_with(shape):
             raise ValueError(
                 described(
-                    f"The variable {self.name!r} has the shape {self._shape}, but the value has {tuple(shape)}.",
-                    fix=f"assign a value of the shape {self._shape}, or create it with shape=None dimensions.",
+                    f"The variable {self.name!r} has the shape {self._shape}, but the value has "
+                    f"{TensorShape(shape)}.",
+                    fix=f"pass a value of the shape {self._shape}, or create the variable with None for "
+                    "a length that changes: Variable(value, shape=[None]).",
                 )
             )
 
@@ -245,7 +317,13 @@ class Variable(Arithmetic, metaclass=Created):
         self._array = array
 
     def _hold(self, array: Any) -> None:
-        self._array = array
+        # On the device of its strategy, where it has one replica on a device of its own.
+        home = self.home
+        lone = home is not None and home.count == 1 and not is_traced(array)
+        self._array = home.to_replica(array, 0) if home is not None and lone else array
+
+    def _check_kind(self) -> None:
+        """Refuse what this kind of variable cannot be."""
 
 
 def shown(name: str, shape: TensorShape, value: Any) -> str:
@@ -260,48 +338,5 @@ def _at_rest() -> object:
         return jax_extend_core.get_opaque_trace_state()
 
 
-def _settled(synchronization: VariableSynchronization) -> VariableSynchronization:
-    if synchronization is VariableSynchronization.AUTO:
-        return VariableSynchronization.ON_WRITE
-    return synchronization
-
-
-def _initial(value: Any, dtype: Any) -> Any:
-    """Return the first value; one that needs the inputs of a function that is traced is refused."""
-    with jax.ensure_compile_time_eval():
-        given = value() if callable(value) else value
-        tensor: Any = convert_to_tensor(given, None if dtype is None else dtypes.as_dtype(dtype))
-    if is_traced(tensor):
-        raise ValueError(
-            described(
-                "A variable starts from a value that is only there when the function runs.",
-                fix="pass a function: Variable(lambda: value), or create the variable outside.",
-            )
-        )
-    if isinstance(tensor, np.ndarray):
-        raise TypeError(
-            described(
-                f"A variable holds numbers, but got {shortened(given)}.", fix="keep text in Python."
-            )
-        )
-    return tensor
-
-
-def _check_arguments(
-    initial_value: Any, variable_def: object, synchronization: object, aggregation: object
-) -> None:
-    if initial_value is None or variable_def is not None:
-        raise ValueError(
-            described("A variable needs its first value.", fix="pass it: Variable(1.0).")
-        )
-    for given, kind in (
-        (synchronization, VariableSynchronization),
-        (aggregation, VariableAggregation),
-    ):
-        if not isinstance(given, kind):
-            names = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
-            raise ValueError(
-                described(
-                    f"{shortened(given)} is not a {kind.__name__}.", fix=f"pass one of {names}."
-                )
-            )
+def _made_again(given: dict[str, Any]) -> Any:
+    return Variable(**given)

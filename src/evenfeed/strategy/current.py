@@ -19,7 +19,8 @@ def get_strategy() -> Strategy:
 
 def has_strategy() -> bool:
     """Tell whether the code is in the scope or the run of a strategy other than the default one."""
-    return contexts.frame() is not None
+    level = contexts.frame()
+    return level is not None and not level.strategy.is_default
 
 
 def in_cross_replica_context() -> bool:

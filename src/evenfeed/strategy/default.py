@@ -20,6 +20,9 @@ _jax: Any = jax  # whose functions have no types
 class DefaultStrategy(Strategy):
     """Runs functions as they are."""
 
+    is_default = True
+    mirrors = False
+
     def __init__(self) -> None:
         super().__init__(Replicas((_jax.devices()[0],)))
 
@@ -43,6 +46,7 @@ class DefaultStrategy(Strategy):
 
     def scope(self) -> Any:
         """Change nothing: the default strategy is current already."""
+        self.check_current()
         return nullcontext(self)
 
 

@@ -2,14 +2,18 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
+from evenfeed.core.conversion import is_tensor, shortened
+from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax
+from evenfeed.core.structure import NEST, map_structure
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_variables import (
     DistributedVariable,
+    LoneVariable,
     MirroredVariable,
     SyncOnReadVariable,
 )
@@ -17,6 +21,7 @@ from evenfeed.replicas.reducing import reduced
 from evenfeed.replicas.reduction import ReduceOp, VariableSynchronization
 from evenfeed.replicas.reduction import reduce_op as named
 from evenfeed.replicas.regrouping import regrouped, share_of
+from evenfeed.replicas.spmd import own_share
 from evenfeed.replicas.values import DistributedValues, Mirrored
 from evenfeed.replicas.variables import Variable
 from evenfeed.strategy.devices import device_string
@@ -51,14 +56,16 @@ class StrategyExtended:
 
     def variable_kind(self, plain: type[Variable], asked: dict[str, Any]) -> type[Variable]:
         """Return the class of a variable that is created in this strategy's scope."""
-        if self.replicas.count == 1:
+        if not self._strategy.mirrors:
             return plain
+        if self.replicas.count == 1:
+            return LoneVariable
         on_read = asked.get("synchronization") is VariableSynchronization.ON_READ
         return SyncOnReadVariable if on_read else MirroredVariable
 
     def variable_created_in_scope(self, v: Variable) -> bool:
         """Tell whether a variable was created in this strategy's scope."""
-        return getattr(v, "replicas", None) is self.replicas
+        return isinstance(v, Variable) and v.home is self.replicas  # pyright: ignore[reportUnnecessaryIsInstance]
 
     def call_for_each_replica(
         self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None
@@ -66,14 +73,30 @@ class StrategyExtended:
         """Call a function on each replica, as `Strategy.run` does."""
         return self._strategy.run(fn, args=args, kwargs=kwargs)
 
+    # --- values ----------------------------------------------------------------------------
+
     def reduce_to(
         self, reduce_op: ReduceOp | str, value: Any, destinations: Any, options: object = None
     ) -> Any:
-        """Reduce the parts of a value, and copy the result to where another value lies."""
+        """Reduce the parts of a value, or of a nest, and copy the result to where another value lies.
+
+        Args:
+            reduce_op: SUM or MEAN.
+            value: A per-replica value.
+            destinations: A variable or a value of all replicas, for a result that all of them hold; else
+                the result lies on the first device.
+            options: Taken for compatibility.
+        """
         del options
-        return self.broadcast_to(
-            reduced(self.replicas, named(reduce_op), value, None), destinations
-        )
+        self._strategy.check_across("reduce_to")
+        op = named(reduce_op)
+
+        def reduce_leaf(leaf: Any) -> Any:
+            total = reduced(self.replicas, op, leaf, None)
+            has_parts = isinstance(leaf, (DistributedValues, DistributedVariable))
+            return self.broadcast_to(total, destinations) if has_parts else total
+
+        return map_structure(reduce_leaf, value, rules=NEST)
 
     def batch_reduce_to(
         self,
@@ -81,19 +104,21 @@ class StrategyExtended:
         value_destination_pairs: Sequence[tuple[Any, Any]],
         options: object = None,
     ) -> list[Any]:
-        """Reduce several values."""
+        """Reduce several values, each to a destination."""
         del options
         return [self.reduce_to(reduce_op, value, to) for value, to in value_destination_pairs]
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """Copy a tensor to where another value lies: to all replicas, where it is a value of theirs."""
-        if self.replicas.count == 1 or not isinstance(
-            destinations, (DistributedVariable, DistributedValues)
-        ):
+        self._strategy.check_across("broadcast_to")
+        everywhere = isinstance(destinations, (DistributedVariable, DistributedValues))
+        if self.replicas.count == 1 or not everywhere or not is_tensor(tensor):
             return tensor
         if contexts.staging() is not None:
-            return Mirrored(array=tensor, count=self.replicas.count)
+            return Mirrored(array=cast("jax.Array", tensor), count=self.replicas.count)
         return Mirrored([self.replicas.to_replica(tensor, r) for r in range(self.replicas.count)])
+
+    # --- variables -------------------------------------------------------------------------
 
     def update(
         self,
@@ -103,21 +128,62 @@ class StrategyExtended:
         kwargs: Any = None,
         group: bool = True,
     ) -> Any:
-        """Call a function on each copy of a variable, with the parts of the arguments that belong to it."""
+        """Call a function on each copy of a variable, with the parts of the arguments that belong to it.
+
+        Args:
+            var: The variable. What the function assigns to it, it assigns to one copy.
+            fn: Called with the variable and the arguments.
+            args: Of a per-replica value each call gets its part.
+            kwargs: The same, by name.
+            group: Taken for compatibility.
+
+        Returns:
+            What the calls return, as a per-replica value.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> with strategy.scope():
+            ...     v = tf.Variable(1.0)
+            >>> _ = strategy.extended.update(v, lambda copy, x: copy.assign_add(x), args=(2.0,))
+            >>> v.numpy().item()
+            3.0
+        """
+        del group
+        _check_variable(var)
         given = (tuple(args), dict(kwargs or {}))
+        context = contexts.replica_context()
+        if context is not None and not context.strategy.is_default:
+
+            def merged(*whole: Any, **whole_by_name: Any) -> Any:
+                return self._update(var, fn, (whole, whole_by_name))
+
+            return context.replica.merge(merged, *given)
+        return self._update(var, fn, given)
+
+    def _update(self, var: Variable, fn: Callable[..., Any], given: Any) -> Any:
         if not isinstance(var, DistributedVariable):
-            own_args, own_kwargs = share_of(given, 0)
-            return fn(var, *own_args, **own_kwargs)
+            return self._updated(var, fn, given, 0)
         level = contexts.staging()
-        if level is not None and level.within is None:
+        if level is None:
+            count = self.replicas.count
+            return regrouped([self._updated(var, fn, given, r) for r in range(count)])
+        if level.within is None:
             return self._strategy.run(_updating(fn, var), args=given[0], kwargs=given[1])
-        results = [self._updated(var, fn, given, r) for r in range(self.replicas.count)]
-        return None if group else regrouped(results)
+        return self._updated_inside(var, fn, given)
 
     def _updated(self, var: Variable, fn: Callable[..., Any], given: Any, replica: int) -> Any:
         own_args, own_kwargs = share_of(given, replica)
-        level = Frame(self._strategy, self.replicas, updating=replica)
-        with contexts.entered(level), jax.default_device(self.replicas.devices[replica]):
+        with (
+            contexts.entered(Frame(self._strategy, self.replicas, updating=replica)),
+            jax.default_device(self.replicas.devices[replica]),
+        ):
+            return fn(var, *own_args, **own_kwargs)
+
+    def _updated_inside(self, var: Variable, fn: Callable[..., Any], given: Any) -> Any:
+        """Update in a merge_call of mapped code: one call stands for those of all replicas."""
+        own_args, own_kwargs = own_share(given)
+        with contexts.entered(Frame(self._strategy, self.replicas, updating=0)):
             return fn(var, *own_args, **own_kwargs)
 
     def value_container(self, value: Any) -> Any:
@@ -127,8 +193,24 @@ class StrategyExtended:
     @contextmanager
     def colocate_vars_with(self, colocate_with_variable: Variable) -> Generator[None]:
         """Create variables where another one lies; under this strategy they all do."""
-        del colocate_with_variable
+        if not self.variable_created_in_scope(colocate_with_variable):
+            raise ValueError(
+                described(
+                    f"{shortened(colocate_with_variable)} is no variable of this strategy's scope.",
+                    fix="pass a variable that was created in strategy.scope().",
+                )
+            )
         yield
+
+
+def _check_variable(given: object) -> None:
+    if not isinstance(given, Variable):
+        raise ValueError(
+            described(
+                f"update changes a variable, but got {shortened(given)}.",
+                fix="pass an evenfeed.Variable first, then the function.",
+            )
+        )
 
 
 def _updating(fn: Callable[..., Any], var: Variable) -> Callable[..., Any]:

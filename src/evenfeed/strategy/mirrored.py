@@ -6,6 +6,7 @@ from typing import Any, cast
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.strategy.cross_device_ops import CrossDeviceOps, check_cross_device_ops
 from evenfeed.strategy.device_names import LogicalDevice, PhysicalDevice
 from evenfeed.strategy.devices import default_devices, jax_device
 from evenfeed.strategy.strategy import Strategy
@@ -16,9 +17,9 @@ class MirroredStrategy(Strategy):
     """One replica on each of several devices of this machine, all in step.
 
     Args:
-        devices: Names such as `["GPU:0", "GPU:1"]`; by default all GPUs or TPUs, or else all
-            logical CPUs.
-        cross_device_ops: How the replicas' values are brought together; XLA chooses, so all mean the same.
+        devices: Names such as `["GPU:0", "GPU:1"]`, or logical devices; by default all GPUs or TPUs, or
+            else all logical CPUs.
+        cross_device_ops: A CrossDeviceOps. XLA chooses how values cross devices, so all mean the same.
 
     Examples:
         >>> import evenfeed as tf
@@ -31,12 +32,15 @@ class MirroredStrategy(Strategy):
     """
 
     def __init__(
-        self, devices: Sequence[str] | None = None, cross_device_ops: object = None
+        self,
+        devices: Sequence[str | LogicalDevice] | None = None,
+        cross_device_ops: CrossDeviceOps | None = None,
     ) -> None:
-        del cross_device_ops
-        names = default_devices() if devices is None else _listed(devices)
+        check_cross_device_ops(cross_device_ops)
+        names = () if devices is None else _listed(devices)
+        names = names or tuple(default_devices())
         found: list[Any] = [jax_device(name, len(names)) for name in names]
-        if not found or len(set(found)) < len(found):
+        if len(set(found)) < len(found):
             raise ValueError(
                 described(
                     f"Each replica needs a device of its own, but got {list(names)}.",
@@ -47,12 +51,16 @@ class MirroredStrategy(Strategy):
         super().__init__(Replicas(found))
 
 
+def _name(device: str | LogicalDevice) -> str:
+    return device.name if isinstance(device, LogicalDevice) else device
+
+
 def _listed(devices: object) -> tuple[str, ...]:
     """Return the names in a list; a lone device is taken for a list, and refused with its value."""
     if isinstance(devices, (LogicalDevice, PhysicalDevice)):
         return (cast("Any", devices),)
     if isinstance(devices, Iterable) and not isinstance(devices, (str, bytes)):
-        return tuple(cast("Iterable[str]", devices))
+        return tuple(map(_name, cast("Iterable[str | LogicalDevice]", devices)))
     # TensorFlow reads a text as a list of letters, whence the class of its error.
     kind = ValueError if isinstance(devices, str) else TypeError
     example = f"[{devices!r}]" if isinstance(devices, str) else '["CPU:0", "CPU:1"]'

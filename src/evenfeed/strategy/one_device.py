@@ -1,13 +1,12 @@
 """All on one device that is named."""
 
-from typing import Any, final
+from typing import Any
 
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.strategy.devices import jax_device
 from evenfeed.strategy.strategy import Strategy
 
 
-@final
 class OneDeviceStrategy(Strategy):
     """One replica, on the device of that name. Values and variables are plain.
 
@@ -20,6 +19,8 @@ class OneDeviceStrategy(Strategy):
         >>> float(strategy.run(lambda x: x * 2, args=(tf.constant(3.0),)))
         6.0
     """
+
+    mirrors = False
 
     def __init__(self, device: str) -> None:
         found: Any = jax_device(device)

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-from evenfeed.core.conversion import shortened
+import numpy as np
+
+from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax
 from evenfeed.core.structure import NEST, flatten, map_structure, opened
@@ -17,12 +19,12 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reducing import gathered, reduced
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.reduction import reduce_op as named
-from evenfeed.replicas.regrouping import regrouped
-from evenfeed.replicas.values import DistributedValues
+from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables import Variable
 from evenfeed.strategy.devices import device_string
 from evenfeed.strategy.extended import StrategyExtended
 from evenfeed.strategy.running import run_on_replicas
+from evenfeed.tensors.placement import is_traced
 
 
 class Strategy:
@@ -31,6 +33,9 @@ class Strategy:
     Args:
         replicas: Their devices.
     """
+
+    is_default: ClassVar[bool] = False
+    mirrors: ClassVar[bool] = True  # variables of its scope belong to its replicas
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
@@ -82,14 +87,14 @@ class Strategy:
     def scope(self) -> "Generator[Strategy]":
         """Make this strategy current in a block: variables created there are its replicas'."""
         level = contexts.frame()
-        if level is not None and level.context is not None:
+        if level is not None and level.context is not None and not level.strategy.is_default:
             raise RuntimeError(
                 described(
                     "scope() must not be entered inside of run().",
                     fix="enter it around strategy.run, and create variables there.",
                 )
             )
-        self._check_current()
+        self.check_current()
         with contexts.entered(Frame(self, self._replicas)):
             yield self
 
@@ -105,7 +110,7 @@ class Strategy:
             fn: The function.
             args: Its arguments. Of a per-replica value each replica gets its part, all else goes to each.
             kwargs: Its arguments by name.
-            options: A RunOptions, taken for compatibility.
+            options: RunOptions, taken for compatibility.
 
         Returns:
             What the replicas return, leaf by leaf as per-replica values.
@@ -133,8 +138,8 @@ class Strategy:
                     f"args must be a tuple, but got {shortened(args)}.", fix="write args=(value,)."
                 )
             )
-        self._check_across("run")
-        self._check_current()
+        self.check_across("run")
+        self.check_current()
         given = cast("Sequence[Any]", args)
         return run_on_replicas(self, self._replicas, fn, tuple(given), dict(kwargs or {}))
 
@@ -147,12 +152,12 @@ class Strategy:
             axis: None to reduce over the replicas alone; an axis, or a tuple of them, to reduce over these
                 too. A mean then weighs every element alike, whichever replica holds it.
         """
-        self._check_across("reduce")
+        self.check_across("reduce")
         return reduced(self._replicas, named(reduce_op), value, axis)
 
     def gather(self, value: Any, axis: int) -> Any:
         """Join the parts that the replicas hold along an axis."""
-        self._check_across("gather")
+        self.check_across("gather")
         return gathered(self._replicas, value, axis)
 
     def experimental_distribute_dataset(self, dataset: Dataset, options: object = None) -> Any:
@@ -191,16 +196,44 @@ class Strategy:
     def experimental_distribute_values_from_function(
         self, value_fn: Callable[["ValueContext"], Any]
     ) -> Any:
-        """Make a per-replica value of what a function returns for each replica."""
+        """Make a per-replica value of what a function returns for each replica.
+
+        Args:
+            value_fn: Called once for each replica, with a ValueContext. The arrays in what it returns are
+                brought to that replica's device; text and Python's values stay as they are.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> def value_fn(context):
+            ...     return tf.constant([context.replica_id_in_sync_group * 10])
+            >>> value = strategy.experimental_distribute_values_from_function(value_fn)
+            >>> strategy.run(lambda x: x + 1, args=(value,)).array.tolist()
+            [1, 11]
+        """
+        if not callable(value_fn):
+            raise TypeError(
+                described(
+                    f"A function of a ValueContext is needed, but got {shortened(value_fn)}.",
+                    fix="pass lambda context: value.",
+                )
+            )
         count = self._replicas.count
         made = [self._on(value_fn(ValueContext(r, count)), r) for r in range(count)]
-        return regrouped(made)
+        if count == 1:
+            return made[0]
+        return map_structure(lambda *parts: PerReplica(parts), *made, rules=NEST)
 
     def _on(self, value: Any, replica: int) -> Any:
         def placed(leaf: Any) -> Any:
-            return self._replicas.to_replica(leaf, replica) if isinstance(leaf, jax.Array) else leaf
+            if isinstance(leaf, np.ndarray):
+                array = to_array(cast("Array", leaf))
+                return self._replicas.put(array, replica, f"the value of replica {replica}")
+            if isinstance(leaf, jax.Array) and not is_traced(leaf):
+                return self._replicas.to_replica(leaf, replica)
+            return leaf
 
-        return jax.tree.map(placed, value)
+        return map_structure(placed, value, rules=NEST)
 
     def experimental_local_results(self, value: object) -> tuple[Any, ...]:
         """Return the parts of a per-replica value, or of a structure of them, by replica."""
@@ -213,7 +246,12 @@ class Strategy:
             _check_parts(leaf, count)
         return tuple(map_structure(_part_of(i), value, rules=NEST) for i in range(count))
 
-    def _check_across(self, method: str) -> None:
+    def check_across(self, method: str) -> None:
+        """Refuse what works across replicas in the function of one.
+
+        Raises:
+            RuntimeError: The code runs inside of `run`.
+        """
         level = contexts.frame()
         if level is not None and level.context is not None:
             raise RuntimeError(
@@ -224,9 +262,14 @@ class Strategy:
                 )
             )
 
-    def _check_current(self) -> None:
+    def check_current(self) -> None:
+        """Refuse to be used in the scope of another strategy.
+
+        Raises:
+            RuntimeError: Another strategy is current.
+        """
         level = contexts.frame()
-        if level is not None and level.strategy is not self:
+        if level is not None and level.strategy is not self and not level.strategy.is_default:
             raise RuntimeError(
                 described(
                     f"{self!r} is used inside of the scope of {level.strategy!r}.",

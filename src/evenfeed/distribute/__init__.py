@@ -3,11 +3,18 @@
 from typing import TYPE_CHECKING
 
 from evenfeed.core.publish import publish, refusal
+from evenfeed.distribute import experimental
 from evenfeed.feeding.distributed_dataset import DistributedDataset, DistributedIterator
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.replica_context import ReplicaContext
 from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
+from evenfeed.strategy.cross_device_ops import (
+    CrossDeviceOps,
+    HierarchicalCopyAllReduce,
+    NcclAllReduce,
+    ReductionToOneDevice,
+)
 from evenfeed.strategy.current import (
     experimental_set_strategy,
     get_replica_context,
@@ -18,24 +25,31 @@ from evenfeed.strategy.current import (
 from evenfeed.strategy.extended import StrategyExtended
 from evenfeed.strategy.mirrored import MirroredStrategy
 from evenfeed.strategy.one_device import OneDeviceStrategy
+from evenfeed.strategy.run_options import RunOptions
 from evenfeed.strategy.strategy import Strategy, ValueContext
 
 __all__ = [
+    "CrossDeviceOps",
     "DistributedDataset",
     "DistributedIterator",
     "DistributedValues",
+    "HierarchicalCopyAllReduce",
     "InputContext",
     "InputOptions",
     "InputReplicationMode",
     "Mirrored",
     "MirroredStrategy",
+    "NcclAllReduce",
     "OneDeviceStrategy",
     "PerReplica",
     "ReduceOp",
+    "ReductionToOneDevice",
     "ReplicaContext",
+    "RunOptions",
     "Strategy",
     "StrategyExtended",
     "ValueContext",
+    "experimental",
     "experimental_set_strategy",
     "get_replica_context",
     "get_strategy",

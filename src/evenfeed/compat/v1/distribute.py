@@ -1,0 +1,58 @@
+"""Data and computation over replicas, as in TensorFlow 1: `tf.compat.v1.distribute`."""
+
+from typing import TYPE_CHECKING
+
+from evenfeed.core.publish import publish, refusal
+from evenfeed.distribute import (
+    CrossDeviceOps,
+    HierarchicalCopyAllReduce,
+    InputContext,
+    InputReplicationMode,
+    NcclAllReduce,
+    ReduceOp,
+    ReductionToOneDevice,
+    ReplicaContext,
+    RunOptions,
+    StrategyExtended,
+    experimental_set_strategy,
+    get_replica_context,
+    get_strategy,
+    has_strategy,
+    in_cross_replica_context,
+)
+from evenfeed.strategy.first_version import MirroredStrategyV1 as MirroredStrategy
+from evenfeed.strategy.first_version import OneDeviceStrategyV1 as OneDeviceStrategy
+from evenfeed.strategy.first_version import StrategyV1 as Strategy
+
+
+def get_loss_reduction() -> ReduceOp:
+    """Return how losses of replicas become one: by their mean."""
+    return ReduceOp.MEAN
+
+
+__all__ = [
+    "CrossDeviceOps",
+    "HierarchicalCopyAllReduce",
+    "InputContext",
+    "InputReplicationMode",
+    "MirroredStrategy",
+    "NcclAllReduce",
+    "OneDeviceStrategy",
+    "ReduceOp",
+    "ReductionToOneDevice",
+    "ReplicaContext",
+    "RunOptions",
+    "Strategy",
+    "StrategyExtended",
+    "experimental_set_strategy",
+    "get_loss_reduction",
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
+]
+
+publish(__name__, __all__, globals())
+
+if not TYPE_CHECKING:
+    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")

@@ -1,0 +1,56 @@
+"""The strategies of TensorFlow 1: the same replicas, with what its programs call besides."""
+
+from collections.abc import Callable
+from typing import Any, final
+
+from evenfeed.dataset import Dataset
+from evenfeed.replicas.reduction import ReduceOp
+from evenfeed.strategy.mirrored import MirroredStrategy
+from evenfeed.strategy.one_device import OneDeviceStrategy
+from evenfeed.strategy.strategy import Strategy
+
+
+class StrategyV1(Strategy):
+    """What a strategy of TensorFlow 1 can do besides."""
+
+    def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any = None) -> Any:
+        """Return one value for the parts that the replicas hold, by default over the replicas alone."""
+        return super().reduce(reduce_op, value, axis)
+
+    def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
+        """Call a function on each replica, with the next element of an iterator where one is passed.
+
+        Args:
+            fn: The function: of the element, or of nothing.
+            input_iterator: Has `get_next()`.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> strategy = tf.compat.v1.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(4))
+            >>> strategy.experimental_run(lambda x: x * 10, iter(dataset)).array.tolist()
+            [0, 10, 20, 30]
+        """
+        return self.run(fn, () if input_iterator is None else (input_iterator.get_next(),))
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any, session: object = None) -> Dataset:
+        """Make a dataset of the rows of arrays."""
+        del session
+        return Dataset.from_tensor_slices(numpy_input)
+
+    def update_config_proto(self, config_proto: Any) -> Any:
+        """Return the configuration of a session as it is: there are no sessions."""
+        return config_proto
+
+
+class MirroredStrategyV1(StrategyV1, MirroredStrategy):
+    """One replica on each of several devices of this machine, all in step; see `MirroredStrategy`."""
+
+
+@final
+class OneDeviceStrategyV1(StrategyV1, OneDeviceStrategy):
+    """One replica, on the device of that name; see `OneDeviceStrategy`."""
+
+
+for _kind in (StrategyV1, MirroredStrategyV1, OneDeviceStrategyV1):
+    _kind.__name__ = _kind.__qualname__ = _kind.__name__.removesuffix("V1")
