@@ -268,9 +268,13 @@ class DistributedVariable(ScopedVariable):
             return self._change_own(how, self._fitting(how, own))
         stack, parts = level.read(self), self._parts(how, value)
         new = jnp.stack([self._changed(how, stack[r], part) for r, part in enumerate(parts)])
-        level.write(self, new)
+        level.write(self, self._cut(new))
         rows = new if new.ndim == 1 else new.reshape(-1, *new.shape[2:])
-        return PerReplica(array=rows, lifted=new.ndim == 1, count=self.replicas.count)
+        return PerReplica(array=self._cut(rows), lifted=new.ndim == 1, count=self.replicas.count)
+
+    def _cut(self, array: Any) -> Any:
+        """Let each device hold its own part, as in all arrays of copies: XLA might choose otherwise."""
+        return jax.lax.with_sharding_constraint(array, self.replicas.sharding)
 
     def _change_copies(self, how: How, value: Any) -> Any:
         parts = self._parts(how, value)

@@ -265,7 +265,8 @@ def compiled(tf, ask):
             "scalars": scalars,
         }.items():
             answers[f"{op} {axis} of {label}"] = ask(step, given)
-            answers[f"{op} {axis} of {label} from run"] = ask(computed, given)
+            if label != "uneven":
+                answers[f"{op} {axis} of {label} from run"] = ask(computed, given)
     answers["a number"] = ask(tf.function(lambda: strategy.reduce("MEAN", 2.0, axis=None)))
     answers["a tensor's sum"] = ask(
         tf.function(lambda: strategy.reduce("SUM", tf.constant(2.0), axis=None))

@@ -268,8 +268,8 @@ def made(tf, ask):
     distribute = tf.distribute
     cpus = tf.config.list_logical_devices("CPU")
     return {
-        "no devices": ask(lambda: make([]).num_replicas_in_sync),
-        "None": ask(lambda: make(None).num_replicas_in_sync),
+        "no devices": ask(lambda: make([]).num_replicas_in_sync == len(cpus)),
+        "None": ask(lambda: make(None).num_replicas_in_sync == len(cpus)),
         "a tuple": ask(lambda: make(("CPU:0", "CPU:1")).num_replicas_in_sync),
         "logical devices": ask(lambda: make(cpus[:2]).num_replicas_in_sync),
         **{
