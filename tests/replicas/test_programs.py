@@ -119,3 +119,13 @@ def test_parts_that_are_made_across_replicas_lie_on_their_devices(strategy):
     value = f(cut(strategy, np.float32([1.0, 2.0])).array)
     assert parts(value) == [[1.0, 2.0], [2.0, 3.0]]
     assert [next(iter(part.devices())).id for part in value.values] == [0, 1]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_one_replica_runs_on_its_device(number):
+    alone = tf.distribute.OneDeviceStrategy(f"CPU:{number}")
+    f = tf.function(lambda: alone.run(lambda: jnp.ones(2)))
+    assert [device.id for device in f().devices()] == [number]
+    assert [device.id for device in alone.run(tf.function(lambda: jnp.ones(2))).devices()] == [
+        number
+    ]

@@ -72,6 +72,7 @@ class Program:
         self._creates = creates
         self._fitting: dict[int, Any] = {}
         self._over: Replicas | None = None
+        self._device: Any = None
         self.inputs = [_spec(leaves[index]) for index in tensors]
         self._apart = _are_apart(_tree.tree_unflatten(tree, leaves))
         variables = live.list()
@@ -106,7 +107,7 @@ class Program:
             staging = Staging(values, apart=self._apart, creates=self._creates)
             with contexts.staged(staging):
                 result = self._outputs(function(*args, **kwargs), staging)
-            self._over = staging.over
+            self._over, self._device = staging.over, staging.device
             return result
 
         held = [_spec(variable.held) for variable in variables]
@@ -151,7 +152,7 @@ class Program:
         if self._apart:
             return program
         if self.replicas is None:
-            return jax.jit(program)
+            return _on_device(jax.jit(program), self._device)
         return jax.jit(program, out_shardings=self._out_shardings(self.replicas))
 
     def _out_shardings(self, replicas: Replicas) -> list[Any]:
@@ -234,6 +235,18 @@ def _places_of(leaf: Any) -> list[int]:
     if isinstance(leaf, DistributedValues):
         return [_WHOLE]
     return [0] if is_tensor_leaf(leaf) else []
+
+
+def _on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
+    """Return a program that runs on a device, where its arguments leave the choice."""
+    if device is None or device == jax.devices()[0]:
+        return run
+
+    def there(*arrays: Any) -> Any:
+        with jax.default_device(device):
+            return run(*arrays)
+
+    return there
 
 
 def _lies_on(replicas: Replicas, array: Any) -> bool:

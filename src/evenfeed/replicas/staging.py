@@ -82,6 +82,7 @@ class Staging:
         within: The replicas, where this is the function of one of them.
         apart: The parts differ in shape from replica to replica: the trace is run step by step.
         over: The replicas that something in the function runs over.
+        device: That of the only replica, where a strategy has one.
         creates: The function runs to create its variables; what else it does is thrown away.
     """
 
@@ -97,6 +98,7 @@ class Staging:
         self.written: dict[Any, None] = {}
         self.within = within
         self.over: Any = None
+        self.device: Any = None
         self.apart = apart
         self.creates = creates
         self._rest = jax_extend_core.get_opaque_trace_state()

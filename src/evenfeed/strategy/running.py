@@ -84,6 +84,7 @@ def _alone(
     site = Site(strategy, replicas)
     with site.inside(Alone(replicas, site.across)):
         if contexts.staging() is not None:
+            contexts.here.stagings[0].device = replicas.devices[0]
             return fn(*args, **kwargs)
         with jax.default_device(replicas.devices[0]):
             return fn(*args, **kwargs)
