@@ -249,7 +249,7 @@ def test_a_variable_is_not_assigned_under_a_transformation():
     f = tf.function(lambda x: v.assign_add(x).value())
     for transform in (jax.jit, jax.grad):
         with pytest.raises(ValueError, match="inside a function that JAX transforms"):
-            transform(f)(1.0)
+            transform(f)(np.float32(1.0))
     assert v.numpy() == 0.0
     assert f(tf.constant(1.0)).item() == 1.0
 

@@ -78,7 +78,7 @@ def test_an_assignment_inside_scan_is_refused_and_leaks_nothing():
     with pytest.raises(
         ValueError, match=r"inside a function that JAX transforms[\s\S]*test_staging"
     ):
-        f(jnp.arange(3.0))
+        f(jnp.arange(3.0, dtype=jnp.float32))
     assert v.numpy() == 0.0
 
 
