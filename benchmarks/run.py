@@ -29,6 +29,7 @@ JOBS = {
 }
 OURS = ("evenfeed", "limit")
 THEIRS = ("tf.data", "Grain", "torch", "torch by hand")
+PACKAGES = ("tensorflow-cpu", "grain", "torch")
 FIRST = "first_element"
 NEEDS = {
     "tabular": THEIRS,
@@ -56,7 +57,7 @@ def main() -> int:
     if not PEERS.exists():
         sys.exit("the peers are not installed: run `make bench`")
     figures = measured(asked.rounds, asked.seconds, with_peers=True)
-    text = f"{machine()}\n{rates(figures)}\n{first_elements(figures)}"
+    text = f"{machine(*PACKAGES)}\n{rates(figures)}\n{first_elements(figures)}"
     print(text)
     written = README.read_text()
     before, after = written.split(BEGIN)[0], written.split(END)[1]
@@ -79,7 +80,7 @@ def measured(rounds: int, seconds: float, *, with_peers: bool) -> Figures:
 
 def run(job: str, variant: str, seconds: float) -> dict[str, float]:
     """Run one variant in a fresh process."""
-    python = str(PEERS) if variant in THEIRS else sys.executable
+    python = str(PEERS) if variant in (*THEIRS, "tensorflow") else sys.executable
     command = [python, str(HERE / "jobs" / f"{job}.py"), variant, str(seconds)]
     quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(command, capture_output=True, text=True, env=quiet, check=False)
@@ -132,10 +133,10 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def machine() -> str:
-    """Return what the figures hang on."""
+def machine(*peers: str) -> str:
+    """Return what the figures hang on, the versions of these peers among it."""
     ours = versions(sys.executable, "numpy", "jax")
-    theirs = versions(str(PEERS), "tensorflow-cpu", "grain", "torch")
+    theirs = versions(str(PEERS), *peers)
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores ({processor()}), {platform.system()}, "
         f"load {os.getloadavg()[1]:.1f}, "

@@ -3,8 +3,8 @@
 Variants of one process take turns, so that all meet the same machine, and the best round of each counts.
 """
 
-import sys
 import time
+import warnings
 from collections.abc import Callable
 from functools import partial
 from itertools import cycle
@@ -146,6 +146,8 @@ def with_variables(strategy: Any, parts: list[Any]) -> Step:
 
     import evenfeed as tf
 
+    # Each replica assigns its copy, and all assign the same: the gradients are reduced before.
+    warnings.filterwarnings("ignore", "The variable .* has no aggregation")
     with strategy.scope():
         held = {name: tf.Variable(value) for name, value in weights().items()}
 
@@ -276,6 +278,4 @@ def in_tensorflow(seconds: float) -> dict[str, float]:
 VARIANTS = {"jax": in_jax, "uneven": uneven, "empty": empty, "tensorflow": in_tensorflow}
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(f"usage: training.py {'|'.join(VARIANTS)} SECONDS")
     main(VARIANTS)

@@ -58,6 +58,11 @@ def test_the_benchmarks_run():
     assert len(re.findall(r"^\| (?:\w|\().*\| -", output, re.MULTILINE)) == 6  # a line for each job
 
 
+def test_the_training_benchmark_runs():
+    output = output_of(ROOT / "benchmarks" / "training.py", "--quick")
+    assert len(re.findall(r"^\| .*\| \d", output, re.MULTILINE)) == 3 + 2 + 4
+
+
 def test_the_benchmark_table_was_made_by_the_script():
     text = (ROOT / "benchmarks" / "README.md").read_text()
     made = text.split("<!-- made by run.py -->")[1].split("<!-- end -->")[0]

@@ -1,8 +1,11 @@
 """What goes into a program and comes out of it."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from tests.counting import counting, cut, parts
 
@@ -119,6 +122,38 @@ def test_parts_that_are_made_across_replicas_lie_on_their_devices(strategy):
     value = f(cut(strategy, np.float32([1.0, 2.0])).array)
     assert parts(value) == [[1.0, 2.0], [2.0, 3.0]]
     assert [next(iter(part.devices())).id for part in value.values] == [0, 1]
+
+
+def test_trees_of_the_users_own_and_optimizers_of_optax_are_arguments(strategy):
+    @jax.tree_util.register_dataclass
+    @dataclasses.dataclass
+    class Model:
+        w: jax.Array
+        name: str = dataclasses.field(default="line", metadata={"static": True})
+
+    optimizer = optax.adam(0.1)
+
+    def step(model, state, x):
+        context = tf.distribute.get_replica_context()
+        gradients = jax.grad(lambda m: jnp.mean((x * m.w - 6.0) ** 2))(model)
+        updates, state = optimizer.update(context.all_reduce("MEAN", gradients), state)
+        return optax.apply_updates(model, updates), state
+
+    f = tf.function(lambda model, state, x: strategy.run(step, args=(model, state, x)))
+    model = Model(jnp.float32(0.0))
+    state = optimizer.init(model)
+    x = cut(strategy, np.float32([1.0, 2.0, 3.0, 4.0]))
+    for _ in range(200):
+        model, state = f(model, state, x)
+    assert model.name == "line"
+    assert model.w.values[0].item() == pytest.approx(2.0, abs=0.01)
+    assert f.experimental_get_tracing_count() == 2
+    alone, own = Model(jnp.float32(0.0)), optimizer.init(Model(jnp.float32(0.0)))
+    for _ in range(200):
+        gradients = jax.grad(lambda m: jnp.mean((x.array * m.w - 6.0) ** 2))(alone)
+        updates, own = optimizer.update(gradients, own)
+        alone = optax.apply_updates(alone, updates)
+    assert model.w.values[0].item() == pytest.approx(alone.w.item(), rel=1e-4)
 
 
 @pytest.mark.parametrize("number", [0, 1])
