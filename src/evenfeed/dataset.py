@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
 from evenfeed.core.seeds import operation_seed
-from evenfeed.core.specs import spec_of
+from evenfeed.core.specs import TensorSpec, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.formats.paths import as_text, matching_paths
 from evenfeed.formats.reader import DataFile
@@ -48,7 +48,7 @@ from evenfeed.plan.scanning import Scan, check_state, widened
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.plan.windowing import Buckets, GroupByWindow
 from evenfeed.plan.windows import DatasetLike, DatasetSpec, Held, Window
-from evenfeed.runtime.beginning import Beginning
+from evenfeed.runtime.beginning import Beginning, BehindState
 from evenfeed.runtime.build import build
 from evenfeed.runtime.calls import bound
 from evenfeed.runtime.drawing import NOT_TRACED, Source, drawing
@@ -59,6 +59,9 @@ from evenfeed.runtime.identity import identity
 from evenfeed.runtime.inner import InnerDatasets
 from evenfeed.runtime.portable import check_portable
 from evenfeed.runtime.saving import check_shard, save_elements
+
+_BOOL: Final = TensorSpec([], dtypes.bool)
+_WHOLE_NUMBER: Final = TensorSpec([], dtypes.int64)
 
 
 class Dataset(DatasetLike):
@@ -472,7 +475,7 @@ class Dataset(DatasetLike):
             [0, 2, 4]
         """
         del name
-        return Dataset(Filter(self._plan, self._traced(predicate, "filtering")))
+        return Dataset(Filter(self._plan, self._traced(predicate, "filtering", returns=_BOOL)))
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
         """Keep the elements before the first for which a function returns false.
@@ -483,7 +486,9 @@ class Dataset(DatasetLike):
             [0, 1, 2]
         """
         del name
-        return Dataset(TakeWhile(self._plan, self._traced(predicate, "asking about")))
+        return Dataset(
+            TakeWhile(self._plan, self._traced(predicate, "asking about", returns=_BOOL))
+        )
 
     def flat_map(self, map_func: Callable[..., "Dataset"], name: str | None = None) -> "Dataset":
         """Replace each element by the elements of a dataset that a function makes of it.
@@ -546,7 +551,7 @@ class Dataset(DatasetLike):
         """
         del name
         structure, initial = initial_state, tuple(_components(initial_state))
-        state = spec_of(pack(structure, initial, DATA))
+        state = pack(structure, initial, DATA)
         function = self._folding(scan_func, state, "scanning", _first_of_two)
         return Dataset(Scan(self._plan, structure, initial, function))
 
@@ -562,10 +567,11 @@ class Dataset(DatasetLike):
         """
         del name
         state = pack(initial_state, _components(initial_state), DATA)
-        function = self._folding(reduce_func, spec_of(state), "reducing", _itself)
+        returns = map_structure(_of_any_length, spec_of(state), rules=DATA)
+        function = self._folding(reduce_func, state, "reducing", _itself, returns)
         carried = flatten(state, DATA)
-        for element in self:
-            carried = function.one([*carried, *flatten(element, DATA)])
+        for number, element in enumerate(self):
+            carried = function.one([*carried, *flatten(element, DATA)], number)
         return pack(state, carried, DATA)
 
     def group_by_window(
@@ -602,7 +608,7 @@ class Dataset(DatasetLike):
         spec = self.element_spec
         empty = Held(spec, tuple(None for _ in flatten(spec, DATA)), 0)
         result = reduced(0, empty).element_spec
-        key = self._traced(key_func, "finding the key of")
+        key = self._traced(key_func, "finding the key of", returns=_WHOLE_NUMBER)
         return Dataset(GroupByWindow(self._plan, key, reduced, size, result))
 
     def bucket_by_sequence_length(
@@ -1200,12 +1206,25 @@ class Dataset(DatasetLike):
         )
 
     def _folding(
-        self, function: Callable[..., Any], state: Any, doing: str, new: Callable[[Any], Any]
+        self,
+        function: Callable[..., Any],
+        initial: Any,
+        doing: str,
+        new: Callable[[Any], Any],
+        returns: Any = None,
     ) -> RowFunction:
         """Trace a function of a state and an element; the state's shape may change on the way."""
+        state = spec_of(initial)
+        first = BehindState(flatten(initial, DATA), Beginning(self._plan, build))
         while True:
-            spec = (state, self.element_spec)
-            traced = trace(_callable(function), spec, where_called(), doing=doing)
+            traced = trace(
+                _callable(function),
+                (state, self.element_spec),
+                where_called(),
+                doing=doing,
+                first_elements=first,
+                returns=returns,
+            )
             returned = new(traced.output_spec)
             check_state(state, returned, self._plan)
             common = widened(state, returned)
@@ -1379,6 +1398,12 @@ def _first(*parts: Any) -> Any:
 
 def _last(*parts: Any) -> Any:
     return parts[-1]
+
+
+def _of_any_length(spec: TypeSpec) -> TypeSpec:
+    if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
+        return spec
+    return TensorSpec([None] * spec.shape.rank, spec.dtype)
 
 
 def _itself(spec: Any) -> Any:

@@ -105,8 +105,23 @@ def test_a_promise_is_checked_once_all_elements_are_out(there, asserted, expecte
     assert values_of(promised(there, asserted), most, len(expected) or 1) == expected
 
 
-def test_a_promise_resumes():
-    assert_resumes(lambda: promised(5, 5))
+@pytest.mark.parametrize("asserted", [3, 5, 7, INFINITE])
+def test_a_promise_resumes(asserted):
+    assert_resumes(lambda: promised(5, asserted))
+
+
+@pytest.mark.parametrize("asserted", [2, 4, INFINITE])
+def test_a_broken_promise_is_raised_once_and_can_be_ignored(asserted):
+    assert values_of(promised(3, asserted), 1, 9).count(FailedPreconditionError) == 1
+    node = IgnoreErrors(NUMBERS)
+    assert (
+        values_of(DropFailed(promised(3, asserted), node), 1, 9)
+        == [0, 1, 2][: asserted if asserted > 0 else 3]
+    )
+
+
+def test_unique_resumes_behind_errors():
+    assert_resumes(lambda: DropSeen(Watched(1, ValueError(), 1, 2, KeyError(), 3)))
 
 
 def test_a_promise_is_the_size():

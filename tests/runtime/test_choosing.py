@@ -97,6 +97,14 @@ def test_choices_resume(choices, first, stop):
     assert_resumes(make)
 
 
+def test_a_state_can_be_taken_up_more_than_once():
+    operator = chosen([0, 0, 1], lambda: count(1), lambda: count(100, 109), stop=False)
+    state = operator.state()
+    for _ in range(2):
+        operator.restore(state)
+        assert values_of(operator) == [0, 100]
+
+
 def sampled(weights, *parts, stop=False, seed=(1, 2)):
     node = Sample((NUMBERS,) * len(parts), tuple(weights), seed, stop_on_empty=stop)
     return ReadChosen([part() for part in parts], DrawChoices(weights, seed), node)

@@ -72,8 +72,28 @@ def test_a_feed_goes_on_behind_an_error():
     feed.read(1)
     with pytest.raises(ValueError, match="second"):
         feed.read(1)
-    assert feed.state() == [2, 0]
+    assert feed.state() == [2, 0, 2]
     assert feed.read(1).columns[0].tolist() == [3]
+
+
+def test_what_a_feed_refuses_is_raised_in_its_place():
+    feed = Feed(count(6))
+    feed.read(4)
+    feed.refuse(3, ValueError("second"))
+    again = Feed(count(6))
+    again.restore(feed.state())
+    assert (feed.number, again.number) == (1, 1)
+    with pytest.raises(ValueError, match="second"):
+        feed.read(5)
+    assert feed.number == 2
+    assert feed.read(5).columns[0].tolist() == [2, 3]
+    assert again.read(5).columns[0].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_a_feed_counts_what_fails_too():
+    feed = Feed(Watched(1, ValueError(), 3))
+    read_all(feed, 1)
+    assert feed.number == 3
 
 
 def test_watched_operators_show_errors_in_their_place():

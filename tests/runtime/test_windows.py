@@ -1,7 +1,10 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.failing import ERROR, failing, outcome
 from tests.resuming import plain
 from tests.unknown import Watched, count, slices
 
@@ -102,3 +105,21 @@ def test_the_spec_of_a_dataset_says_what_its_elements_are():
     assert spec.most_specific_common_supertype([wider]) == wider
     assert spec != wider
     assert spec.stand_in().element_spec == tf.TensorSpec([2], tf.int32)
+
+
+def test_every_window_with_an_error_in_it_is_one_and_gaps_do_not_count():
+    assert outcome(failing(8, 3).window(3, 1)) == [
+        *([0, 1, 2], ERROR, ERROR, ERROR, [4, 5, 6], [5, 6, 7], [6, 7], [7])
+    ]
+    assert outcome(failing(8, 3).window(2, 2)) == [[0, 1], ERROR, [4, 5], [6, 7]]
+    assert outcome(failing(9, 2).window(2, 3)) == [[0, 1], [3, 4], [6, 7]]
+    assert outcome(failing(8, 3).window(2, 1, 2)) == [
+        *([0, 2], ERROR, [2, 4], ERROR, [4, 6], [5, 7], [6], [7])
+    ]
+
+
+def test_windows_share_the_memory_of_what_was_read():
+    windows = list(tf.data.Dataset.range(64).window(8, 1, drop_remainder=True))[40:44]
+    rows = [next(iter(window.batch(8))) for window in windows]
+    assert all(np.shares_memory(one, two) for one, two in pairwise(rows))
+    assert [row.tolist() for row in rows] == [list(range(at, at + 8)) for at in range(40, 44)]

@@ -1,15 +1,17 @@
 """The first elements of a plan, read before anybody iterates over it."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import Any, Final, final
 
 import numpy as np
 
 from evenfeed.core.block import Block
+from evenfeed.core.conversion import Array
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.node import Node
+from evenfeed.plan.saving import Snapshot
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.run import Build, Run, with_own_shuffles
 
@@ -64,7 +66,7 @@ class Beginning:
 
     def _keep(self, begun: "_Begun") -> None:
         # What writes files would keep others from writing them.
-        if any(isinstance(node, Cache) and node.filename for node in self._plan.walk()):
+        if any(map(_writes, self._plan.walk())):
             begun.close()
         else:
             self._swapped(begun)
@@ -73,6 +75,27 @@ class Beginning:
         with self._lock:
             old, self._kept = self._kept, begun
         return old
+
+
+def _writes(node: Node) -> bool:
+    return isinstance(node, Snapshot) or (isinstance(node, Cache) and node.filename != "")
+
+
+@final
+class BehindState:
+    """The first elements of a plan behind a state: what a function that folds is given first."""
+
+    def __init__(self, state: Sequence[Array], elements: Beginning) -> None:
+        self._state = state
+        self._elements = elements
+
+    def __call__(self) -> Iterator[list[Any]]:
+        """Yield the parts of the state and those of an element."""
+        return ([*map(_copied, self._state), *parts] for parts in self._elements())
+
+    def take(self, plan: Node, run: Run, epoch: int) -> Operator | None:
+        """Return the operator that the elements were read from, to go on with."""
+        return self._elements.take(plan, run, epoch)
 
 
 def _copied(part: Any) -> Any:

@@ -79,6 +79,7 @@ class ReadAhead(Operator):
     def _stop(self) -> None:
         if self._shared is not None:
             self._shared.stop()
+            self._shared.wake()
             if not self._shared.joined(_WAIT):
                 self._child.close()  # it may wait for a thread further down
                 self._shared.joined(_JOIN)
@@ -117,6 +118,11 @@ class _Shared:
     def stop(self) -> None:
         """Let the thread end after its present read. Takes no lock: a garbage collector may call this."""
         self._stopped = True
+
+    def wake(self) -> None:
+        """Let the thread see at once that it is to end."""
+        with self._changed:
+            self._changed.notify_all()
 
     def joined(self, timeout: float) -> bool:
         """Wait for the thread, not for long; tell whether it has ended."""

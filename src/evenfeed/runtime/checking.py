@@ -9,30 +9,25 @@ from evenfeed.core.block import Block, Column
 from evenfeed.core.cardinality import INFINITE
 from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors
-from evenfeed.runtime.operator import Operator, State, read_full
+from evenfeed.runtime.operator import Operator, Replayed, State
 
 _logger: Final = logging.getLogger("evenfeed")
 
 
 @final
-class DropSeen(Operator):
+class DropSeen(Replayed):
     """Passes on elements that did not come before.
 
     What came is not part of the state: `restore` starts over and reads up to the position again.
     """
 
-    def __init__(self, child: Operator) -> None:
-        self._child = child
-        self._start: State = child.state()
+    def _begin(self) -> None:
         self._seen: set[Any] = set()
-        self._passed = 0
 
-    def read(self, most: int) -> Block | None:
-        """Return the next elements that are new."""
+    def _next(self, most: int) -> Block | None:
         while (block := self._child.read(most)) is not None:
             rows = self._new(block.columns[0])
             if rows:
-                self._passed += len(rows)
                 return block.gather(np.array(rows, np.int64))
         return None
 
@@ -43,22 +38,6 @@ class DropSeen(Operator):
                 self._seen.add(key)
                 rows.append(row)
         return rows
-
-    def state(self) -> State:
-        """Return where the child began, and how many elements were passed on."""
-        return [self._start, self._passed]
-
-    def restore(self, state: State) -> None:
-        """Start over and pass on as many elements again."""
-        self._start, passed = state
-        self._child.restore(self._start)
-        self._seen, self._passed = set(), 0
-        for _ in read_full(self, passed):
-            pass
-
-    def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
-        return (self._child,)
 
 
 def _keys(column: Column) -> list[Any]:
@@ -122,18 +101,25 @@ class DropFailed(Operator):
 
 @final
 class CountPromised(Operator):
-    """Raises where there are more or fewer elements than promised, once all that were are out."""
+    """Raises where there are more or fewer elements than promised, once all that were are out.
+
+    It raises once and has then ended, so that one who ignores errors does not wait for ever.
+    """
 
     def __init__(self, child: Operator, node: AssertCardinality) -> None:
         self._child = child
         self._node = node
         self._passed = 0
+        self._ended = False
 
     def read(self, most: int) -> Block | None:
         """Return the next elements."""
+        if self._ended:
+            return None
         promised = self._node.count
         left = most if promised == INFINITE else min(most, promised - self._passed)
         block = self._child.read(max(1, left))
+        self._ended = block is None or left == 0
         if block is None and (promised == INFINITE or self._passed < promised):
             raise self._broken(f"there were {self._passed}")
         if block is not None and left == 0:
@@ -150,12 +136,12 @@ class CountPromised(Operator):
         )
 
     def state(self) -> State:
-        """Return how many were passed on, and the child's position."""
-        return [self._passed, self._child.state()]
+        """Return how many were passed on, whether that was all, and the child's position."""
+        return [self._passed, self._ended, self._child.state()]
 
     def restore(self, state: State) -> None:
         """Take up a position."""
-        self._passed, inner = state
+        self._passed, self._ended, inner = state
         self._child.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:

@@ -196,7 +196,8 @@ class ReadChosen(Operator):
 
     def restore(self, state: State) -> None:
         """Take up all positions."""
-        choices, feeds, self._ended = state
+        choices, feeds, ended = state
+        self._ended = list(ended)  # the state stays as it is, to be taken up again
         self._failed = {}
         self._choices.restore(choices)
         for feed, inner in zip(self._feeds, feeds, strict=True):

@@ -9,8 +9,9 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.formats.reader import DataFile
 from evenfeed.plan.node import Node
 
-# A seed is part of the state itself; of what structure elements are, their spec says.
-_NOT_MEANING = {"origin", "passes", "seed", "structure"}
+# A seed is part of the state itself; of what structure elements are, their spec says. A file may have
+# another name on another machine.
+_NOT_MEANING = {"origin", "passes", "seed", "structure", "filename"}
 
 
 def fingerprint(plan: Node) -> str:

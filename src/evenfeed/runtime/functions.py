@@ -182,7 +182,8 @@ class RowFunction:
                 try:
                     done.append(self._one(block.row(index)))
                 except Exception as error:  # noqa: BLE001 - it goes on with a note
-                    raise self._failed(index, _block(done), error, first) from None
+                    before = of_rows(done) if done else None
+                    raise self._failed(index, before, error, first) from None
         return of_rows(done)
 
     def _all_at_once(self, block: Block, first: int | Positions) -> Block | None:
@@ -241,12 +242,16 @@ class RowFunction:
             return leaf
         if leaf.dtype != spec.dtype:
             text = dtypes.string in (leaf.dtype, spec.dtype)
-            if text or not self._casts:
+            if text or not (self._casts or self._is_narrow(leaf, spec)):
                 raise self._unlike(leaf, spec)
             leaf = leaf.astype(spec.dtype)
         if not spec.shape.is_compatible_with(leaf.shape):
             raise self._unlike(leaf, spec)
         return leaf
+
+    def _is_narrow(self, leaf: Any, spec: TensorSpec) -> bool:
+        whole = self._asked.returns is not None and leaf.dtype.kind in "iu"
+        return whole and np.can_cast(leaf.dtype, spec.dtype)  # it only has fewer bits
 
     def _unlike(self, leaf: Any, spec: TypeSpec) -> InvalidArgumentError:
         got = "None" if leaf is None else f"{dtypes.name_of(leaf.dtype)} of shape {leaf.shape}"
@@ -265,6 +270,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
     vectorize: bool | None = None,
     output_signature: Any = None,
     num_parallel_calls: int | None = None,
+    returns: Any = None,
     spread: bool = True,
     returns_values: bool = False,
     first_elements: FirstElements | None = None,
@@ -280,6 +286,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
         vectorize: False runs it element by element, on NumPy values.
         output_signature: What it returns, where it cannot be traced.
         num_parallel_calls: How many elements to work on at a time, where it runs per element.
+        returns: What it has to return, where it cannot be traced: results are compared with it.
         spread: Whether a tuple arrives as separate arguments.
         returns_values: The function returns something else than tensors, such as a Dataset: it is
             never traced, and `one` returns a list of that one value.
@@ -295,6 +302,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
             vectorize,
             output_signature,
             num_parallel_calls,
+            returns,
             spread,
             returns_values,
             first_elements,
@@ -315,6 +323,7 @@ class _Asked:
     vectorize: bool | None
     output_signature: Any
     num_parallel_calls: int | None
+    returns: Any
     spread: bool
     returns_values: bool
     first_elements: FirstElements | None
@@ -338,6 +347,8 @@ def _traced(asked: _Asked) -> RowFunction:
         signature=asked.output_signature,
         doing=asked.doing,
     )
+    if found.output_spec is None:
+        found = replace(found, output_spec=asked.returns)
     return RowFunction(asked, found)
 
 
@@ -358,10 +369,6 @@ def _loose_spec(leaf: Any) -> TypeSpec:
 
 def _look(leaves: Sequence[Any]) -> tuple[Any, ...]:
     return tuple((None, None) if leaf is None else (leaf.dtype, leaf.shape) for leaf in leaves)
-
-
-def _block(rows: list[list[Any]]) -> Block | None:
-    return of_rows(rows) if rows else None
 
 
 def _row_shapes(block: Block, inputs: Sequence[TypeSpec]) -> tuple[Row | None, ...] | None:

@@ -35,7 +35,7 @@ _LIBRARIES: Final = sys.stdlib_module_names | {"evenfeed", "jax", "jaxlib", "num
 def identity(*values: object) -> str:
     """Return a short text that plans and functions have in common only if they make the same.
 
-    Seeds are left out: most are drawn anew in each program.
+    Seeds are left out: most are drawn anew in each program. So is the name of a cache's files.
     """
     digest = hashlib.blake2b(digest_size=12)
     _describe(values, digest.update, {}, _DEPTH)
@@ -101,7 +101,7 @@ def _parts_of_node(node: Node) -> Iterable[Any]:
     for part in fields(node):
         if part.name == "structure":
             yield outline(getattr(node, part.name), DATA)
-        elif part.compare and part.name != "seed":
+        elif part.compare and part.name not in ("seed", "filename"):
             yield getattr(node, part.name)
 
 

@@ -3,6 +3,7 @@
 from typing import TypeAlias
 
 from evenfeed.core.cardinality import INFINITE
+from evenfeed.plan.buffering import Prefetch
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
 from evenfeed.plan.files import Files
@@ -58,7 +59,7 @@ def _found(node: Node, run: Run, epoch: int) -> Indexed | None:
         case Map(function=RowFunction() as function) if function.is_pure and function.is_vectorised:
             child = _found(node.child, run, epoch)
             return None if child is None else (MappedRows(child[0], function), child[1])
-        case WithOptions():
+        case WithOptions() | Prefetch(buffer_size=0):
             return _found(node.child, run, epoch)
         case WithKeys():
             found = indexed(node.child, run, epoch)

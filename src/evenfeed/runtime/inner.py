@@ -52,7 +52,10 @@ class InnerDatasets:
         """What the elements of the inner datasets have in common."""
         found = [self.stand_in.element_spec, self._made(2).element_spec]
         pairs = zip(*(flatten(spec, DATA) for spec in found), strict=True)
-        return pack(found[0], [a.most_specific_common_supertype([b]) for a, b in pairs], DATA)
+        specs = [a.most_specific_common_supertype([b]) for a, b in pairs]
+        if not all(map(_has_rank, self._specs)):  # what hangs on the rank, no stand-in shows
+            specs = [_of_any_rank(spec) for spec in specs]
+        return pack(found[0], specs, DATA)
 
     @property
     def stand_in(self) -> Node:
@@ -65,6 +68,14 @@ class InnerDatasets:
 
     def _made(self, length: int) -> Node:
         return self.make([_zeros(spec, length) for spec in self._specs])
+
+
+def _has_rank(spec: TypeSpec) -> bool:
+    return not isinstance(spec, TensorSpec) or spec.shape.rank is not None
+
+
+def _of_any_rank(spec: TypeSpec) -> TypeSpec:
+    return TensorSpec(None, spec.dtype) if isinstance(spec, TensorSpec) else spec
 
 
 def _zeros(spec: TypeSpec, length: int) -> Any:

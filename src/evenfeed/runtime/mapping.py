@@ -8,7 +8,7 @@ from evenfeed.core.block import Block, Outcome, Positions, of_rows
 from evenfeed.plan.mapping import AUTOTUNE, Map
 from evenfeed.runtime.ahead import WorkAhead
 from evenfeed.runtime.functions import FailedRow, RowFunction
-from evenfeed.runtime.operator import Feed, Operator, State
+from evenfeed.runtime.operator import Fed, Operator
 from evenfeed.runtime.rows import Rows
 
 
@@ -32,53 +32,24 @@ def _automatic() -> int:
 
 
 @final
-class MapRows(Operator):
+class MapRows(Fed):
     """Runs a function on whole Blocks. An element at which it fails is passed."""
 
     def __init__(self, child: Operator, function: RowFunction) -> None:
-        self._child = child
-        self._feed = Feed(child)
+        super().__init__(child)
         self._function = function
-        self._number = 0
-        self._error: Exception | None = None
 
     def read(self, most: int) -> Block | None:
         """Return the results for the next elements, up to one that fails."""
-        if self._error is None:
-            block = self._feed.read(most)
-            done = None if block is None else self._mapped(block)
-            if block is None or done is not None:
-                return done
-        error, self._error = self._error, None
-        self._feed.read(1)
-        self._number += 1
-        assert error is not None
-        raise error from error.__cause__
-
-    def _mapped(self, block: Block) -> Block | None:
-        """Return the results up to an error, which is kept; None where it is at the first element."""
+        block = self._feed.read(most)
+        if block is None:
+            return None
         try:
-            done = self._function.rows(block, self._number)
+            return self._function.rows(block, self._feed.number - block.length)
         except FailedRow as failed:
-            self._feed.give_back(block.length - failed.index)
-            self._error = failed.error
-            done = failed.before
-        self._number += 0 if done is None else done.length
-        return done
-
-    def state(self) -> State:
-        """Return how many elements there were, and the position behind them."""
-        return [self._number, self._feed.state()]
-
-    def restore(self, state: State) -> None:
-        """Take up a position."""
-        self._error = None
-        self._number, inner = state
-        self._feed.restore(inner)
-
-    def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
-        return (self._child,)
+            self._feed.refuse(block.length - failed.index, failed.error)
+            before = failed.before
+        return before or self.read(most)
 
 
 @final

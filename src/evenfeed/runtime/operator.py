@@ -50,13 +50,20 @@ class Operator(ABC):
 
 @final
 class Feed:
-    """Reads from an operator and takes back what was not used, with a position in between."""
+    """Reads from an operator and takes back what was not used, with a position in between.
+
+    Attributes:
+        child: The operator.
+        number: How many elements were used, those that failed too: the number of the next.
+    """
 
     def __init__(self, child: Operator) -> None:
         self.child = child
+        self.number = 0
         self._block: Block | None = None
         self._before: State = None
         self._used = 0
+        self._error: Exception | None = None
 
     @property
     def is_used_up(self) -> bool:
@@ -65,33 +72,131 @@ class Feed:
 
     def read(self, most: int) -> Block | None:
         """Return the next elements, first those that were given back."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            self._use(1)
+            raise error from error.__cause__
         if self.is_used_up:
-            self._before = self.child.state()
-            self._block = self.child.read(most)
-            self._used = 0
+            self._refill(most)
         if self._block is None:
             return None
         rows = self._block.cut(self._used, self._used + most)
-        self._used += rows.length
+        self._use(rows.length)
         return rows
+
+    def _refill(self, most: int) -> None:
+        self._before = self.child.state()
+        try:
+            self._block = self.child.read(most)
+        except Exception:
+            self.number += 1
+            raise
+        self._used = 0
+
+    def _use(self, count: int) -> None:
+        self._used += count
+        self.number += count
 
     def give_back(self, count: int) -> None:
         """Take back the last `count` elements of what was read last."""
-        self._used -= count
+        self._use(-count)
+
+    def refuse(self, count: int, error: Exception) -> None:
+        """Take back the last `count` elements, the first of which is an error: the next read raises it.
+
+        Until then the position lies before that element, so that what came before can be delivered.
+        """
+        self.give_back(count)
+        self._error = error
 
     def state(self) -> State:
         """Return the position behind the last element used."""
         if self.is_used_up:
-            return [self.child.state(), 0]
-        return [self._before, self._used]
+            return [self.child.state(), 0, self.number]
+        return [self._before, self._used, self.number]
 
     def restore(self, state: State) -> None:
         """Take up a position that `state` returned."""
-        before, used = state
+        before, used, number = state
         self.child.restore(before)
-        self._block, self._used = None, 0
+        self._block, self._used, self._error = None, 0, None
         for _ in read_full(self, used):
             pass
+        self.number = number
+
+
+class Fed(Operator):
+    """An operator whose position is that of what it reads from."""
+
+    def __init__(self, child: Operator) -> None:
+        self._feed = Feed(child)
+
+    def state(self) -> State:
+        """Return the position behind the last element that was used."""
+        return self._feed.state()
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._feed.restore(state)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._feed.child,)
+
+
+class Replayed(Operator):
+    """An operator that holds what has no position: to restore it, its child is read once more."""
+
+    def __init__(self, child: Operator) -> None:
+        self._child = child
+        self._start: State = child.state()
+        self._restart()
+
+    def _restart(self) -> None:
+        self._passed = 0
+        self._failed = 0
+        self._begin()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Hold nothing, as before the first read."""
+
+    @abstractmethod
+    def _next(self, most: int) -> Block | None:
+        """Return the next elements; None at the end."""
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements."""
+        try:
+            block = self._next(most)
+        except Exception:
+            self._failed += 1
+            raise
+        self._passed += 0 if block is None else block.length
+        return block
+
+    def state(self) -> State:
+        """Return where the child began, and how many elements left and how many failed."""
+        return [self._start, self._passed, self._failed]
+
+    def restore(self, state: State) -> None:
+        """Begin anew, and pass what was passed."""
+        self._start, passed, failed = state
+        self._child.restore(self._start)
+        self._restart()
+        while self._passed < passed or self._failed < failed:
+            try:
+                ended = self.read(max(1, passed - self._passed)) is None
+            except Exception:
+                ended = False
+                if self._failed > failed:
+                    raise
+            if ended:
+                return
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
 
 
 def read_before_error(source: "Operator | Feed", count: int) -> tuple[list[Block], list[Exception]]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from evenfeed.core.block import Block, Positions, concatenated
 from evenfeed.core.draws import Permutation, key_of
-from evenfeed.runtime.operator import Feed, Operator, State, read_before_error, read_full
+from evenfeed.runtime.operator import Operator, Replayed, State, read_before_error, read_full
 from evenfeed.runtime.orders import Slots
 
 _ALL: Final = 1 << 62  # more elements than any buffer holds
@@ -134,7 +134,7 @@ class TakeEvery(Operator):
 
 
 @final
-class ShuffleBuffer(Operator):
+class ShuffleBuffer(Replayed):
     """Holds some elements and gives out a random one of them for each that comes in.
 
     The elements have no positions to go back to, so the buffer is filled again on `restore`: the child
@@ -143,35 +143,25 @@ class ShuffleBuffer(Operator):
     """
 
     def __init__(self, child: Operator, buffer: int | None, seed: tuple[int, ...]) -> None:
-        self._feed = Feed(child)
-        self._start: State = child.state()
         self._buffer = buffer
         self._seed = seed
-        self._begin()
+        super().__init__(child)
 
     def _begin(self) -> None:
-        self._step = 0
-        self._errors = 0
         self._filling: list[Block] = []
         self._held: Block | None = None
         self._slots: Slots | None = None
         self._rest: Positions | None = None
 
-    def read(self, most: int) -> Block | None:
+    def _next(self, most: int) -> Block | None:
         """Return elements drawn from the buffer."""
-        try:
-            if self._slots is None:
-                self._fill()
-            out = self._exchanged(most) or self._drained(most)
-        except Exception:
-            self._errors += 1
-            raise
-        self._step += 0 if out is None else out.length
-        return out
+        if self._slots is None:
+            self._fill()
+        return self._exchanged(most) or self._drained(most)
 
     def _fill(self) -> None:
         room = (self._buffer or _ALL) - sum(block.length for block in self._filling)
-        blocks, errors = read_before_error(self._feed, room)
+        blocks, errors = read_before_error(self._child, room)
         self._filling += blocks
         for error in errors:
             raise error
@@ -183,10 +173,10 @@ class ShuffleBuffer(Operator):
         """Return as many elements as come in, drawn from those held and those that came."""
         if self._held is None or self._slots is None or self._rest is not None:
             return None
-        came = self._feed.read(most)
+        came = self._child.read(most)
         if came is None:
             return None
-        moves = self._slots.moves(self._step, came.length)
+        moves = self._slots.moves(self._passed, came.length)
         every = concatenated([self._held.gather(moves.slots), came])
         recent = moves.source >= 0
         rows = np.where(recent, came.length + moves.source, np.arange(came.length))
@@ -202,27 +192,3 @@ class ShuffleBuffer(Operator):
             self._rest = Permutation(key, self._held.length).stretch(0, self._held.length)
         rows, self._rest = self._rest[:most], self._rest[most:]
         return self._held.gather(rows) if len(rows) else None
-
-    def state(self) -> State:
-        """Return where the child began, and how many elements left and how many failed."""
-        return [self._start, self._step, self._errors]
-
-    def restore(self, state: State) -> None:
-        """Begin anew and take the steps once more."""
-        self._start, steps, errors = state
-        self._feed.child.restore(self._start)
-        self._feed = Feed(self._feed.child)
-        self._begin()
-        while self._step < steps or self._errors < errors:
-            try:
-                ended = self.read(max(1, steps - self._step)) is None
-            except Exception:
-                ended = False
-                if self._errors > errors:
-                    raise
-            if ended:
-                return
-
-    def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
-        return (self._feed.child,)

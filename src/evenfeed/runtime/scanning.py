@@ -17,34 +17,28 @@ class CarryState(Operator):
         self._feed = Feed(child)
         self._function = function
         self._carried: list[Any] = list(node.initial)
-        self._error: Exception | None = None
 
     def read(self, most: int) -> Block | None:
-        """Return the outputs for the next elements."""
-        if self._error is not None:
-            error, self._error = self._error, None
-            self._feed.read(1)
-            raise error
+        """Return the outputs for the next elements, up to one that fails."""
         came = self._feed.read(most)
         if came is None:
             return None
         outputs = self._outputs(came)
-        if not outputs:
-            return self.read(most)
-        return of_rows(outputs)
+        return of_rows(outputs) if outputs else self.read(most)
 
     def _outputs(self, came: Block) -> list[list[Any]]:
         outputs: list[list[Any]] = []
+        count = len(self._carried)
         for index in range(came.length):
+            rest = came.length - index
+            parts = [*self._carried, *came.row(index)]
             try:
-                result = self._function.one([*self._carried, *came.row(index)])
+                result = self._function.one(parts, self._feed.number - rest)
             except Exception as error:  # noqa: BLE001 - it is raised when its turn comes
-                self._error = error
-                self._feed.give_back(came.length - index)
+                self._feed.refuse(rest, error)
                 break
-            count = len(self._carried)
-            self._carried, output = result[:count], result[count:]
-            outputs.append(output)
+            self._carried = result[:count]
+            outputs.append(result[count:])
         return outputs
 
     def state(self) -> State:
@@ -56,7 +50,6 @@ class CarryState(Operator):
         carried, position = state
         self._carried = [from_json(part) for part in carried]
         self._feed.restore(position)
-        self._error = None
 
     def children(self) -> tuple[Operator, ...]:
         """Return the child."""

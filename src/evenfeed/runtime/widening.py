@@ -6,7 +6,7 @@ from typing import Final, final
 
 from evenfeed.core.block import Block
 from evenfeed.runtime.functions import RowFunction
-from evenfeed.runtime.operator import Feed, Operator, State
+from evenfeed.runtime.operator import Fed, Operator
 
 # What is read and not used in the end is lost: no stretch takes longer, or more memory.
 _LONGEST_READ: Final = 0.002
@@ -49,14 +49,14 @@ def _next_count(count: int, block: Block, took: float) -> int:
 
 
 @final
-class ReadWide(Operator):
+class ReadWide(Fed):
     """Reads more than it is asked for, and keeps the rest for the next reads.
 
     The elements do not depend on how long the stretches are.
     """
 
     def __init__(self, child: Operator) -> None:
-        self._feed = Feed(child)
+        super().__init__(child)
         self._stretch = Stretch()
 
     @property
@@ -73,15 +73,3 @@ class ReadWide(Operator):
             return None
         self._feed.give_back(max(0, rows.length - most))
         return rows.cut(0, most)
-
-    def state(self) -> State:
-        """Return the position behind the last element returned."""
-        return self._feed.state()
-
-    def restore(self, state: State) -> None:
-        """Take up a position."""
-        self._feed.restore(state)
-
-    def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
-        return (self._feed.child,)

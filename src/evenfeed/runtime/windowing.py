@@ -1,6 +1,5 @@
 """Groups elements by key, and reads what full groups are reduced to."""
 
-from collections.abc import Iterator
 from typing import Any, final
 
 import numpy as np
@@ -10,12 +9,12 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Held
 from evenfeed.runtime.functions import RowFunction
-from evenfeed.runtime.operator import Operator, State, read_full
+from evenfeed.runtime.operator import Operator, Replayed
 from evenfeed.runtime.run import Build, Inner
 
 
 @final
-class ReadGroups(Operator):
+class ReadGroups(Replayed):
     """Collects elements by key and reads the dataset that each full group is reduced to.
 
     The groups that are not full have no position, so `restore` reads the elements once more.
@@ -24,42 +23,43 @@ class ReadGroups(Operator):
     def __init__(
         self, child: Operator, node: GroupByWindow, key: RowFunction, build: Build
     ) -> None:
-        self._child = child
         self._node = node
         self._key = key
         self._build = build
-        self._begin(child.state())
+        super().__init__(child)
 
-    def _begin(self, start: State) -> None:
-        self._start = start
-        self._given = 0
+    def _begin(self) -> None:
+        self._number = 0
         self._groups: dict[int, list[list[Any]]] = {}
         self._open: Inner | None = None
-        self._full = self._full_groups()
 
-    def read(self, most: int) -> Block | None:
+    def _next(self, most: int) -> Block | None:
         """Return elements of the group that is open, or of the next that fills up."""
         while True:
             if self._open is None:
-                group = next(self._full, None)
+                group = self._full_group()
                 if group is None:
                     return None
                 self._open = Inner(self._node.reduce(*group), self._build)
             block = self._open.operator.read(most)
             if block is not None:
-                self._given += block.length
                 return block
+            self._open.operator.close()
             self._open = None
 
-    def _full_groups(self) -> Iterator[tuple[int, Held]]:
-        while (block := self._child.read(1)) is not None:
-            row = block.row(0)
-            key = int(np.asarray(self._key.one(row)[0]))
+    def _full_group(self) -> tuple[int, Held] | None:
+        """Read until a group is full; at the end return those that are not, by their keys."""
+        while (row := self._row()) is not None:
+            key = int(np.asarray(self._key.one(row, self._number - 1)[0]))
             self._groups.setdefault(key, []).append(row)
             if len(self._groups[key]) == self._window(key):
-                yield key, self._held(key)
-        for key in sorted(self._groups):
-            yield key, self._held(key)
+                return key, self._held(key)
+        return next(((key, self._held(key)) for key in sorted(self._groups)), None)
+
+    def _row(self) -> list[Any] | None:
+        self._number += 1  # one that fails has a number too
+        block = self._child.read(1)
+        return None if block is None else block.row(0)
 
     def _window(self, key: int) -> int:
         size = int(self._node.window_size(key))
@@ -75,18 +75,6 @@ class ReadGroups(Operator):
         rows = of_rows(self._groups.pop(key))
         return Held(self._node.child.element_spec, rows.columns, rows.length)
 
-    def state(self) -> State:
-        """Return where the child began, and how many elements came out."""
-        return [self._start, self._given]
-
-    def restore(self, state: State) -> None:
-        """Begin anew and pass over what came out."""
-        start, given = state
-        self._child.restore(start)
-        self._begin(start)
-        for _ in read_full(self, given):
-            pass
-
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
-        return (self._child,)
+        """Return the child, and the group that is open."""
+        return (self._child,) if self._open is None else (self._child, self._open.operator)

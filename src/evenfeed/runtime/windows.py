@@ -1,19 +1,39 @@
 """The operator that cuts elements into windows."""
 
 from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, final
-
-import numpy as np
 
 from evenfeed.core.block import Block, concatenated
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.windows import Held, Window
-from evenfeed.runtime.operator import Operator, State, read_full
+from evenfeed.runtime.operator import Operator, State
+
+
+@final
+@dataclass(slots=True)
+class _Run:
+    """Elements that are held, or one that failed, and where they came from.
+
+    `passed` elements lie between the position and the first of these.
+    """
+
+    before: State
+    passed: int
+    rows: Block | Exception
+
+    @property
+    def length(self) -> int:
+        return self.rows.length if isinstance(self.rows, Block) else 1
 
 
 @final
 class CutWindows(Operator):
-    """Holds the elements from the beginning of the next window on."""
+    """Holds the elements from the beginning of the next window on; windows are views of them.
+
+    As in TensorFlow, an element that fails keeps its place: every window that it is in is an error.
+    """
 
     def __init__(self, child: Operator, node: Window) -> None:
         self._child = child
@@ -22,66 +42,114 @@ class CutWindows(Operator):
         self._begin()
 
     def _begin(self) -> None:
-        self._held: deque[tuple[State, Block]] = deque()
-        self._used = 0  # of the first block held
-        self._count = 0  # of all elements held and not used
+        self._held: deque[_Run] = deque()
+        self._count = 0  # of all elements held
         self._gap = 0  # elements to pass over before the next window
 
     def read(self, most: int) -> Block | None:
-        """Return the next windows."""
+        """Return the next windows, up to one that has an error in it."""
+        self._pass_gap()
+        self._hold(self._node.span + self._node.shift * (most - 1))
         found: list[list[Any]] = []
-        while len(found) < most and self._reach():
-            found.append(self._window())
-            self._advance()
+        least = self._node.span if self._node.drop_remainder else 1
+        while len(found) < most and self._count >= least:
+            rows = self._rows()
+            if isinstance(rows, Exception) and found:
+                break
+            self._drop(self._node.shift)
+            if isinstance(rows, Exception):
+                raise rows
+            found.append(self._datasets(rows))
         if not found:
             return None
         return Block(tuple(map(list, zip(*found, strict=True))), len(found))
 
-    def _reach(self) -> bool:
-        """Hold all of the next window; tell whether there is one."""
-        for _ in read_full(self._child, self._gap):
-            pass
-        self._gap = 0
-        span = self._node.span
-        while self._count < span:
-            before = self._child.state()
-            block = self._child.read(span - self._count)
-            if block is None:
-                break
-            self._held.append((before, block))
-            self._count += block.length
-        return self._count >= (span if self._node.drop_remainder else 1)
+    def _hold(self, count: int) -> None:
+        """Read until `count` elements are held, or there are no more."""
+        while self._count < count and (run := self._next_run(count - self._count)) is not None:
+            self._held.append(run)
+            self._count += run.length
+        if len(self._held) > 1 and all(isinstance(run.rows, Block) for run in self._held):
+            first = self._held[0]
+            rows = concatenated([run.rows for run in self._held if isinstance(run.rows, Block)])
+            self._held = deque([_Run(first.before, first.passed, rows)])
 
-    def _window(self) -> list[Any]:
-        held = concatenated([block for _, block in self._held])
-        span = held.cut(self._used, self._used + self._node.span)
-        rows = span.gather(np.arange(0, span.length, self._node.stride))
+    def _next_run(self, most: int) -> _Run | None:
+        before = self._child.state()
+        try:
+            block = self._child.read(most)
+        except Exception as error:
+            if self._child.state() == before:  # it would fail without end
+                raise
+            return _Run(before, 0, error)
+        return None if block is None else _Run(before, 0, block)
+
+    def _rows(self) -> Block | Exception:
+        """Return the elements of the next window, or the first error among them."""
+        pieces: list[Block] = []
+        for rows in self._pieces():
+            if isinstance(rows, Exception):
+                return rows
+            pieces.append(rows)
+        return concatenated(pieces)
+
+    def _pieces(self) -> Iterator[Block | Exception]:
+        """Yield what the next window has of each run."""
+        start, span, stride = 0, self._node.span, self._node.stride
+        for run in self._held:
+            if span <= 0:
+                return
+            if start < min(run.length, span):
+                rows = run.rows
+                yield _strided(rows, start, span, stride) if isinstance(rows, Block) else rows
+            start = (start - run.length) % stride if start < run.length else start - run.length
+            span -= run.length
+
+    def _datasets(self, rows: Block) -> list[Any]:
         parts = zip(self._specs, rows.columns, strict=True)
         origin = self._node.origin
         nodes = [Held(spec, (column,), rows.length, origin=origin) for spec, column in parts]
         return [self._node.face(node) for node in nodes]
 
-    def _advance(self) -> None:
-        shift = self._node.shift
-        step = min(shift, self._count)
-        self._gap = shift - step
-        self._count -= step
-        self._used += step
-        while self._held and self._used >= self._held[0][1].length:
-            self._used -= self._held.popleft()[1].length
+    def _drop(self, count: int) -> None:
+        """Pass over elements, held ones first."""
+        while self._held and count >= self._held[0].length:
+            count -= self._held[0].length
+            self._count -= self._held.popleft().length
+        if not self._held:
+            self._gap = count
+        elif count:
+            run = self._held[0]
+            assert isinstance(run.rows, Block)
+            self._held[0] = _Run(
+                run.before, run.passed + count, run.rows.cut(count, run.rows.length)
+            )
+            self._count -= count
+
+    def _pass_gap(self) -> None:
+        """Pass over what no window has; nobody cares whether it fails."""
+        while self._gap and (run := self._next_run(self._gap)) is not None:
+            self._gap -= run.length
+        self._gap = 0
 
     def state(self) -> State:
         """Return where the first element held came from, and how many to pass over."""
-        before = self._held[0][0] if self._held else self._child.state()
-        return [before, self._used, self._gap]
+        if not self._held:
+            return [self._child.state(), self._gap]
+        return [self._held[0].before, self._held[0].passed]
 
     def restore(self, state: State) -> None:
         """Take up a position."""
-        before, used, gap = state
+        before, gap = state
         self._begin()
         self._child.restore(before)
-        self._gap = used + gap  # of used and gap, one is 0
+        self._gap = gap
 
     def children(self) -> tuple[Operator, ...]:
         """Return the child."""
         return (self._child,)
+
+
+def _strided(rows: Block, start: int, stop: int, stride: int) -> Block:
+    columns = tuple(None if c is None else c[start:stop:stride] for c in rows.columns)
+    return Block(columns, len(range(start, min(stop, rows.length), stride)))

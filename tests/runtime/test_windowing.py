@@ -1,0 +1,57 @@
+import json
+
+import numpy as np
+import pytest
+from tests.failing import ERROR, failing, outcome, unless
+
+import evenfeed as tf
+
+
+def grouped(dataset, key=lambda x: x % 2):
+    return dataset.group_by_window(key, lambda _, group: group.batch(3), window_size=3)
+
+
+def test_full_groups_come_first_and_the_rest_by_key():
+    assert outcome(grouped(tf.data.Dataset.range(8))) == [[0, 2, 4], [1, 3, 5], [6], [7]]
+    assert outcome(grouped(tf.data.Dataset.range(0))) == []
+
+
+def test_an_element_or_a_key_that_fails_is_passed():
+    assert outcome(grouped(failing(8, 3))) == [ERROR, [0, 2, 4], [1, 5, 7], [6]]
+    assert outcome(grouped(failing(8, 7))) == [[0, 2, 4], [1, 3, 5], ERROR, [6]]
+    good = unless(3)
+    keyed = grouped(tf.data.Dataset.range(8), lambda x: good(x) % 2)
+    assert outcome(keyed) == [ERROR, [0, 2, 4], [1, 5, 7], [6]]
+
+
+def test_an_error_in_what_a_group_is_reduced_to_is_passed():
+    good, spec = unless(4), tf.TensorSpec([], tf.int64)
+    reduced = tf.data.Dataset.range(8).group_by_window(
+        lambda x: x % 2, lambda _, group: group.map(good, output_signature=spec), window_size=3
+    )
+    assert outcome(reduced) == [0, 2, ERROR, 1, 3, 5, 6, 7]
+
+
+@pytest.mark.parametrize("passed", range(5))
+def test_groups_resume_behind_errors(passed):
+    iterator = iter(grouped(failing(8, 3)))
+    for _ in range(passed):
+        try:
+            next(iterator)
+        except ValueError:
+            continue
+    again = iter(grouped(failing(8, 3)))
+    again.set_state(json.loads(json.dumps(iterator.get_state())))
+    assert outcome(again) == [ERROR, [0, 2, 4], [1, 5, 7], [6]][passed:]
+
+
+def test_keys_of_values_are_whole_numbers_of_any_width():
+    evens = grouped(tf.data.Dataset.range(4), lambda x: int(x) % 2)
+    assert outcome(evens) == [[0, 2], [1, 3]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="returned float32"):
+        list(grouped(tf.data.Dataset.range(4), lambda x: np.float32(int(x))))
+
+
+def test_sequences_that_are_not_there_fall_into_no_bucket():
+    rows = tf.data.Dataset.from_tensor_slices(np.zeros((0, 3)))
+    assert outcome(rows.bucket_by_sequence_length(len, [2], [1, 1])) == []
