@@ -2,6 +2,9 @@
 
 import os
 
+# JAX looks at every frame of an error that is raised while it traces; under pytest these are many.
+os.environ.setdefault("JAX_TRACEBACK_FILTERING", "off")
+
 import hypothesis
 
 import evenfeed as tf

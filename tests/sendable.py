@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import evenfeed as tf
+from evenfeed.core.errors import EvenfeedError
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.runtime.fingerprint import fingerprint
 
@@ -121,6 +122,8 @@ def plain(value: Any) -> Any:
         return str(value.dtype), value.shape, value.tolist()
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, Dataset):
+        return list(map(plain, value))
     return tuple(map(plain, value)) if isinstance(value, tuple) else value
 
 
@@ -134,7 +137,7 @@ def read(dataset: Dataset, state: Any = None, most: int = 30) -> list[Any]:
             found.append(plain(next(iterator)))
         except StopIteration:
             break
-        except ValueError as error:
+        except (ValueError, EvenfeedError) as error:
             found.append(type(error).__name__)
     return found
 

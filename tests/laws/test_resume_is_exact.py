@@ -12,6 +12,7 @@ from tests.plans import (
     events,
     fresh,
     not_addressed,
+    read_with_states,
     through_json,
     ways,
 )
@@ -21,22 +22,13 @@ from evenfeed.runtime.elements import ElementIterator
 MANY = 14
 
 
-def read_with_states(iterator):
-    """Return the first elements, and the state before each and after the last."""
-    found, states = [], [through_json(iterator.get_state())]
-    while len(found) < MANY and (more := events(iterator, 1)):
-        found += more
-        states.append(through_json(iterator.get_state()))
-    return found, states
-
-
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data(), way=ways)
 def test_the_rest_is_the_same_wherever_one_stops_and_the_state_is_small(kind, data, way):
     plan = data.draw(PLANS[kind])
     with not_addressed(way):
-        found, states = read_with_states(ElementIterator(plan))
+        found, states = read_with_states(ElementIterator(plan), MANY)
         for k, state in enumerate(states):
             iterator = ElementIterator(fresh(plan))
             iterator.set_state(state)
@@ -46,12 +38,12 @@ def test_the_rest_is_the_same_wherever_one_stops_and_the_state_is_small(kind, da
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data(), way=ways)
 def test_a_state_can_be_taken_up_by_an_iterator_that_has_read_and_again(kind, data, way):
     plan = data.draw(PLANS[kind])
     with not_addressed(way):
-        found, states = read_with_states(ElementIterator(plan))
+        found, states = read_with_states(ElementIterator(plan), MANY)
         iterator = ElementIterator(fresh(plan))
         for _ in range(4):
             events(iterator, data.draw(st.integers(0, 5)))
@@ -66,10 +58,10 @@ def test_a_state_can_be_taken_up_by_an_iterator_that_has_read_and_again(kind, da
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data(), way=ways)
 def test_asking_for_the_state_changes_nothing(kind, data, way):
     plan = data.draw(PLANS[kind])
     with not_addressed(way):
-        found, _ = read_with_states(ElementIterator(fresh(plan)))
+        found, _ = read_with_states(ElementIterator(fresh(plan)), MANY)
         assert_all_equal(events(ElementIterator(fresh(plan)), MANY), found)

@@ -24,7 +24,7 @@ both_ways = pytest.mark.parametrize("way", [frozenset(), frozenset(STEPS)])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data(), way=ways)
 def test_datasets_made_alike_have_one_order(kind, data, way):
     plan = data.draw(PLANS[kind])

@@ -21,7 +21,7 @@ MANY = 24
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data(), way=ways, shards=st.sampled_from([1, 2, 3, 4, 6, 8]))
 def test_shards_partition(kind, data, way, shards):
     plan = data.draw(PLANS[kind])

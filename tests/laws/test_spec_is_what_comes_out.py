@@ -12,7 +12,7 @@ MANY = 30
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data(), way=ways)
 def test_the_spec_is_what_comes_out(kind, data, way):
     plan = data.draw(PLANS[kind])

@@ -11,6 +11,7 @@ from evenfeed.dataset import Dataset
 from evenfeed.runtime.build import build
 from evenfeed.runtime.rows import Walk
 from evenfeed.runtime.run import Run
+from evenfeed.runtime.widening import ReadWide
 
 ARRAYS = (np.zeros((600, 4), np.float32), np.arange(600, dtype=np.int32))
 
@@ -289,7 +290,8 @@ def test_what_is_said_of_resuming_is_what_happens(behind, again):
 def test_positions_are_said_to_end_where_they_do(data):
     plan = fresh(data.draw(PLANS[data.draw(st.sampled_from([*PLANS]))]))
     said = steps(Dataset(plan))
-    walked = isinstance(build(plan, Run(plan)), Walk)
+    built = build(plan, Run(plan))
+    walked = isinstance(built.children()[0] if isinstance(built, ReadWide) else built, Walk)
     assert (said[-1] == "resume: by position, at once") == walked
     assert any("no positions from here on" in line for line in said) == (not walked)
     assert not walked or type(plan) in SOURCES or len(said) > 2

@@ -1,0 +1,60 @@
+"""Random plans, and what they mean in plain Python.
+
+A new node needs one line in `STEPS` of `steps.py` (how to make a plan with it at the top) and one function
+marked `@means` (its elements, one at a time, without any Block). All laws then hold for it, or fail.
+"""
+
+from typing import Final
+
+from tests.plans import meaning_of_functions, meaning_of_plain_nodes
+from tests.plans.comparing import (
+    assert_all_equal,
+    assert_equal,
+    events,
+    expected,
+    packed,
+    read_with_states,
+    through_json,
+)
+from tests.plans.generate import (
+    KINDS,
+    PLANS,
+    all_nodes,
+    fresh,
+    is_read_by_one,
+    not_addressed,
+    plans,
+    ways,
+)
+from tests.plans.meaning import FAILED, any_failed
+from tests.plans.sources import SOURCES, elements
+from tests.plans.steps import STEPS
+
+__all__ = [
+    "FAILED",
+    "KINDS",
+    "NOT_YET",
+    "PLANS",
+    "SOURCES",
+    "STEPS",
+    "all_nodes",
+    "any_failed",
+    "assert_all_equal",
+    "assert_equal",
+    "elements",
+    "events",
+    "expected",
+    "fresh",
+    "is_read_by_one",
+    "meaning_of_functions",
+    "meaning_of_plain_nodes",
+    "not_addressed",
+    "packed",
+    "plans",
+    "read_with_states",
+    "through_json",
+    "ways",
+]
+
+# The nodes that no random plan has yet: who finishes one takes it out and gives it a line in `STEPS`.
+NOT_YET: Final = {"Files", "Snapshot"}
