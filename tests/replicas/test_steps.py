@@ -87,6 +87,29 @@ class Trainer:
         return x
 
 
+def test_a_list_that_the_step_adds_to_makes_no_other_program(strategy):
+    traced, x = [], cut(strategy, np.float32([1.0, 2.0]))
+
+    def step(x):
+        traced.append(x.shape)
+        return x * 2
+
+    for _ in range(3):
+        assert parts(driven(lambda: strategy.run(step, args=(x,)))()) == [[2.0], [4.0]]
+    assert traced == [(1,)]
+
+
+def test_a_list_that_others_add_to_makes_another_program(strategy):
+    factors, x = [], cut(strategy, np.float32([1.0, 2.0]))
+
+    def step(x):
+        return x * len(factors)
+
+    for count in range(3):
+        assert parts(driven(lambda: strategy.run(step, args=(x,)))()) == [[count], [2.0 * count]]
+        factors.append(count)
+
+
 def test_a_method_is_compiled_once(strategy):
     trainer = Trainer(strategy)
     x = cut(strategy, np.float32([1.0, 2.0]))

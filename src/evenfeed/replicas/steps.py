@@ -35,8 +35,12 @@ def compiled_run(
         return otherwise(strategy, strategy.extended.replicas, fn, args, kwargs)
     compiler = _compiler(key, fn, len(arrays))
     if compiler is not None:
+        traces = compiler.traces
         try:
-            return compiler((arrays, *args), kwargs, contexts.frame())
+            result = compiler((arrays, *args), kwargs, contexts.frame())
+            if compiler.traces != traces:
+                _know_again(compiler, key, fn, len(arrays))
+            return result
         except Unstaged as reason:
             if reason.always:
                 _compilers[key] = None
@@ -60,6 +64,18 @@ def _compiler(key: Any, fn: Callable[..., Any], arrays: int) -> Compiler | None:
         if len(_compilers) > _MOST:
             _compilers.popitem(last=False)
         return compiler
+
+
+def _know_again(compiler: Compiler, key: Any, fn: Callable[..., Any], count: int) -> None:
+    """Let a function be the same one after its trace, which may have added to a list of the user's."""
+    arrays: list[Any] = []
+    try:
+        after = (key[0], identity(fn, arrays))
+    except Unlike:
+        return
+    if after != key and len(arrays) == count:
+        with _lock:
+            _compilers[after] = compiler
 
 
 def _name(fn: Callable[..., Any]) -> str:
