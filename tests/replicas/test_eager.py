@@ -27,7 +27,7 @@ def test_context_variables_of_the_caller_reach_the_replicas():
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
-        ("enable_x64", True),
+        ("enable_x64", not jax.config.jax_enable_x64),
         ("debug_nans", True),
         ("default_matmul_precision", "float32"),
         ("numpy_rank_promotion", "raise"),

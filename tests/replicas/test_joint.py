@@ -79,7 +79,7 @@ CASES = {
         through_sum,
     ),
     "grad of cond": (
-        jax.grad(lambda x: lax.cond(True, loss, lambda x: 0.0, x)),
+        jax.grad(lambda x: lax.cond(True, loss, lambda x: jnp.float32(0), x)),
         through_sum,
     ),
     "grad of scan": (

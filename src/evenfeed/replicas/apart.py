@@ -8,8 +8,10 @@ done step by step, and its `run` in pieces for each replica (`segments`).
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, final
+
+import numpy as np
 
 from evenfeed.core.jax_door import jax, jax_extend_core, jnp
 from evenfeed.replicas import contexts
@@ -17,11 +19,12 @@ from evenfeed.replicas.collectives import reduce_inside, sums_over
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
 from evenfeed.replicas.outputs import Outputs, is_tensor_leaf
 from evenfeed.replicas.reduction import ReduceOp
-from evenfeed.replicas.regrouping import leaves_of, packed
-from evenfeed.replicas.replica import Replica
+from evenfeed.replicas.regrouping import leaves_of, packed, regrouped
+from evenfeed.replicas.replica import Replica, noted
 from evenfeed.replicas.replica_context import Site
 from evenfeed.replicas.segments import Cut, cut
 from evenfeed.replicas.staging import Staging, Unstaged
+from evenfeed.replicas.steady import Watch
 from evenfeed.replicas.values import Mirrored, PerReplica
 from evenfeed.tensors.placement import is_traced
 
@@ -111,18 +114,30 @@ def run_apart(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) 
         parts = [column[replica] for column in columns]
         look = tuple((part.shape, str(part.dtype)) for part in map(_array, parts))
         if look not in traces:
-            traces[look] = _Trace(site, function, outer, variables, (inputs, tree, places), parts)
+            with noted(f"while its function was traced for replica {replica} of {replicas.count}."):
+                arguments = (inputs, tree, places)
+                traces[look] = _Trace(site, function, outer, variables, arguments, parts)
         own.append(traces[look])
     _check_alike(own)
     consts = [trace.consts for trace in own]
     stacks = [outer.values[variable] for variable in variables]
-    joined = _Joined(replicas, own, len(columns), len(stacks))
+    watch = Watch(function, _rows(columns))
+    joined = _Joined(replicas, own, len(columns), len(stacks), watch)
     flat = [
         *stacks,
         *(v for r in range(replicas.count) for v in (*consts[r], *(c[r] for c in columns))),
     ]
     results = later(joined, joined.results(stacks, variables), *flat)
-    return joined.regrouped(results, outer, variables)
+    return joined.regrouped(results, outer)
+
+
+def _rows(columns: Sequence[Sequence[Any]]) -> list[int]:
+    """Return how many rows each replica has, of the first value whose parts differ in that."""
+    for column in columns:
+        lengths = [part.shape[0] if part.shape else 1 for part in column]
+        if len(set(lengths)) > 1:
+            return lengths
+    return []
 
 
 def _array(part: Any) -> Any:
@@ -185,14 +200,21 @@ class _Joined:
     """Runs the pieces of all replicas, one after the other, and what is between them."""
 
     def __init__(
-        self, replicas: Replicas, traces: Sequence[_Trace], columns: int, stacks: int
+        self, replicas: Replicas, traces: Sequence[_Trace], columns: int, stacks: int, watch: Watch
     ) -> None:
+        self._watch = watch
         self._replicas = replicas
         self._traces = traces
         self._columns = columns
         self._stacks = stacks
         self._written = traces[0].outputs.written
         self._tensors = len(traces[0].results) - len(self._written)
+
+    @cached_property
+    def _numbers(self) -> list[Any]:
+        """Who is who, on their devices; made when it first runs, not while it is traced."""
+        place = self._replicas.to_replica
+        return [place(np.int32(replica), replica) for replica in range(self._replicas.count)]
 
     def results(self, stacks: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
         """Return the shapes of what it returns: each replica's results, then whole variables."""
@@ -202,6 +224,7 @@ class _Joined:
 
     def __call__(self, *flat: Any) -> list[Any]:
         """Run."""
+        self._watch.step()
         held = self._begin(flat)
         summed: list[list[Any]] = [[] for _ in self._traces]
         count = len(self._traces[0].cut.segments)
@@ -221,12 +244,17 @@ class _Joined:
         rest = iter(flat[self._stacks :])
         held: list[dict[Any, Any]] = []
         for replica, trace in enumerate(self._traces):
-            consts = [self._replicas.to_replica(next(rest), replica) for _ in trace.consts]
-            parts = [self._replicas.to_replica(next(rest), replica) for _ in range(self._columns)]
-            number = self._replicas.to_replica(jnp.int32(replica), replica)
+            consts = [self._there(next(rest), replica) for _ in trace.consts]
+            parts = [self._there(next(rest), replica) for _ in range(self._columns)]
+            number = self._numbers[replica]
             own = [*consts, number, *(copy[replica] for copy in copies), *parts]
             held.append(dict(zip(trace.cut.inputs, own, strict=True)))
         return held
+
+    def _there(self, array: Any, replica: int) -> Any:
+        # Asking is quicker than device_put, which would return the array itself.
+        lies = isinstance(array, jax.Array) and array.devices() == {self._replicas.devices[replica]}
+        return array if lies else self._replicas.to_replica(array, replica)
 
     def _step(self, place: int, replica: int, held: dict[Any, Any], summed: list[Any]) -> list[Any]:
         segment = self._traces[replica].cut.segments[place]
@@ -235,15 +263,15 @@ class _Joined:
         held.update(zip(segment.gives, gives, strict=True))
         return operands
 
-    def regrouped(self, results: list[Any], outer: Staging, variables: Sequence[Any]) -> Any:
+    def regrouped(self, results: list[Any], outer: Staging) -> Any:
         """Return what the replicas returned, and let the variables hold what they assigned."""
-        del variables
         count = self._replicas.count
-        rows = [results[r * self._tensors : (r + 1) * self._tensors] for r in range(count)]
         for variable, stack in zip(self._written, results[count * self._tensors :], strict=True):
             outer.write(variable, stack)
-        parts = [PerReplica(column) for column in zip(*rows, strict=True)]
-        return self._traces[0].outputs.filled(parts)
+        rows = [results[r * self._tensors : (r + 1) * self._tensors] for r in range(count)]
+        return regrouped(
+            [trace.outputs.filled(row) for trace, row in zip(self._traces, rows, strict=True)]
+        )
 
 
 def _value(held: dict[Any, Any], atom: Any) -> Any:

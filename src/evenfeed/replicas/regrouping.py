@@ -84,4 +84,11 @@ def _with_nones(value: Any) -> tuple[list[Any], Any]:
 def _together(parts: Sequence[Any]) -> Any:
     if all(part is parts[0] for part in parts[1:]):
         return parts[0]
+    if any(map(_is_whole, parts)):
+        raise ValueError(
+            described(
+                "A replica returned a value of all replicas, where another returned something else.",
+                fix="return this replica's own part: value.values[replica].",
+            )
+        )
     return PerReplica(parts)

@@ -1,12 +1,22 @@
 """What one replica can do while its function runs: meet the others."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, final
 
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduction import ReduceOp
+
+
+@contextmanager
+def noted(note: str) -> Generator[None]:
+    """Add a note to an error of the user's function."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(note)
+        raise
 
 
 class Replica(ABC):

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from evenfeed.core.jax_door import jax, jax_extend_core
+from evenfeed.core.jax_door import jax, jax_extend_core, jnp
 from evenfeed.replicas.mesh import AXIS
 from evenfeed.replicas.staging import Unstaged
+from evenfeed.replicas.varying import is_name, speaks, steps
 
 
 @final
@@ -63,103 +64,103 @@ def cut(closed: Any, index: Any) -> Cut:
         Unstaged: It meets the other replicas inside of a loop or a branch, or in another way.
     """
     jaxpr = closed.jaxpr
-    groups: list[list[Any]] = [[]]
-    sums: list[Any] = []
-    same: dict[Any, Any] = {}
-    for equation in jaxpr.eqns:
-        name = equation.primitive.name
-        if name == "axis_index":
-            same[equation.outvars[0]] = index
-        elif name == "psum" and tuple(equation.params["axes"]) == (AXIS,):
-            sums.append(equation)
-            groups.append([])
+    same = {e.outvars[0]: index for e in jaxpr.eqns if e.primitive.name == "axis_index"}
+    layers = _layers([e for e in jaxpr.eqns if e.primitive.name != "axis_index"])
+    outputs = tuple(same.get(var, var) if is_name(var) else var for var in jaxpr.outvars)
+    collectives = tuple(tuple(map(_look, layer.operands)) for layer in layers)
+    inputs = (*jaxpr.constvars, *jaxpr.invars)
+    segments = _segments(layers, outputs, same, jaxpr.debug_info)
+    return Cut(segments, collectives, inputs, outputs)
+
+
+@final
+class _Layer:
+    """What can be computed before a collective, and what goes into that and comes out of it."""
+
+    def __init__(self) -> None:
+        self.equations: list[Any] = []
+        self.operands: list[Any] = []
+        self.sums: list[Any] = []
+
+
+def _layers(equations: Sequence[Any]) -> list[_Layer]:
+    """Sort equations by how many collectives they come after.
+
+    Sums that do not wait for each other are one collective: those of a nest, above all.
+    """
+    layers = [_Layer()]
+    depths: dict[Any, int] = {}
+    done = 0  # what is done to the world keeps its order
+    for equation in equations:
+        depth = max((depths.get(var, 0) for var in equation.invars if is_name(var)), default=0)
+        if equation.effects:
+            depth = done = max(depth, done)
+        if _is_sum(equation):
+            layers[depth].operands += equation.invars
+            layers[depth].sums += equation.outvars
+            depth += 1
+            if depth == len(layers):
+                layers.append(_Layer())
         elif _meets(equation):
             raise Unstaged(
                 "the replicas meet inside of a loop, a branch or a function", expected=True
             )
         else:
-            groups[-1].append(equation)
-    outputs = tuple(same.get(var, var) if _is_name(var) else var for var in jaxpr.outvars)
-    segments = _segments(groups, sums, outputs, same)
-    collectives = tuple(tuple(_look(var) for var in equation.invars) for equation in sums)
-    return Cut(segments, collectives, (*jaxpr.constvars, *jaxpr.invars), outputs)
+            layers[depth].equations.append(equation)
+        depths.update((var, depth) for var in equation.outvars)
+    return layers
 
 
 def _segments(
-    groups: Sequence[Sequence[Any]],
-    sums: Sequence[Any],
-    outputs: Sequence[Any],
-    same: dict[Any, Any],
+    layers: Sequence[_Layer], outputs: Sequence[Any], same: dict[Any, Any], info: Any
 ) -> tuple[Segment, ...]:
-    later: set[Any] = {var for var in outputs if _is_name(var)}
+    later: set[Any] = {var for var in outputs if is_name(var)}
     made: list[Segment] = []
-    for place in reversed(range(len(groups))):
-        before = tuple(sums[place - 1].outvars) if place else ()
-        operands = tuple(sums[place].invars) if place < len(sums) else ()
-        operands = tuple(same.get(var, var) if _is_name(var) else var for var in operands)
-        equations = groups[place]
-        produced = {var for equation in equations for var in equation.outvars} | set(before)
-        gives = tuple(var for var in produced if var in later)
-        reads = [v for e in equations for v in e.invars if _is_name(v)]
-        reads += [v for v in operands if _is_name(v)]
-        needs = tuple(
-            dict.fromkeys(same.get(v, v) for v in reads if same.get(v, v) not in produced)
+    for place in reversed(range(len(layers))):
+        layer = layers[place]
+        before = layers[place - 1].sums if place else []
+        produced = {var for e in layer.equations for var in e.outvars} | set(before)
+        reads = [atom for e in layer.equations for atom in e.invars] + layer.operands
+        names = dict.fromkeys(atom for atom in reads if is_name(atom) and atom not in produced)
+        gives = [var for var in produced if var in later]
+        piece = jax_extend_core.Jaxpr(
+            constvars=(),
+            invars=[*names, *before],
+            outvars=[*gives, *layer.operands],
+            eqns=layer.equations,
+            effects=frozenset[Any]().union(*(e.effects for e in layer.equations)),
+            debug_info=info,
         )
-        made.append(
-            Segment(_compiled(equations, needs, before, gives, operands, same), needs, gives)
-        )
+        # A replica's number has one name for each time that it was asked for, and one value.
+        needs = tuple(same.get(name, name) for name in names)
+        made.append(Segment(_compiled(piece, len(gives)), needs, tuple(gives)))
         later = (later - produced) | set(needs)
     return tuple(reversed(made))
 
 
-def _compiled(  # noqa: PLR0913, PLR0917 - the parts of one piece
-    equations: Sequence[Any],
-    needs: Sequence[Any],
-    before: Sequence[Any],
-    gives: Sequence[Any],
-    operands: Sequence[Any],
-    same: dict[Any, Any],
-) -> Callable[..., Any]:
-    def piece(needed: list[Any], summed: list[Any]) -> tuple[list[Any], list[Any]]:
-        held: dict[Any, Any] = dict(zip(needs, needed, strict=True))
-        held.update((var, value[0]) for var, value in zip(before, summed, strict=True))
+def _compiled(piece: Any, gives: int) -> Callable[..., Any]:
+    body = jax_extend_core.jaxpr_as_fun(jax_extend_core.ClosedJaxpr(piece, ()))
 
-        def value_of(atom: Any) -> Any:
-            return held[same.get(atom, atom)] if _is_name(atom) else atom.val
+    def run(needed: list[Any], summed: list[Any]) -> tuple[list[Any], list[Any]]:
+        results = body(*needed, *(total[0] for total in summed))
+        return results[:gives], [jnp.asarray(operand)[None] for operand in results[gives:]]
 
-        for equation in equations:
-            _evaluate(equation, value_of, held)
-        return [held[var] for var in gives], [value_of(var)[None] for var in operands]
-
-    return jax.jit(piece)
-
-
-def _evaluate(equation: Any, value_of: Callable[[Any], Any], held: dict[Any, Any]) -> None:
-    """Compute one equation, by a trace that holds it alone."""
-    one = jax_extend_core.Jaxpr(
-        constvars=(),
-        invars=[var for var in equation.invars if _is_name(var)],
-        outvars=equation.outvars,
-        eqns=[equation],
-        effects=equation.effects,
-    )
-    body = jax_extend_core.jaxpr_as_fun(jax_extend_core.ClosedJaxpr(one, ()))
-    results = body(*(value_of(var) for var in one.invars))
-    held.update(zip(equation.outvars, results, strict=True))
-
-
-def _is_name(atom: Any) -> bool:
-    return not hasattr(atom, "val")
+    return jax.jit(run)
 
 
 def _look(var: Any) -> tuple[Any, str]:
     return tuple(var.aval.shape), str(var.aval.dtype)
 
 
+def _is_sum(equation: Any) -> bool:
+    params = equation.params
+    return (
+        equation.primitive.name == "psum"
+        and tuple(params["axes"]) == (AXIS,)
+        and params["axis_index_groups"] is None
+    )
+
+
 def _meets(equation: Any) -> bool:
-    """Tell whether an equation, or one inside of it, speaks to the other replicas."""
-    return f"'{AXIS}'" in str(equation.params) or _names_axis(equation)
-
-
-def _names_axis(equation: Any) -> bool:
-    return any(AXIS in str(effect) for effect in equation.effects)
+    """Tell whether an equation, or one inside of it, speaks to the other replicas or asks who it is."""
+    return any(speaks(step) or step.primitive.name == "axis_index" for step in steps(equation))

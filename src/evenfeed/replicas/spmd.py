@@ -14,9 +14,10 @@ from evenfeed.replicas.mesh import AXIS, Replicas
 from evenfeed.replicas.outputs import Outputs
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.regrouping import leaves_of, packed
-from evenfeed.replicas.replica import Replica
+from evenfeed.replicas.replica import Replica, noted
 from evenfeed.replicas.replica_context import Site
 from evenfeed.replicas.staging import Staging, used
+from evenfeed.replicas.steady import note_even
 from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
 from evenfeed.replicas.variables import Variable
 from evenfeed.replicas.varying import varying_outputs
@@ -95,6 +96,7 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     """
     outer: Staging = contexts.staging()
     replicas = outer.over = site.replicas
+    note_even(function)
     inputs, tree = leaves_of((tuple(args), kwargs))
     cut = [i for i, leaf in enumerate(inputs) if isinstance(leaf, PerReplica)]
     variables = [v for v in outer.values if getattr(v, "replicas", None) is replicas]
@@ -114,7 +116,8 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     copies = [
         jax.ShapeDtypeStruct(outer.values[v].shape[1:], outer.values[v].dtype) for v in variables
     ]
-    closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(parts, copies)
+    with noted(f"while its function was traced for all {replicas.count} replicas."):
+        closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(parts, copies)
     return _add(outer, replicas, closed, found, [inputs[i] for i in cut], variables)
 
 
