@@ -41,6 +41,7 @@ from evenfeed.core.publish import namespaces, publish, refusal
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.sparse_tensors import SparseTensor
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
+from evenfeed.core.tensor_types import Tensor
 from evenfeed.replicas.function import function
 from evenfeed.replicas.reduction import VariableAggregation, VariableSynchronization
 from evenfeed.replicas.variable_creation import variable_creator_scope
@@ -57,6 +58,7 @@ from evenfeed.tensors.arithmetic import (
 from evenfeed.tensors.creation import (
     constant,
     convert_to_tensor,
+    is_tensor,
     ones,
     range,  # noqa: A004 - TensorFlow's name
     zeros,
@@ -72,6 +74,7 @@ __all__ = [
     "NoneTensorSpec",
     "OptionalSpec",
     "SparseTensor",
+    "Tensor",
     "TensorShape",
     "TensorSpec",
     "TypeSpec",
@@ -112,6 +115,7 @@ __all__ = [
     "int32",
     "int64",
     "io",
+    "is_tensor",
     "nest",
     "numpy_function",
     "ones",

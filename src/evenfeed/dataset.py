@@ -23,6 +23,7 @@ from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, descr
 from evenfeed.core.seeds import operation_seed
 from evenfeed.core.specs import TensorSpec, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.formats.paths import as_text, matching_paths
 from evenfeed.formats.reader import DataFile
 from evenfeed.formats.saved import load_saved
@@ -570,9 +571,9 @@ class Dataset(DatasetLike):
         returns = map_structure(_of_any_length, spec_of(state), rules=DATA)
         function = self._folding(reduce_func, state, "reducing", _itself, returns)
         carried = flatten(state, DATA)
-        for number, element in enumerate(self):
+        for number, element in enumerate(ElementIterator(self._plan)):
             carried = function.one([*carried, *flatten(element, DATA)], number)
-        return pack(state, carried, DATA)
+        return pack(state, list(map(host_tensor, carried)), DATA)
 
     def group_by_window(
         self,
@@ -1246,16 +1247,18 @@ class Dataset(DatasetLike):
         """The specs of an element's parts, in the structure of an element."""
         return self._plan.element_spec
 
-    def cardinality(self) -> np.int64 | int:
+    def cardinality(self) -> Any:
         """Return how many elements there are, `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`.
 
         Examples:
             >>> import evenfeed as tf
             >>> tf.data.Dataset.range(5).batch(2).cardinality()
-            np.int64(3)
+            array(3)
         """
         size = self._plan.size
-        return np.int64(size) if size < 2**63 else size  # exact also where 64 bits do not suffice
+        return (
+            host_tensor(np.int64(size)) if size < 2**63 else size
+        )  # exact also where 64 bits do not suffice
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """Iterate over the elements as plain NumPy values: scalar text as bytes.
@@ -1265,10 +1268,10 @@ class Dataset(DatasetLike):
             >>> list(tf.data.Dataset.from_tensor_slices(["a", "b"]).as_numpy_iterator())
             [b'a', b'b']
         """
-        return (map_structure(_unwrapped, element, rules=DATA) for element in self)
+        return (map_structure(_unwrapped, x, rules=DATA) for x in ElementIterator(self._plan))
 
     def __iter__(self) -> ElementIterator:
-        return ElementIterator(self._plan)
+        return ElementIterator(self._plan, tensors=True)
 
     def __len__(self) -> int:
         size = self._plan.size

@@ -10,6 +10,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.tensor_types import HostTensor
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -118,7 +119,7 @@ def _alike(value: Any) -> list[Array] | None:
     """Return the arrays of a list of alike numeric arrays: they need no look at every value."""
     if type(value) not in (list, tuple):
         return None
-    arrays = [part for part in value if type(part) is np.ndarray]
+    arrays: list[Array] = [part for part in value if isinstance(part, np.ndarray)]
     if not arrays or len(arrays) < len(value):
         return None
     kinds = {(array.shape, array.dtype) for array in arrays}
@@ -128,8 +129,11 @@ def _alike(value: Any) -> list[Array] | None:
 
 
 def _default_of_stacked(arrays: list[Array]) -> DType | None:
-    """Return what TensorFlow makes of a list of such arrays: whole numbers become int32 there."""
-    if arrays[0].dtype.kind in "iu":
+    """Return what TensorFlow makes of a list of such arrays: whole numbers become int32 there.
+
+    Of tensors it does not: they keep their dtype.
+    """
+    if arrays[0].dtype.kind in "iu" and not isinstance(arrays[0], HostTensor):
         return _default_int([int(f(array)) for array in arrays for f in (np.min, np.max)])
     return None
 

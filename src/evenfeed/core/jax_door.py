@@ -4,7 +4,10 @@
 runtime full of threads). import-linter allows this module to the few places that compute.
 """
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from evenfeed.core.doors import Door
 
@@ -19,6 +22,27 @@ __all__ = [
     "jnp",
 ]
 
+
+class _JaxDoor(Door):
+    """A module of JAX's, whose arrays get TensorFlow's `numpy()`.
+
+    Scripts written for TensorFlow say `loss.numpy()` and `x.numpy()`; a class of tensors of our own
+    would cost every other use of them.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        value = super().__getattr__(name)
+        arrays: Any = sys.modules["jax"].Array
+        if not hasattr(arrays, "numpy"):
+            arrays.numpy = _numpy
+        return value
+
+
+def _numpy(self: Any) -> Any:
+    """Return the values as a NumPy array; of a single value the scalar."""
+    return np.asarray(self)[()]
+
+
 if TYPE_CHECKING:
     import jax
     import jax.extend.core as jax_extend_core
@@ -29,11 +53,11 @@ if TYPE_CHECKING:
     import jax.tree_util as jax_tree
     from jax.experimental import checkify
 else:
-    jax = Door("jax")
-    jax_extend_core = Door("jax.extend.core")
-    jax_ad = Door("jax.interpreters.ad")
-    jax_batching = Door("jax.interpreters.batching")
-    jax_mlir = Door("jax.interpreters.mlir")
-    jnp = Door("jax.numpy")
-    jax_tree = Door("jax.tree_util")
-    checkify = Door("jax.experimental.checkify")
+    jax = _JaxDoor("jax")
+    jax_extend_core = _JaxDoor("jax.extend.core")
+    jax_ad = _JaxDoor("jax.interpreters.ad")
+    jax_batching = _JaxDoor("jax.interpreters.batching")
+    jax_mlir = _JaxDoor("jax.interpreters.mlir")
+    jnp = _JaxDoor("jax.numpy")
+    jax_tree = _JaxDoor("jax.tree_util")
+    checkify = _JaxDoor("jax.experimental.checkify")

@@ -5,9 +5,10 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, final
 
-from evenfeed.core.block import Block
+from evenfeed.core.block import Block, Column
 from evenfeed.core.iteration import NextElement, reading
 from evenfeed.core.structure import DATA, packer
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.plan.node import Node
 from evenfeed.runtime.build import build
 from evenfeed.runtime.fingerprint import check_state, fingerprint
@@ -22,10 +23,12 @@ class ElementIterator(NextElement):
     """The elements of a dataset, one at a time.
 
     Reads grow 1, 2, 4, … up to a byte budget, so that the first element comes as soon as one element
-    can, and a long run costs little more than its columns.
+    can, and a long run costs little more than its columns. With `tensors` the parts are what users
+    expect of an element; the engine's own readers take them plain.
     """
 
-    def __init__(self, plan: Node) -> None:
+    def __init__(self, plan: Node, *, tensors: bool = False) -> None:
+        self._tensors = tensors
         self._plan = with_own_shuffles(plan)
         self._spec = plan.element_spec
         self._pack = packer(self._spec, DATA)
@@ -98,9 +101,16 @@ class ElementIterator(NextElement):
 
     def _read(self) -> Block:
         self._block, self._before = None, self._operator.state()
-        self._block = block = self._operator.read(self._ask)
+        block = self._operator.read(self._ask)
         if block is None:
             raise StopIteration
+        if self._tensors:  # once for all rows of the Block: their views are tensors then
+            block = Block(tuple(map(_of_tensors, block.columns)), block.length)
+        self._block = block
         self._next_row = 0
         self._ask = min(2 * self._ask, most_rows(block))
         return block
+
+
+def _of_tensors(column: Column) -> Column:
+    return list(map(host_tensor, column)) if isinstance(column, list) else host_tensor(column)

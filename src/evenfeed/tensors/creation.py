@@ -17,14 +17,19 @@ from evenfeed.core.conversion import (
     Array,
     cannot_hold,
     check_has_numbers,
-    is_tensor,
     shortened,
     to_array,
+)
+from evenfeed.core.conversion import (
+    is_tensor as is_array,
 )
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.core.shapes import TensorShape
+from evenfeed.core.sparse_tensors import SparseTensor
+from evenfeed.core.tensor_types import Tensor as AnyTensor
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.placement import asked_dtype, held_dtype, to_device_array
 
 Tensor: TypeAlias = "jax.Array | Array"
@@ -77,7 +82,9 @@ def constant(
     if dtype is not None and is_on_device(value) and _differs(value, dtypes.as_dtype(dtype)):
         raise TypeError(_other_dtype(value, dtypes.as_dtype(dtype)))
     tensor = convert_to_tensor(value, dtype)
-    if tensor is value and isinstance(tensor, np.ndarray):  # text of the user's, who may change it
+    if isinstance(value, np.ndarray) and isinstance(
+        tensor, np.ndarray
+    ):  # text of the user's, who may change it
         tensor = tensor.copy()
     return tensor if shape is None else _filled(tensor, static_shape(shape))
 
@@ -122,7 +129,7 @@ def zeros(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = N
     """
     held, lengths = asked_dtype(dtype), static_shape(shape)
     if held == dtypes.string:
-        return np.full(lengths, b"", dtypes.string)
+        return host_tensor(np.full(lengths, b"", dtypes.string))
     return jnp.zeros(lengths, held)
 
 
@@ -172,6 +179,17 @@ def range(  # noqa: A001 - TensorFlow's name
     return to_device_array(_counted(*numbers), "the range")
 
 
+def is_tensor(x: object) -> bool:
+    """Tell whether `x` is a tensor, a sparse one, or a variable.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.is_tensor(tf.constant(1.0)), tf.is_tensor(1.0)
+        (True, False)
+    """
+    return isinstance(x, (AnyTensor, SparseTensor)) or is_on_device(x)
+
+
 def is_on_device(value: object) -> "TypeGuard[jax.Array | ReadsAsTensor]":
     """Tell whether `value` is a `jax.Array` (which a tracer is too), or stands for one."""
     return not isinstance(value, _HOST_VALUES) and isinstance(value, (jax.Array, ReadsAsTensor))
@@ -202,10 +220,10 @@ def convert_together(values: Iterable[object]) -> list[Any]:
     operand, where they can; JAX promotes what still differs.
     """
     operands = [read(value) if is_on_device(value) else value for value in values]
-    like = next((dtypes.as_dtype(value.dtype) for value in operands if is_tensor(value)), None)
+    like = next((dtypes.as_dtype(value.dtype) for value in operands if is_array(value)), None)
     tensors: list[Tensor] = []
     for value in operands:
-        tensor = convert_to_tensor(value, dtype_hint=None if is_tensor(value) else like)
+        tensor = convert_to_tensor(value, dtype_hint=None if is_array(value) else like)
         like = like or tensor.dtype
         if (tensor.dtype == dtypes.string) != (like == dtypes.string):
             raise cannot_hold(value, like)
@@ -281,7 +299,9 @@ def _converted(value: object, asked: DType | None = None) -> Tensor:
         parts = convert_together(cast("Sequence[object]", value))
         return _converted(jnp.stack(parts), asked)
     array = to_array(value, asked)
-    return array if array.dtype == dtypes.string else to_device_array(array, "the tensor")
+    if array.dtype == dtypes.string:
+        return host_tensor(array)
+    return to_device_array(array, "the tensor")
 
 
 def _differs(value: "jax.Array | ReadsAsTensor", asked: DType) -> bool:
@@ -306,7 +326,11 @@ def _filled(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
             )
         )
     one = tensor.reshape(())
-    return jnp.full(shape, one) if isinstance(one, jax.Array) else np.full(shape, one, one.dtype)
+    return (
+        jnp.full(shape, one)
+        if isinstance(one, jax.Array)
+        else host_tensor(np.full(shape, one, one.dtype))
+    )
 
 
 def _bound(value: object, dtype: DType | None = None) -> Array:

@@ -11,6 +11,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, is_tensor, to_array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.shapes import ShapeLike, TensorShape
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, is_on_device, read
 
 
@@ -49,15 +50,14 @@ def py_function(
 ) -> Any:
     """Call a Python function with the values of tensors, and return what it returns as tensors.
 
-    The same as `numpy_function`: a value outside of a traced function is a NumPy array or a
-    `jax.Array`, and both have their values at hand.
+    As `numpy_function`, but `func` gets tensors: NumPy arrays that have `numpy()`, also of text.
 
     Examples:
         >>> import evenfeed as tf
-        >>> tf.py_function(lambda x: x + 1, [1.5], tf.float32).tolist()
-        2.5
+        >>> tf.py_function(lambda x: x.numpy() + 1, [1.5], tf.float32).numpy()
+        np.float32(2.5)
     """
-    return _as_declared(func(*map(_argument, inp)), Tout)
+    return _as_declared(func(*(host_tensor(_read(value)) for value in inp)), Tout)
 
 
 def ensure_shape(x: object, shape: ShapeLike, name: str | None = None) -> Tensor:
@@ -79,10 +79,14 @@ def ensure_shape(x: object, shape: ShapeLike, name: str | None = None) -> Tensor
 
 
 def _argument(value: object) -> Any:
-    # Where JAX traces, it says here that the value is not known: the map then runs per element.
-    array = to_array(np.asarray(read(value)) if is_on_device(value) else value)
+    array = _read(value)
     text = array.dtype == dtypes.string and array.ndim == 0
     return array.item() if text else array
+
+
+def _read(value: object) -> Array:
+    # Where JAX traces, it says here that the value is not known: the map then runs per element.
+    return to_array(np.asarray(read(value)) if is_on_device(value) else value)
 
 
 def _as_declared(value: Any, declared: Any) -> Any:
@@ -101,12 +105,12 @@ def _as_declared(value: Any, declared: Any) -> Any:
 
 def _tensor(value: object, declared: DTypeLike) -> Array:
     asked = dtypes.as_dtype(declared)
-    array = to_array(np.asarray(read(value)) if is_on_device(value) else value)
+    array = _read(value)
     if array.dtype == asked:
-        return array
+        return host_tensor(array)
     plain = not isinstance(value, (np.ndarray, np.generic)) and not is_on_device(value)
     if plain and dtypes.string not in (array.dtype, asked):  # Python's numbers take any dtype
-        return array.astype(asked)
+        return host_tensor(array.astype(asked))
     raise InvalidArgumentError(
         f"The function returned {dtypes.name_of(array.dtype)}, but Tout says {dtypes.name_of(asked)}.",
         fix="convert the result, or name its dtype in Tout.",
