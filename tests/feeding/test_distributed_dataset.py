@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.feeding.distribution import distributed, numbers, parts_of, strategy_of
 from tests.saying import error_saying
 
 import evenfeed as tf
@@ -20,23 +21,6 @@ from evenfeed.runtime.rows import Walk
 
 Dataset = tf.data.Dataset
 Pair = namedtuple("Pair", ["x", "y"])
-
-
-def strategy_of(count):
-    return tf.distribute.MirroredStrategy([f"CPU:{index}" for index in range(count)])
-
-
-def distributed(dataset, count):
-    return strategy_of(count).experimental_distribute_dataset(dataset)
-
-
-def parts_of(step):
-    values = step.values if isinstance(step, tf.distribute.PerReplica) else (step,)
-    return [part.tolist() for part in values]
-
-
-def numbers(values):
-    return Dataset.from_tensor_slices(np.asarray(values, np.int32))
 
 
 def spec(count, *shape, dtype=tf.int32):
@@ -272,3 +256,38 @@ def test_threads_that_share_an_iterator_get_each_step_once(count):
         thread.join()
     batches = sorted(list(chain(*parts_of(step))) for mine in got for step in mine)
     assert batches == np.arange(4 * steps).reshape(steps, 4).tolist()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_dataset_of_unknown_size_ends_where_it_ends(count):
+    dataset = distributed(numbers(range(20)).filter(lambda x: x % 3 == 0).batch(4), count)
+    assert dataset.cardinality == tf.data.UNKNOWN_CARDINALITY
+    assert [row for step in dataset for part in parts_of(step) for row in part] == [
+        *range(0, 20, 3)
+    ]
+
+
+def test_batches_of_batches_are_cut_along_the_outer_axis():
+    dataset = distributed(numbers(range(16)).batch(2).batch(3), 2)
+    assert [[part.shape for part in step.values] for step in dataset] == [
+        [(2, 2), (1, 2)],
+        [(2, 2), (1, 2)],
+        [(1, 2), (1, 2)],
+    ]
+
+
+def test_padded_batches_are_cut():
+    ragged = numbers([1, 2, 3]).map(np.arange, vectorize=False).padded_batch(2)
+    dataset = distributed(ragged, 2)
+    assert [[part.shape for part in step.values] for step in dataset] == [
+        [(1, 2), (1, 2)],
+        [(1, 3), (0, 3)],
+    ]
+    assert dataset.element_spec == spec(
+        2, None, None, dtype=dataset.element_spec.value_specs[0].dtype
+    )
+
+
+def test_it_has_no_length_as_in_tensorflow():
+    with pytest.raises(TypeError, match=r"no len\(\)"):
+        len(distributed(numbers(range(4)).batch(2), 2))

@@ -164,3 +164,10 @@ def test_one_replica_runs_on_its_device(number):
     assert [device.id for device in alone.run(tf.function(lambda: jnp.ones(2))).devices()] == [
         number
     ]
+
+
+@pytest.mark.parametrize("weights", [np.arange(4.0, dtype=np.float32), jnp.arange(4.0)])
+def test_a_function_of_replicas_closes_over_arrays(strategy, weights):
+    step = tf.function(lambda x: strategy.run(lambda x: x @ weights, args=(x,)))
+    rows = cut(strategy, np.ones((4, 4), np.float32))
+    assert step(rows).array.tolist() == [6.0] * 4

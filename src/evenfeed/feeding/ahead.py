@@ -4,32 +4,21 @@ import atexit
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Final, final
 
 from evenfeed.core.errors import CancelledError, InvalidArgumentError
-from evenfeed.feeding.host_steps import HostSteps
-from evenfeed.replicas.mesh import same_width
+from evenfeed.feeding.host_steps import Column, HostSteps
+from evenfeed.replicas.mesh import Width
 
 # No wait is longer, so that an abandoned thread ends and Ctrl-C is heard, whatever goes wrong.
 _WAIT: Final = 0.05
 _JOIN: Final = 1.0
-
-
-@final
-@dataclass(slots=True)
-class _Item:
-    """What one step gave: its value, an error, or the end. `before` is the position of the step.
-
-    `misplaced` is an error of bringing it to the devices.
-    """
-
-    before: Any
-    value: Any = None
-    error: BaseException | None = None
-    misplaced: InvalidArgumentError | None = None
+# To wake a thread takes about that long: a consumer that is back sooner reads for itself.
+_WAKING: Final = 5e-5
 
 
 @final
@@ -40,16 +29,27 @@ class StepsAhead:
     the interpreter exits.
 
     Args:
-        steps: Reads the rows.
+        make: Returns what reads the rows.
         place: Brings them to the devices.
         depth: How many steps to be ahead; with 0 there is no thread.
     """
 
-    def __init__(self, steps: HostSteps, place: Callable[[Any], Any], depth: int) -> None:
-        self._steps = steps
+    def __init__(
+        self,
+        make: Callable[[], HostSteps],
+        place: Callable[[Sequence[Column]], Any],
+        depth: int,
+    ) -> None:
+        self._make = make
         self._place = place
         self._depth = depth
-        self._shared: _Shared | None = None
+        self._shared = self._sharing(make())
+
+    def _sharing(self, steps: HostSteps) -> "_Shared":
+        shared = _Shared(steps, self._place, self._depth)
+        # The thread knows only what is shared: that nobody holds this can be noticed.
+        weakref.finalize(self, shared.stop)
+        return shared
 
     def take(self) -> Any:
         """Return the next step.
@@ -57,137 +57,213 @@ class StepsAhead:
         Raises:
             StopIteration: There is none.
         """
-        if self._depth == 0:
-            return self._place(self._steps.read())
-        if self._shared is None:
-            self._shared = _Shared(self._steps, self._place, self._depth)
-            # The thread knows only what is shared: that nobody holds this can be noticed.
-            weakref.finalize(self, self._shared.stop)
-            self._shared.start()
         return self._shared.take()
 
     def state(self) -> Any:
         """Return the position behind the last step that was taken."""
-        return self._steps.state() if self._shared is None else self._shared.position()
+        return self._shared.position()
 
     def restore(self, state: Any) -> None:
-        """Take up a position; the thread starts anew with the next step."""
-        self._stop()
-        self._steps.restore(state)
+        """Take up a position; the thread starts anew with the next step.
+
+        Where that fails, the position stays.
+        """
+        before = self.state()
+        # A thread that is still inside of a user's function goes on with steps that nobody takes.
+        steps = self._shared.steps if self._shared.ended_by(_JOIN) else self._make()
+        try:
+            steps.restore(state)
+        except BaseException:
+            steps.restore(before)
+            raise
+        finally:
+            self._shared = self._sharing(steps)
 
     def close(self) -> None:
-        """End the thread, and those below."""
-        self._stop()
-        self._steps.close()
+        """End the thread, and those below; free what was read."""
+        ended = self._shared.ended_by(_WAIT)
+        self._shared.steps.close()  # the thread may wait for one further down
+        if not ended:
+            self._shared.ended_by(_JOIN)
 
-    def _stop(self) -> None:
-        if self._shared is not None:
-            self._shared.stop()
-            self._shared.join(_JOIN)
-            self._shared = None
+
+@final
+@dataclass(slots=True)
+class _Item:
+    """What one step gave: its value or an error. `before` is the position of the step.
+
+    `misplaced` is an error of bringing it to the devices.
+    """
+
+    before: Any
+    value: Any = None
+    error: BaseException | None = None
+    misplaced: InvalidArgumentError | None = None
+
+    def given(self) -> Any:
+        """Return the value, or raise the error."""
+        if self.misplaced is not None:
+            # Said again, by the line that asks for the step: in the thread no line is a user's.
+            raise InvalidArgumentError(self.misplaced.message, fix=self.misplaced.fix)
+        if self.error is not None:
+            raise self.error
+        return self.value
 
 
 @final
 class _Shared:
-    """What the consumer and the thread have in common."""
+    """What the consumer and the thread have in common.
 
-    def __init__(self, steps: HostSteps, place: Callable[[Any], Any], depth: int) -> None:
-        self._steps = steps
+    One of them reads at a time. A consumer that finds nothing, and nobody reading, reads for itself: to
+    wake the thread and wait for it would cost more than many a step.
+    """
+
+    def __init__(
+        self, steps: HostSteps, place: Callable[[Sequence[Column]], Any], depth: int
+    ) -> None:
+        self.steps = steps
         self._place = place
         self._depth = depth
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._ready = threading.Condition(
+            self._lock
+        )  # for consumers: there is a step, or nobody reads
+        self._room = threading.Condition(self._lock)  # for the thread
         self._items: deque[_Item] = deque()
-        self._reading = steps.state()  # the position of the step that is being read
+        self._position = steps.state()  # of the step that is being read, or is read next
+        self._reader: int | None = None  # the thread that is reading
+        self._torn = False  # a read was interrupted: the steps must take up the position again
         self._ended = False
         self._stopped = False
-        self._width = same_width()
-        self._thread = threading.Thread(
-            target=copy_context().run, args=(self._work,), name="evenfeed-feed", daemon=True
-        )
+        self._width: Width | None = None
+        self._thread: threading.Thread | None = None
+        self._given = 0.0  # when the last step was handed over
+        self._is_quick = False  # whether the consumer asked for the next one at once
 
-    def start(self) -> None:
-        """Start the thread."""
-        atexit.register(self._leave)
-        self._thread.start()
+    def take(self) -> Any:
+        """Return the next step, wait for it where it is being read; raise an error in its place."""
+        self._is_quick = perf_counter() - self._given < _WAKING
+        item = self._next_ready() or self._read()
+        if self._thread is None and self._depth > 0:
+            self._start()
+        self._given = perf_counter()
+        return item.given()
+
+    def position(self) -> Any:
+        """Return the position of the next step that is taken."""
+        with self._lock:
+            return self._items[0].before if self._items else self._position
 
     def stop(self) -> None:
         """Let the thread end after its present step. Takes no lock: a garbage collector may call this."""
         self._stopped = True
 
-    def join(self, timeout: float) -> None:
-        """Wait for the thread, not for long."""
-        if self._thread is not threading.current_thread():
+    def ended_by(self, timeout: float) -> bool:
+        """Stop, and wait for the thread, not for long; tell whether nobody reads any more."""
+        self.stop()
+        if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout)
+        with self._lock:
+            self._items.clear()
+            return self._reader is None
 
-    def take(self) -> Any:
-        """Return the next step, wait for it where it is not there; raise an error in its place."""
-        with self._changed:
-            while not self._items:
-                if self._stopped:
-                    raise CancelledError("The iterator was closed while it was read.")
-                self._changed.wait(_WAIT)
-            item = self._items[0]
-            if isinstance(item.error, StopIteration):
-                raise StopIteration  # the end stays where it is
-            self._items.popleft()
-            self._changed.notify_all()
-        if item.misplaced is not None:
-            raise _said_here(item.misplaced)
-        if item.error is not None:
-            raise item.error
-        return item.value
+    def _next_ready(self) -> _Item | None:
+        """Return a step that was read ahead; None where the caller is to read it, and may."""
+        me = threading.get_ident()
+        with self._lock:
+            if self._reader == me:  # Ctrl-C fell where the last read was being finished
+                self._reader, self._torn = None, True
+            while self._reader is not None and not self._items and not self._stopped:
+                self._ready.wait(_WAIT)
+            if self._stopped:
+                raise CancelledError(
+                    "The iterator is closed.", fix="begin a new one: iter(distributed_dataset)."
+                )
+            if self._items:
+                self._room.notify()
+                return self._items.popleft()
+            if self._ended:
+                raise StopIteration
+            self._width = self._width or Width()
+            self._reader = me
+        return None
 
-    def position(self) -> Any:
-        """Return the position of the next step that is taken."""
-        with self._changed:
-            return self._items[0].before if self._items else self._reading
+    def _read(self, ahead: deque[_Item] | None = None) -> _Item:
+        """Read the step at the position, and go behind it.
+
+        Only the one who is the reader calls this. An interruption (Ctrl-C) leaves the position as it is.
+        """
+        item = following = None
+        try:
+            item = self._step()
+            following = self.steps.state()
+            return item
+        finally:
+            with self._lock:
+                self._reader = None
+                self._torn = following is None
+                if item is not None and following is not None:
+                    self._position = following
+                    self._ended = isinstance(item.error, StopIteration)
+                    if ahead is not None and not self._ended:
+                        ahead.append(item)
+                self._ready.notify_all()
+                if self._ended or not self._is_quick:
+                    self._room.notify()
+
+    def _step(self) -> _Item:
+        item = _Item(self._position)
+        assert self._width is not None
+        with self._width.kept():
+            if self._torn:
+                self.steps.restore(self._position)
+            try:
+                rows = self.steps.read()
+                item.value = self._placed(item, rows)
+            except Exception as error:  # noqa: BLE001 - raised where the consumer reaches it
+                item.error = error
+        return item
+
+    def _placed(self, item: _Item, rows: Sequence[Column]) -> Any:
+        try:
+            return self._place(rows)
+        except InvalidArgumentError as error:
+            item.misplaced = error
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is not None or self._ended:
+                return
+            self._thread = threading.Thread(
+                target=copy_context().run, args=(self._work,), name="evenfeed-feed", daemon=True
+            )
+            atexit.register(self._leave)
+            self._thread.start()
 
     def _work(self) -> None:
         try:
-            with self._width:
-                while not self._ended and self._wait_for_room():
-                    self._add(self._read())
+            while self._wait_for_turn():
+                self._read(self._items)
+        except BaseException as error:  # noqa: BLE001 - a SystemExit, raised where the consumer reaches it
+            with self._lock:
+                self._items.append(_Item(self._position, error=error))
+                self._thread = None
+                self._ready.notify_all()
         finally:
             atexit.unregister(self._leave)
 
-    def _wait_for_room(self) -> bool:
-        with self._changed:
-            while len(self._items) >= self._depth and not self._stopped:
-                self._changed.wait(_WAIT)
-        return not self._stopped
-
-    def _read(self) -> _Item:
-        item = _Item(self._reading)
-        try:
-            rows = self._steps.read()
-            try:
-                item.value = self._place(rows)
-            except InvalidArgumentError as error:
-                item.misplaced = error
-        except BaseException as error:  # noqa: BLE001 - raised where the consumer reaches it
-            item.error = error
-        return item
-
-    def _add(self, item: _Item) -> None:
-        ended = item.error is not None and not _goes_on(item.error)
-        following = item.before if ended else self._steps.state()
-        with self._changed:
-            self._items.append(item)
-            self._reading = following
-            self._ended = ended
-            self._changed.notify_all()
+    def _wait_for_turn(self) -> bool:
+        """Become the reader once there is room; tell whether there is anything left to read."""
+        with self._lock:
+            while self._reader is not None or len(self._items) >= self._depth:
+                if self._stopped or self._ended:
+                    return False
+                self._room.wait(_WAIT)
+            if self._stopped or self._ended:
+                return False
+            self._reader = threading.get_ident()
+        return True
 
     def _leave(self) -> None:
         """End the thread before the interpreter goes: a thread that NumPy or XLA runs in may crash it."""
-        self.stop()
-        self.join(_JOIN)
-
-
-def _said_here(error: InvalidArgumentError) -> InvalidArgumentError:
-    """Return an error of the thread as one of the line that asks for the step: no other line is a user's."""
-    return InvalidArgumentError(error.message, fix=error.fix)
-
-
-def _goes_on(error: BaseException) -> bool:
-    """Tell whether there are steps behind an error: an element that fails is passed."""
-    return isinstance(error, Exception) and not isinstance(error, StopIteration)
+        self.ended_by(_JOIN)

@@ -10,6 +10,7 @@ from evenfeed.feeding.arrays import arrays_of
 from evenfeed.feeding.feeds import Feed
 from evenfeed.replicas import contexts
 from evenfeed.replicas.staging import Unstaged
+from evenfeed.runtime.explaining import Explanation
 
 
 class DistributedDataset:
@@ -58,8 +59,26 @@ class DistributedDataset:
         """
         return (arrays_of(step) for step in self)
 
-    def explain(self) -> str:
-        """Say which replica gets what at each step, and what is read ahead."""
+    def explain(self) -> Explanation:
+        """Say which replica gets what at each step, what is read ahead, and how the dataset below runs.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> dataset = tf.data.Dataset.range(9).batch(4)
+            >>> strategy.experimental_distribute_dataset(dataset).explain()  # doctest: +ELLIPSIS
+            DistributedDataset: 3 steps on 2 replicas of worker 0
+              replica 0  CPU:0  2 rows a step: 0-1 of each batch
+              replica 1  CPU:1  2 rows a step: 2-3 of each batch
+              batches: 4 rows over all replicas, each cut by itself, by ceiling
+              last step: 1 row, for each replica 1, 0
+              read ahead: 1 step, brought to the devices by a thread
+              dataset:
+                 1  range(0, 9)  <doctest ...>:1  9 elements  () int64
+                 2  batch(4)     <doctest ...>:1  3 elements  (?,) int64
+                      elements have no positions from here on: each is made of several
+                resume: by position
+        """
         return self._feed.explain()
 
     def __getattr__(self, name: str) -> Any:

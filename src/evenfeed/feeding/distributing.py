@@ -27,9 +27,13 @@ def distributed(dataset: Any, replicas: Replicas, options: InputOptions) -> Dist
 
 
 def distributed_from_function(
-    dataset_fn: Callable[[InputContext], Any], replicas: Replicas, options: InputOptions
+    dataset_fn: Callable[[InputContext], Any],
+    replicas: Replicas,
+    options: InputOptions,
+    *,
+    fills: bool = True,
 ) -> DistributedDataset:
-    """Feed the replicas what a function makes."""
+    """Feed the replicas what a function makes; `fills` allows steps in which some get no rows."""
     if not callable(dataset_fn):
         raise TypeError(
             described(
@@ -48,7 +52,8 @@ def distributed_from_function(
     pipelines = replicas.count if per_replica else 1
     contexts = [InputContext(pipelines, number, replicas.count) for number in range(pipelines)]
     made = [checked_dataset(dataset_fn(context), Dataset) for context in contexts]
-    return DistributedDataset(TakeFeed([plan_of(dataset) for dataset in made], replicas, options))
+    plans = [plan_of(dataset) for dataset in made]
+    return DistributedDataset(TakeFeed(plans, replicas, options, fills=fills))
 
 
 def checked_dataset(dataset: Any, kind: type) -> Any:

@@ -10,13 +10,14 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.feeding.ahead import StepsAhead
 from evenfeed.feeding.explaining import cut_text, taken_text
 from evenfeed.feeding.global_batch import nominal_sizes
-from evenfeed.feeding.host_steps import CutBatches, HostSteps, TakePieces, flowing
+from evenfeed.feeding.host_steps import CutBatches, FlowingBatches, HostSteps, TakePieces
 from evenfeed.feeding.input_options import InputOptions
 from evenfeed.feeding.padding import PadBatches, padded_rows
 from evenfeed.feeding.placing import Placing
-from evenfeed.feeding.specs import cut_spec, padded_spec, taken_spec
+from evenfeed.feeding.specs import Arrival, cut_spec, padded_spec, taken_spec
 from evenfeed.plan.node import Node
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.runtime.explaining import Explanation
 
 _VERSION = 1
 
@@ -32,6 +33,7 @@ class Feed(ABC):
     def __init__(self, replicas: Replicas, options: InputOptions) -> None:
         self._replicas = replicas
         self._options = options
+        self._arrival = Arrival(replicas, options.experimental_fetch_to_device)
 
     @property
     @abstractmethod
@@ -43,7 +45,7 @@ class Feed(ABC):
         """Return the specs of what a step yields."""
 
     @abstractmethod
-    def explain(self) -> str:
+    def explain(self) -> Explanation:
         """Say who gets what."""
 
     @abstractmethod
@@ -54,20 +56,19 @@ class Feed(ABC):
 
     def started(self) -> StepsAhead:
         """Return the steps of a new pass."""
-        fetch = self._options.experimental_fetch_to_device
-        placing = Placing(self._structure(), self._replicas, fetch=fetch)
-        return StepsAhead(self._steps(), placing, self.depth)
+        placing = Placing(self._structure(), self._replicas, fetch=self._arrival.fetch)
+        return StepsAhead(self._steps, placing, self.depth)
 
     @property
     def depth(self) -> int:
         """How many steps are brought to the devices before they are asked for."""
-        if not self._options.experimental_fetch_to_device:
+        if not self._arrival.fetch:
             return 0
         return self._options.experimental_per_replica_buffer_size
 
     def state_of(self, steps: StepsAhead) -> dict[str, Any]:
         """Return a position, with what is needed to know it again."""
-        return {"version": _VERSION, "steps": steps.state()}
+        return {"version": _VERSION, **steps.state()}
 
     def restore(self, steps: StepsAhead, state: Any) -> None:
         """Take up a position.
@@ -76,17 +77,24 @@ class Feed(ABC):
             InvalidArgumentError: It is not one of such a dataset.
         """
         given: Any = state
-        if not isinstance(state, dict) or "steps" not in given:
-            raise InvalidArgumentError(
-                f"{shortened(given)} is no state of a distributed iterator.",
-                fix="pass what get_state() returned; if it was written as text, json.loads(text).",
-            )
+        if not isinstance(state, dict) or not {"version", "at", "rows"} <= given.keys():
+            raise _no_state(given)
         if given["version"] != _VERSION:
             raise InvalidArgumentError(
                 f"The state has version {given['version']}, but this evenfeed reads {_VERSION}.",
                 fix="read it with the evenfeed that wrote it, or begin anew.",
             )
-        steps.restore(given["steps"])
+        try:
+            steps.restore(given)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise _no_state(given) from error
+
+
+def _no_state(given: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{shortened(given)} is no state of a distributed iterator.",
+        fix="pass what get_state() returned; if it was written as text, json.loads(text).",
+    )
 
 
 @final
@@ -107,8 +115,8 @@ class CutFeed(Feed):
         """Return the specs of what a step yields."""
         if self._options.pad_partial_batches:
             rows = padded_rows(self._plan, self._replicas.count)
-            return padded_spec(self._plan, self._replicas, rows)
-        return cut_spec(self._plan, self._replicas)
+            return padded_spec(self._plan, self._arrival, rows)
+        return cut_spec(self._plan, self._arrival)
 
     def _structure(self) -> Any:
         spec = self._plan.element_spec
@@ -118,22 +126,36 @@ class CutFeed(Feed):
         if self._options.pad_partial_batches:
             return PadBatches(self._plan, self._replicas.count)
         if self._sizes is not None:
-            return flowing(self._plan, self._sizes)
+            return FlowingBatches(self._plan, self._sizes)
         return CutBatches(self._plan, self._replicas.count)
 
-    def explain(self) -> str:
+    def explain(self) -> Explanation:
         """Say who gets which rows."""
-        padded = self._options.pad_partial_batches
-        return cut_text(self._plan, self._replicas, self._sizes, self.depth, padded=padded)
+        return cut_text(self._plan, self._replicas, self._sizes, self._options)
 
 
 @final
 class TakeFeed(Feed):
-    """Takes one element for each replica: of one dataset in turn, or each of its own."""
+    """Takes one element for each replica: of one dataset in turn, or each of its own.
 
-    def __init__(self, plans: Sequence[Node], replicas: Replicas, options: InputOptions) -> None:
+    Args:
+        plans: One plan, or one for each replica.
+        replicas: Who is fed.
+        options: How.
+        fills: Whether there are steps in which some replicas get no rows.
+    """
+
+    def __init__(
+        self,
+        plans: Sequence[Node],
+        replicas: Replicas,
+        options: InputOptions,
+        *,
+        fills: bool = True,
+    ) -> None:
         super().__init__(replicas, options)
         self._plans = plans
+        self._fills = fills
 
     @property
     def size(self) -> int:
@@ -148,14 +170,14 @@ class TakeFeed(Feed):
 
     def spec(self) -> Any:
         """Return the specs of what a step yields."""
-        return taken_spec(self._plans[0], self._replicas)
+        return taken_spec(self._plans[0], self._arrival)
 
     def _structure(self) -> Any:
         return self._plans[0].element_spec
 
     def _steps(self) -> HostSteps:
-        return TakePieces(self._plans, [1] * self._replicas.count)
+        return TakePieces(self._plans, self._replicas.count, fills=self._fills)
 
-    def explain(self) -> str:
+    def explain(self) -> Explanation:
         """Say who takes what."""
-        return taken_text(self._plans, self._replicas, self.depth)
+        return taken_text(self.size, self._plans, self._replicas, self._options)

@@ -59,6 +59,18 @@ def _written(plan: Node) -> int | None:
             return None
 
 
+def short_batch(plan: Node) -> int | None:
+    """Return how many rows a short last batch has; None where there is none, or nobody knows."""
+    match plan:
+        case Batch() | PaddedBatch():
+            short = plan.child.size % plan.batch_size if plan.child.size > 0 else 0
+            return None if plan.drop_remainder or short == 0 else short
+        case Prefetch() | Cache() | WithOptions():
+            return short_batch(plan.children[0])
+        case _:
+            return None
+
+
 def nominal_sizes(plan: Node, replicas: int) -> tuple[int, ...] | None:
     """Return how many rows each replica takes in turn; None where every batch is cut by itself.
 

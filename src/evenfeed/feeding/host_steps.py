@@ -7,11 +7,10 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.cardinality import INFINITE
 from evenfeed.core.conversion import Array
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten
-from evenfeed.plan.batching import Rebatch
 from evenfeed.plan.node import Node
 from evenfeed.runtime.elements import ElementIterator
 
@@ -32,7 +31,7 @@ class HostSteps(ABC):
 
     @abstractmethod
     def state(self) -> Any:
-        """Return the position."""
+        """Return the position: `at` in each dataset, and how many `rows` of a batch are used."""
 
     @abstractmethod
     def restore(self, state: Any) -> None:
@@ -44,17 +43,78 @@ class HostSteps(ABC):
 
 
 @final
-class CutBatches(HostSteps):
+class Rows:
+    """The rows of batches, some at a time, with a position between them."""
+
+    def __init__(self, plan: Node) -> None:
+        self._elements = ElementIterator(plan)
+        self._parts: list[Any] | None = None  # of a batch of which some rows are used
+        self._before: Any = None
+        self._used = 0
+
+    def take(self, most: int | None = None) -> list[Any]:
+        """Return the parts of the next batch; at most so many rows, and of a batch begun its rest."""
+        if self._parts is None and most is None:
+            return flatten(next(self._elements), DATA)
+        if self._parts is None:
+            self._before = self._elements.get_state()
+            self._parts, self._used = flatten(next(self._elements), DATA), 0
+        start, length = self._used, length_of(self._parts)
+        self._used = length if most is None else min(length, start + most)
+        taken = [None if part is None else part[start : self._used] for part in self._parts]
+        if self._used == length:
+            self._parts = None
+        return taken
+
+    def state(self) -> Any:
+        """Return the position: one in the dataset, and how many rows of a batch are used."""
+        if self._parts is None:
+            return {"at": [self._elements.get_state()], "rows": 0}
+        return {"at": [self._before], "rows": self._used}
+
+    def restore(self, state: Any) -> None:
+        """Take up a position."""
+        (at,) = positions(state, 1)
+        self._elements.set_state(at)
+        self._parts = None
+        if state["rows"]:
+            self.take(state["rows"])
+
+    def close(self) -> None:
+        """End the threads below."""
+        self._elements.close()
+
+
+class BatchSteps(HostSteps):
+    """Makes steps of global batches. Its position does not depend on the number of replicas."""
+
+    def __init__(self, plan: Node) -> None:
+        self._rows = Rows(plan)
+
+    def state(self) -> Any:
+        """Return the position."""
+        return self._rows.state()
+
+    def restore(self, state: Any) -> None:
+        """Take up a position."""
+        self._rows.restore(state)
+
+    def close(self) -> None:
+        """End the threads below."""
+        self._rows.close()
+
+
+@final
+class CutBatches(BatchSteps):
     """Cuts each global batch by itself, by ceiling: the last replicas may get less, or nothing."""
 
     def __init__(self, plan: Node, replicas: int) -> None:
-        self._elements = ElementIterator(plan)
+        super().__init__(plan)
         self._replicas = replicas
 
     def read(self) -> list[Column]:
         """Return the parts of the next batch."""
-        parts = flatten(next(self._elements), DATA)
-        return [self._column(part) for part in parts]
+        return [self._column(part) for part in self._rows.take()]
 
     def _column(self, part: Array | None) -> Column:
         if part is None or self._replicas == 1:
@@ -63,63 +123,87 @@ class CutBatches(HostSteps):
             return part
         return cut(part, self._replicas)
 
-    def state(self) -> Any:
-        """Return the position in the dataset, which does not depend on the number of replicas."""
-        return self._elements.get_state()
 
-    def restore(self, state: Any) -> None:
-        """Take up a position."""
-        self._elements.set_state(state)
+@final
+class FlowingBatches(BatchSteps):
+    """Gives each replica so many rows in turn; they flow on from one global batch to the next.
 
-    def close(self) -> None:
-        """End the threads below."""
-        self._elements.close()
+    Args:
+        plan: Makes the batches.
+        sizes: How many rows each replica gets.
+    """
+
+    def __init__(self, plan: Node, sizes: Sequence[int]) -> None:
+        super().__init__(plan)
+        self._sizes = sizes
+        self._specs: list[TypeSpec] = flatten(plan.element_spec, DATA)
+
+    def read(self) -> list[Column]:
+        """Return the parts of the next step; a replica for which no rows are left gets none."""
+        pieces = [self._piece(size) for size in self._sizes]
+        if not any(pieces):
+            raise StopIteration
+        return [self._column(place, pieces) for place in range(len(self._specs))]
+
+    def _piece(self, size: int) -> list[list[Any]]:
+        """Return `size` rows, or those that are left, as the parts of the batches they stand in."""
+        found: list[list[Any]] = []
+        while size:
+            try:
+                found.append(self._rows.take(size))
+            except StopIteration:
+                break
+            size -= length_of(found[-1])
+        return found
+
+    def _column(self, place: int, pieces: Sequence[list[list[Any]]]) -> Column:
+        spec = self._specs[place]
+        if not isinstance(spec, TensorSpec):
+            return None
+        return [_joined([parts[place] for parts in piece], spec) for piece in pieces]
 
 
 @final
 class TakePieces(HostSteps):
-    """Takes one element for each replica, of one dataset or of one for each.
+    """Takes one element for each replica, of one dataset in turn or of one for each.
 
     Args:
         plans: One plan, or one for each replica.
-        sizes: For each replica whether it gets rows at all.
+        replicas: How many there are.
+        fills: Whether replicas without an element get no rows, where shapes can say that; else the step is
+            dropped.
     """
 
-    def __init__(self, plans: Sequence[Node], sizes: Sequence[int]) -> None:
+    def __init__(self, plans: Sequence[Node], replicas: int, *, fills: bool = True) -> None:
         self._iterators = [ElementIterator(plan) for plan in plans]
-        self._own = len(plans) > 1
-        self._sizes = sizes
+        self._turns = self._iterators * (replicas // len(plans))
         self._specs: list[TypeSpec] = flatten(plans[0].element_spec, DATA)
-        self._fills = any(not is_static(plan) for plan in plans)
-        self._endless = all(plan.size == INFINITE for plan in plans)
+        self._fills = fills and not all(map(is_static, plans))
 
     def read(self) -> list[Column]:
-        """Return the pieces of the next step; a replica without one gets no rows."""
-        rows: list[list[Any] | None] = []
-        for replica, size in enumerate(self._sizes):
-            iterator = self._iterators[replica if self._own else 0]
-            rows.append(None if size == 0 else next_parts(iterator))
-        some = sum(row is not None for row in rows)
-        if some == 0 or (some < len(rows) and not self._fills and 0 not in self._sizes):
+        """Return the pieces of the next step."""
+        rows = [next_parts(iterator) for iterator in self._turns]
+        if None in rows and not (self._fills and any(rows)):
             raise StopIteration
         return [self._column(place, rows) for place in range(len(self._specs))]
 
     def _column(self, place: int, rows: Sequence[list[Any] | None]) -> Column:
-        pieces: list[Any] = [
-            _empty(self._specs[place]) if row is None else row[place] for row in rows
-        ]
-        if len(pieces) == 1:
-            return pieces[0]
-        return None if pieces[0] is None else pieces
+        spec = self._specs[place]
+        if not isinstance(spec, TensorSpec):
+            return None
+        pieces = [_empty(spec) if row is None else row[place] for row in rows]
+        return pieces[0] if len(pieces) == 1 else pieces
 
     def state(self) -> Any:
         """Return the positions in the datasets."""
-        return [iterator.get_state() for iterator in self._iterators]
+        return {"at": [iterator.get_state() for iterator in self._iterators], "rows": 0}
 
     def restore(self, state: Any) -> None:
         """Take up positions."""
-        for iterator, each in zip(self._iterators, state, strict=True):
-            iterator.set_state(each)
+        for iterator, at in zip(
+            self._iterators, positions(state, len(self._iterators)), strict=True
+        ):
+            iterator.set_state(at)
 
     def close(self) -> None:
         """End the threads below."""
@@ -127,10 +211,15 @@ class TakePieces(HostSteps):
             iterator.close()
 
 
-def flowing(plan: Node, sizes: Sequence[int]) -> TakePieces:
-    """Read batches whose rows flow on from one to the next, so many for each replica in turn."""
-    pieces = Rebatch(plan, tuple(size for size in sizes if size))
-    return TakePieces([pieces], sizes)
+def positions(state: Any, datasets: int) -> list[Any]:
+    """Return the positions in a state, one for each of so many datasets."""
+    found: list[Any] = state["at"]
+    if len(found) != datasets:
+        raise InvalidArgumentError(
+            f"The state was taken of {len(found)} datasets, but {datasets} are read here.",
+            fix="with InputReplicationMode.PER_REPLICA, go on with as many replicas as before.",
+        )
+    return found
 
 
 def next_parts(iterator: ElementIterator) -> list[Any] | None:
@@ -147,15 +236,45 @@ def cut(batch: Array, count: int) -> list[Array]:
     return [batch[i * size : (i + 1) * size] for i in range(count)]
 
 
+def length_of(parts: Sequence[Any]) -> int:
+    """Return how many rows the parts of a batch have."""
+    lengths = {len(part) for part in parts if part is not None}
+    if len(lengths) != 1:
+        raise InvalidArgumentError(
+            f"The parts of a batch have {sorted(lengths)} rows, but must have one number of rows to be shared out.",
+            fix="batch all parts together.",
+        )
+    return lengths.pop()
+
+
 def is_static(plan: Node) -> bool:
     """Tell whether all shapes of a plan's elements are known."""
     specs = [spec for spec in flatten(plan.element_spec, DATA) if isinstance(spec, TensorSpec)]
     return all(spec.shape.is_fully_defined() for spec in specs)
 
 
-def _empty(spec: TypeSpec) -> Array | None:
+def blank(shape: Sequence[int], dtype: dtypes.DType) -> Array:
+    """Return zeros, or empty text."""
+    if dtype != dtypes.string:
+        return np.zeros(shape, dtype)
+    text = np.empty(shape, object)
+    text.fill(b"")
+    return text
+
+
+def _empty(spec: TensorSpec) -> Array:
     """Return no rows: dimensions that are not known are 0, and the first one always is."""
-    if not isinstance(spec, TensorSpec):
-        return None
     lengths = [length or 0 for length in spec.shape.as_list()] if spec.shape.rank else []
-    return np.empty((0, *lengths[1:]) if lengths else (), spec.dtype)
+    return blank((0, *lengths[1:]) if lengths else (), spec.dtype)
+
+
+def _joined(parts: Sequence[Array], spec: TensorSpec) -> Array:
+    if not parts:
+        return _empty(spec)
+    shapes = [part.shape[1:] for part in parts]
+    if len(set(shapes)) > 1:
+        raise InvalidArgumentError(
+            f"Rows of the shapes {shapes} stand in two batches, and one replica was to get both.",
+            fix="batch with drop_remainder=True, or choose AutoShardPolicy.DATA, which cuts each batch by itself.",
+        )
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -5,32 +5,29 @@ from typing import Any, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.structure import DATA, flatten
 from evenfeed.feeding.global_batch import global_batch_size
-from evenfeed.feeding.host_steps import Column, HostSteps, cut
+from evenfeed.feeding.host_steps import BatchSteps, Column, blank, cut, length_of
 from evenfeed.plan.node import Node
-from evenfeed.runtime.elements import ElementIterator
 
 
 @final
-class PadBatches(HostSteps):
+class PadBatches(BatchSteps):
     """Cuts each global batch over the replicas, and fills what each gets to one length with zeros.
 
     The last column of a step says which rows are the dataset's.
     """
 
     def __init__(self, plan: Node, replicas: int) -> None:
-        self._elements = ElementIterator(plan)
+        super().__init__(plan)
         self._replicas = replicas
         self._each = padded_rows(plan, replicas)
         self._full = np.ones(self._each * replicas, bool)
 
     def read(self) -> list[Column]:
         """Return the parts of the next batch, and which rows are valid."""
-        parts: list[Any] = flatten(next(self._elements), DATA)
-        rows = _rows(parts)
+        parts = self._rows.take()
+        rows = length_of(parts)
         if rows == len(self._full):
             return [*(self._whole(part) for part in parts), self._full.copy()]
         if rows > len(self._full):
@@ -52,22 +49,10 @@ class PadBatches(HostSteps):
         """Return a part with what each replica gets filled up to one length."""
         if part is None:
             return None
-        whole = _blank((self._replicas, self._each, *part.shape[1:]), part.dtype)
+        whole = blank((self._replicas, self._each, *part.shape[1:]), part.dtype)
         for replica, piece in enumerate(cut(part, self._replicas)):
             whole[replica, : len(piece)] = piece
         return whole.reshape(-1, *part.shape[1:])
-
-    def state(self) -> Any:
-        """Return the position in the dataset."""
-        return self._elements.get_state()
-
-    def restore(self, state: Any) -> None:
-        """Take up a position."""
-        self._elements.set_state(state)
-
-    def close(self) -> None:
-        """End the threads below."""
-        self._elements.close()
 
 
 def padded_rows(plan: Node, replicas: int) -> int:
@@ -83,21 +68,3 @@ def padded_rows(plan: Node, replicas: int) -> int:
             fix="let batch(size) be the last step of the dataset, or give map an output_signature with that size.",
         )
     return -(-size // replicas)
-
-
-def _rows(parts: list[Any]) -> int:
-    lengths = {len(part) for part in parts if part is not None}
-    if len(lengths) != 1:
-        raise InvalidArgumentError(
-            f"The parts of a batch have {sorted(lengths)} rows; they must have one number of rows to be padded.",
-            fix="batch all parts together.",
-        )
-    return lengths.pop()
-
-
-def _blank(shape: tuple[int, ...], dtype: Any) -> Array:
-    if dtype != dtypes.string:
-        return np.zeros(shape, dtype)
-    text = np.empty(shape, object)
-    text.fill(b"")
-    return text

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array
 from evenfeed.core.structure import DATA, packer, paths
-from evenfeed.feeding.host_steps import Column
+from evenfeed.feeding.host_steps import Column, cut
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import PerReplica
 
@@ -33,23 +32,33 @@ class Placing:
         return self._pack(placed)
 
     def _value(self, column: Column, what: str) -> Any:
-        replicas = self._replicas
-        if replicas.count == 1:
-            return None if column is None else self._on(column, 0, what)
+        count = self._replicas.count
+        if count == 1:
+            return None if column is None else self._pieces([column], what)[0]
         if column is None:
-            return PerReplica([None] * replicas.count)
+            return PerReplica([None] * count)
         if not isinstance(column, list):
             if self._fetch:
-                return PerReplica(array=replicas.put_sharded(column, what), count=replicas.count)
-            size = len(column) // replicas.count
-            column = [column[i * size : (i + 1) * size] for i in range(replicas.count)]
-        return PerReplica([self._on(piece, r, what) for r, piece in enumerate(column)])
+                return PerReplica(array=self._replicas.put_sharded(column, what), count=count)
+            column = cut(column, count)
+        if self._fetch and _are_alike(column):
+            lifted = column[0].ndim == 0
+            array = self._replicas.put_pieces(column, what)
+            return PerReplica(array=array, count=count, lifted=lifted)
+        return PerReplica(self._pieces(column, what))
 
-    def _on(self, piece: Any, replica: int, what: str) -> Any:
-        rows: Array = piece
-        if not self._fetch or rows.dtype == dtypes.string:
-            return rows
-        return self._replicas.put(rows, replica, what)
+    def _pieces(self, pieces: Sequence[Any], what: str) -> Sequence[Any]:
+        if not self._fetch or pieces[0].dtype == dtypes.string:
+            return pieces
+        return self._replicas.put_each(pieces, what)
+
+
+def _are_alike(pieces: Sequence[Any]) -> bool:
+    """Tell whether pieces can be one array on the devices: numbers, in one shape that has rows."""
+    first = pieces[0]
+    if first.dtype == dtypes.string or first.size == 0:
+        return False
+    return all(piece.shape == first.shape for piece in pieces)
 
 
 def _name(path: str) -> str:

@@ -1,7 +1,7 @@
 """The replicas of one worker: their devices, and the way of data to them."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, Final, final
 
@@ -58,7 +58,30 @@ class Replicas:
 
     def put_sharded(self, batch: Array, what: str) -> "jax.Array":
         """Copy each replica's rows of a batch to its device, as one array."""
-        return _jax.device_put(_owned(narrowed(batch, what)), self.sharding)
+        rows = _owned(narrowed(batch, what))
+        return self._brought(rows.shape, rows.__getitem__)
+
+    def put_pieces(self, pieces: Sequence[Array], what: str) -> "jax.Array":
+        """Copy a piece to the device of each replica, as one array; they are of one shape, and not empty."""
+        rows = [_owned(narrowed(piece, what)).reshape(pieces[0].shape or 1) for piece in pieces]
+        size = len(rows[0])
+
+        def piece(index: Any) -> Array:
+            return rows[(index[0].start or 0) // size]
+
+        return self._brought((size * len(rows), *rows[0].shape[1:]), piece)
+
+    def _brought(self, shape: tuple[int, ...], rows: Callable[[Any], Array]) -> "jax.Array":
+        # On small batches quicker than jax.device_put, which also would be traced in a user's jit. A
+        # user who lets JAX refuse hidden transfers did ask for this one.
+        with _jax.transfer_guard_host_to_device("allow"):
+            return _jax.make_array_from_callback(shape, self.sharding, rows)
+
+    def put_each(self, pieces: Sequence[Array], what: str) -> list[Any]:
+        """Copy a piece to the device of each replica, also where JAX is tracing."""
+        owned = [_owned(narrowed(piece, what)) for piece in pieces]
+        with jax.ensure_compile_time_eval():
+            return _jax.device_put(owned, list(self.devices))
 
     def everywhere(self, array: Any) -> "jax.Array":
         """Return an array that all devices hold; itself where they do already."""
@@ -85,12 +108,18 @@ class Replicas:
         return held_dtype(dtype)
 
 
-def same_width() -> AbstractContextManager[Any]:
-    """Return a block, for another thread, in which JAX has 64-bit types exactly if it has them here.
+@final
+class Width:
+    """Whether JAX has 64-bit types where this is made: JAX keeps that setting for each thread and block."""
 
-    JAX keeps that setting for each thread.
-    """
-    return _jax.enable_x64(_jax.config.read("jax_enable_x64"))
+    def __init__(self) -> None:
+        self._wide: bool = _jax.config.read("jax_enable_x64")
+
+    def kept(self) -> AbstractContextManager[Any]:
+        """Return a block, also for another thread, in which JAX has what it had."""
+        if _jax.config.read("jax_enable_x64") == self._wide:
+            return nullcontext()
+        return _jax.enable_x64(self._wide)
 
 
 def shards(array: "jax.Array") -> tuple[Any, ...]:

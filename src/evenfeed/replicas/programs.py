@@ -250,7 +250,11 @@ def _on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
 
 
 def _lies_on(replicas: Replicas, array: Any) -> bool:
-    return is_traced(array) or array.sharding.device_set == replicas.sharding.device_set
+    if is_traced(array):
+        return True
+    # A NumPy array that a function closes over has no sharding yet.
+    sharding = getattr(array, "sharding", None)
+    return sharding is not None and sharding.device_set == replicas.sharding.device_set
 
 
 def _without_tensors(leaves: Sequence[Any]) -> list[Any]:
