@@ -8,6 +8,7 @@ from evenfeed.feeding.distributed_dataset import DistributedDataset, Distributed
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.replica_context import ReplicaContext
+from evenfeed.replicas.valid import valid_mean
 from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
 from evenfeed.strategy.cross_device_ops import (
     CrossDeviceOps,
@@ -55,6 +56,7 @@ __all__ = [
     "get_strategy",
     "has_strategy",
     "in_cross_replica_context",
+    "valid_mean",
 ]
 
 publish(__name__, __all__, globals())

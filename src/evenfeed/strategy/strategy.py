@@ -19,6 +19,7 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reducing import gathered, reduced
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.reduction import reduce_op as named
+from evenfeed.replicas.valid import reduced_valid
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables import Variable
 from evenfeed.strategy.devices import device_string
@@ -143,7 +144,7 @@ class Strategy:
         given = cast("Sequence[Any]", args)
         return run_on_replicas(self, self._replicas, fn, tuple(given), dict(kwargs or {}))
 
-    def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
+    def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any, valid: Any = None) -> Any:
         """Return one value for the parts that the replicas hold.
 
         Args:
@@ -151,8 +152,12 @@ class Strategy:
             value: A per-replica value.
             axis: None to reduce over the replicas alone; an axis, or a tuple of them, to reduce over these
                 too. A mean then weighs every element alike, whichever replica holds it.
+            valid: A bool for each row, as steps of `InputOptions(pad_partial_batches=True)` bring it: with
+                axis 0, the other rows count nothing.
         """
         self.check_across("reduce")
+        if valid is not None:
+            return reduced_valid(self._replicas, named(reduce_op), value, axis, valid)
         return reduced(self._replicas, named(reduce_op), value, axis)
 
     def gather(self, value: Any, axis: int) -> Any:
