@@ -1,6 +1,7 @@
 """The strategies of TensorFlow 1."""
 
 import numpy as np
+import pytest
 
 import evenfeed as tf
 
@@ -34,7 +35,6 @@ def test_the_rows_of_arrays_are_a_dataset():
     strategy = V1.distribute.OneDeviceStrategy("CPU:1")
     dataset = strategy.experimental_make_numpy_dataset((np.arange(3), np.ones((3, 2))))
     assert [int(number) for number, _ in dataset] == [0, 1, 2]
-    assert strategy.update_config_proto("config") == "config"
 
 
 def test_the_names_it_shares_are_the_same():
@@ -43,3 +43,69 @@ def test_the_names_it_shares_are_the_same():
     for name in ("get_strategy", "has_strategy", "ReduceOp", "StrategyExtended", "ReplicaContext"):
         assert getattr(V1.distribute, name) is getattr(tf.distribute, name)
     assert V1.distribute.get_loss_reduction() is tf.distribute.ReduceOp.MEAN
+
+
+def test_a_configuration_is_copied():
+    strategy = V1.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    config = V1.ConfigProto(allow_soft_placement=True)
+    updated = strategy.update_config_proto(config)
+    assert type(updated) is V1.ConfigProto
+    assert (updated.allow_soft_placement, updated.isolate_session_state) == (True, True)
+    assert not config.isolate_session_state
+
+
+def test_nests_of_arrays_are_datasets_and_lists_are_stacked():
+    strategy = V1.distribute.OneDeviceStrategy("CPU:1")
+    stacked = strategy.experimental_make_numpy_dataset([np.arange(3), np.arange(3) + 10])
+    assert [row.tolist() for row in stacked] == [[0, 1, 2], [10, 11, 12]]
+    nest = {"a": np.arange(2), "b": (np.ones((2, 2)), [np.zeros(1), np.ones(1)])}
+    rows = list(strategy.experimental_make_numpy_dataset(nest))
+    assert [int(row["a"]) for row in rows] == [0, 1]
+    assert [row["b"][1].tolist() for row in rows] == [[0.0], [1.0]]
+
+
+def lists(strategy, step):
+    return [part.tolist() for part in strategy.experimental_local_results(step)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_dataset_iterator_begins_anew(count):
+    strategy = V1.distribute.MirroredStrategy([f"CPU:{index}" for index in range(count)])
+    iterator = strategy.make_dataset_iterator(tf.data.Dataset.range(7).batch(6))
+    first, last = (lists(strategy, iterator.get_next()) for _ in range(2))
+    assert [row for part in first for row in part] == [0, 1, 2, 3, 4, 5]
+    assert last == [[6], *[[]] * (count - 1)]
+    with pytest.raises(tf.errors.OutOfRangeError):
+        iterator.get_next()
+    with pytest.raises(tf.errors.OutOfRangeError):
+        strategy.experimental_run(tf.square, iterator)
+    assert iterator.initialize() is None
+    assert lists(strategy, next(iterator)) == first
+    assert (
+        iterator.element_spec
+        == strategy.experimental_distribute_dataset(tf.data.Dataset.range(7).batch(6)).element_spec
+    )
+
+
+def test_an_iterator_of_a_function_drops_a_step_with_too_few_batches():
+    strategy = V1.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    seen = []
+
+    def input_fn(context):
+        seen.append((context.num_input_pipelines, context.num_replicas_in_sync))
+        return tf.data.Dataset.range(5).batch(2)
+
+    iterator = strategy.make_input_fn_iterator(input_fn)
+    for _ in range(2):
+        assert lists(strategy, iterator.get_next()) == [[0, 1], [2, 3]]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            iterator.get_next()
+        iterator.initialize()
+    assert seen == [(1, 2)]
+
+
+def test_an_iterator_of_a_function_has_one_dataset():
+    strategy = V1.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    mode = tf.distribute.InputReplicationMode.PER_REPLICA
+    with pytest.raises(ValueError, match=r"PER_REPLICA.*is not supported here"):
+        strategy.make_input_fn_iterator(lambda _: tf.data.Dataset.range(5).batch(2), mode)

@@ -1,10 +1,17 @@
 """The strategies of TensorFlow 1: the same replicas, with what its programs call besides."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, final
 
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import described
 from evenfeed.dataset import Dataset
+from evenfeed.feeding.distributing import distributed_from_function
+from evenfeed.feeding.input_iterator import InputIterator
+from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
 from evenfeed.replicas.reduction import ReduceOp
+from evenfeed.strategy.config_proto import ConfigProto
 from evenfeed.strategy.mirrored import MirroredStrategy
 from evenfeed.strategy.one_device import OneDeviceStrategy
 from evenfeed.strategy.strategy import Strategy
@@ -13,9 +20,38 @@ from evenfeed.strategy.strategy import Strategy
 class StrategyV1(Strategy):
     """What a strategy of TensorFlow 1 can do besides."""
 
-    def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any = None) -> Any:
+    def reduce(
+        self, reduce_op: ReduceOp | str, value: Any, axis: Any = None, valid: Any = None
+    ) -> Any:
         """Return one value for the parts that the replicas hold, by default over the replicas alone."""
-        return super().reduce(reduce_op, value, axis)
+        return super().reduce(reduce_op, value, axis, valid)
+
+    def make_dataset_iterator(self, dataset: Dataset) -> InputIterator:
+        """Return an iterator over a dataset whose global batches are cut over the replicas."""
+        return InputIterator(self.experimental_distribute_dataset(dataset))
+
+    def make_input_fn_iterator(
+        self,
+        input_fn: Callable[[InputContext], Dataset],
+        replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER,
+    ) -> InputIterator:
+        """Return an iterator over what a function makes: one batch for each replica; a step with fewer is dropped.
+
+        Args:
+            input_fn: Called with an InputContext; returns a dataset.
+            replication_mode: PER_WORKER.
+        """
+        if replication_mode is not InputReplicationMode.PER_WORKER:
+            raise ValueError(
+                described(
+                    f"The replication mode {shortened(replication_mode)} is not supported here.",
+                    fix="use distribute_datasets_from_function with InputOptions.",
+                )
+            )
+        options = InputOptions()
+        return InputIterator(
+            distributed_from_function(input_fn, self.extended.replicas, options, fills=False)
+        )
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
         """Call a function on each replica, with the next element of an iterator where one is passed.
@@ -34,13 +70,13 @@ class StrategyV1(Strategy):
         return self.run(fn, () if input_iterator is None else (input_iterator.get_next(),))
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: object = None) -> Dataset:
-        """Make a dataset of the rows of arrays."""
+        """Make a dataset of the rows of arrays, or of a nest of them; a list of arrays is stacked."""
         del session
         return Dataset.from_tensor_slices(numpy_input)
 
-    def update_config_proto(self, config_proto: Any) -> Any:
-        """Return the configuration of a session as it is: there are no sessions."""
-        return config_proto
+    def update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
+        """Return a copy of the configuration of a session, for this strategy. There are no sessions to read it."""
+        return replace(config_proto, isolate_session_state=True)
 
 
 class MirroredStrategyV1(StrategyV1, MirroredStrategy):

@@ -3,14 +3,16 @@
 from typing import TYPE_CHECKING
 
 from evenfeed import errors, nest
-from evenfeed.core.publish import namespaces, refusal
+from evenfeed.core.publish import namespaces, publish, refusal
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
 from evenfeed.replicas.reduction import VariableAggregation, VariableSynchronization
 from evenfeed.replicas.variable_creation import variable_creator_scope
 from evenfeed.replicas.variables import Variable
+from evenfeed.strategy.config_proto import ConfigProto
 
 __all__ = [
+    "ConfigProto",
     "TensorShape",
     "TensorSpec",
     "Variable",
@@ -21,6 +23,8 @@ __all__ = [
     "nest",
     "variable_creator_scope",
 ]
+
+publish(__name__, [name for name in __all__ if name in globals()], globals())
 
 if TYPE_CHECKING:
     from evenfeed.compat.v1 import distribute
