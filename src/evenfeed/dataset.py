@@ -1114,8 +1114,8 @@ class Dataset(DatasetLike):
             >>> dataset = tf.data.Dataset.range(10).shuffle(10, seed=1).filter(lambda x: x > 3).batch(2)
             >>> dataset.explain()  # doctest: +ELLIPSIS
              1  range(0, 10)      <doctest ...>:1  10 elements     () int64
-             2  shuffle(10)       <doctest ...>:1  10 elements     () int64
-             3  filter(<lambda>)  <doctest ...>:1  length unknown  () int64
+             2  shuffle(10)       <doctest ...>:1  10 elements
+             3  filter(<lambda>)  <doctest ...>:1  length unknown
                   vectorised: it traces; not run so far
                   elements have no positions from here on: which elements stay is known only when they are read
              4  batch(2)          <doctest ...>:1  length unknown  (?,) int64

@@ -6,6 +6,7 @@ plain Python. There are few of them, and each is traced once for a spec, so that
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -201,7 +202,11 @@ def mixed(element: Any) -> Dataset:
 
 
 def deep(element: Any) -> Dataset:
-    return Dataset.range(2).flat_map(lambda _: twice(element)).enumerate()
+    return Dataset.range(2).flat_map(partial(_twice_of, element)).enumerate()
+
+
+def _twice_of(element: Any, number: Any) -> Dataset:
+    return twice(element)
 
 
 def uneven(element: Any) -> Dataset:
