@@ -19,6 +19,7 @@ from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.plan.files import Files
 from evenfeed.plan.node import Node
 
+_TEXT = TensorSpec([], dtypes.string)
 _FIX = "pass a path, a list of paths, or a dataset of paths."
 
 
@@ -120,9 +121,9 @@ class FixedLengthRecordDataset(FileDataset):
         kind = partial(
             FixedRecordFile,
             compression=compression(compression_type),
-            record_bytes=_at_least(record_bytes, 1, "record_bytes"),
-            header_bytes=_at_least(header_bytes or 0, 0, "header_bytes"),
-            footer_bytes=_at_least(footer_bytes or 0, 0, "footer_bytes"),
+            record_bytes=at_least(record_bytes, 1, "record_bytes"),
+            header_bytes=at_least(header_bytes or 0, 0, "header_bytes"),
+            footer_bytes=at_least(footer_bytes or 0, 0, "footer_bytes"),
         )
         super().__init__(reading(filenames, kind, num_parallel_reads))
 
@@ -171,28 +172,31 @@ class TFRecordDataset(FileDataset):
 
 
 def reading(
-    filenames: Any, kind: Callable[[str], DataFile], num_parallel_reads: int | None
+    filenames: Any,
+    kind: Callable[[str], DataFile],
+    num_parallel_reads: int | None,
+    spec: Any = _TEXT,
 ) -> Node:
     """Return the plan that reads files of a kind: one after the other, or some in turn."""
     in_turn = _in_turn(num_parallel_reads)
     if not isinstance(filenames, Dataset):
         names = paths_in(filenames, "filenames")
         if in_turn == 1:
-            return _files(kind, names)
+            return _files(kind, spec, names)
         filenames = Dataset.from_tensor_slices(as_text(names))
     _check_names(filenames.element_spec)
-    one = partial(_one_file, kind)
+    one = partial(_one_file, kind, spec)
     if in_turn == 1:
         return plan_of(filenames.flat_map(one))
     return plan_of(filenames.interleave(one, cycle_length=in_turn, block_length=1))
 
 
-def _files(kind: Callable[[str], DataFile], names: list[str]) -> Node:
-    return Files(tuple(map(kind, names)), TensorSpec([], dtypes.string), as_reader=True)
+def _files(kind: Callable[[str], DataFile], spec: Any, names: list[str]) -> Node:
+    return Files(tuple(map(kind, names)), spec, as_reader=True)
 
 
-def _one_file(kind: Callable[[str], DataFile], name: Any) -> Dataset:
-    return Dataset(_files(kind, paths_in(name, "filenames")))
+def _one_file(kind: Callable[[str], DataFile], spec: Any, name: Any) -> Dataset:
+    return Dataset(_files(kind, spec, paths_in(name, "filenames")))
 
 
 def _check_names(spec: Any) -> None:
@@ -214,16 +218,17 @@ def _in_turn(num_parallel_reads: int | None) -> int:
     if num_parallel_reads is None:
         return 1
     number = whole_number(num_parallel_reads, "num_parallel_reads")
-    return 1 if number == AUTOTUNE else _at_least(number, 1, "num_parallel_reads")
+    return 1 if number == AUTOTUNE else at_least(number, 1, "num_parallel_reads")
 
 
 def check_buffer(buffer_size: int | None) -> None:
     """Refuse what is no number of bytes. How much is read at a time is chosen by what is fast."""
     if buffer_size is not None:
-        _at_least(buffer_size, 0, "buffer_size")
+        at_least(buffer_size, 0, "buffer_size")
 
 
-def _at_least(value: int, least: int, name: str) -> int:
+def at_least(value: int, least: int, name: str) -> int:
+    """Return a whole number that is large enough."""
     number = whole_number(value, name)
     if number < least:
         raise InvalidArgumentError(

@@ -11,6 +11,7 @@ import evenfeed
 # Behind the namespaces: users do not import from these.
 INNER = {
     "core",
+    "csv_datasets",
     "dataset",
     "feeding",
     "file_datasets",

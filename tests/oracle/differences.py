@@ -33,6 +33,7 @@ _COPIES_SUM = "The copies of a variable have a sum; TensorFlow's is an Assertion
 _NO_VALUES = "A variable is no DistributedValues; it has its values all the same."
 _NO_ASSERTION = "A wrong argument is a ValueError, not an AssertionError."
 _DEFAULT_DEVICE = "The default strategy names the device on which it computes."
+_NO_PAYLOAD = "`nan(1)` in a CSV file is no number; `nan` is one."
 
 DIFFERENT: dict[str, str] = {
     "constants.constant.int and complex": _COMPLEX,
@@ -48,6 +49,8 @@ DIFFERENT: dict[str, str] = {
     "constants.constant_with_dtype.2**40 as int32": _WRAPS,
     "constants.constant_with_dtype.int array as string": _CLASS_OF_ARRAY,
     "constants.constant_with_dtype.text array as int32": _CLASS_OF_ARRAY,
+    "csv_files.numbers.b'nan(1)' as 2": _NO_PAYLOAD,
+    "csv_files.numbers.b'nan(1)' as 3": _NO_PAYLOAD,
     "datasets.batch.None": "None is of a wrong type, as 2.5 is: a TypeError.",
     "datasets.from_tensors.dataclass element_spec": _DATACLASS,
     "datasets.from_tensors.dataclass cardinality": _DATACLASS,

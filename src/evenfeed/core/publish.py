@@ -50,5 +50,6 @@ def _is_inner(home: object) -> bool:
     """Tell whether a module is one of those behind the namespaces, such as evenfeed.core.specs."""
     parts = str(home).split(".")
     return parts[0] == "evenfeed" and (
-        len(parts) > 2 or parts[1:] in (["dataset"], ["file_datasets"], ["options"])
+        len(parts) > 2
+        or parts[1:] in (["csv_datasets"], ["dataset"], ["file_datasets"], ["options"])
     )

@@ -9,6 +9,7 @@ import numpy as np
 from evenfeed.core.arguments import whole_number
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.publish import publish, refusal
+from evenfeed.csv_datasets import CsvDataset, make_csv_dataset
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.options import (
     AutoShardPolicy,
@@ -31,12 +32,14 @@ __all__ = [
     "AutoShardPolicy",
     "AutotuneAlgorithm",
     "AutotuneOptions",
+    "CsvDataset",
     "DistributeOptions",
     "ExternalStatePolicy",
     "OptimizationOptions",
     "assert_cardinality",
     "cardinality",
     "load",
+    "make_csv_dataset",
     "save",
     "snapshot",
 ]

@@ -1,48 +1,92 @@
 """Readers of files in which rows have no places: they are read from the beginning on, in chunks."""
 
 from abc import abstractmethod
+from bisect import bisect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
 
 import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block
 from evenfeed.core.conversion import Array
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.formats.reader import Reader
 
 
-class ChunkReader(Reader):
-    """Reads rows of bytes, a chunk at a time. A row is found by passing over those before it."""
+@final
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some rows, and what is wrong with those that are no good, in order: something stands in their places."""
+
+    block: Block
+    wrong: Mapping[int, str] = field(default_factory=dict[int, str])
+
+
+class RowReader(Reader):
+    """Reads rows, a chunk at a time. A row is found by passing over those before it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._first = 0  # the row with which the chunk begins
-        self._chunk = bytes_column([])
+        self._begin_at(0)
+        self._passed = False
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether one row was wrong, and not the file."""
+        return self._passed
 
     @abstractmethod
-    def _more(self) -> Array | None:
+    def _next(self) -> Chunk | None:
         """Return the rows behind the chunk, none at all where only the next ones may come; None at the end."""
 
     @abstractmethod
     def _rewind(self) -> None:
         """Go back to the beginning."""
 
+    def _error(self, row: int, what: str) -> InvalidArgumentError:
+        """Return what is said of a row of the chunk that is wrong."""
+        return InvalidArgumentError(f"{self.path}, row {self._first + row}: {what}")
+
     def read(self, start: int, count: int) -> Block | None:
         """Return rows from `start` on, of one chunk."""
+        self._passed = False
         if start < self._first:
             self._rewind()
             self._begin_at(0)
-        while start >= self._first + len(self._chunk):
-            chunk = self._more()
+        while start >= self._first + self._chunk.block.length:
+            chunk = self._next()
             if chunk is None:
                 return None
-            self._first += len(self._chunk)
+            self._first += self._chunk.block.length
             self._chunk = chunk
-        skipped = start - self._first
-        rows = self._chunk[skipped : skipped + count]
-        return Block((rows,), len(rows))
+        return self._good(start - self._first, count)
+
+    def _good(self, start: int, count: int) -> Block:
+        """Return rows of the chunk up to one that is wrong; raise where that is the first."""
+        block, wrong = self._chunk.block, self._chunk.wrong
+        if start in wrong:
+            self._passed = True
+            raise self._error(start, wrong[start])
+        rows = [*wrong, block.length]
+        return block.cut(start, min(rows[bisect(rows, start)], start + count))
 
     def _begin_at(self, row: int) -> None:
-        self._first, self._chunk = row, bytes_column([])
+        self._first = row  # the row with which the chunk begins
+        self._chunk = Chunk(Block((), 0))
+
+
+class ChunkReader(RowReader):
+    """Reads rows of bytes, of which none is wrong."""
+
+    @abstractmethod
+    def _more(self) -> Array | None:
+        """Return the rows behind the chunk, none at all where only the next ones may come; None at the end."""
+
+    def _next(self) -> Chunk | None:
+        rows = self._more()
+        return None if rows is None else Chunk(Block((rows,), len(rows)))
 
 
 def bytes_column(rows: list[bytes]) -> Array:

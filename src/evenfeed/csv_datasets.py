@@ -1,0 +1,364 @@
+"""The faces of CSV files: `CsvDataset`, and `make_csv_dataset`, which finds out what is in them."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import Any, Final, cast
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.arguments import whole_number, yes_or_no
+from evenfeed.core.conversion import shortened, to_array
+from evenfeed.core.dtypes import DType, name_of
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.specs import TensorSpec
+from evenfeed.core.structure import DATA, flatten, pack
+from evenfeed.dataset import Dataset
+from evenfeed.file_datasets import FileDataset, at_least, compression, reading
+from evenfeed.formats.csv_files import CsvFile, CsvLayout
+from evenfeed.formats.csv_guessing import guessed_columns, header_of
+from evenfeed.formats.csv_values import KINDS, CsvColumn
+from evenfeed.formats.paths import as_text, matching_paths
+from evenfeed.plan.buffering import AUTOTUNE
+
+_KINDS: Final = (
+    "pass tf.float32, tf.float64, tf.int32, tf.int64 or tf.string, or a default in a list."
+)
+_NAMES: Final = "check the names, and whether the files begin with them."
+
+
+class CsvDataset(FileDataset):
+    r"""The records of CSV files, as tuples of numbers and text.
+
+    A record that is wrong is an `InvalidArgumentError` that names the file and the line; the next record
+    follows.
+
+    Args:
+        filenames: A path, or several.
+        record_defaults: For each column, a dtype where every record must have a value, or a list with the
+            value that stands for an empty field.
+        compression_type: "GZIP", "ZLIB", or "" and None for files as they are.
+        buffer_size: Taken for compatibility.
+        header: Whether the first record of each file is to be left out.
+        field_delim: The character between two fields.
+        use_quote_delim: Whether a field can stand in double quotes.
+        na_value: A text that means the same as an empty field.
+        select_cols: The numbers of the fields to take, in order; all by default.
+        exclude_cols: The numbers of those to leave out.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> import evenfeed as tf
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = pathlib.Path(folder.name) / "people.csv"
+        >>> path.write_bytes(b'name,age\n"Ada, Countess",36\nAlan,\n')
+        34
+        >>> people = tf.data.experimental.CsvDataset(path, [tf.string, [-1]], header=True)
+        >>> [(name.item(), int(age)) for name, age in people]
+        [(b'Ada, Countess', 36), (b'Alan', -1)]
+        >>> folder.cleanup()
+    """
+
+    __slots__ = ()
+
+    def __init__(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
+        self,
+        filenames: Any,
+        record_defaults: Sequence[Any],
+        compression_type: str | None = None,
+        buffer_size: int | None = None,
+        header: bool = False,
+        field_delim: str = ",",
+        use_quote_delim: bool = True,
+        na_value: str = "",
+        select_cols: Sequence[int] | None = None,
+        exclude_cols: Sequence[int] | None = None,
+    ) -> None:
+        if buffer_size is not None:
+            at_least(buffer_size, 1, "buffer_size")
+        columns, select, exclude = _columns(record_defaults, select_cols, exclude_cols)
+        layout = CsvLayout(
+            columns,
+            tuple(range(len(columns))),
+            select,
+            exclude,
+            _delimiter(field_delim),
+            yes_or_no(use_quote_delim, "use_quote_delim"),
+            _text(na_value),
+            yes_or_no(header, "header"),
+        )
+        spec = tuple(TensorSpec([], column.dtype) for column in columns)
+        kind = partial(CsvFile, compression=compression(compression_type), layout=layout)
+        super().__init__(reading(filenames, kind, None, spec))
+
+
+def make_csv_dataset(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
+    file_pattern: Any,
+    batch_size: int,
+    column_names: Sequence[str] | None = None,
+    column_defaults: Sequence[Any] | None = None,
+    label_name: str | None = None,
+    select_columns: Sequence[str | int] | None = None,
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    header: bool = True,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    shuffle_buffer_size: int = 10000,
+    shuffle_seed: int | None = None,
+    prefetch_buffer_size: int | None = None,
+    num_parallel_reads: int | None = None,
+    sloppy: bool = False,
+    num_rows_for_inference: int | None = 100,
+    compression_type: str | None = None,
+    ignore_errors: bool = False,
+    encoding: str = "utf-8",
+) -> Dataset:
+    r"""Make batches of the records of CSV files, as dicts of columns.
+
+    Args:
+        file_pattern: A pattern with `*`, `?` and `[...]`, or a list of them.
+        batch_size: How many records a batch has.
+        column_names: The names of all columns; by default those in the first line of the files.
+        column_defaults: As for `CsvDataset`, for each column that is taken; by default the first records
+            tell what is in a column, and 0 or "" stands for an empty field.
+        label_name: A column that comes apart: elements are then pairs of features and labels.
+        select_columns: The names or numbers of the columns to take.
+        field_delim: The character between two fields.
+        use_quote_delim: Whether a field can stand in double quotes.
+        na_value: A text that means the same as an empty field.
+        header: Whether the first line of each file is to be left out.
+        num_epochs: How many times the records come; without end by default.
+        shuffle: Whether files and records come in a random order.
+        shuffle_buffer_size: How many records are mixed at a time.
+        shuffle_seed: Makes the order the same in every run of the program, together with the global one.
+        prefetch_buffer_size: How many batches are made ahead.
+        num_parallel_reads: From how many files records come in turn.
+        sloppy: Taken for compatibility: the order never depends on time.
+        num_rows_for_inference: How many records tell what is in the columns; None for all.
+        compression_type: "GZIP", "ZLIB", or "" and None for files as they are.
+        ignore_errors: Whether to pass over records that are wrong.
+        encoding: How the names of the columns are written.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> import evenfeed as tf
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> (pathlib.Path(folder.name) / "a.csv").write_bytes(b"x,y\n1,0.5\n2,1.5\n3,2.5\n")
+        22
+        >>> batches = tf.data.experimental.make_csv_dataset(
+        ...     folder.name + "/*.csv", batch_size=2, label_name="y", num_epochs=1, shuffle=False
+        ... )
+        >>> [(features["x"].tolist(), labels.tolist()) for features, labels in batches]
+        [([1, 2], [0.5, 1.5]), ([3], [2.5])]
+        >>> folder.cleanup()
+    """
+    del sloppy
+    names, packed = _matching(file_pattern), compression(compression_type)
+    form = CsvLayout(
+        (),
+        (),
+        delimiter=_delimiter(field_delim),
+        quoted=yes_or_no(use_quote_delim, "use_quote_delim"),
+        na_value=_text(na_value),
+        header=yes_or_no(header, "header"),
+    )
+    files = [CsvFile(name, packed, form) for name in names]
+    known = _names(files, column_names, encoding)
+    select = () if select_columns is None else _selected(select_columns, known)
+    chosen = [known[place] for place in select] or known
+    structure = _structure(chosen, label_name)
+    if column_defaults is None:
+        columns = guessed_columns(files, known, select, num_rows_for_inference)
+    else:
+        columns = _given(column_defaults, chosen)
+    kept: tuple[int, ...] = tuple(flatten(structure, DATA))
+    wanted = tuple(columns[place] for place in kept)
+    kind = partial(
+        CsvFile, compression=packed, layout=replace(form, columns=wanted, kept=kept, select=select)
+    )
+    spec = pack(structure, [TensorSpec([], column.dtype) for column in wanted], DATA)
+    paths = Dataset.from_tensor_slices(as_text(names))
+    if yes_or_no(shuffle, "shuffle"):
+        paths = paths.shuffle(len(names), shuffle_seed)
+    dataset = Dataset(reading(paths if shuffle else names, kind, num_parallel_reads, spec))
+    if yes_or_no(ignore_errors, "ignore_errors"):
+        dataset = dataset.ignore_errors()
+    if shuffle:
+        dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
+    dataset = dataset.repeat(num_epochs).batch(batch_size, drop_remainder=num_epochs is None)
+    return dataset.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
+
+
+def _matching(file_pattern: Any) -> list[str]:
+    names = matching_paths(file_pattern, "file_pattern")
+    if not names:
+        raise ValueError(
+            described(
+                f"No files match file_pattern {shortened(file_pattern)}.",
+                fix="check the folder and the pattern.",
+            )
+        )
+    return names
+
+
+def _names(files: list[CsvFile], given: Sequence[str] | None, encoding: str) -> list[str]:
+    """Return the names of all columns."""
+    if given is None and not files[0].layout.header:
+        raise ValueError(
+            described(
+                "The columns have no names: column_names is None, and header is False.",
+                fix="pass column_names, or header=True where the first line tells them.",
+            )
+        )
+    names = header_of(files, encoding) if given is None else list(given)
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(
+            described(
+                f"Two columns have the name {twice[0]!r}.",
+                fix="pass column_names, each another, and header=True if there is a header.",
+            )
+        )
+    return names
+
+
+def _selected(asked: Sequence[str | int], names: list[str]) -> tuple[int, ...]:
+    """Return the numbers of columns, in order."""
+    places = [_place(one, names) for one in asked]
+    if len(set(places)) < len(places):
+        raise ValueError(described(f"select_columns names a column twice: {list(asked)}."))
+    return tuple(sorted(places))
+
+
+def _place(asked: str | int, names: list[str]) -> int:
+    if isinstance(asked, int) and 0 <= asked < len(names):
+        return asked
+    if asked in names:
+        return names.index(str(asked))
+    raise ValueError(
+        described(f"select_columns has {asked!r}, but the columns are {names}.", fix=_NAMES)
+    )
+
+
+def _structure(names: list[str], label_name: str | None) -> Any:
+    """Return the structure of an element, with the numbers of columns in it."""
+    features = OrderedDict(zip(names, range(len(names)), strict=True))
+    if label_name is None:
+        return features
+    if label_name not in features:
+        raise ValueError(
+            described(f"label_name is {label_name!r}, but the columns are {names}.", fix=_NAMES)
+        )
+    label = features.pop(label_name)
+    return features, label
+
+
+def _given(defaults: Sequence[Any], names: list[str]) -> list[CsvColumn]:
+    if len(defaults) != len(names):
+        raise ValueError(
+            described(
+                f"column_defaults has {len(defaults)} values, but there are {len(names)} columns: {names}.",
+                fix="pass one for each column that is taken.",
+            )
+        )
+    return [_column(f"column {name!r}", one) for name, one in zip(names, defaults, strict=True)]
+
+
+def _columns(
+    defaults: Any, select_cols: Sequence[int] | None, exclude_cols: Sequence[int] | None
+) -> tuple[tuple[CsvColumn, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return the columns, and the numbers of the fields that are taken, or left out."""
+    if not isinstance(defaults, list | tuple):
+        raise TypeError(
+            described(f"record_defaults must be a list, but got {shortened(defaults)}.", fix=_KINDS)
+        )
+    values = cast("Sequence[Any]", defaults)
+    if not values:
+        raise InvalidArgumentError("record_defaults is empty.", fix=_KINDS)
+    select, exclude = _choice(select_cols, exclude_cols, len(values))
+    places = select or (place for place in count() if place not in exclude)
+    named = zip(places, values, strict=False)
+    return tuple(_column(f"field {place}", value) for place, value in named), select, exclude
+
+
+def _column(name: str, default: Any) -> CsvColumn:
+    """Return a column of a dtype, or of a value that stands for empty fields."""
+    dtype = _dtype(default)
+    if dtype is not None:
+        return CsvColumn(name, dtype)
+    value = to_array(default)
+    if value.dtype not in KINDS:
+        raise InvalidArgumentError(
+            f"{name} cannot be {name_of(value.dtype)}, as its default {shortened(default)} is.",
+            fix=_KINDS,
+        )
+    if value.ndim > 1 or value.size > 1:
+        raise InvalidArgumentError(
+            f"{name} must have one default, but got {shortened(default)}.", fix=_KINDS
+        )
+    return CsvColumn(name, value.dtype, _as_field(value.item()) if value.size else None)
+
+
+def _dtype(value: Any) -> DType | None:
+    """Return the dtype that a value is; None where it is a default."""
+    if isinstance(value, str):
+        return next((kind for kind in KINDS if name_of(kind) == value), None)
+    if not isinstance(value, type | np.dtype):
+        return None
+    dtype = dtypes.as_dtype(cast("object", value))
+    if dtype not in KINDS:
+        raise ValueError(
+            described(f"A column of CSV files cannot be {name_of(dtype)}.", fix=_KINDS)
+        )
+    return dtype
+
+
+def _as_field(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else repr(value).encode()
+
+
+def _choice(
+    select_cols: Sequence[int] | None, exclude_cols: Sequence[int] | None, columns: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    select = _increasing(select_cols, "select_cols")
+    exclude = _increasing(exclude_cols, "exclude_cols")
+    if select and exclude:
+        raise InvalidArgumentError(
+            "select_cols and exclude_cols are both given.", fix="pass one of them."
+        )
+    if select and len(select) != columns:
+        raise InvalidArgumentError(
+            f"select_cols has {len(select)} numbers, but record_defaults {columns} values.",
+            fix="pass one default for each column that is taken.",
+        )
+    return select, exclude
+
+
+def _increasing(value: Sequence[int] | None, name: str) -> tuple[int, ...]:
+    numbers = tuple(whole_number(number, name) for number in (value if value is not None else ()))
+    if list(numbers) != sorted(set(numbers)) or any(number < 0 for number in numbers):
+        raise InvalidArgumentError(
+            f"{name} must hold the numbers of fields, from 0 on, each larger than the one before, "
+            f"but got {shortened(value)}.",
+            fix=f"pass {name}=sorted(set(numbers)).",
+        )
+    return numbers
+
+
+def _delimiter(value: str) -> bytes:
+    delimiter = _text(value)
+    if len(delimiter) != 1:
+        raise InvalidArgumentError(
+            f"field_delim must be one character of ASCII, but got {value!r}.",
+            fix="pass field_delim=',' or another one.",
+        )
+    return delimiter
+
+
+def _text(value: Any) -> bytes:
+    return to_array(value, dtypes.string).item()
