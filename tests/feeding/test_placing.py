@@ -72,6 +72,13 @@ def test_text_stays_on_the_host():
 
 
 @pytest.mark.parametrize("count", [1, 2])
+def test_text_has_numpy(count):
+    step = placing(count, TensorSpec(None, dtypes.string))([np.array([b"a", b"b"], object)])
+    parts = [step] if count == 1 else step.values
+    assert [text for part in parts for text in part.numpy()] == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
 def test_none_is_none(count):
     step = placing(count)([None])
     assert step is None if count == 1 else step.values == (None, None)

@@ -5,6 +5,7 @@ from typing import Any, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.structure import DATA, packer, paths
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.feeding.host_steps import Column, cut
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import PerReplica
@@ -49,7 +50,7 @@ class Placing:
 
     def _pieces(self, pieces: Sequence[Any], what: str) -> Sequence[Any]:
         if not self._fetch or pieces[0].dtype == dtypes.string:
-            return pieces
+            return [host_tensor(piece) for piece in pieces]
         return self._replicas.put_each(pieces, what)
 
 
