@@ -30,7 +30,8 @@ def written(path, payloads, options=None):
 
 def read_all(file, most=3):
     """Return records, and the class of an error in the place of what cannot be read."""
-    return [row if isinstance(row, type) else row[0][2] for row in rows_of(ReadFiles([file]), most)]
+    rows = rows_of(ReadFiles([file]), most, limit=10_000)
+    return [row if isinstance(row, type) else row[0][2] for row in rows]
 
 
 def broken(path, raw, compression=""):
@@ -185,6 +186,49 @@ def test_any_bytes_end_in_records_or_an_error(tmp_path_factory, data):
     assert len(found) < 20
     if not compression:
         assert by_position(RecordFile(str(path))) == found
+
+
+def plainly(raw):
+    """Return what a file holds, as its format is described: record by record."""
+    found, place = [], 0
+    while place < len(raw):
+        header = raw[place : place + 12]
+        length = struct.unpack("<Q", header[:8])[0] if len(header) == 12 else 0
+        record = raw[place + 12 : place + 12 + length + 4]
+        whole = len(header) == 12 and len(record) == length + 4
+        if not whole or struct.pack("<I", masked(header[:8])) != header[8:]:
+            return [*found, DataLossError]
+        right = struct.pack("<I", masked(record[:-4])) == record[-4:]
+        found.append(record[:-4] if right else DataLossError)
+        place += 16 + length
+    return found
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_many_records_at_once_are_those_one_by_one(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("many") / "file"
+    chance = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    kinds = data.draw(st.lists(st.integers(0, 30), min_size=1, max_size=3))
+    lengths = np.repeat(chance.choice(kinds, 5), chance.integers(1, 150, 5))
+    raw = bytearray(written(path, map(chance.bytes, lengths.tolist())))
+    for place in data.draw(st.lists(st.integers(0, len(raw) - 1), max_size=3)):
+        raw[place] ^= 1 << data.draw(st.integers(0, 7))
+    raw = raw[: data.draw(st.sampled_from([len(raw), len(raw) - 1, len(raw) // 2]))]
+    compression = data.draw(st.sampled_from(["", "ZLIB"]))
+    file = broken(path, bytes(raw), compression)
+    expected = plainly(bytes(raw))
+    assert read_all(file, data.draw(st.sampled_from([3, 200, 5000]))) == expected
+    if DataLossError not in expected and not compression:
+        order = chance.permutation(len(expected))
+        assert file.open().fetch(order).columns[0].tolist() == [expected[row] for row in order]
+
+
+def test_records_longer_than_a_piece_are_read(tmp_path):
+    payloads = [b"a" * 10, b"b" * 700_000, b"c" * 300_000, b"d", b"e" * 20_000] * 2
+    for compression in ("", "GZIP"):
+        written(tmp_path / "long", payloads, compression)
+        assert read_all(RecordFile(str(tmp_path / "long"), compression), 100) == payloads
 
 
 @pytest.mark.parametrize("compression", ["", "GZIP"])

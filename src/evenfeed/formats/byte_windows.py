@@ -2,28 +2,29 @@
 
 import mmap
 import os
-from collections.abc import Sequence
-from typing import Final, Protocol, final
+from typing import Final, Protocol, TypeAlias, final
 
 from evenfeed.formats.filesystems import is_remote, open_file
 from evenfeed.formats.inflating import open_bytes
 
 _READ: Final = 1 << 18
 
+Held: TypeAlias = bytes | mmap.mmap
+
 
 class ByteWindow(Protocol):
-    """The bytes of a file, by place."""
+    """The bytes of a file, of which some are in memory.
 
-    def cut(self, start: int, stop: int) -> bytes:
-        """Return the bytes from `start` up to `stop`, or to the end of the file."""
-        ...
+    Attributes:
+        held: Those that are.
+        first: The place in the file at which they begin.
+    """
 
-    def cuts(self, starts: Sequence[int], stops: Sequence[int]) -> list[bytes]:
-        """Return many pieces, which the file must have."""
-        ...
+    held: Held
+    first: int
 
     def reaches(self, stop: int) -> bool:
-        """Tell whether the file has `stop` bytes or more."""
+        """Have all bytes up to `stop` in memory, and tell whether there are so many; others may be held after."""
         ...
 
     def forget(self, start: int) -> None:
@@ -46,67 +47,53 @@ def open_window(path: str, compression: str, start: int = 0) -> ByteWindow:
 class Mapped:
     """A file in memory as it is."""
 
+    held: Held
+    first: int = 0
+
     def __init__(self, path: str) -> None:
         with open_file(path) as file:
-            self._size = os.fstat(file.fileno()).st_size
-            self._bytes = (
-                mmap.mmap(file.fileno(), self._size, access=mmap.ACCESS_READ) if self._size else b""
-            )
-
-    def cut(self, start: int, stop: int) -> bytes:
-        """Return the bytes from `start` up to `stop`."""
-        return self._bytes[start:stop]
-
-    def cuts(self, starts: Sequence[int], stops: Sequence[int]) -> list[bytes]:
-        """Return many pieces."""
-        held = self._bytes  # a name of its own: this runs for every record
-        return [held[start:stop] for start, stop in zip(starts, stops, strict=True)]
+            size = os.fstat(file.fileno()).st_size
+            self.held = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
 
     def reaches(self, stop: int) -> bool:
         """Tell whether the file has `stop` bytes or more."""
-        return stop <= self._size
+        return stop <= len(self.held)
 
     def forget(self, start: int) -> None:
         """Do nothing: the system keeps what it has room for."""
 
     def close(self) -> None:
-        """Unmap the file."""
-        if isinstance(self._bytes, mmap.mmap):
-            self._bytes.close()
+        """Forget the file; it is unmapped when nobody looks at it any more."""
+        self.held = b""
 
 
 @final
 class Streamed:
     """What is read from a file that is compressed or far away, of which a window is in memory."""
 
+    held: Held
+
     def __init__(self, path: str, compression: str, start: int) -> None:
+        self.held = b""
+        self.first = start
         self._bytes = open_bytes(path, compression, start)
-        self._window = bytearray()
-        self._first = start  # where in the file the window begins
-
-    def cut(self, start: int, stop: int) -> bytes:
-        """Return the bytes from `start` up to `stop`, which must not have been forgotten."""
-        self.reaches(stop)
-        return bytes(self._window[start - self._first : stop - self._first])
-
-    def cuts(self, starts: Sequence[int], stops: Sequence[int]) -> list[bytes]:
-        """Return many pieces."""
-        return list(map(self.cut, starts, stops))
+        self._needed = start
 
     def reaches(self, stop: int) -> bool:
         """Read on until `stop`, and tell whether there is so much."""
-        while self._first + len(self._window) < stop:
-            more = self._bytes.read(_READ)
-            if not more:
-                return False
-            self._window += more
-        return True
+        size = self.first + len(self.held)
+        if size >= stop:
+            return True
+        parts = [self.held[self._needed - self.first :]]
+        while size < stop and (more := self._bytes.read(_READ)):
+            parts.append(more)
+            size += len(more)
+        self.held, self.first = b"".join(parts), self._needed
+        return size >= stop
 
     def forget(self, start: int) -> None:
-        """Drop what comes before `start`, a piece at a time: each time moves what stays."""
-        if start - self._first > _READ:
-            del self._window[: start - self._first]
-            self._first = start
+        """Drop what comes before `start` when more is read."""
+        self._needed = start
 
     def close(self) -> None:
         """Close the file."""

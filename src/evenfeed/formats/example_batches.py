@@ -10,6 +10,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.formats.example_layouts import Layout, NoLayoutError
 from evenfeed.formats.example_values import fixed_value, parsed
 from evenfeed.formats.features import Fixed
+from evenfeed.formats.lengths import grouped
 
 # Fewer examples of one layout are parsed one by one as fast.
 _FEWEST: Final = 8
@@ -23,50 +24,39 @@ def fixed_columns(records: Sequence[bytes], wanted: Sequence[Fixed]) -> list[Arr
     Raises:
         InvalidArgumentError: A record is no example, or lacks what is wanted. It names the first.
     """
-    rows = np.arange(len(records))
-    parts = _in_groups(records, rows, wanted) if len(records) >= _FEWEST else [(rows, None)]
-    whole = parts[0][1]
-    if len(parts) == 1 and whole is not None:
-        return whole
+    parts, rest = _in_groups(records, wanted)
+    if len(parts) == 1 and not len(rest):
+        return parts[0][1]
     out = [np.empty((len(records), *feature.shape), feature.dtype) for feature in wanted]
-    for mine, columns in sorted(parts, key=lambda part: int(part[0][0]) if len(part[0]) else 0):
-        _fill(out, mine, _one_by_one(records, mine, wanted) if columns is None else columns)
+    for rows, columns in [*parts, (rest, _one_by_one(records, rest, wanted))]:
+        for target, column in zip(out, columns, strict=True):
+            target[rows] = column
     return out
 
 
-_Part = tuple[Positions, list[Array] | None]
+_Part = tuple[Positions, list[Array]]
 
 
-def _fill(out: list[Array], rows: Positions, columns: list[Array]) -> None:
-    for target, column in zip(out, columns, strict=True):
-        target[rows] = column
-
-
-def _in_groups(records: Sequence[bytes], rows: Positions, wanted: Sequence[Fixed]) -> list[_Part]:
-    """Return the arrays of all records that share a layout with others; None for the rest of them."""
+def _in_groups(records: Sequence[bytes], wanted: Sequence[Fixed]) -> tuple[list[_Part], Positions]:
+    """Return the arrays of all records that share a layout with others, and which records do not."""
     lengths = np.fromiter(map(len, records), np.int64, len(records))
-    order = np.argsort(lengths, kind="stable")
-    cuts = np.flatnonzero(np.diff(lengths[order])) + 1
+    groups, rest = grouped(lengths, _FEWEST, _LONGEST)
     parts: list[_Part] = []
-    singly: list[Positions] = []
-    for mine in np.split(rows[order], cuts):
-        found, left = _of_one_length(records, mine, wanted)
+    singly = [rest]
+    for rows in groups:
+        found, left = _of_one_length(records, rows, wanted)
         parts += found
         singly.append(left)
-    rest = np.sort(np.concatenate(singly))
-    return [*parts, (rest, None)] if len(rest) else parts
+    return parts, np.sort(np.concatenate(singly))
 
 
 def _of_one_length(
     records: Sequence[bytes], mine: Positions, wanted: Sequence[Fixed]
 ) -> tuple[list[_Part], Positions]:
     """Return the arrays of records that are equally long, and which of them are left over."""
-    length = len(records[int(mine[0])])
     parts: list[_Part] = []
-    if length == 0 or length > _LONGEST:
-        return parts, mine
-    joined = b"".join([records[row] for row in map(int, mine)])
-    matrix = np.frombuffer(joined, np.uint8).reshape(len(mine), length)
+    some = records if len(mine) == len(records) else [records[int(row)] for row in mine]
+    matrix = np.frombuffer(b"".join(some), np.uint8).reshape(len(mine), -1)
     while len(mine) >= _FEWEST:
         try:
             layout = Layout(records[int(mine[0])])

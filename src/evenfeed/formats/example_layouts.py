@@ -88,11 +88,12 @@ class Layout:
         self._mask = np.full(len(example), 0xFF, np.uint8)
         end = len(example)
         self._entries(*self._field(0, end, _FIRST, whole=True)) if end else None
-        self._fixed = np.frombuffer(example, np.uint8)
+        self._around = np.flatnonzero(self._mask)  # the bytes that are not values alone
 
     def matches(self, rows: Array) -> Array:
         """Tell for each row whether it has this layout."""
-        differences: Array = (rows ^ self._fixed) & self._mask
+        expected = np.frombuffer(self._bytes, np.uint8)[self._around]
+        differences = (rows[:, self._around] ^ expected) & self._mask[self._around]
         return np.logical_not(differences.any(axis=1))
 
     def columns(self, rows: Array, wanted: Sequence[Fixed]) -> list[Array] | None:

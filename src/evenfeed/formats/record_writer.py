@@ -8,9 +8,9 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import FailedPreconditionError, described
 from evenfeed.formats.checksums import masked
 from evenfeed.formats.filesystems import open_file
+from evenfeed.formats.framing import FOOTER, header_of
 from evenfeed.formats.inflating import FORMS
 from evenfeed.formats.paths import path_in
-from evenfeed.formats.records import FOOTER, HEADER
 
 _FLUSH_MODES: Final = {
     None: zlib.Z_NO_FLUSH,
@@ -118,9 +118,7 @@ class TFRecordWriter:
     def write(self, record: bytes) -> None:
         """Append one record."""
         payload = _payload(record)
-        length = HEADER.pack(len(payload), 0)[:8]
-        header = length + FOOTER.pack(masked(length))
-        self._write(header + payload + FOOTER.pack(masked(payload)))
+        self._write(header_of(len(payload)) + payload + FOOTER.pack(masked(payload)))
 
     def flush(self) -> None:
         """Hand what was written to the system; compressed bytes as `flush_mode` says."""

@@ -1,12 +1,7 @@
-"""TFRecord files: records of bytes, each behind its length and before its checksum.
+"""TFRecord files: records of bytes, each behind its length and before its checksum."""
 
-A record is its length (8 bytes), the checksum of these 8 (4 bytes), the payload, and its checksum (4).
-"""
-
-import struct
 from dataclasses import dataclass
 from functools import cached_property
-from operator import add
 from typing import Any, ClassVar, Final, final
 
 import numpy as np
@@ -15,21 +10,18 @@ from evenfeed.core.block import Block, Positions
 from evenfeed.core.errors import DataLossError, EvenfeedError
 from evenfeed.formats.byte_files import ByteFile
 from evenfeed.formats.byte_windows import ByteWindow, open_window
-from evenfeed.formats.checksums import all_masked, masked
-from evenfeed.formats.chunks import bytes_column
 from evenfeed.formats.filesystems import is_remote
+from evenfeed.formats.framing import AROUND, HEADER_BYTES, LENGTH, header_of, walked
+from evenfeed.formats.payloads import verified
 from evenfeed.formats.reader import Reader
-
-HEADER: Final = struct.Struct("<QI")
-FOOTER: Final = struct.Struct("<I")
-_AROUND: Final = HEADER.size + FOOTER.size
 
 # Of a file that is larger, only reading it tells how many records it has: to look at all of them first
 # would keep the first element waiting.
 _MOST_COUNTED: Final = 1 << 28
 # A record of a compressed file must fit into memory, whatever its length says.
 _LONGEST: Final = 1 << 31
-_HEADERS_KEPT: Final = 1 << 16
+# Records are read in pieces of so many bytes, however many are asked for.
+_PIECE: Final = 1 << 18
 
 
 @final
@@ -101,7 +93,6 @@ class RecordReader(Reader):
         self._place = 0  # where it begins
         self._passed = False  # only a payload was damaged, when `read` last raised
         self._ended = False  # a length is damaged: nobody knows where the next record begins
-        self._lengths: dict[bytes, int] = {}  # of headers whose checksum was right
 
     @property
     def goes_on(self) -> bool:
@@ -112,18 +103,16 @@ class RecordReader(Reader):
         """Return the next records."""
         self._passed = False
         self._go_to(start)
-        if self._ended:
-            return None
-        places, lengths = self._spans(count)
-        if not places:
+        places = self._places(count)
+        if len(places) == 1:
             return None
         try:
-            block = self._block(places, lengths)
+            block = self._block(places[:-1], places[1:])
         except DataLossError:
-            self._step(places[:1], lengths[:1])
+            self._step(places[:2])
             self._passed = True
             raise
-        self._step(places[: block.length], lengths[: block.length])
+        self._step(places[: block.length + 1])
         return block
 
     def fetch(self, positions: Positions) -> Block:
@@ -131,13 +120,14 @@ class RecordReader(Reader):
         places = self._file.index.places
         if not self._file.index.is_whole and positions.max() == len(places) - 1:
             self._ended, self._row, self._place = False, len(places) - 1, int(places[-1])
-            self._spans(1)  # raises what is wrong there
+            self._places(1)  # raises what is wrong there
             raise self._damaged(self._place, "it changed while it was read")
-        found = places[positions].tolist()
-        lengths = (places[positions + 1] - places[positions] - _AROUND).tolist()
-        block = self._block(found, lengths)
-        if block.length < len(found):
-            self._block(found[block.length :], lengths[block.length :])  # raises
+        starts, stops = places[positions], places[positions + 1]
+        if not self._source.reaches(int(stops.max())):
+            raise self._damaged(int(starts[0]), "it became shorter while it was read")
+        block = self._block(starts, stops)
+        if block.length < len(starts):
+            self._block(starts[block.length :], stops[block.length :])  # raises
         return block
 
     def whole(self, start: int, count: int) -> Block:
@@ -146,19 +136,18 @@ class RecordReader(Reader):
 
     def indexed(self) -> RecordIndex:
         """Look at all lengths."""
-        places = [0]
+        parts = [np.zeros(1, np.int64)]
+        is_whole = False
         try:
-            while True:
-                found, lengths = self._spans(1 << 16)
-                if not found:
-                    break
-                self._step(found, lengths)
-                places += [*found[1:], self._place]
+            while len(places := self._places(1 << 16)) > 1:
+                self._step(places)
+                parts.append(places[1:])
+            is_whole = True
         except EvenfeedError:
-            return RecordIndex(np.array(places, np.int64), is_whole=False)
+            pass  # whoever reads that row meets it again
         finally:
             self.close()
-        return RecordIndex(np.array(places, np.int64), is_whole=True)
+        return RecordIndex(np.concatenate(parts), is_whole)
 
     def mark(self) -> Any:
         """Return the next row and its place, -1 behind a damaged length; None where bytes cannot be found again."""
@@ -189,73 +178,66 @@ class RecordReader(Reader):
         if row < self._row:
             self.close()
             self._row, self._place, self._ended = 0, 0, False
-        while self._row < row and not self._ended:
-            places, lengths = self._spans(min(row - self._row, 1 << 10))
-            if not places:
-                return
-            self._step(places, lengths)
+        while self._row < row and len(places := self._places(row - self._row)) > 1:
+            self._step(places)
 
-    def _step(self, places: list[int], lengths: list[int]) -> None:
+    def _step(self, places: Positions) -> None:
         """Go behind records."""
-        self._row += len(places)
-        self._place = places[-1] + lengths[-1] + _AROUND
+        self._row += len(places) - 1
+        self._place = int(places[-1])
         self._source.forget(self._place)
 
-    def _spans(self, count: int) -> tuple[list[int], list[int]]:
-        """Return where the next records begin and how long they are, without a look at them."""
-        place, source = self._place, self._source
-        reaches, cut, known = source.reaches, source.cut, self._lengths
-        places: list[int] = []
-        lengths: list[int] = []
-        try:
-            while len(places) < count and reaches(place + 1):
-                header = cut(place, place + HEADER.size)
-                # Most have a length that another had, checksum and all.
-                length = known.get(header)
-                if length is None:
-                    length = self._length(header, place)
-                stop = place + length + _AROUND
-                if not reaches(stop):
-                    raise self._damaged(place, f"the record there, of {length} bytes, is cut off")
-                places.append(place)
-                lengths.append(length)
-                place = stop
-        except DataLossError:
-            if not places:  # else they come first, and the error again at the next read
+    def _places(self, count: int) -> Positions:
+        """Return where the next records begin and the last one ends, one place alone behind the last of all.
+
+        All of them are in memory then, and nobody has looked at what they hold.
+        """
+        place = self._place
+        if self._ended or not self._source.reaches(place + 1):
+            return np.array([place])
+        found = self._walked(count)
+        if len(found) == 1:
+            try:
+                self._reach_behind_next()
+            except DataLossError:
                 self._ended = True
                 self._row += 1
                 raise
-        return places, lengths
+            found = self._walked(1)
+        return found
 
-    def _length(self, header: bytes, place: int) -> int:
-        if len(header) < HEADER.size:
+    def _walked(self, count: int) -> Positions:
+        source = self._source
+        at, held = self._place - source.first, source.held
+        stop = len(held) if count == 1 else min(len(held), at + _PIECE)
+        return walked(held, at, stop, count) + source.first
+
+    def _reach_behind_next(self) -> None:
+        """Have the next record in memory; raise if it is not there."""
+        place, source = self._place, self._source
+        if not source.reaches(place + HEADER_BYTES):
             raise self._damaged(place, "the length there is cut off")
-        length, crc = HEADER.unpack(header)
-        if masked(header[:8]) != crc:
+        at = place - source.first
+        length: int = LENGTH.unpack_from(source.held, at)[0]
+        if source.held[at : at + HEADER_BYTES] != header_of(length):
             hint = " (is it a TFRecord file, and not compressed?)" if place == 0 else ""
             raise self._damaged(place, f"the checksum of the length there is another{hint}")
         if self._file.compression and length > _LONGEST:
             raise self._damaged(place, f"the record there is to have {length} bytes")
-        if len(self._lengths) < _HEADERS_KEPT:
-            self._lengths[header] = length
-        return length
+        if not source.reaches(place + length + AROUND):
+            raise self._damaged(place, f"the record there, of {length} bytes, is cut off")
 
-    def _block(self, places: list[int], lengths: list[int]) -> Block:
+    def _block(self, starts: Positions, stops: Positions) -> Block:
         """Return records; those before the first whose checksum is wrong, an error where that is the first."""
-        starts = [place + HEADER.size for place in places]
-        stops = list(map(add, starts, lengths))
-        records = self._source.cuts(starts, stops)
-        said = b"".join(self._source.cuts(stops, [stop + FOOTER.size for stop in stops]))
-        if len(said) < FOOTER.size * len(stops):
-            raise self._damaged(places[0], "it became shorter while it was read")
-        wrong = np.flatnonzero(np.frombuffer(said, "<u4") != all_masked(records))
-        if len(wrong):
-            if wrong[0] == 0:
-                raise self._damaged(
-                    places[0] + HEADER.size, "the checksum of the record there is another"
-                )
-            records = records[: wrong[0]]
-        return Block((bytes_column(records),), len(records))
+        held, first = self._source.held, self._source.first
+        column, wrong = verified(held, starts - first, stops - first)
+        if wrong is None:
+            return Block((column,), len(column))
+        if wrong == 0:
+            raise self._damaged(
+                int(starts[0]) + HEADER_BYTES, "the checksum of the record there is another"
+            )
+        return Block((column[:wrong],), wrong)
 
     def _damaged(self, place: int, why: str) -> DataLossError:
         unpacked = " of what it holds" if self._file.compression else ""

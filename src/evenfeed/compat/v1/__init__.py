@@ -9,11 +9,10 @@ from evenfeed.core.specs import TensorSpec
 from evenfeed.replicas.reduction import VariableAggregation, VariableSynchronization
 from evenfeed.replicas.variable_creation import variable_creator_scope
 from evenfeed.replicas.variables import Variable
-from evenfeed.strategy.config_proto import ConfigProto, GPUOptions
+from evenfeed.strategy.config_proto import ConfigProto
 
 __all__ = [
     "ConfigProto",
-    "GPUOptions",
     "TensorShape",
     "TensorSpec",
     "Variable",
