@@ -25,6 +25,8 @@ JOBS = {
     "batches": ("range: batch 64, plain loop", None, 10),
     "generator": ("from_generator of small tuples: batch 256", 0.7, 5),
     "lines": ("lines of text: batch 1024", None, 5),
+    "records": ("100k examples in TFRecord files: batch 1024, parse_example", None, 4),
+    "shuffled_records": ("the same: parse_single_example, shuffle 10 000, batch 1024", None, 40),
     "sleeping": ("map that waits 5 ms, 16 at a time", 0.9, None),
 }
 OURS = ("evenfeed", "limit")
@@ -37,6 +39,8 @@ NEEDS = {
     "batches": THEIRS[:3],
     "generator": ("tf.data", "torch"),
     "lines": THEIRS[:1],
+    "records": THEIRS[:1],
+    "shuffled_records": THEIRS[:1],
     "sleeping": THEIRS[:2],
     FIRST: THEIRS[:2],
 }
