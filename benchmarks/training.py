@@ -5,12 +5,12 @@
 
 import argparse
 import sys
+from statistics import median
 
 from run import PEERS, README, machine, run
 
 BEGIN, END = "<!-- made by training.py -->\n", "<!-- end of training.py -->\n"
 OURS = ("jax", "uneven", "empty")
-TIMES = "empty"  # in microseconds: less is better
 
 Figures = dict[str, dict[str, float]]
 
@@ -36,16 +36,16 @@ def main() -> int:
 
 
 def measured(rounds: int, seconds: float, variants: tuple[str, ...]) -> Figures:
-    """Run every variant, in turns, and return the best figures of each."""
-    figures: Figures = {}
+    """Run every variant, in turns, and return the medians of its figures."""
+    found: dict[str, list[dict[str, float]]] = {variant: [] for variant in variants}
     for _ in range(rounds):
         for variant in variants:
-            found = run("training", variant, seconds)
-            print(variant, found, file=sys.stderr)
-            pick = min if variant == TIMES else max
-            old = figures.get(variant, found)
-            figures[variant] = {name: pick(old[name], found[name]) for name in found}
-    return figures
+            found[variant].append(run("training", variant, seconds))
+            print(variant, found[variant][-1], file=sys.stderr)
+    return {
+        variant: {name: median(each[name] for each in runs) for name in runs[0]}
+        for variant, runs in found.items()
+    }
 
 
 def table(figures: Figures) -> str:
