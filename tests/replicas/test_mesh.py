@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.mesh import Replicas, shards
 
 DEVICES = jax.local_devices(backend="cpu")
 ALIGNMENT = 64  # bytes; XLA takes such memory for its own, where it may
@@ -104,3 +104,30 @@ def test_64_bits_arrive_where_x64_is_on():
     with jax.enable_x64(True):
         assert replicas.arriving(np.dtype("int64")) == np.dtype("int64")
         assert replicas.put_sharded(np.array([2**40, 1]), "x").tolist() == [2**40, 1]
+
+
+def test_an_array_that_lies_on_its_replicas_device_is_not_touched():
+    replicas = Replicas(DEVICES[:2])
+    there = replicas.to_replica(np.arange(3), 1)
+    assert there.committed
+    assert there.devices() == {DEVICES[1]}
+    assert replicas.to_replica(there, 1) is there
+    assert replicas.to_replica(there, 0).devices() == {DEVICES[0]}
+    loose = jax.numpy.arange(3)  # JAX would compute with it on any device
+    assert replicas.to_replica(loose, 0).committed
+
+
+@pytest.mark.parametrize("devices", [[0, 1, 2], [2, 0, 1], [1]])
+def test_shards_come_in_the_order_of_the_rows(devices):
+    replicas = Replicas([DEVICES[number] for number in devices])
+    rows = np.arange(2 * len(devices))
+    found = shards(jax.device_put(rows, replicas.sharding))
+    assert [part.tolist() for part in found] == rows.reshape(-1, 2).tolist()
+    assert [next(iter(part.devices())).id for part in found] == devices
+
+
+def test_shards_of_another_mesh_come_in_the_order_of_the_rows():
+    mesh = jax.sharding.Mesh(np.array(DEVICES[:2])[::-1], ("other",))
+    cut = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("other"))
+    found = shards(jax.device_put(np.arange(4), cut))
+    assert [part.tolist() for part in found] == [[0, 1], [2, 3]]

@@ -171,3 +171,35 @@ def test_a_function_of_replicas_closes_over_arrays(strategy, weights):
     step = tf.function(lambda x: strategy.run(lambda x: x @ weights, args=(x,)))
     rows = cut(strategy, np.ones((4, 4), np.float32))
     assert step(rows).array.tolist() == [6.0] * 4
+
+
+def test_what_all_replicas_hold_goes_from_step_to_step_without_a_transfer(strategy):
+    def step(params, x):
+        total = tf.distribute.get_replica_context().all_reduce("SUM", jnp.sum(x))
+        return {"w": params["w"] + total}
+
+    f = tf.function(lambda params, x: strategy.run(step, args=(params, x)))
+    x = cut(strategy, np.float32([1.0, 2.0]))
+    params = f({"w": jnp.zeros(2)}, x)  # here they are brought to the devices
+    params = f(params, x)
+    held = params["w"].array
+    with jax.transfer_guard("disallow_explicit"):
+        new = f(params, x)
+        with pytest.raises(
+            RuntimeError, match="Disallowed"
+        ):  # the guard sees what is brought there
+            f({"w": held.addressable_data(0)}, x)
+    assert parts(new["w"]) == [[9.0, 9.0]] * 2
+    assert held.sharding == new["w"].array.sharding == strategy.sharding()
+    assert held.tolist() == [6.0, 6.0]  # and is still there
+    assert f.experimental_get_tracing_count() == 2
+
+
+def test_arrays_in_the_strategys_shardings_are_used_where_they_lie(strategy):
+    rows = jax.device_put(np.arange(4.0, dtype=np.float32), strategy.sharding("replica"))
+    whole = jax.device_put(np.float32([2.0]), strategy.sharding())
+    f = tf.function(lambda x, w: x * w)
+    f(rows, whole)
+    with jax.transfer_guard("disallow_explicit"):
+        found = f(rows, whole)
+    assert found.tolist() == [0.0, 2.0, 4.0, 6.0]

@@ -244,17 +244,12 @@ class _Joined:
         rest = iter(flat[self._stacks :])
         held: list[dict[Any, Any]] = []
         for replica, trace in enumerate(self._traces):
-            consts = [self._there(next(rest), replica) for _ in trace.consts]
-            parts = [self._there(next(rest), replica) for _ in range(self._columns)]
+            consts = [self._replicas.to_replica(next(rest), replica) for _ in trace.consts]
+            parts = [self._replicas.to_replica(next(rest), replica) for _ in range(self._columns)]
             number = self._numbers[replica]
             own = [*consts, number, *(copy[replica] for copy in copies), *parts]
             held.append(dict(zip(trace.cut.inputs, own, strict=True)))
         return held
-
-    def _there(self, array: Any, replica: int) -> Any:
-        # Asking is quicker than device_put, which would return the array itself.
-        lies = isinstance(array, jax.Array) and array.devices() == {self._replicas.devices[replica]}
-        return array if lies else self._replicas.to_replica(array, replica)
 
     def _step(self, place: int, replica: int, held: dict[Any, Any], summed: list[Any]) -> list[Any]:
         segment = self._traces[replica].cut.segments[place]

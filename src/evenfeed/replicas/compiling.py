@@ -4,7 +4,6 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Callable
-from functools import cache
 from threading import RLock
 from typing import Any, Final, TypeAlias, final
 from weakref import ref
@@ -30,12 +29,6 @@ _VALUES: Final = (bool, int, str, bytes, np.dtype, TensorShape, TypeSpec)
 
 # Takes arguments as the user passes them; returns those that the function gets.
 Fit = Callable[[tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
-
-
-@cache
-def _settings() -> Any:
-    # The door would look JAX's settings up at each call.
-    return jax.config
 
 
 # One call: what tells its kind apart from others, its arrays, all its leaves, and their structure. A plain
@@ -69,6 +62,9 @@ class Compiler:
         self._known: dict[Any, Program] = {}
         self._programs: dict[Any, Program | Unstaged] = {}
         self._lock = RLock()
+        # The door would look them up at each call.
+        self._settings: Any = jax.config
+        self._flatten: Callable[[Any], tuple[list[Any], Any]] = _tree.tree_flatten
         self.traces = 0
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: Frame | None) -> Any:
@@ -82,7 +78,7 @@ class Compiler:
         Raises:
             Unstaged: The function cannot be compiled.
         """
-        call = _called(args, kwargs, level)
+        call = self._called(args, kwargs, level)
         program = self._known.get(call[0])
         if program is None:
             program, call = self._found(args, kwargs, call, level)
@@ -90,17 +86,29 @@ class Compiler:
             self._retraces.calls += 1
         return program(call[1])
 
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: Frame | None) -> _Call:
+        leaves, tree = self._flatten((args, kwargs))
+        try:
+            kinds, arrays = [leaf.aval for leaf in leaves], leaves
+        except AttributeError:  # there are others than arrays of JAX's
+            arrays = []
+            kinds = [_kind(leaf, arrays) for leaf in leaves]
+        where = None if level is None else (level.strategy, level.context is None)
+        config = self._settings
+        key = (tree, where, config.jax_enable_x64, config.jax_default_matmul_precision, *kinds)
+        return key, arrays, leaves, tree
+
     def program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         """Return the program for these arguments, traced where there is none."""
         level = contexts.frame()
-        return self._found(args, kwargs, _called(args, kwargs, level), level)[0]
+        return self._found(args, kwargs, self._called(args, kwargs, level), level)[0]
 
     def _found(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], call: _Call, level: Frame | None
     ) -> tuple[Program, _Call]:
         asked = call[0]
         if self._fit is not None:
-            call = _called(*self._fit(args, kwargs), level)
+            call = self._called(*self._fit(args, kwargs), level)
         meaning = tuple(_meaning(kind) for kind in call[0])
         with self._lock:  # a second thread with the same arguments waits for the first one's trace
             found = self._programs.get(meaning)
@@ -152,19 +160,6 @@ class Compiler:
                 k for k in list(programs) if any(type(x) is _Same and x.is_dead for x in k)
             ]:
                 programs.pop(key, None)
-
-
-def _called(args: tuple[Any, ...], kwargs: dict[str, Any], level: Frame | None) -> _Call:
-    leaves, tree = _tree.tree_flatten((args, kwargs))
-    try:
-        kinds, arrays = [leaf.aval for leaf in leaves], leaves
-    except AttributeError:  # there are others than arrays of JAX's
-        arrays = []
-        kinds = [_kind(leaf, arrays) for leaf in leaves]
-    where = None if level is None else (level.strategy, level.context is None)
-    config = _settings()
-    key = (tree, where, config.jax_enable_x64, config.jax_default_matmul_precision, *kinds)
-    return key, arrays, leaves, tree
 
 
 def _kind(leaf: Any, arrays: list[Any]) -> Any:

@@ -90,7 +90,7 @@ class Program:
         self._consts = self._placed(self.closed.consts)
         # Nothing but arrays in and out: then the way around the program should cost nothing.
         others = (
-            self._consts or self.reads or self.writes or self.replicas or self._rest is not None
+            self._consts or self.reads or self.writes or self._takes_out or self._rest is not None
         )
         self._is_simple = not others and len(self._uses) == len(tensors)
 
@@ -166,8 +166,9 @@ class Program:
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         """Run on arrays, and let the variables hold what it assigns."""
+        # Each line here is part of what a step costs (benchmarks/training.py).
         if self._is_simple:
-            return _tree.tree_unflatten(self._tree, self._run(*arrays))
+            return self._tree.unflatten(self._run(*self._placed(arrays)))
         given = [arrays[index] for index in self._uses]
         if self.reads:
             given += [variable.held for variable in self.reads]
@@ -198,22 +199,23 @@ class Program:
             for index, array in zip(self._computed, outputs, strict=True):
                 flat[index] = array
             outputs = flat
-        return _tree.tree_unflatten(self._tree, outputs)
+        return self._tree.unflatten(outputs)
 
     def _placed(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """Return arrays on the devices of the program, themselves where they lie there."""
-        replicas = self.replicas
-        if replicas is None:
-            return arrays
-        placed = list(arrays)
-        for index, array in enumerate(placed):
-            # By identity: to compare two shardings takes ten times as long.
-            if id(getattr(array, "sharding", None)) not in self._fitting:
-                if _lies_on(replicas, array):
-                    self._remember(array)
-                else:
-                    placed[index] = replicas.everywhere(array)
-        return placed
+        if self.replicas is not None:
+            fitting = self._fitting
+            for array in arrays:
+                # By identity: to compare two shardings takes ten times as long.
+                if id(getattr(array, "sharding", None)) not in fitting:
+                    return [self._moved(self.replicas, each) for each in arrays]
+        return arrays
+
+    def _moved(self, replicas: Replicas, array: Any) -> Any:
+        if not _lies_on(replicas, array):
+            return replicas.everywhere(array)
+        self._remember(array)
+        return array
 
     def _remember(self, array: Any) -> None:
         """Know that arrays that lie like this one need not be moved."""

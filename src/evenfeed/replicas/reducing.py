@@ -165,7 +165,8 @@ def _of_parts(
     _check_one_dtype(parts)
     places = [_places(part.shape, axes) for part in parts]
     sums = [
-        jnp.sum(part, axis=at, dtype=part.dtype) for part, at in zip(parts, places, strict=True)
+        jnp.sum(part, axis=at, dtype=part.dtype) if at else part
+        for part, at in zip(parts, places, strict=True)
     ]
     if len({part.shape for part in sums}) > 1:
         raise InvalidArgumentError(
