@@ -142,7 +142,7 @@ def test_a_step_that_cannot_be_placed_is_said_by_the_line_that_asks(depth):
 
     steps, read = ahead(range(3), depth, place)
     assert steps.take().number == 0
-    wait_until_full(read, 1 + min(depth, 2))
+    wait_until_full(read, 1 + min(depth, 1))
     with pytest.raises(InvalidArgumentError, match="1 does not fit") as caught:
         steps.take()
     assert "test_ahead.py" in str(caught.value)
@@ -181,7 +181,8 @@ def test_a_position_counts_what_was_taken(depth):
             with suppress(KeyError):
                 steps.take()
         if taken:
-            wait_until_full(read, min(taken + depth, len(whole) + 1))
+            end = 3 if taken <= 3 else len(whole) + 1  # nothing is read behind an error in advance
+            wait_until_full(read, min(taken + depth, end))
         assert steps.state() == taken
         fresh, _ = ahead(script, depth)
         fresh.restore(steps.state())

@@ -1,4 +1,4 @@
-"""Datasets that functions make, and input options."""
+"""Datasets that functions make, and where datasets and functions are mistaken for each other."""
 
 import numpy as np
 import pytest
@@ -101,29 +101,6 @@ def test_one_dataset_is_not_one_for_each_replica():
         distributed(Dataset.range(4).batch(2), 2, experimental_replication_mode=Mode.PER_REPLICA)
 
 
-@pytest.mark.parametrize("options", [3, {"experimental_fetch_to_device": True}])
-def test_options_must_be_input_options(options):
-    with pytest.raises(TypeError, match="options must be InputOptions, but got"):
-        strategy_of(2).experimental_distribute_dataset(Dataset.range(4).batch(2), options)
-
-
-def test_input_options_are_checked_when_they_are_made():
-    options = tf.distribute.InputOptions
-    with pytest.raises(ValueError, match="must not be negative, but is -1"):
-        options(experimental_per_replica_buffer_size=-1)
-    with pytest.raises(ValueError, match="'PER_WORKER' is no replication mode"):
-        options(experimental_replication_mode="PER_WORKER")
-    with pytest.raises(TypeError, match="experimental_per_replica_buffer_size"):
-        options(experimental_per_replica_buffer_size=1.5)
-
-
-def test_an_uneven_global_batch_names_a_size_that_fits():
-    with pytest.raises(ValueError, match=r"choose a multiple of 4, such as 8\."):
-        tf.distribute.InputContext(1, 0, 4).get_per_replica_batch_size(10)
-    with pytest.raises(ValueError, match=r"choose a multiple of 4, such as 4\."):
-        tf.distribute.InputContext(1, 0, 4).get_per_replica_batch_size(3)
-
-
 @pytest.mark.parametrize("policy", list(tf.data.experimental.AutoShardPolicy))
 def test_one_worker_gets_all_rows_under_every_policy(policy):
     options = tf.data.Options()
@@ -141,7 +118,6 @@ def test_steps_of_the_host_go_into_run():
     assert found == [[[0, 10], [20, 30]], [[40], []]]
 
 
-@pytest.mark.filterwarnings("ignore:core.Jaxpr is missing:DeprecationWarning")
 def test_steps_of_the_host_go_into_a_compiled_run():
     strategy = strategy_of(2)
     options = tf.distribute.InputOptions(experimental_fetch_to_device=False)

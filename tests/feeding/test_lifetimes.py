@@ -44,6 +44,36 @@ def test_an_error_of_the_pipeline_comes_in_its_step_with_its_note(count, depth):
     assert [parts_of(step)[0] for step in iterator] == [[8], [9]]
 
 
+@pytest.mark.parametrize("depth", [1, 5])
+def test_an_error_of_the_pipeline_stops_the_thread_until_the_next_step(depth):
+    wait_until(lambda: not feeding_threads())
+    dataset = numbers(range(12)).map(failing, vectorize=False).batch(1)
+    iterator = iter(distributed(dataset, 2, experimental_per_replica_buffer_size=depth))
+    for number in range(7):
+        assert parts_of(next(iterator)) == [[number], []]
+    with pytest.raises(KeyError):
+        next(iterator)
+    wait_until(lambda: not feeding_threads())
+    assert parts_of(next(iterator)) == [[8], []]
+    wait_until(lambda: len(iterator._steps._shared._items) == min(depth, 3))
+    assert [parts_of(step)[0] for step in iterator] == [[9], [10], [11]]
+
+
+def test_an_error_of_the_pipeline_leaves_no_thread_behind():
+    wait_until(lambda: not feeding_threads())
+    before = threading.active_count()
+    dataset = numbers(range(100)).map(failing, 2, vectorize=False).batch(1).prefetch(2)
+
+    def train():
+        for step in distributed(dataset, 2):
+            parts_of(step)
+
+    with pytest.raises(KeyError, match="the seventh"):
+        train()
+    gc.collect()  # the error held the frames, and they the iterator
+    wait_until(lambda: threading.active_count() <= before)
+
+
 def test_an_error_in_every_element_ends_where_the_data_ends():
     def bad(x):
         raise KeyError(int(x))
@@ -164,13 +194,23 @@ def totals(strategy):
     def by_iterator(iterator):
         return total(next(iterator)) + total(iterator.get_next())
 
-    return loop, with_break, with_return, by_iterator
+    @tf.function
+    def by_optional(iterator):
+        found = 0
+        for _ in tf.range(10):
+            step = iterator.get_next_as_optional()
+            if not step.has_value():
+                break
+            found += total(step.get_value())
+        return found
+
+    return loop, with_break, with_return, by_iterator, by_optional
 
 
 def test_distributed_datasets_go_through_functions():
     strategy = strategy_of(2)
     dataset = strategy.experimental_distribute_dataset(numbers(range(12)).batch(4))
-    loop, with_break, with_return, by_iterator = totals(strategy)
+    loop, with_break, with_return, by_iterator, by_optional = totals(strategy)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what `function` says of branches is no matter here
         for _ in range(2):
@@ -179,7 +219,10 @@ def test_distributed_datasets_go_through_functions():
             assert int(with_return(dataset)) == 4 + 5 + 6 + 7
         iterator = iter(dataset)
         assert int(by_iterator(iterator)) == 28
-    assert parts_of(next(iterator)) == [[8, 9], [10, 11]]
+        assert int(by_optional(iterator)) == 8 + 9 + 10 + 11
+        assert int(by_optional(iter(dataset))) == 66
+    with pytest.raises(StopIteration):
+        next(iterator)
 
 
 PROGRAM = """
@@ -262,11 +305,11 @@ def test_two_iterators_go_far_with_bounded_memory_and_threads():
 
     go(10_000)
     before, threads = resident_bytes(), threading.active_count()
-    first, second = go(50_000)
+    first, second = go(40_000)  # 100,000 steps in all
     assert (
         parts_of(first)
         == parts_of(second)
-        == [[479992, 479993, 479994, 479995], [479996, 479997, 479998, 479999]]
+        == [[399992, 399993, 399994, 399995], [399996, 399997, 399998, 399999]]
     )
     assert resident_bytes() - before < 20 * 2**20
     assert threading.active_count() <= threads

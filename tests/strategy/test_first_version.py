@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.saying import error_saying
 
 import evenfeed as tf
 
@@ -52,6 +53,19 @@ def test_a_configuration_is_copied():
     assert type(updated) is V1.ConfigProto
     assert (updated.allow_soft_placement, updated.isolate_session_state) == (True, True)
     assert not config.isolate_session_state
+    config.gpu_options.allow_growth = True
+    config.device_count["CPU"] = 2
+    assert (updated.gpu_options, updated.device_count) == (V1.GPUOptions(), {})
+
+
+@pytest.mark.parametrize("given", [None, 3, {}])
+def test_what_is_no_configuration_is_refused(given):
+    with error_saying(
+        TypeError,
+        f"A ConfigProto is needed, but got {given!r}.",
+        fix="pass evenfeed.compat.v1.ConfigProto().",
+    ):
+        V1.distribute.MirroredStrategy(["CPU:0"]).update_config_proto(given)
 
 
 def test_nests_of_arrays_are_datasets_and_lists_are_stacked():
@@ -81,6 +95,8 @@ def test_a_dataset_iterator_begins_anew(count):
         strategy.experimental_run(tf.square, iterator)
     assert iterator.initialize() is None
     assert lists(strategy, next(iterator)) == first
+    assert iterator.initializer is None
+    assert lists(strategy, iterator.get_next_as_optional().get_value()) == first
     assert (
         iterator.element_spec
         == strategy.experimental_distribute_dataset(tf.data.Dataset.range(7).batch(6)).element_spec

@@ -26,7 +26,7 @@ class StepsAhead:
     """The steps of a dataset on their devices, at most `depth` of them before they are asked for.
 
     The thread starts with the first step that is asked for. It ends when this is closed or forgotten, or
-    the interpreter exits.
+    the interpreter exits; where a step fails it ends too, until a step behind that one is asked for.
 
     Args:
         make: Returns what reads the rows.
@@ -100,6 +100,11 @@ class _Item:
     error: BaseException | None = None
     misplaced: InvalidArgumentError | None = None
 
+    @property
+    def fails(self) -> bool:
+        """Whether there is an error in place of a value."""
+        return self.error is not None or self.misplaced is not None
+
     def given(self) -> Any:
         """Return the value, or raise the error."""
         if self.misplaced is not None:
@@ -134,6 +139,7 @@ class _Shared:
         self._reader: int | None = None  # the thread that is reading
         self._torn = False  # a read was interrupted: the steps must take up the position again
         self._ended = False
+        self._failed = False  # the last step that was read is an error
         self._stopped = False
         self._width: Width | None = None
         self._thread: threading.Thread | None = None
@@ -144,7 +150,7 @@ class _Shared:
         """Return the next step, wait for it where it is being read; raise an error in its place."""
         self._is_quick = perf_counter() - self._given < _WAKING
         item = self._next_ready() or self._read()
-        if self._thread is None and self._depth > 0:
+        if self._thread is None and self._depth > 0 and not self._failed:
             self._start()
         self._given = perf_counter()
         return item.given()
@@ -161,8 +167,9 @@ class _Shared:
     def ended_by(self, timeout: float) -> bool:
         """Stop, and wait for the thread, not for long; tell whether nobody reads any more."""
         self.stop()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(timeout)
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
         with self._lock:
             self._items.clear()
             return self._reader is None
@@ -205,6 +212,7 @@ class _Shared:
                 if item is not None and following is not None:
                     self._position = following
                     self._ended = isinstance(item.error, StopIteration)
+                    self._failed = item.fails
                     if ahead is not None and not self._ended:
                         ahead.append(item)
                 self._ready.notify_all()
@@ -247,22 +255,29 @@ class _Shared:
         except BaseException as error:  # noqa: BLE001 - a SystemExit, raised where the consumer reaches it
             with self._lock:
                 self._items.append(_Item(self._position, error=error))
-                self._thread = None
+                self._failed = True
                 self._ready.notify_all()
         finally:
-            atexit.unregister(self._leave)
+            with self._lock:  # a next thread, and its registration, come after these
+                self._thread = None
+                atexit.unregister(self._leave)
 
     def _wait_for_turn(self) -> bool:
         """Become the reader once there is room; tell whether there is anything left to read."""
         with self._lock:
-            while self._reader is not None or len(self._items) >= self._depth:
-                if self._stopped or self._ended:
-                    return False
+            while not self._is_over and (
+                self._reader is not None or len(self._items) >= self._depth
+            ):
                 self._room.wait(_WAIT)
-            if self._stopped or self._ended:
+            if self._is_over:
                 return False
             self._reader = threading.get_ident()
         return True
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the thread has nothing to do any more."""
+        return self._stopped or self._ended or self._failed
 
     def _leave(self) -> None:
         """End the thread before the interpreter goes: a thread that NumPy or XLA runs in may crash it."""

@@ -40,5 +40,10 @@ class InputIterator(NextElement):
         self._steps.close()
         self._steps = iter(self._dataset)
 
+    @property
+    def initializer(self) -> None:
+        """What newer programs of TensorFlow 1 read in place of calling `initialize()`: it begins again too."""
+        return self.initialize()
+
     def __next__(self) -> Any:
         return next(self._steps)

@@ -1,7 +1,7 @@
 """The strategies of TensorFlow 1: the same replicas, with what its programs call besides."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from copy import deepcopy
 from typing import Any, final
 
 from evenfeed.core.conversion import shortened
@@ -76,7 +76,16 @@ class StrategyV1(Strategy):
 
     def update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         """Return a copy of the configuration of a session, for this strategy. There are no sessions to read it."""
-        return replace(config_proto, isolate_session_state=True)
+        if not isinstance(config_proto, ConfigProto):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                described(
+                    f"A ConfigProto is needed, but got {shortened(config_proto)}.",
+                    fix="pass evenfeed.compat.v1.ConfigProto().",
+                )
+            )
+        updated = deepcopy(config_proto)
+        updated.isolate_session_state = True
+        return updated
 
 
 class MirroredStrategyV1(StrategyV1, MirroredStrategy):

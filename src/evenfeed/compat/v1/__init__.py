@@ -9,10 +9,11 @@ from evenfeed.core.specs import TensorSpec
 from evenfeed.replicas.reduction import VariableAggregation, VariableSynchronization
 from evenfeed.replicas.variable_creation import variable_creator_scope
 from evenfeed.replicas.variables import Variable
-from evenfeed.strategy.config_proto import ConfigProto
+from evenfeed.strategy.config_proto import ConfigProto, GPUOptions
 
 __all__ = [
     "ConfigProto",
+    "GPUOptions",
     "TensorShape",
     "TensorSpec",
     "Variable",

@@ -1,0 +1,57 @@
+"""What users say of input over replicas, and are told."""
+
+import dataclasses
+
+import pytest
+from tests.feeding.distribution import strategy_of
+
+import evenfeed as tf
+
+Mode = tf.distribute.InputReplicationMode
+
+
+def test_the_arguments_and_defaults_are_those_of_tensorflow_and_padding():
+    fields = dataclasses.fields(tf.distribute.InputOptions)
+    assert {field.name: field.default for field in fields} == {
+        "experimental_fetch_to_device": True,
+        "experimental_replication_mode": Mode.PER_WORKER,
+        "experimental_place_dataset_on_device": False,
+        "experimental_per_replica_buffer_size": 1,
+        "pad_partial_batches": False,
+    }
+
+
+def test_the_modes_have_tensorflows_names_and_values():
+    assert {mode.name: mode.value for mode in Mode} == {
+        "PER_WORKER": "PER_WORKER",
+        "PER_REPLICA": "PER_REPLICA",
+    }
+
+
+@pytest.mark.parametrize("options", [3, {"experimental_fetch_to_device": True}])
+def test_options_must_be_input_options(options):
+    with pytest.raises(TypeError, match="options must be InputOptions, but got"):
+        strategy_of(2).experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2), options)
+
+
+def test_input_options_are_checked_when_they_are_made():
+    options = tf.distribute.InputOptions
+    with pytest.raises(ValueError, match="must not be negative, but is -1"):
+        options(experimental_per_replica_buffer_size=-1)
+    with pytest.raises(ValueError, match="'PER_WORKER' is no replication mode"):
+        options(experimental_replication_mode="PER_WORKER")
+    with pytest.raises(TypeError, match="experimental_per_replica_buffer_size"):
+        options(experimental_per_replica_buffer_size=1.5)
+
+
+def test_an_uneven_global_batch_names_a_size_that_fits():
+    with pytest.raises(ValueError, match=r"choose a multiple of 4, such as 8\."):
+        tf.distribute.InputContext(1, 0, 4).get_per_replica_batch_size(10)
+    with pytest.raises(ValueError, match=r"choose a multiple of 4, such as 4\."):
+        tf.distribute.InputContext(1, 0, 4).get_per_replica_batch_size(3)
+
+
+def test_a_context_is_one_pipeline_of_one_replica_by_default():
+    context = tf.distribute.InputContext()
+    assert (context.num_input_pipelines, context.input_pipeline_id) == (1, 0)
+    assert (context.num_replicas_in_sync, context.get_per_replica_batch_size(7)) == (1, 7)
