@@ -166,7 +166,7 @@ def test_errors_of_files_can_be_ignored(folder, parallel):
     dataset = T(names, num_parallel_reads=parallel).ignore_errors()
     assert sorted(texts(dataset)) == A + B
     assert dataset.ignored_errors().count == 2
-    assert "none.txt does not exist" in dataset.ignored_errors().last[0]
+    assert "none.txt does not exist" in dataset.ignored_errors().skipped[0].reason
 
 
 def test_records_are_shuffled_and_resumed_by_position(folder):

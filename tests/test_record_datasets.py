@@ -145,7 +145,11 @@ def test_errors_can_be_passed_over(paths):
     bad = bytearray(Path(paths[0]).read_bytes())
     bad[18 + 12] ^= 1
     Path(paths[0]).write_bytes(bytes(bad))
-    assert texts(TFRecordDataset(paths).ignore_errors()) == [ALL[0], *ALL[2:]]
+    dataset = TFRecordDataset([*paths, "/none"]).ignore_errors()
+    assert texts(dataset) == [ALL[0], *ALL[2:]]
+    skipped = dataset.ignored_errors().skipped
+    assert [(row.file, row.offset) for row in skipped] == [(paths[0], 30), ("/none", None)]
+    assert "the checksum of the record there is another" in skipped[0].reason
 
 
 def in_fixed_order(dataset):

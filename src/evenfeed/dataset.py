@@ -1034,16 +1034,18 @@ class Dataset(DatasetLike):
         log_warning: bool = False,
         name: str | None = None,
         *,
-        max_errors: int | None = None,
+        max_total: int | None = None,
+        max_consecutive: int | None = None,
     ) -> "Dataset":
         """Leave out elements that fail, and go on behind them.
 
-        How many were left out, and the last of their errors: `ignored_errors()`.
+        How many were left out, and which: `ignored_errors()`.
 
         Args:
             log_warning: Log each error, as a warning of the logger "evenfeed".
             name: Taken for compatibility.
-            max_errors: Let the error through once so many were ignored in a pass.
+            max_total: Let an error through once so many were ignored in a pass.
+            max_consecutive: Let an error through once so many were ignored one behind the other.
 
         Examples:
             >>> import evenfeed as tf
@@ -1054,10 +1056,28 @@ class Dataset(DatasetLike):
             ([1, 3], 1)
         """
         del name
-        return Dataset(IgnoreErrors(self._plan, log_warning=log_warning, max_errors=max_errors))
+        return Dataset(
+            IgnoreErrors(
+                self._plan,
+                log_warning=log_warning,
+                max_total=max_total,
+                max_consecutive=max_consecutive,
+            )
+        )
 
     def ignored_errors(self) -> Ignored:
-        """Return what `ignore_errors`, the nearest one, left out in all passes so far: `count`, `last`."""
+        """Return what `ignore_errors`, the nearest one, left out in all passes so far.
+
+        It has the number of elements, `count`, and `skipped`: the file, the byte and the reason of each.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> dataset = tf.data.TFRecordDataset(["/none.tfrecord"]).ignore_errors()
+            >>> list(dataset)
+            []
+            >>> [(file, offset, reason[:13]) for file, offset, reason in dataset.ignored_errors().skipped]
+            [('/none.tfrecord', None, 'NotFoundError')]
+        """
         found = (node for node in self._plan.walk() if isinstance(node, IgnoreErrors))
         nearest = next(found, None)
         return Ignored() if nearest is None else nearest.ignored

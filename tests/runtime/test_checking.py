@@ -9,7 +9,7 @@ from tests.unknown import Watched, count, slices
 
 from evenfeed.core import dtypes
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
-from evenfeed.core.errors import FailedPreconditionError, InvalidArgumentError
+from evenfeed.core.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
 from evenfeed.plan.combining import Zip
 from evenfeed.plan.sources import Range
@@ -68,12 +68,54 @@ def test_errors_are_logged_and_remembered(caplog):
         values_of(operator)
     assert caplog.messages[0] == "ignored an element that failed: ValueError: no"
     assert caplog.messages[1].endswith("left out 1")
-    assert list(node.ignored.last) == ["ValueError: no"]
+    assert list(node.ignored.skipped) == [(None, None, "ValueError: no")]
+
+
+def test_what_was_skipped_names_file_byte_and_what_was_done():
+    error = DataLossError("gone").in_file("a.bin", 7)
+    error.add_note("while mapping")
+    operator, node = ignoring(1, error, DataLossError("x").in_file("b.bin"))
+    assert values_of(operator) == [1]
+    first, second = node.ignored.skipped
+    assert (first.file, first.offset, second.file, second.offset) == ("a.bin", 7, "b.bin", None)
+    assert first.reason.startswith("DataLossError: gone")
+    assert first.reason.endswith("while mapping")
+
+
+def test_only_the_last_thousand_are_kept():
+    operator, node = ignoring(*[ValueError(str(number)) for number in range(1005)])
+    assert values_of(operator) == []
+    assert node.ignored.count == 1005
+    assert [row.reason for row in node.ignored.skipped][::999] == [
+        "ValueError: 5", "ValueError: 1004",
+    ]  # fmt: skip
 
 
 def test_after_so_many_errors_they_are_let_through():
-    operator, _ = ignoring(1, KeyError(), KeyError(), 4, max_errors=1)
+    operator, _ = ignoring(1, KeyError(), KeyError(), 4, max_total=1)
     assert values_of(operator) == [1, KeyError, 4]
+    operator, _ = ignoring(1, KeyError(), 2, KeyError(), max_total=0)
+    assert values_of(operator) == [1, KeyError, 2, KeyError]
+
+
+@given(st.lists(st.one_of(st.integers(0, 9), st.just(ValueError("no"))), max_size=12))
+def test_so_many_errors_one_behind_the_other_are_let_through(script):
+    expected, row = [], 0
+    for value in script:
+        if isinstance(value, int):
+            row = 0
+            expected.append(value)
+        else:
+            row += 1
+            expected += [ValueError] if row > 2 else []
+    assert values_of(ignoring(*script, max_consecutive=2)[0]) == expected
+    assert_resumes(lambda: ignoring(*script, max_consecutive=2)[0])
+
+
+@pytest.mark.parametrize("name", ["max_total", "max_consecutive"])
+def test_a_negative_number_of_errors_is_refused(name):
+    with pytest.raises(InvalidArgumentError, match=f"{name} must be at least 0, but got -1"):
+        IgnoreErrors(NUMBERS, **{name: -1})
 
 
 def test_an_error_without_end_is_let_through():

@@ -24,7 +24,7 @@ Where TensorFlow itself raises a plain `ValueError`, `TypeError` or `RuntimeErro
 `described` gives those the same three lines: what, at, fix.
 """
 
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 from evenfeed.core.callsite import Origin, where_called
 
@@ -81,6 +81,9 @@ class EvenfeedError(Exception):
     """
 
     error_code: int = UNKNOWN
+    # In which file something is wrong, and at which byte, where that is known.
+    file: str | None = None
+    offset: int | None = None
 
     def __init__(  # noqa: PLR0913 - TensorFlow's arguments
         self,
@@ -101,6 +104,11 @@ class EvenfeedError(Exception):
         if error_code is not None:
             self.error_code = error_code
         super().__init__(described(self.message, fix=fix, origin=self.origin))
+
+    def in_file(self, file: str, offset: int | None = None) -> Self:
+        """Say in which file, and at which of its bytes, something is wrong; return the error."""
+        self.file, self.offset = file, offset
+        return self
 
     def __str__(self) -> str:
         # OSError and KeyError would format the arguments in a way of their own.

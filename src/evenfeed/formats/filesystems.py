@@ -140,10 +140,10 @@ def naming(path: str) -> Generator[None]:
     except EvenfeedError:  # some are OSErrors too, but say all already
         raise
     except OSError as error:
-        raise _named(path, error) from error
+        raise _named(path, error).in_file(path) from error
 
 
-def _named(path: str, error: OSError) -> Exception:
+def _named(path: str, error: OSError) -> EvenfeedError:
     match error:
         case FileNotFoundError() | NotADirectoryError():
             return NotFoundError(f"{path} does not exist.", fix="check the path of the file.")

@@ -21,7 +21,7 @@ HEADER_BYTES: Final = LENGTH.size + FOOTER.size
 AROUND: Final = HEADER_BYTES + FOOTER.size
 
 # After so many records of one length, the next ones are expected to have it too.
-_FEW: Final = 64
+_FEW: Final = 16
 _MOST_ALIKE: Final = 1 << 12
 
 
@@ -85,9 +85,11 @@ def _ends(held: Held, at: int, stop: int, count: int) -> Iterator[Positions]:
 def _some(held: Held, at: int, stop: int, count: int) -> list[int]:
     ends: list[int] = []
     length_at = LENGTH.unpack_from
-    while at + AROUND <= stop:
+    for _ in range(count):
+        if at + AROUND > stop:
+            break
         at += length_at(held, at)[0] + AROUND
-        if at > stop or len(ends) == count:
+        if at > stop:
             break
         ends.append(at)
     return ends

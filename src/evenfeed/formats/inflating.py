@@ -102,7 +102,7 @@ class Inflated:
         return DataLossError(
             f"{self._path} cannot be decompressed from byte {self._passed - behind} on: {why}.",
             fix="check compression_type, and whether the file was copied whole.",
-        )
+        ).in_file(self._path, self._passed - behind)
 
     def close(self) -> None:
         """Close the file."""

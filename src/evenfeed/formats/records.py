@@ -244,4 +244,4 @@ class RecordReader(Reader):
         return DataLossError(
             f"{self.path} is damaged at byte {place}{unpacked}: {why}.",
             fix="write it anew; dataset.ignore_errors() reads what is whole.",
-        )
+        ).in_file(self.path, place)

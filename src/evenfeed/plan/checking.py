@@ -3,11 +3,11 @@
 from collections import deque
 from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
-from typing import final
+from typing import NamedTuple, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import EvenfeedError, InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.node import SameElements
@@ -48,23 +48,52 @@ class Unique(_SomeOfThem):
             )
 
 
+class Skipped(NamedTuple):
+    """An element that was left out.
+
+    Attributes:
+        file: Where it was to come from; None where no file is to blame.
+        offset: At which byte of the file, or of what the file holds where it is compressed; None where
+            that is not known.
+        reason: The error: its class, what it says, and what was being done.
+    """
+
+    file: str | None
+    offset: int | None
+    reason: str
+
+
 @final
 class Ignored:
-    """Counts what was ignored in all passes over a dataset, and remembers the last few errors."""
+    """What was left out in all passes over a dataset.
+
+    Attributes:
+        count: How many elements.
+        skipped: What is known of them, of the last thousand.
+    """
 
     def __init__(self) -> None:
         self.count = 0
-        self.last: deque[str] = deque(maxlen=16)
+        self.skipped: deque[Skipped] = deque(maxlen=1000)
         self._lock = Lock()
 
-    def add(self, error: BaseException) -> None:
+    def add(self, error: BaseException) -> Skipped:
         """Count an error."""
+        skipped = _skipped(error)
         with self._lock:
             self.count += 1
-            self.last.append(f"{type(error).__name__}: {error}")
+            self.skipped.append(skipped)
+        return skipped
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return Ignored, ()
+
+
+def _skipped(error: BaseException) -> Skipped:
+    known = isinstance(error, EvenfeedError)
+    said = "\n".join([str(error), *getattr(error, "__notes__", [])])
+    reason = f"{type(error).__name__}: {said}"
+    return Skipped(error.file, error.offset, reason) if known else Skipped(None, None, reason)
 
 
 @final
@@ -74,8 +103,21 @@ class IgnoreErrors(_SomeOfThem):
 
     _: KW_ONLY
     log_warning: bool = False
-    max_errors: int | None = None
+    max_total: int | None = None
+    max_consecutive: int | None = None
     ignored: Ignored = field(default_factory=Ignored, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, most in (
+            ("max_total", self.max_total),
+            ("max_consecutive", self.max_consecutive),
+        ):
+            if most is not None and most < 0:
+                raise InvalidArgumentError(
+                    f"{name} must be at least 0, but got {most}.",
+                    fix="pass how many errors to ignore, or None for all.",
+                    origin=self.origin,
+                )
 
 
 @final

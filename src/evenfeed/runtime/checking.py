@@ -55,6 +55,7 @@ class DropFailed(Operator):
         self._child = child
         self._node = node
         self._count = 0
+        self._row = 0  # how many failed one behind the other
         self._said = False
 
     def read(self, most: int) -> Block | None:
@@ -64,21 +65,28 @@ class DropFailed(Operator):
             try:
                 block = self._child.read(most)
             except Exception as error:
-                limit = self._node.max_errors
-                stuck = self._child.state() == before  # it would fail without end
-                if stuck or (limit is not None and self._count >= limit):
-                    raise
+                if self._child.state() == before or self._are_enough():
+                    raise  # where the state is the same it would fail without end
                 self._note(error)
                 continue
+            self._row = 0
             if block is None:
                 self._say_how_many()
             return block
 
+    def _are_enough(self) -> bool:
+        """Tell whether one more error is too many."""
+        total, row = self._node.max_total, self._node.max_consecutive
+        return (total is not None and self._count >= total) or (
+            row is not None and self._row >= row
+        )
+
     def _note(self, error: Exception) -> None:
         self._count += 1
-        self._node.ignored.add(error)
+        self._row += 1
+        skipped = self._node.ignored.add(error)
         if self._node.log_warning:
-            _logger.warning("ignored an element that failed: %s: %s", type(error).__name__, error)
+            _logger.warning("ignored an element that failed: %s", skipped.reason)
 
     def _say_how_many(self) -> None:
         if self._count and not self._said:
@@ -86,12 +94,12 @@ class DropFailed(Operator):
             _logger.info("ignore_errors at %s left out %d", self._node.origin, self._count)
 
     def state(self) -> State:
-        """Return how many failed, and the child's position."""
-        return [self._count, self._child.state()]
+        """Return how many failed, in all and at the end, and the child's position."""
+        return [self._count, self._row, self._child.state()]
 
     def restore(self, state: State) -> None:
         """Take up a position."""
-        self._count, inner = state
+        self._count, self._row, inner = state
         self._child.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:

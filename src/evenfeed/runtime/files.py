@@ -111,7 +111,9 @@ class ReadFiles(Operator):
         while self._file < len(self._files):
             try:
                 block = self._read(most)
-            except Exception:
+            except Exception as error:
+                if isinstance(error, EvenfeedError) and error.file is None:
+                    error.in_file(self._files[self._file].path)
                 self._pass()
                 raise
             if block is not None:
