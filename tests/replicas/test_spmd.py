@@ -76,6 +76,47 @@ def test_results_that_are_no_tensors_come_back_as_they_are():
     assert [part["k"] for part in parts(strategy, result)] == [(0,), (0,)]
 
 
+def test_a_variable_that_replicas_return_is_that_variable():
+    strategy = mirrored(2)
+    with strategy.scope():
+        v = tf.Variable(1.0, aggregation=tf.VariableAggregation.SUM)
+
+    @tf.function
+    def step():
+        result = strategy.run(lambda: v.assign_add(1.0) is None or {"v": v})
+        assert result["v"] is v
+        return result
+
+    # Out of a function it comes as what it holds, as in TensorFlow.
+    assert float(step()["v"]) == float(v.numpy()) == 3.0
+    assert strategy.run(lambda: v) is v
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x, r: x * (r + 1),
+        lambda x, r: x.sum() * r,
+        lambda x, r: float(r),
+        lambda x, r: np.full(2, r, np.float32),
+        lambda x, r: (x, [r, None]),
+        lambda x, r: x[: r + 1],
+        lambda x, r: x.astype(jnp.int32) if r else x,
+    ],
+)
+def test_values_that_the_function_itself_makes_are_arguments(make):
+    strategy = mirrored(2)
+    x = jnp.ones(2, jnp.float32)
+
+    def whole(x):
+        own = each(strategy, lambda r: make(x, r))
+        return strategy.run(lambda own: jax.tree.map(lambda leaf: leaf * 2, own), args=(own,))
+
+    found, expected = (parts(strategy, f(x)) for f in (tf.function(whole), whole))
+    for one, other in zip(found, expected, strict=True):
+        jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
 @pytest.mark.parametrize("way", ["eager", "compiled"])
 def test_merge_call_works_with_what_all_replicas_have(way):
     strategy = mirrored(3)

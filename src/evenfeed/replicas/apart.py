@@ -17,7 +17,7 @@ from evenfeed.core.jax_door import jax, jax_extend_core, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives import reduce_inside, sums_over
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
-from evenfeed.replicas.outputs import Outputs, is_tensor_leaf
+from evenfeed.replicas.outputs import Outputs, as_tensor
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.regrouping import leaves_of, packed, regrouped
 from evenfeed.replicas.replica import Replica, noted
@@ -107,12 +107,12 @@ def run_apart(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) 
     inputs, tree = leaves_of((args, kwargs))
     places = [i for i, leaf in enumerate(inputs) if isinstance(leaf, (PerReplica, Mirrored))]
     variables = [v for v in outer.values if getattr(v, "replicas", None) is replicas]
-    columns = [inputs[i].values for i in places]
+    columns = [[as_tensor(part) for part in inputs[i].values] for i in places]
     traces: dict[Any, _Trace] = {}
     own: list[_Trace] = []
     for replica in range(replicas.count):
         parts = [column[replica] for column in columns]
-        look = tuple((part.shape, str(part.dtype)) for part in map(_array, parts))
+        look = tuple((part.shape, str(part.dtype)) for part in parts)
         if look not in traces:
             with noted(f"while its function was traced for replica {replica} of {replicas.count}."):
                 arguments = (inputs, tree, places)
@@ -138,12 +138,6 @@ def _rows(columns: Sequence[Sequence[Any]]) -> list[int]:
         if len(set(lengths)) > 1:
             return lengths
     return []
-
-
-def _array(part: Any) -> Any:
-    if not is_tensor_leaf(part):
-        raise Unstaged("a replica's part is no tensor", expected=True)
-    return part
 
 
 def _check_alike(traces: Sequence["_Trace"]) -> None:

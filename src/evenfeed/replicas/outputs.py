@@ -10,8 +10,9 @@ import numpy as np
 
 from evenfeed.core.jax_door import jax
 from evenfeed.replicas.regrouping import leaves_of, packed
-from evenfeed.replicas.staging import Staging
+from evenfeed.replicas.staging import Staging, Unstaged
 from evenfeed.replicas.variables import Variable
+from evenfeed.tensors.creation import convert_to_tensor
 
 
 def is_tensor_leaf(leaf: Any) -> bool:
@@ -19,6 +20,19 @@ def is_tensor_leaf(leaf: Any) -> bool:
     if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf.dtype.kind not in "OSU"
     return isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct))
+
+
+def as_tensor(part: Any) -> Any:
+    """Return a replica's part of an argument as what can be computed with.
+
+    Raises:
+        Unstaged: It is text, None or an object: a trace that serves several replicas cannot have it.
+    """
+    if is_tensor_leaf(part):
+        return part
+    if isinstance(part, (bool, int, float, complex)):
+        return convert_to_tensor(part)
+    raise Unstaged("a replica's part is no tensor", expected=True)
 
 
 @final
@@ -32,8 +46,7 @@ class Outputs:
 
     def of(self, result: Any, staging: Staging) -> list[Any]:
         """Keep what is no tensor, and return the tensors and the new values of variables."""
-        leaves, self._tree = leaves_of(result)
-        self._leaves = [leaf.value() if isinstance(leaf, Variable) else leaf for leaf in leaves]
+        self._leaves, self._tree = leaves_of(result)
         self.written = list(staging.written)
         tensors = [leaf for leaf in self._leaves if is_tensor_leaf(leaf)]
         self._leaves = [_TENSOR if is_tensor_leaf(leaf) else leaf for leaf in self._leaves]

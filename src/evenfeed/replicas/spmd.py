@@ -11,12 +11,12 @@ from evenfeed.core.jax_door import jax, jax_extend_core, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives import reduce_inside
 from evenfeed.replicas.mesh import AXIS, Replicas
-from evenfeed.replicas.outputs import Outputs
+from evenfeed.replicas.outputs import Outputs, as_tensor
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.regrouping import leaves_of, packed
 from evenfeed.replicas.replica import Replica, noted
 from evenfeed.replicas.replica_context import Site
-from evenfeed.replicas.staging import Staging, used
+from evenfeed.replicas.staging import Staging, Unstaged, used
 from evenfeed.replicas.steady import note_even
 from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
 from evenfeed.replicas.variables import Variable
@@ -97,7 +97,8 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     outer: Staging = contexts.staging()
     replicas = outer.over = site.replicas
     note_even(function)
-    inputs, tree = leaves_of((tuple(args), kwargs))
+    given, tree = leaves_of((tuple(args), kwargs))
+    inputs = [_as_one(leaf, replicas) for leaf in given]
     cut = [i for i, leaf in enumerate(inputs) if isinstance(leaf, PerReplica)]
     variables = [v for v in outer.values if getattr(v, "replicas", None) is replicas]
     found = Outputs()
@@ -119,6 +120,25 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     with noted(f"while its function was traced for all {replicas.count} replicas."):
         closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(parts, copies)
     return _add(outer, replicas, closed, found, [inputs[i] for i in cut], variables)
+
+
+def _as_one(leaf: Any, replicas: Replicas) -> Any:
+    """Return an argument for one trace of all replicas: a value that the function itself made is in parts.
+
+    Raises:
+        Unstaged: The parts are not one array.
+    """
+    if not isinstance(leaf, PerReplica) or leaf.whole is not None:
+        return leaf
+    if all(part is leaf.values[0] for part in leaf.values):
+        return leaf.values[0]
+    parts = [as_tensor(part) for part in leaf.values]
+    if len({(part.shape, part.dtype) for part in parts}) > 1:
+        raise Unstaged("the parts of a value differ in shape or dtype", expected=True)
+    scalars = not parts[0].shape
+    rows = jnp.stack(parts) if scalars else jnp.concatenate(parts)
+    array = jax.lax.with_sharding_constraint(rows, replicas.sharding)
+    return PerReplica(array=array, lifted=scalars, count=replicas.count)
 
 
 def _part_spec(value: PerReplica, count: int) -> Any:
