@@ -34,8 +34,18 @@ _NO_VALUES = "A variable is no DistributedValues; it has its values all the same
 _NO_ASSERTION = "A wrong argument is a ValueError, not an AssertionError."
 _DEFAULT_DEVICE = "The default strategy names the device on which it computes."
 _NO_PAYLOAD = "`nan(1)` in a CSV file is no number; `nan` is one."
+_MIRRORED = "A compiled run returns what is the same on all replicas as Mirrored: one array, not a copy each."
+_TEXT_STAYS = "A function whose replicas get text of their own runs as plain Python, and returns Python's texts."
 
 DIFFERENT: dict[str, str] = {
+    "collectives.kinds.a closure, 2, in a function": _MIRRORED,
+    "collectives.kinds.a closure, 2, after a function": _MIRRORED,
+    "collectives.kinds.a closure, 2, run of a function": _MIRRORED,
+    "collectives.kinds.an all_reduce, 2, in a function": _MIRRORED,
+    "collectives.kinds.an all_reduce, 2, after a function": _MIRRORED,
+    "collectives.kinds.an all_reduce, 2, run of a function": _MIRRORED,
+    "collectives.made_in_a_function.texts, made": _TEXT_STAYS,
+    "collectives.made_in_a_function.texts, given": _TEXT_STAYS,
     "constants.constant.int and complex": _COMPLEX,
     "constants.constant.int and bool": _BOOLS,
     "constants.constant.an empty row, then one": _ROW_LOST,

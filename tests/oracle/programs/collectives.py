@@ -182,6 +182,148 @@ def gradients_of_variables(tf, ask):
     return answers
 
 
+def gradients_of_plain_arguments(tf, ask):
+    """Take gradients of an argument that is the same for all replicas, after and through a reduction."""
+    plain = tf.constant([3.0, 4.0])
+
+    def after(op):
+        def run(x, w):
+            return _context(tf).all_reduce(op, _grad(tf, lambda w: _square(tf, w * x))(w))
+
+        return run
+
+    def through(op):
+        def run(x, w):
+            def loss(w):
+                return _square(tf, _context(tf).all_reduce(op, w * x)) * _weight(tf)
+
+            return _grad(tf, loss)(w)
+
+        return run
+
+    def of_the_same(op):
+        def run(x, w):
+            def loss(w):
+                return tf.reduce_sum(_context(tf).all_reduce(op, tf.square(w))) * _weight(tf)
+
+            return _grad(tf, loss)(w)
+
+        return run
+
+    answers = {}
+    for replicas in (2, 3):
+        strategy = _strategy(tf, replicas)
+        own = strategy.experimental_distribute_values_from_function(
+            lambda c: tf.constant([1.0, 2.0]) * (c.replica_id_in_sync_group + 1)
+        )
+        for label, make in {"after": after, "through": through, "same": of_the_same}.items():
+            for op in ("SUM", "MEAN"):
+                for way, local in _both_ways(tf, strategy, make(op), own, plain).items():
+                    answers[f"{label} {op}, {replicas} replicas, {way}"] = ask(local)
+    return answers
+
+
+def _both_ways(tf, strategy, step, *args):
+    def run(*given):
+        return strategy.run(step, args=given)
+
+    def local(run):
+        return strategy.experimental_local_results(run(*args))
+
+    return {"eager": lambda: local(run), "function": lambda: local(tf.function(run))}
+
+
+def made_in_a_function(tf, ask):
+    """Run on values of all replicas that the function itself makes, and on the same as arguments."""
+    strategy = _strategy(tf, 2)
+
+    def values(make):
+        return strategy.experimental_distribute_values_from_function(
+            lambda c: make(c.replica_id_in_sync_group)
+        )
+
+    def local(run):
+        return strategy.experimental_local_results(run())
+
+    makes = {
+        "one number": lambda r: 2,
+        "ints": lambda r: r,
+        "floats": lambda r: r * 1.5,
+        "bools": lambda r: r > 0,
+        "scalars": lambda r: tf.constant(r) + 1,
+        "tensors": lambda r: tf.constant([r, r]),
+        "a nest": lambda r: {"a": tf.constant(r), "b": [r]},
+        "two dtypes": lambda r: r if r else tf.constant(3.0),
+        "two shapes": lambda r: tf.constant([1.0, 2.0])[: r + 1],
+        "None": lambda r: None,
+        "texts": str,
+    }
+    answers = {}
+    for label, make in makes.items():
+
+        def made(make=make):
+            return strategy.run(_same, args=(values(make),))
+
+        given = tf.function(lambda value: strategy.run(_same, args=(value,)))
+        answers[f"{label}, made"] = ask(local, tf.function(made))
+        answers[f"{label}, given"] = ask(local, lambda g=given, m=make: g(values(m)))
+    computed = tf.function(lambda x: strategy.run(_same, args=(values(lambda r: x * (r + 1.0)),)))
+    answers["computed"] = ask(local, lambda: computed(tf.constant([1.0, 2.0])))
+    return answers
+
+
+def _same(value):
+    return value
+
+
+def kinds(tf, ask):
+    """Ask of which kind the results of `run` are: outside of a function, inside, and after it."""
+    answers = {}
+    for replicas in (1, 2):
+        strategy = _strategy(tf, replicas)
+        with strategy.scope():
+            variable = tf.Variable(1.0, aggregation=tf.VariableAggregation.MEAN)
+        plain = tf.constant(2.0)
+        steps = {
+            "a closure": lambda plain=plain: plain,
+            "a variable": lambda v=variable: v,
+            "a variable's value": lambda v=variable: v.read_value(),
+            "a variable and a number": lambda v=variable: v * 2.0,
+            "an all_reduce": lambda: _context(tf).all_reduce("SUM", tf.constant(1.0)),
+            "a weight": lambda: _weight(tf),
+            "a number": lambda: 3,
+            "None": lambda: None,
+            "text": lambda: "a",
+        }
+        for label, step in steps.items():
+            answers |= _kinds_of(tf, ask, strategy, step, f"{label}, {replicas}")
+    return answers
+
+
+def _kinds_of(tf, ask, strategy, step, label):
+    inside = []
+
+    def run():
+        result = strategy.run(step)
+        inside.append(_kind(result))
+        return result
+
+    return {
+        f"{label}, eager": ask(lambda: _kind(strategy.run(step))),
+        f"{label}, after a function": ask(lambda: _kind(tf.function(run)())),
+        f"{label}, in a function": ask(lambda: inside[0]),
+        f"{label}, run of a function": ask(lambda: _kind(strategy.run(tf.function(step)))),
+    }
+
+
+def _kind(value):
+    name = type(value).__name__
+    if name in ("PerReplica", "Mirrored", "int", "str", "NoneType"):
+        return name
+    # What else a library calls its tensors and variables is its own.
+    return "variable" if hasattr(value, "assign") else "tensor"
+
+
 def _taken(tf, variable, loss):
     """Return the gradient of a loss of a variable's value."""
     if _is_evenfeed(tf):
