@@ -193,7 +193,20 @@ def test_loops_end_by_break_and_return(strategy):
                 return i
         return -1
 
+    @tf.function
+    def total_of(iterator, steps):
+        total = 0.0
+        for i in tf.range(steps):
+            total += strategy.reduce("SUM", next(iterator), axis=0)
+            if i == 1:
+                break
+        return total
+
     assert int(first_above(iter(distributed(strategy, 20)), 20)) == 1
+    rest = iter(distributed(strategy, 20))
+    whole = [float(strategy.reduce("SUM", x, axis=0)) for x in distributed(strategy, 20)]
+    assert float(total_of(rest, tf.constant(5))) == sum(whole[:2])
+    assert float(strategy.reduce("SUM", next(rest), axis=0)) == whole[2]
 
 
 def test_a_branch_on_a_tensor_is_driven_with_one_warning_at_its_line():

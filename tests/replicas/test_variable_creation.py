@@ -38,6 +38,31 @@ def test_creators_end_with_their_block_also_after_an_error():
     assert tf.Variable(1.0).numpy() == 1.0
 
 
+def test_creators_work_in_a_scope_and_in_run(strategy):
+    """The last one that was entered is asked first, and all of them before the strategy."""
+    asked = []
+
+    def creator(name):
+        def create(next_creator, **kwargs):
+            asked.append(name)
+            variable = next_creator(**{**kwargs, "trainable": False})
+            asked.append(type(variable).__name__)
+            return variable
+
+        return create
+
+    with (
+        tf.variable_creator_scope(creator("outer")),
+        strategy.scope(),
+        tf.variable_creator_scope(creator("inner")),
+    ):
+        v = tf.Variable(1.0)
+    assert asked == ["inner", "outer", "MirroredVariable", "MirroredVariable"]
+    assert not v.trainable
+    assert strategy.extended.variable_created_in_scope(v)
+    assert len(strategy.experimental_local_results(v)) == 2
+
+
 def test_the_synchronization_may_stand_by_place(strategy):
     on_read = tf.VariableSynchronization.ON_READ
     with strategy.scope():
