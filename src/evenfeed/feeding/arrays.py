@@ -9,6 +9,8 @@ from evenfeed.replicas.values import PerReplica
 
 def arrays_of(step: Any) -> Any:
     """Return a step with one sharded array for each per-replica value."""
+    if isinstance(step, PerReplica):  # many a step is one part: no structure to walk through
+        return _array(step)
     return map_structure(_array, step, rules=DATA)
 
 

@@ -9,7 +9,6 @@ from evenfeed.dataset import Dataset
 from evenfeed.feeding.arrays import arrays_of
 from evenfeed.feeding.feeds import Feed
 from evenfeed.replicas import contexts
-from evenfeed.replicas.staging import Unstaged
 from evenfeed.runtime.explaining import Explanation
 
 
@@ -146,5 +145,3 @@ def _check_place() -> None:
                 fix="ask outside, and pass what comes: strategy.run(step, args=(next(iterator),)).",
             )
         )
-    if contexts.staging() is not None:
-        raise Unstaged("the next element of a dataset is asked for", expected=True)
