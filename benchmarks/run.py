@@ -63,10 +63,15 @@ def main() -> int:
     figures = measured(asked.rounds, asked.seconds, with_peers=True)
     text = f"{machine(*PACKAGES)}\n{rates(figures)}\n{first_elements(figures)}"
     print(text)
-    written = README.read_text()
-    before, after = written.split(BEGIN)[0], written.split(END)[1]
-    README.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    write(text, BEGIN, END)
     return report(figures)
+
+
+def write(text: str, begin: str, end: str) -> None:
+    """Put a text between two lines of the README."""
+    written = README.read_text()
+    before, after = written.split(begin)[0], written.split(end)[1]
+    README.write_text(f"{before}{begin}\n{text}\n{end}{after}")
 
 
 def measured(rounds: int, seconds: float, *, with_peers: bool) -> Figures:

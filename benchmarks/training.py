@@ -7,7 +7,7 @@ import argparse
 import sys
 from statistics import median
 
-from run import PEERS, README, machine, run
+from run import PEERS, machine, run, write
 
 BEGIN, END = "<!-- made by training.py -->\n", "<!-- end of training.py -->\n"
 OURS = ("jax", "uneven", "empty")
@@ -30,8 +30,7 @@ def main() -> int:
     figures = measured(asked.rounds, asked.seconds, (*OURS, "tensorflow"))
     text = "\n".join((machine("tensorflow-cpu"), table(figures)))
     print(text)
-    written = README.read_text()
-    README.write_text(f"{written.split(BEGIN)[0]}{BEGIN}\n{text}\n{END}{written.split(END)[1]}")
+    write(text, BEGIN, END)
     return report(figures)
 
 

@@ -5,9 +5,11 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from itertools import islice
+from statistics import median
 from typing import Any
 
 Variants = dict[str, Callable[[float], dict[str, float]]]
+Step = Callable[[], Any]
 
 
 def main(variants: Variants) -> None:
@@ -41,3 +43,29 @@ def _looped(
         rows += sum(map(rows_of, islice(iterator, step)))
         passed = time.perf_counter() - start
     return rows / passed
+
+
+def rates_of(
+    steps: dict[str, Step], seconds: float, block: Callable[[Any], Any], count: int = 4
+) -> dict[str, float]:
+    """Let steps take turns for some seconds; return how many per second each made, as the median of rounds.
+
+    Args:
+        steps: The steps by their names.
+        seconds: How long to measure each.
+        block: Waits for what a step returned.
+        count: How many steps a round has.
+    """
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    for step in steps.values():
+        for _ in range(3):
+            block(step())
+    end = time.perf_counter() + seconds * len(steps)
+    while not all(times.values()) or time.perf_counter() < end:
+        for name, step in steps.items():
+            start = time.perf_counter()
+            for _ in range(count):
+                result = step()
+            block(result)
+            times[name].append(time.perf_counter() - start)
+    return {name: count / median(taken) for name, taken in times.items()}

@@ -4,20 +4,16 @@ Variants of one process take turns, so that all meet the same machine, and the m
 waits for all replicas, so the best round is one in which nothing else ran, which few have on a busy machine.
 """
 
-import time
 import warnings
-from collections.abc import Callable
 from functools import partial
 from itertools import cycle
-from statistics import median
 from typing import Any
 
 import numpy as np
-from timing import main
+from timing import Step, main, rates_of
 
 FEATURES, HIDDEN, CLASSES, RATE = 784, 512, 10, 0.1
-STEPS, BATCHES = 4, 4
-Step = Callable[[], Any]
+BATCHES = 4
 
 
 def batches(rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -38,25 +34,6 @@ def weights() -> dict[str, np.ndarray]:
     sizes = (FEATURES, HIDDEN), (HIDDEN, CLASSES)
     made = {f"w{i}": draws.standard_normal(size, np.float32) * 0.05 for i, size in enumerate(sizes)}
     return {**made, **{f"b{i}": np.zeros(size[1], np.float32) for i, size in enumerate(sizes)}}
-
-
-def rates_of(
-    steps: dict[str, Step], seconds: float, block: Callable[[Any], Any]
-) -> dict[str, float]:
-    """Let steps take turns for some seconds; return how many per second each made, as the median of rounds."""
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    for step in steps.values():
-        for _ in range(3):
-            block(step())
-    end = time.perf_counter() + seconds * len(steps)
-    while not all(times.values()) or time.perf_counter() < end:
-        for name, step in steps.items():
-            start = time.perf_counter()
-            for _ in range(STEPS):
-                result = step()
-            block(result)
-            times[name].append(time.perf_counter() - start)
-    return {name: STEPS / median(taken) for name, taken in times.items()}
 
 
 # --- JAX ---------------------------------------------------------------------------------------

@@ -63,7 +63,12 @@ def test_the_training_benchmark_runs():
     assert len(re.findall(r"^\| .*\| \d", output, re.MULTILINE)) == 3 + 2 + 4
 
 
+def test_the_feeding_benchmark_runs():
+    output = output_of(ROOT / "benchmarks" / "feeding.py", "--quick")
+    assert len(re.findall(r"^\| \w+ \| \d", output, re.MULTILINE)) == 4
+
+
 def test_the_benchmark_table_was_made_by_the_script():
     text = (ROOT / "benchmarks" / "README.md").read_text()
     made = text.split("<!-- made by run.py -->")[1].split("<!-- end -->")[0]
-    assert len(re.findall(r"^\| ", made, re.MULTILINE)) == 6 + 4
+    assert len(re.findall(r"^\| ", made, re.MULTILINE)) == 7 + 4
