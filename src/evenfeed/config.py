@@ -1,6 +1,7 @@
-"""Devices, under the names of `tf.config`."""
+"""Devices, and how functions run, under the names of `tf.config`."""
 
 from evenfeed.core.publish import publish
+from evenfeed.replicas.driving import functions_run_eagerly, run_functions_eagerly
 from evenfeed.strategy.device_names import LogicalDevice, PhysicalDevice
 from evenfeed.strategy.devices import (
     LogicalDeviceConfiguration,
@@ -16,10 +17,12 @@ __all__ = [
     "LogicalDevice",
     "LogicalDeviceConfiguration",
     "PhysicalDevice",
+    "functions_run_eagerly",
     "get_logical_device_configuration",
     "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
+    "run_functions_eagerly",
     "set_logical_device_configuration",
     "set_visible_devices",
 ]

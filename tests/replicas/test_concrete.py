@@ -67,3 +67,11 @@ def test_a_driven_function_has_no_concrete_one(strategy):
     iterator = iter(distributed(strategy))
     with pytest.raises(ValueError, match="is no one program: it reads from an iterator"):
         tf.function(lambda: next(iterator)).get_concrete_function()
+
+
+def test_one_kind_of_arguments_has_one_concrete_function():
+    f = tf.function(lambda x: x + 1)
+    first = f.get_concrete_function(tf.TensorSpec([2]))
+    assert f.get_concrete_function(tf.TensorSpec([2])) is first
+    assert f.get_concrete_function(tf.constant([1.0, 2.0])) is first
+    assert f.get_concrete_function(tf.TensorSpec([3])) is not first

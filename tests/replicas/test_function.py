@@ -252,3 +252,23 @@ def test_a_function_that_cannot_gather_uneven_parts_stays_compiled_for_others(st
     for batch in distributed(strategy, 4):
         f(batch)
     assert body.runs == runs
+
+
+@pytest.mark.parametrize("value", [{1, 2}, bytearray(b"a")])
+def test_what_may_change_is_no_argument(value):
+    f = tf.function(len)
+    with pytest.raises(TypeError, match=r"which may change[\s\S]*test_function"):
+        f(value)
+    assert f(frozenset({1, 2})).item() == 2
+
+
+def test_what_was_passed_in_a_tree_may_be_returned():
+    f = tf.function(lambda tree: {"w": tree["w"] + 1, "activation": tree["activation"]})
+    model = {"w": tf.constant(1.0), "activation": abs}
+    for _ in range(3):
+        model = f(model)
+    assert model["w"].item() == 4.0
+    assert model["activation"] is abs
+    assert f({"w": tf.constant(1.0), "activation": max})["activation"] is max
+    with pytest.raises(TypeError, match="returned <built-in function min>"):
+        tf.function(lambda x: (x, min))(tf.constant(1.0))

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -203,3 +204,29 @@ def test_arrays_in_the_strategys_shardings_are_used_where_they_lie(strategy):
     with jax.transfer_guard("disallow_explicit"):
         found = f(rows, whole)
     assert found.tolist() == [0.0, 2.0, 4.0, 6.0]
+
+
+def test_models_of_equinox_are_arguments_and_results(strategy):
+    model = equinox.nn.MLP(2, 1, 4, 1, key=jax.random.key(0))  # its activations are leaves too
+    x = np.float32([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.5, 1.0]])
+
+    def loss_of(model, x):
+        return jnp.mean((jax.vmap(model)(x)[:, 0] - x[:, 0] * x[:, 1]) ** 2)
+
+    def step(model, x):
+        loss, gradients = equinox.filter_value_and_grad(loss_of)(model, x)
+        context = tf.distribute.get_replica_context()
+        loss, gradients = context.all_reduce("MEAN", (loss, gradients))
+        return equinox.apply_updates(model, jax.tree.map(lambda g: -0.1 * g, gradients)), loss
+
+    f = tf.function(lambda model, x: strategy.run(step, args=(model, x)))
+    alone, rows = model, cut(strategy, x)
+    for _ in range(3):
+        model, loss = f(model, rows)
+        own, gradients = equinox.filter_value_and_grad(loss_of)(alone, x)
+        alone = equinox.apply_updates(alone, jax.tree.map(lambda g: -0.1 * g, gradients))
+        assert loss.values[0].item() == pytest.approx(own.item(), rel=1e-4)
+    assert isinstance(model, equinox.nn.MLP)
+    assert model.activation is alone.activation
+    assert model.layers[0].weight.array.sharding == strategy.sharding()
+    assert f.experimental_get_tracing_count() == 2

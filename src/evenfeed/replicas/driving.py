@@ -1,12 +1,48 @@
-"""Functions that cannot be compiled as a whole: they run as plain Python, with a word to the user."""
+"""Functions that run as plain Python: because they cannot be compiled as a whole, or because the user says so."""
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, final
 
 from evenfeed.core.errors import OutOfRangeError
 from evenfeed.replicas import contexts
 from evenfeed.replicas.staging import Unstaged
+
+
+@final
+class _Mode:
+    """How all functions run, in every thread."""
+
+    def __init__(self) -> None:
+        self.eager = False
+
+
+mode: Final = _Mode()
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Let all functions run as plain Python from here on, or compiled again: for debuggers and prints.
+
+    Args:
+        run_eagerly: Whether they run as plain Python.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> double = tf.function(lambda x: print("Python runs") or x * 2)
+        >>> tf.config.run_functions_eagerly(True)
+        >>> _ = double(1), double(1)
+        Python runs
+        Python runs
+        >>> tf.config.run_functions_eagerly(False)
+        >>> _ = double(1), double(1)
+        Python runs
+    """
+    mode.eager = bool(run_eagerly)
+
+
+def functions_run_eagerly() -> bool:
+    """Tell whether functions run as plain Python."""
+    return mode.eager
 
 
 def drive(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

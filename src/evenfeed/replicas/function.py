@@ -14,7 +14,7 @@ from evenfeed.core.specs import Specified
 from evenfeed.replicas import contexts
 from evenfeed.replicas.compiling import Compiler
 from evenfeed.replicas.concrete import ConcreteFunction, from_specs
-from evenfeed.replicas.driving import drive, say_why
+from evenfeed.replicas.driving import drive, mode, say_why
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.retracing import Retraces, retraces_of
 from evenfeed.replicas.signatures import InputSignature, Parameters
@@ -49,6 +49,7 @@ class Function:
         self._compiler: Compiler | None = None
         self._driven: Unstaged | None = None
         self._inlined = 0
+        self._concrete: dict[Any, ConcreteFunction] = {}
         self._bound: dict[int, tuple[Any, Function]] = {}
 
     @property
@@ -62,6 +63,8 @@ class Function:
         """Run the function."""
         # Each line here is part of what a step costs (benchmarks/training.py).
         compiler = self._compiler or self._begun()
+        if mode.eager:
+            return self.python_function(*args, **kwargs)
         here = contexts.here
         if here.stagings:
             return self._inside(args, kwargs)
@@ -99,13 +102,27 @@ class Function:
         return (args, kwargs) if self._signature is None else self._signature.fit(args, kwargs)
 
     def _traced(self, *args: Any, **kwargs: Any) -> Any:
+        given = leaves_of((args, kwargs))[0]
+        self._check_given(given)
         result = self.python_function(*args, **kwargs)
-        self._check_result(result)
+        self._check_result(result, given)
         return result
 
-    def _check_result(self, result: Any) -> None:
+    def _check_given(self, given: list[Any]) -> None:
+        for leaf in given:
+            if type(leaf).__hash__ is None and not _is_value(leaf):
+                raise TypeError(
+                    described(
+                        f"{self.name} got {shortened(leaf)}, which may change: it has no hash, so no program can "
+                        "be kept for it.",
+                        fix="pass its tensors, a frozen one, or a tree: jax.tree_util.register_dataclass makes one.",
+                    )
+                )
+
+    def _check_result(self, result: Any, given: list[Any]) -> None:
         for leaf in leaves_of(result)[0]:
-            if not isinstance(leaf, _RETURNED) and not isinstance(leaf, jax.Array):
+            # What is in a tree that was passed goes through: models have their activations in them.
+            if not _is_value(leaf) and not any(leaf is each for each in given):
                 raise TypeError(
                     described(
                         f"{self.name} returned {shortened(leaf)} of type {type(leaf).__name__}, but a compiled "
@@ -197,7 +214,9 @@ class Function:
                     origin=reason.origin,
                 )
             ) from None
-        return ConcreteFunction(self.name, program, given, self._parameters)
+        if program not in self._concrete:
+            self._concrete[program] = ConcreteFunction(self.name, program, given, self._parameters)
+        return self._concrete[program]
 
     def __repr__(self) -> str:
         return f"<evenfeed.function {self.name}>"
@@ -235,7 +254,11 @@ def is_function(value: object) -> bool:
     return isinstance(value, (Function, Method))
 
 
-_RETURNED = (
+def _is_value(leaf: Any) -> bool:
+    return isinstance(leaf, (*_VALUES, jax.Array))
+
+
+_VALUES = (
     bool,
     int,
     float,

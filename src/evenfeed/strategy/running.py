@@ -9,6 +9,7 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.apart import run_apart
 from evenfeed.replicas.creating import run_creating
 from evenfeed.replicas.crew import Crew
+from evenfeed.replicas.driving import mode
 from evenfeed.replicas.eager import EagerReplica
 from evenfeed.replicas.function import is_function
 from evenfeed.replicas.in_programs import Seat, call_back, seated
@@ -33,7 +34,7 @@ def run_on_replicas(
     if staging is not None:
         run = run_creating if staging.creates else run_apart if staging.apart else run_mapped
         return run(Site(strategy, replicas), fn, args, kwargs)
-    if is_function(fn) or contexts.here.driving:
+    if not mode.eager and (is_function(fn) or contexts.here.driving):
         return compiled_run(strategy, fn, args, kwargs, run_eagerly)
     return run_eagerly(strategy, replicas, fn, args, kwargs)
 
