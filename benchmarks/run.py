@@ -27,6 +27,8 @@ JOBS = {
     "lines": ("lines of text: batch 1024", None, 5),
     "records": ("100k examples in TFRecord files: batch 1024, parse_example", None, 4),
     "shuffled_records": ("the same: parse_single_example, shuffle 10 000, batch 1024", None, 40),
+    "csv_records": ("CSV files of five columns: batch 1024", None, 1),
+    "parquet": ("Parquet files: batch 1024", 0.5, None),
     "sleeping": ("map that waits 5 ms, 16 at a time", 0.9, None),
 }
 OURS = ("evenfeed", "limit")
@@ -41,6 +43,8 @@ NEEDS = {
     "lines": THEIRS[:1],
     "records": THEIRS[:1],
     "shuffled_records": THEIRS[:1],
+    "csv_records": THEIRS[:1],
+    "parquet": (),
     "sleeping": THEIRS[:2],
     FIRST: THEIRS[:2],
 }

@@ -1,7 +1,7 @@
 """The face: `Dataset`, whose methods add one node to a plan."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
@@ -24,7 +24,8 @@ from evenfeed.core.seeds import operation_seed
 from evenfeed.core.specs import TensorSpec, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.core.tensor_types import host_tensor
-from evenfeed.formats.paths import as_text, matching_paths
+from evenfeed.formats.parquet_groups import row_groups
+from evenfeed.formats.paths import as_text, expanded_paths, matching_paths
 from evenfeed.formats.reader import DataFile
 from evenfeed.formats.saved import load_saved
 from evenfeed.options import Options
@@ -174,6 +175,42 @@ class Dataset(DatasetLike):
             )
         mixed = shuffle is None or yes_or_no(shuffle, "shuffle")
         return names.shuffle(len(names), seed) if mixed else names
+
+    @staticmethod
+    def from_parquet(
+        paths: Any,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,  # noqa: A002 - what people call it
+        fill_null: Mapping[str, Any] | None = None,
+    ) -> "Dataset":
+        """Make a dataset of the rows of Parquet files, as dicts of columns. It needs `evenfeed[parquet]`.
+
+        Only what is wanted is read: `columns`, and the row groups that may have rows which `filter` leaves.
+        Without a filter every row has a position: `shuffle`, `shard` and `skip` read only row groups that
+        they need.
+
+        Args:
+            paths: A path or a pattern, or several. The tables at the ends of the files are read now.
+            columns: The names of columns; all by default.
+            filter: Which rows: `[("column", ">", 3), ...]`, or an expression of `pyarrow.compute`.
+            fill_null: What stands for nulls, by the names of columns. Others are an error for their row.
+
+        Examples:
+            >>> import tempfile
+            >>> import pyarrow, pyarrow.parquet
+            >>> import evenfeed as tf
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> table = pyarrow.table({"x": [1, 2, 3], "y": ["a", "b", "c"], "z": [0, 0, 0]})
+            >>> pyarrow.parquet.write_table(table, folder.name + "/table.parquet")
+            >>> rows = tf.data.Dataset.from_parquet(folder.name + "/*.parquet", columns=["x", "y"])
+            >>> len(rows)
+            3
+            >>> [(batch["x"].tolist(), batch["y"].tolist()) for batch in rows.batch(2)]
+            [([1, 2], [b'a', b'b']), ([3], [b'c'])]
+            >>> folder.cleanup()
+        """
+        spec, groups = row_groups(expanded_paths(paths, "paths"), columns, filter, fill_null)
+        return Dataset(Files(groups, spec))
 
     def repeat(self, count: int | None = None, name: str | None = None) -> "Dataset":
         """Play the dataset `count` times; without end where `count` is None or negative.

@@ -31,14 +31,15 @@ class ByteFile(DataFile):
     @property
     def identity(self) -> str:
         """Its whole path, and when it was last written: what is kept of its rows holds no longer than they."""
-        return f"{self._kind} {self.path} {_written(self.path)}"
+        return f"{self._kind} {self.path} {written(self.path)}"
 
     @property
     def _kind(self) -> str:
         return f"{type(self).__name__} {self.compression}"
 
 
-def _written(path: str) -> str:
+def written(path: str) -> str:
+    """Return how long a file is and when it was last written, where it is on this machine."""
     if is_remote(path):
         return ""
     try:

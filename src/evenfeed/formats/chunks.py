@@ -23,6 +23,13 @@ class Chunk:
     block: Block
     wrong: Mapping[int, str] = field(default_factory=dict[int, str])
 
+    def good(self, start: int, count: int) -> Block | None:
+        """Return rows from `start` on, up to one that is wrong; None where that is the first."""
+        if start in self.wrong:
+            return None
+        rows = [*self.wrong, self.block.length]
+        return self.block.cut(start, min(rows[bisect(rows, start)], start + count))
+
 
 class RowReader(Reader):
     """Reads rows, a chunk at a time. A row is found by passing over those before it."""
@@ -61,16 +68,12 @@ class RowReader(Reader):
                 return None
             self._first += self._chunk.block.length
             self._chunk = chunk
-        return self._good(start - self._first, count)
-
-    def _good(self, start: int, count: int) -> Block:
-        """Return rows of the chunk up to one that is wrong; raise where that is the first."""
-        block, wrong = self._chunk.block, self._chunk.wrong
-        if start in wrong:
+        row = start - self._first
+        good = self._chunk.good(row, count)
+        if good is None:
             self._passed = True
-            raise self._error(start, wrong[start])
-        rows = [*wrong, block.length]
-        return block.cut(start, min(rows[bisect(rows, start)], start + count))
+            raise self._error(row, self._chunk.wrong[row])
+        return good
 
     def _begin_at(self, row: int) -> None:
         self._first = row  # the row with which the chunk begins

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, shortened, to_array
-from evenfeed.core.errors import described
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.formats.chunks import bytes_column
 from evenfeed.formats.filesystems import matching
 
@@ -43,3 +43,11 @@ def matching_paths(patterns: Any, name: str) -> list[str]:
     """Return what matches a pattern or several, sorted."""
     found = [path for pattern in paths_in(patterns, name) for path in matching(pattern)]
     return sorted(found, key=os.fsencode)
+
+
+def expanded_paths(value: Any, name: str) -> list[str]:
+    """Return the paths in a value, patterns replaced by what matches them; at least one."""
+    found = [path for one in paths_in(value, name) for path in matching(one) or [one]]
+    if not found:
+        raise InvalidArgumentError(f"{name} is empty.", fix="pass a path, or a list of paths.")
+    return found

@@ -20,6 +20,11 @@ class Reader(ABC):
         """Whether, after `read` raised, the rows behind the one at `start` can be read."""
         return False
 
+    @property
+    def held(self) -> int:
+        """How many bytes of rows it keeps in memory; those of a file that is mapped do not count."""
+        return 0
+
     @abstractmethod
     def read(self, start: int, count: int) -> Block | None:
         """Return rows from `start` on, at least one and at most `count`; None behind the last."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from evenfeed.runtime.functions import FailedRow
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.orders import Order
 from evenfeed.runtime.rows import Rows
+
+# Rows that had to be decoded are kept for who comes back to them, up to so many bytes.
+_MOST_HELD: Final = 1 << 30
 
 
 @final
@@ -49,9 +52,16 @@ class FileRows(Rows):
         return concatenated(blocks)
 
     def _reader(self, file: int) -> Reader:
-        if file not in self._readers:
-            self._readers[file] = self._files[file].open()
-        return self._readers[file]
+        """Return a reader, and forget those used longest ago where all hold too much."""
+        reader = self._readers.pop(file, None) or self._files[file].open()
+        self._readers[file] = reader  # behind all others
+        holding = [number for number, other in self._readers.items() if other.held]
+        held = sum(self._readers[number].held for number in holding)
+        for number in holding:
+            if held <= _MOST_HELD or number == file:
+                break
+            held -= self._readers.pop(number).held
+        return reader
 
 
 @contextmanager
