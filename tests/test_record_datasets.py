@@ -1,13 +1,19 @@
+import gzip
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.resuming import assert_resumes
 
 from evenfeed.core.errors import DataLossError, InvalidArgumentError, NotFoundError
 from evenfeed.data import UNKNOWN_CARDINALITY, Dataset, TFRecordDataset
 from evenfeed.dataset import plan_of
 from evenfeed.formats.record_writer import TFRecordWriter
+from evenfeed.formats.records import RecordReader
 from evenfeed.runtime.build import build
 from evenfeed.runtime.files import ReadFiles
 from evenfeed.runtime.rows import Walk
@@ -63,6 +69,47 @@ def test_parallel_reads_take_a_record_of_each_file_in_turn(paths):
     assert sorted(texts(TFRecordDataset(paths, num_parallel_reads=-1))) == ALL
     with pytest.raises(InvalidArgumentError, match="num_parallel_reads must be at least 1"):
         TFRecordDataset(paths, num_parallel_reads=0)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 9), min_size=1, max_size=6),
+    turns=st.tuples(st.integers(2, 4), st.integers(1, 3)),
+    bad=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8)), max_size=3),
+    compression=st.sampled_from(["", "GZIP"]),
+)
+def test_rounds_of_files_are_what_single_turns_are(
+    tmp_path_factory, sizes, turns, bad, compression
+):
+    folder = tmp_path_factory.mktemp("turns")
+    for name, size in enumerate(sizes):
+        with TFRecordWriter(folder / str(name)) as writer:
+            for number in range(size):
+                writer.write(f"{name}-{number:02}")
+        raw = bytearray((folder / str(name)).read_bytes())
+        for row in [row for file, row in bad if file == name and row < size]:
+            raw[20 * row + 12] ^= 1
+        packed = gzip.compress(bytes(raw)) if compression else bytes(raw)
+        (folder / str(name)).write_bytes(packed)
+    names = Dataset.from_tensor_slices([str(folder / str(name)) for name in range(len(sizes))])
+    read = partial(TFRecordDataset, compression_type=compression)
+    plan = plan_of(names.interleave(read, *turns))
+    assert_resumes(lambda: build(plan, Run(plan)), 5, 40)
+
+
+def test_rounds_of_files_are_read_at_once(tmp_path, monkeypatch):
+    for name in "abc":
+        with TFRecordWriter(tmp_path / name) as writer:
+            for number in range(500):
+                writer.write(f"{name}{number}")
+    asked = []
+    read = RecordReader.read
+    monkeypatch.setattr(RecordReader, "read", lambda *of: asked.append(of[2]) or read(*of))
+    dataset = TFRecordDataset([str(tmp_path / name) for name in "abc"], num_parallel_reads=3)
+    found = next(iter(dataset.batch(300))).tolist()
+    assert found == [f"{name}{number}".encode() for number in range(100) for name in "abc"]
+    assert len(asked) < 20
+    assert sum(asked) <= 330
 
 
 def test_wrong_arguments_are_refused(paths):

@@ -4,9 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
-from evenfeed.core.block import Block
+import numpy as np
+
+from evenfeed.core.block import Block, concatenated
 from evenfeed.plan.node import Node
-from evenfeed.runtime.operator import Feed, Operator, State
+from evenfeed.runtime.files import ReadFiles
+from evenfeed.runtime.operator import Feed, Operator, State, read_full
 from evenfeed.runtime.run import Build, Inner
 
 # Makes the plan of an inner dataset of the parts of one element, and starts it.
@@ -16,13 +19,57 @@ Start: TypeAlias = Callable[[list[Any]], Inner]
 @final
 @dataclass
 class _Slot:
-    """An inner dataset that is being read, and where its element stands in the child."""
+    """An inner dataset that is being read, and where its element stands in the child.
+
+    Attributes:
+        before: The position before the element in the child.
+        inner: The dataset.
+        held: Elements that were read together, of which some were used.
+    """
 
     before: State
     inner: Inner
+    held: Block | None = None
+    _used: int = 0
+    _before_held: State = None
+    _failing: bool = False  # the next one, as holding it showed
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether nobody sees that some elements are read before their turn, or read again."""
+        return isinstance(self.inner.operator, ReadFiles)
+
+    def hold(self, most: int) -> int:
+        """Read elements of files; return how many can be had at once, none where the next fails or there is none."""
+        if self.held is None and not self._failing:
+            self._before_held = self.inner.state()
+            try:
+                self.held = self.inner.operator.read(most)
+            except Exception:  # noqa: BLE001 - it fails again when its turn comes
+                self.inner.operator.close()
+                self.inner.restore(self._before_held)
+                self._failing = True
+        return 0 if self.held is None else self.held.length - self._used
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements, first those that are held."""
+        if self.held is None:
+            self._failing = False
+            return self.inner.operator.read(most)
+        block = self.held.cut(self._used, self._used + most)
+        self._used += block.length
+        if self._used == self.held.length:
+            self.held, self._used = None, 0
+        return block
 
     def state(self) -> State:
-        return [self.before, self.inner.state()]
+        position = self.inner.state() if self.held is None else self._before_held
+        return [self.before, position, self._used]
+
+    def restore(self, position: State, used: int) -> None:
+        self.inner.restore(position)
+        for _ in read_full(self.inner.operator, used):
+            pass
 
 
 class _Opens(Operator):
@@ -40,11 +87,11 @@ class _Opens(Operator):
     def _open_again(self, state: State) -> _Slot | None:
         if state is None:
             return None
-        before, position = state
+        before, position, used = state
         self._feed.restore(before)
         slot = self._open_next()
         if slot is not None:
-            slot.inner.restore(position)
+            slot.restore(position, used)
         return slot
 
 
@@ -63,7 +110,7 @@ class ReadInner(_Opens):
                 self._slot = self._open_next()
             if self._slot is None:
                 return None
-            block = self._slot.inner.operator.read(most)
+            block = self._slot.read(most)
             if block is not None:
                 return block
             self._slot.inner.operator.close()
@@ -89,7 +136,8 @@ class ReadInner(_Opens):
 class ReadInnersInTurn(_Opens):
     """Reads a few elements of each of several inner datasets in turn.
 
-    An inner dataset that ends leaves its place to the next element when the turn comes back to it.
+    An inner dataset that ends leaves its place to the next element when the turn comes back to it. Where all
+    of them read files, whole rounds are read at once, no more elements than are asked for.
     """
 
     def __init__(self, child: Operator, start: Start, cycle: int, block: int) -> None:
@@ -101,13 +149,16 @@ class ReadInnersInTurn(_Opens):
         self._ended = False
 
     def read(self, most: int) -> Block | None:
-        """Return elements of the one whose turn it is."""
+        """Return elements of the one whose turn it is, or of whole rounds."""
+        rounds = self._rounds(most)
+        if rounds is not None:
+            return rounds
         while not self._ended or any(slot is not None for slot in self._slots):
             slot = self._slots[self._turn]
             if slot is None:
                 self._fill()
                 continue
-            block = slot.inner.operator.read(min(most, self._block - self._taken))
+            block = slot.read(min(most, self._block - self._taken))
             if block is not None:
                 self._advance(block.length)
                 return block
@@ -115,6 +166,27 @@ class ReadInnersInTurn(_Opens):
             self._slots[self._turn] = None
             self._next_turn()
         return None
+
+    def _rounds(self, most: int) -> Block | None:
+        """Return the elements of as many rounds as all can give; None where one fails or ends, or is not open."""
+        slots = self._in_round()
+        wanted = most // (max(1, len(slots)) * self._block) * self._block
+        if not slots or not wanted or self._taken:
+            return None
+        rounds = min(slot.hold(wanted) for slot in slots) // self._block
+        if not rounds:
+            return None
+        blocks = [slot.read(rounds * self._block) for slot in slots]
+        rows = np.arange(len(slots) * rounds * self._block)
+        turns = rows.reshape(len(slots), rounds, self._block).swapaxes(0, 1)
+        return concatenated([block for block in blocks if block is not None]).gather(turns.ravel())
+
+    def _in_round(self) -> list[_Slot]:
+        """Return all that take part in a round, from the one on whose turn it is; none where not all read files."""
+        slots = [*self._slots[self._turn :], *self._slots[: self._turn]]
+        opened = [slot for slot in slots if slot is not None]
+        whole = self._ended or len(opened) == len(slots)
+        return opened if whole and all(slot.reads_files for slot in opened) else []
 
     def _fill(self) -> None:
         opened = None if self._ended else self._open_next()
