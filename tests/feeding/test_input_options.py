@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax
 import pytest
 from tests.feeding.distribution import strategy_of
 
@@ -13,12 +14,33 @@ Mode = tf.distribute.InputReplicationMode
 def test_the_arguments_and_defaults_are_those_of_tensorflow_and_padding():
     fields = dataclasses.fields(tf.distribute.InputOptions)
     assert {field.name: field.default for field in fields} == {
-        "experimental_fetch_to_device": True,
+        "experimental_fetch_to_device": None,
         "experimental_replication_mode": Mode.PER_WORKER,
         "experimental_place_dataset_on_device": False,
         "experimental_per_replica_buffer_size": 1,
         "pad_partial_batches": False,
     }
+
+
+@pytest.mark.parametrize("given", [None, True, False])
+def test_steps_are_fetched_unless_that_is_declined(given):
+    options = tf.distribute.InputOptions(experimental_fetch_to_device=given)
+    assert options.experimental_fetch_to_device is (given is not False)
+    dataset = tf.data.Dataset.range(4).batch(4)
+    (step,) = strategy_of(2).experimental_distribute_dataset(dataset, options)
+    assert isinstance(step.values[0], jax.Array) is (given is not False)
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("fetch", [True, False])
+def test_a_dataset_is_placed_on_a_device_in_one_way_only(mode, fetch):
+    options = tf.distribute.InputOptions(fetch, mode, experimental_place_dataset_on_device=True)
+    make = strategy_of(2).distribute_datasets_from_function
+    if mode is Mode.PER_REPLICA and not fetch:
+        assert len(list(make(lambda _: tf.data.Dataset.range(4).batch(2), options))) == 2
+        return
+    with pytest.raises(ValueError, match="goes with PER_REPLICA and without experimental_fetch"):
+        make(lambda _: tf.data.Dataset.range(4).batch(2), options)
 
 
 def test_the_modes_have_tensorflows_names_and_values():

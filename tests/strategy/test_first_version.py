@@ -125,3 +125,22 @@ def test_an_iterator_of_a_function_has_one_dataset():
     mode = tf.distribute.InputReplicationMode.PER_REPLICA
     with pytest.raises(ValueError, match=r"PER_REPLICA.*is not supported here"):
         strategy.make_input_fn_iterator(lambda _: tf.data.Dataset.range(5).batch(2), mode)
+
+
+def test_an_iterator_of_a_function_feeds_replicas_in_every_way():
+    strategy = V1.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+    def input_fn(context):
+        size = context.get_per_replica_batch_size(8)
+        dataset = tf.data.Dataset.from_tensors([[1.0]]).repeat().batch(size)
+        return dataset.shard(context.num_input_pipelines, context.input_pipeline_id)
+
+    with strategy.scope():
+        iterator = strategy.make_input_fn_iterator(input_fn)
+        iterator.initialize()
+        once = strategy.experimental_run(tf.reduce_sum, iterator)
+        element = iterator.get_next()
+        again = strategy.extended.call_for_each_replica(tf.reduce_sum, args=(element,))
+    compiled = tf.function(lambda: strategy.experimental_run(tf.reduce_sum, iterator))
+    for found in (once, again, compiled()):
+        assert lists(strategy, found) == [4.0, 4.0]

@@ -49,11 +49,26 @@ def distributed_from_function(
             )
         )
     per_replica = options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
+    if options.experimental_place_dataset_on_device:
+        _check_placement(options, per_replica=per_replica)
     pipelines = replicas.count if per_replica else 1
     contexts = [InputContext(pipelines, number, replicas.count) for number in range(pipelines)]
     made = [checked_dataset(dataset_fn(context), Dataset) for context in contexts]
     plans = [plan_of(dataset) for dataset in made]
     return DistributedDataset(TakeFeed(plans, replicas, options, fills=fills))
+
+
+def _check_placement(options: InputOptions, *, per_replica: bool) -> None:
+    if per_replica and not options.experimental_fetch_to_device:
+        return
+    raise ValueError(
+        described(
+            "experimental_place_dataset_on_device goes with PER_REPLICA and without experimental_fetch_to_device.",
+            fix="leave it out, since datasets run on the host in any case; or pass InputOptions("
+            "experimental_fetch_to_device=False, experimental_replication_mode=InputReplicationMode.PER_REPLICA, "
+            "experimental_place_dataset_on_device=True).",
+        )
+    )
 
 
 def checked_dataset(dataset: Any, kind: type) -> Any:

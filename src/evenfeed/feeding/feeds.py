@@ -33,7 +33,7 @@ class Feed(ABC):
     def __init__(self, replicas: Replicas, options: InputOptions) -> None:
         self._replicas = replicas
         self._options = options
-        self._arrival = Arrival(replicas, options.experimental_fetch_to_device)
+        self._arrival = Arrival(replicas, bool(options.experimental_fetch_to_device))
 
     @property
     @abstractmethod

@@ -22,10 +22,11 @@ class InputOptions:
     """How batches reach the replicas.
 
     Attributes:
-        experimental_fetch_to_device: Whether they are brought to the devices ahead of time; without that
-            they stay NumPy arrays on the host.
+        experimental_fetch_to_device: Whether they are brought to the devices ahead of time, as they are
+            where None is passed; without that they stay NumPy arrays on the host.
         experimental_replication_mode: How often a function that makes datasets is called.
-        experimental_place_dataset_on_device: Taken for compatibility: datasets always run on the host.
+        experimental_place_dataset_on_device: Taken for compatibility: datasets always run on the host. For a
+            function that makes datasets it goes with PER_REPLICA, and without fetching to the device.
         experimental_per_replica_buffer_size: How many steps are brought to the devices ahead of time.
         pad_partial_batches: Give every step the same shapes: short batches are filled with zeros, and each
             step becomes `(element, valid)`, with a bool for each row that is False where it was filled.
@@ -41,13 +42,15 @@ class InputOptions:
         [5, 0, 0, 0] [True, False, False, False]
     """
 
-    experimental_fetch_to_device: bool = True
+    experimental_fetch_to_device: bool | None = None
     experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER
     experimental_place_dataset_on_device: bool = False
     experimental_per_replica_buffer_size: int = 1
     pad_partial_batches: bool = False
 
     def __post_init__(self) -> None:
+        if self.experimental_fetch_to_device is None:
+            object.__setattr__(self, "experimental_fetch_to_device", True)
         size = whole_number(
             self.experimental_per_replica_buffer_size, "experimental_per_replica_buffer_size"
         )
