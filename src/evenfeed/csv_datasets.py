@@ -10,14 +10,14 @@ from typing import Any, Final, cast
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.arguments import whole_number, yes_or_no
+from evenfeed.core.arguments import compression_type_of, whole_number, yes_or_no
 from evenfeed.core.conversion import shortened, to_array
 from evenfeed.core.dtypes import DType, name_of
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.dataset import Dataset
-from evenfeed.file_datasets import FileDataset, at_least, compression, reading
+from evenfeed.file_datasets import FileDataset, at_least, reading
 from evenfeed.formats.csv_files import CsvFile, CsvLayout
 from evenfeed.formats.csv_guessing import guessed_columns, header_of
 from evenfeed.formats.csv_values import KINDS, CsvColumn
@@ -91,7 +91,7 @@ class CsvDataset(FileDataset):
             yes_or_no(header, "header"),
         )
         spec = tuple(TensorSpec([], column.dtype) for column in columns)
-        kind = partial(CsvFile, compression=compression(compression_type), layout=layout)
+        kind = partial(CsvFile, compression=compression_type_of(compression_type), layout=layout)
         super().__init__(reading(filenames, kind, None, spec))
 
 
@@ -158,7 +158,7 @@ def make_csv_dataset(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         >>> folder.cleanup()
     """
     del sloppy
-    names, packed = _matching(file_pattern), compression(compression_type)
+    names, packed = _matching(file_pattern), compression_type_of(compression_type)
     form = CsvLayout(
         (),
         (),

@@ -10,6 +10,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.arguments import (
     compression_of,
+    compression_type_of,
     folder_of,
     path_of,
     seconds_of,
@@ -24,6 +25,7 @@ from evenfeed.core.seeds import operation_seed
 from evenfeed.core.specs import TensorSpec, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.core.tensor_types import host_tensor
+from evenfeed.formats.json_lines import JsonFile, checked_spec, guessed_spec
 from evenfeed.formats.parquet_groups import row_groups
 from evenfeed.formats.paths import as_text, expanded_paths, matching_paths
 from evenfeed.formats.reader import DataFile
@@ -211,6 +213,40 @@ class Dataset(DatasetLike):
         """
         spec, groups = row_groups(expanded_paths(paths, "paths"), columns, filter, fill_null)
         return Dataset(Files(groups, spec))
+
+    @staticmethod
+    def from_json_lines(
+        paths: Any, output_signature: Any = None, compression_type: str | None = None
+    ) -> "Dataset":
+        r"""Make a dataset of the lines of files, each a value of JSON.
+
+        Args:
+            paths: A path or a pattern, or several.
+            output_signature: What is wanted of each line: a dict of `TensorSpec`s, perhaps nested. Text is
+                `tf.string`, and a list a tensor. By default the first hundred lines tell what all have;
+                whole numbers are then int64, others float64, and lists of any length.
+            compression_type: "GZIP", "ZLIB", or "" and None for files as they are.
+
+        Examples:
+            >>> import tempfile, pathlib
+            >>> import evenfeed as tf
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> path = pathlib.Path(folder.name) / "rows.jsonl"
+            >>> path.write_text('{"x": 1, "tags": ["a"]}\n{"x": 2, "tags": []}\n')
+            45
+            >>> rows = tf.data.Dataset.from_json_lines(path)
+            >>> [(int(row["x"]), row["tags"].tolist()) for row in rows]
+            [(1, [b'a']), (2, [])]
+            >>> wanted = {"x": tf.TensorSpec([], tf.float32)}
+            >>> [b["x"].tolist() for b in tf.data.Dataset.from_json_lines(path, wanted).batch(2)]
+            [[1.0, 2.0]]
+            >>> folder.cleanup()
+        """
+        names, packed = expanded_paths(paths, "paths"), compression_type_of(compression_type)
+        guessed = output_signature is None
+        spec = guessed_spec(names[0], packed) if guessed else checked_spec(output_signature)
+        files = tuple(JsonFile(name, packed, spec) for name in names)
+        return Dataset(Files(files, spec, as_reader=True))
 
     def repeat(self, count: int | None = None, name: str | None = None) -> "Dataset":
         """Play the dataset `count` times; without end where `count` is None or negative.

@@ -5,8 +5,7 @@ from functools import partial
 from typing import Any
 
 from evenfeed.core import dtypes
-from evenfeed.core.arguments import whole_number
-from evenfeed.core.conversion import shortened
+from evenfeed.core.arguments import compression_type_of, whole_number
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.dataset import Dataset, plan_of
@@ -70,7 +69,7 @@ class TextLineDataset(FileDataset):
     ) -> None:
         del name
         check_buffer(buffer_size)
-        kind = partial(LineFile, compression=compression(compression_type))
+        kind = partial(LineFile, compression=compression_type_of(compression_type))
         super().__init__(reading(filenames, kind, num_parallel_reads))
 
 
@@ -120,7 +119,7 @@ class FixedLengthRecordDataset(FileDataset):
         check_buffer(buffer_size)
         kind = partial(
             FixedRecordFile,
-            compression=compression(compression_type),
+            compression=compression_type_of(compression_type),
             record_bytes=at_least(record_bytes, 1, "record_bytes"),
             header_bytes=at_least(header_bytes or 0, 0, "header_bytes"),
             footer_bytes=at_least(footer_bytes or 0, 0, "footer_bytes"),
@@ -167,7 +166,7 @@ class TFRecordDataset(FileDataset):
     ) -> None:
         del name
         check_buffer(buffer_size)
-        kind = partial(RecordFile, compression=compression(compression_type))
+        kind = partial(RecordFile, compression=compression_type_of(compression_type))
         super().__init__(reading(filenames, kind, num_parallel_reads))
 
 
@@ -236,19 +235,3 @@ def at_least(value: int, least: int, name: str) -> int:
             fix=f"pass {name}={least} or more.",
         )
     return number
-
-
-def compression(value: Any) -> str:
-    """Return "" for none, "GZIP" or "ZLIB"."""
-    if value is not None and not isinstance(value, str):
-        raise TypeError(
-            described(f"compression_type must be text, but got {shortened(value)}.", fix=_KINDS)
-        )
-    if value not in (None, "", "GZIP", "ZLIB"):
-        raise InvalidArgumentError(
-            f'compression_type must be "GZIP", "ZLIB" or "", but got {value!r}.', fix=_KINDS
-        )
-    return value or ""
-
-
-_KINDS = 'pass compression_type="GZIP", or None for files as they are.'

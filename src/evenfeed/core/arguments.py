@@ -2,7 +2,7 @@
 
 import operator
 import os
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -82,3 +82,21 @@ def compression_of(value: Any) -> str:
             fix='pass "GZIP" for small files, None for quick ones.',
         )
     return "GZIP" if value == "GZIP" else ""
+
+
+def compression_type_of(value: Any) -> str:
+    """Return "" for none, "GZIP" or "ZLIB"."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(
+            described(
+                f"compression_type must be text, but got {shortened(value)}.", fix=_COMPRESSIONS
+            )
+        )
+    if value not in (None, "", "GZIP", "ZLIB"):
+        raise InvalidArgumentError(
+            f'compression_type must be "GZIP", "ZLIB" or "", but got {value!r}.', fix=_COMPRESSIONS
+        )
+    return value or ""
+
+
+_COMPRESSIONS: Final = 'pass compression_type="GZIP", or None for files as they are.'

@@ -227,7 +227,7 @@ class CsvReader(RowReader):
         return InvalidArgumentError(
             f"{self.path}, line {line}: {what}.",
             fix="correct the line; dataset.ignore_errors() passes over what is wrong.",
-        )
+        ).in_file(self.path)
 
     def _headless(self) -> InvalidArgumentError:
         return InvalidArgumentError(

@@ -149,7 +149,7 @@ class GroupReader(Reader):
         return InvalidArgumentError(
             f"{self.path}, {place}: {what}.",
             fix="pass fill_null={name: value}, or a filter without such rows.",
-        )
+        ).in_file(self.path)
 
 
 def _decoded(group: RowGroup) -> Chunk:

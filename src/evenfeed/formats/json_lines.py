@@ -1,0 +1,284 @@
+"""Files of JSON lines: each line is a value, most often an object."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, ClassVar, Final, cast, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.block import Block, Column, stacked
+from evenfeed.core.conversion import Array, shortened
+from evenfeed.core.dtypes import name_of
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.specs import TensorSpec
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.formats.byte_files import ByteFile
+from evenfeed.formats.chunks import Chunk, RowReader
+from evenfeed.formats.lines import LineReader
+
+_LINES: Final = 1 << 12  # so many become columns at a time
+_GUESSED: Final = 100  # so many lines tell what is in a file
+_MISSING: Final = object()
+
+# What JSON has for each kind of number: a float is no int, but an int may stand for a float.
+_TYPES: Final = {
+    "b": {bool},
+    "i": {int},
+    "u": {int},
+    "f": {int, float},
+    "V": {int, float},
+    "O": {str},
+}
+
+
+@final
+@dataclass(frozen=True)
+class JsonFile(ByteFile):
+    """A file of JSON lines, and the specs of what is wanted of each: a TensorSpec, or dicts of them."""
+
+    read_by: ClassVar[str] = "from_json_lines"
+
+    spec: Any = None
+
+    @property
+    def rows(self) -> None:
+        """Only reading it tells."""
+        return None
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The whole file."""
+        return 0, self.bytes
+
+    @property
+    def _kind(self) -> str:
+        return f"{super()._kind} {self.spec}"
+
+    def open(self) -> "JsonReader":
+        """Open it, for one iterator: a reader has a position."""
+        return JsonReader(self)
+
+
+@final
+class JsonReader(RowReader):
+    """Reads lines as columns. Each is a row; an empty one is left out, one that is wrong an error."""
+
+    def __init__(self, file: JsonFile) -> None:
+        super().__init__(file.path)
+        self._lines = LineReader(file.path, file.compression)
+        self._line = self._next_line = 0  # with which the chunk begins, and the one behind it
+        self._mark: Any = None
+        self._numbers: list[int] = []
+        self._leaves: list[TensorSpec] = flatten(file.spec, DATA)
+        self._ways = _ways(file.spec)
+
+    def mark(self) -> Any:
+        """Return where the chunk begins: how the line is found again, the row, and the line."""
+        return [self._mark, self._first, self._line]
+
+    def seek(self, mark: Any) -> None:
+        """Go to the beginning of a chunk."""
+        if mark is not None:
+            self._lines.seek(mark[0])
+            self._begin_at(mark[1])
+            self._line = self._next_line = mark[2]
+
+    def _rewind(self) -> None:
+        self._line = self._next_line = 0
+
+    def _next(self) -> Chunk | None:
+        block = self._lines.read(self._next_line, _LINES)
+        if block is None:
+            return None
+        self._mark = self._lines.mark()
+        lines = cast("Array", block.columns[0]).tolist()
+        self._line, self._next_line = self._next_line, self._next_line + len(lines)
+        full = [(number, line) for number, line in enumerate(lines) if line and not line.isspace()]
+        self._numbers = [number for number, _ in full]
+        return self._parsed([line for _, line in full])
+
+    def _parsed(self, lines: list[bytes]) -> Chunk:
+        wrong: dict[int, str] = {}
+        values = _values(lines, wrong)
+        columns: list[Column] = []
+        for spec, (name, way) in zip(self._leaves, self._ways, strict=True):
+            columns.append(_column([way(value) for value in values], spec, name, wrong))
+        return Chunk(Block(tuple(columns), len(lines)), dict(sorted(wrong.items())))
+
+    def _error(self, row: int, what: str) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"{self.path}, line {self._line + self._numbers[row] + 1}: {what}.",
+            fix="correct the line; dataset.ignore_errors() passes over what is wrong.",
+        ).in_file(self.path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._lines.close()
+
+
+def _values(lines: list[bytes], wrong: dict[int, str]) -> list[Any]:
+    values: list[Any] = []
+    for row, line in enumerate(lines):
+        try:
+            values.append(json.loads(line.decode()))
+        except UnicodeDecodeError as error:
+            wrong[row] = f"byte {error.start} is no UTF-8"
+            values.append(_MISSING)
+        except (ValueError, RecursionError) as error:
+            wrong[row] = f"it is no JSON ({error})"
+            values.append(_MISSING)
+    return values
+
+
+def _ways(spec: Any, name: str = "") -> list[tuple[str, Callable[[Any], Any]]]:
+    """Return for each leaf of a spec its name, and a function that finds it in a value."""
+    if isinstance(spec, TensorSpec):
+        return [(name, lambda value: value)]
+    parts = cast("dict[str, Any]", spec)
+    found: list[tuple[str, Callable[[Any], Any]]] = []
+    for key in sorted(parts):
+        for inner, way in _ways(parts[key], f"{name}.{key}" if name else key):
+            found.append((inner, _behind(key, way)))
+    return found
+
+
+def _behind(key: str, way: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def found(value: Any) -> Any:
+        part = cast("dict[str, Any]", value).get(key, _MISSING) if type(value) is dict else _MISSING
+        return way(part)
+
+    return found
+
+
+def _column(values: list[Any], spec: TensorSpec, name: str, wrong: dict[int, str]) -> Column:
+    """Return values as a column: at a stroke where all have one shape, else one by one."""
+    column = _at_once(values, spec)
+    if column is not None:
+        return column
+    rows: list[Any] = []
+    empty = np.zeros([size or 0 for size in spec.shape], spec.dtype)
+    for row, value in enumerate(values):
+        one = _at_once([value], spec)
+        if one is None:
+            wrong.setdefault(row, _what(value, spec, name))
+        rows.append(empty if one is None else one[0, ...])
+    return stacked(rows) if rows else np.zeros([0, *empty.shape], spec.dtype)
+
+
+def _at_once(values: list[Any], spec: TensorSpec) -> Array | None:
+    """Return values of one shape; None where they are none, or one does not fit the spec."""
+    level: Sequence[Any] = values
+    shape = [len(values)]
+    for size in spec.shape:
+        if set(map(type, level)) != {list} or len(lengths := set(map(len, level))) != 1:
+            return None
+        shape.append(lengths.pop())
+        if size not in (None, shape[-1]):
+            return None
+        level = list(chain.from_iterable(level))
+    if not set(map(type, level)) <= _TYPES[spec.dtype.kind]:
+        return None
+    try:
+        return _array(level, spec).reshape(shape)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _array(level: Sequence[Any], spec: TensorSpec) -> Array:
+    if spec.dtype == dtypes.string:
+        column = np.empty(len(level), dtypes.string)
+        column[:] = [text.encode() for text in level]
+        return column
+    with np.errstate(over="ignore"):  # what is too large is infinite
+        return np.array(level, spec.dtype)
+
+
+def _what(value: Any, spec: TensorSpec, name: str) -> str:
+    of = f"{name!r} " if name else "it "
+    if value is _MISSING:
+        return f"there is no {name!r}" if name else "there is no value"
+    shape = "" if spec.shape.rank == 0 else f" of shape {spec.shape}"
+    return f"{of}is {shortened(json.dumps(value))}, which is no {name_of(spec.dtype)}{shape}"
+
+
+def checked_spec(spec: Any) -> Any:
+    """Return a signature of dicts and TensorSpecs that a line of JSON can have."""
+    if isinstance(spec, TensorSpec) and spec.shape.rank is not None and spec.dtype.kind in _TYPES:
+        return spec
+    if type(spec) is dict and spec and all(type(key) is str for key in cast("Any", spec)):
+        return {key: checked_spec(part) for key, part in cast("dict[str, Any]", spec).items()}
+    raise TypeError(
+        described(
+            f"output_signature must be a dict of TensorSpecs, but has {shortened(cast('object', spec))}.",
+            fix="pass output_signature={'name': tf.TensorSpec([], tf.float32), ...}.",
+        )
+    )
+
+
+def guessed_spec(path: str, compression: str) -> Any:
+    """Return what the first lines of a file have: numbers of 64 bits, text, bools, lists and dicts of them."""
+    reader = LineReader(path, compression)
+    try:
+        wrong: dict[int, str] = {}
+        lines = list(islice(_lines(reader), _GUESSED))
+        values = _values(lines, wrong)
+    finally:
+        reader.close()
+    if wrong:
+        row = min(wrong)
+        raise InvalidArgumentError(
+            f"{path} has a line that cannot be read: {lines[row]!r}: {wrong[row]}.", fix=_SAY
+        )
+    if not values:
+        raise InvalidArgumentError(f"{path} has no lines that tell what is in it.", fix=_SAY)
+    return _guessed(values, path, "")
+
+
+_SAY: Final = "pass output_signature."
+
+
+def _lines(reader: LineReader) -> Iterator[bytes]:
+    row = 0
+    while (block := reader.read(row, _GUESSED)) is not None:
+        row += block.length
+        yield from (line for line in cast("Array", block.columns[0]).tolist() if line.strip())
+
+
+def _guessed(values: Sequence[Any], path: str, name: str) -> Any:
+    kinds = set(map(type, values))
+    if kinds == {dict}:
+        keys = list(dict.fromkeys(chain.from_iterable(values)))
+        found = {key: [value.get(key, _MISSING) for value in values] for key in keys}
+        return {key: _guessed(found[key], path, f"{name}.{key}" if name else key) for key in keys}
+    if kinds == {list} and any(values):
+        inner = _guessed(list(chain.from_iterable(values)), path, name)
+        if isinstance(inner, TensorSpec):
+            return TensorSpec([None, *inner.shape], inner.dtype)
+    dtype = _dtype(kinds)
+    if dtype is None:
+        raise InvalidArgumentError(
+            f"{path} does not tell what {name!r} is: its first lines have "
+            f"{', '.join(sorted(_said(kind) for kind in kinds))}.",
+            fix=_SAY,
+        )
+    return TensorSpec([], dtype)
+
+
+def _dtype(kinds: set[type]) -> Any:
+    for kind, dtype in (
+        ("b", dtypes.bool),
+        ("i", dtypes.int64),
+        ("f", dtypes.float64),
+        ("O", dtypes.string),
+    ):
+        if kinds <= _TYPES[kind]:
+            return dtype
+    return None
+
+
+def _said(kind: type) -> str:
+    names = {object: "nothing", type(None): "null", dict: "objects", list: "lists", str: "text"}
+    return names.get(kind, f"{kind.__name__}s")
