@@ -1,5 +1,6 @@
 import gzip
 import json
+import tracemalloc
 from functools import partial
 from pathlib import Path
 
@@ -110,6 +111,17 @@ def test_rounds_of_files_are_read_at_once(tmp_path, monkeypatch):
     assert found == [f"{name}{number}".encode() for number in range(100) for name in "abc"]
     assert len(asked) < 20
     assert sum(asked) <= 330
+
+
+def test_few_long_records_are_read_at_a_time(tmp_path):
+    with TFRecordWriter(tmp_path / "long") as writer:
+        for _ in range(100):
+            writer.write(bytes(100_000))
+    for dataset in (TFRecordDataset(tmp_path / "long"), TFRecordDataset(tmp_path / "long").skip(0)):
+        tracemalloc.start()
+        assert sum(len(record.item()) for record in dataset) == 10**7
+        assert tracemalloc.get_traced_memory()[1] < 5 * 10**6
+        tracemalloc.stop()
 
 
 def test_wrong_arguments_are_refused(paths):

@@ -26,6 +26,9 @@ def test_a_row_is_a_view():
         ((None, np.zeros(2)), 2, 8),
         ((np.zeros((2, 0)),), 2, 0),
         ((np.zeros(0),), 0, 0),
+        ((np.array([b"a" * 92] * 1000, object),), 1000, 100),
+        ((np.array([[b"abcd"] * 3] * 5, object),), 5, 36),
+        ((np.array([], object),), 0, 0),
     ],
 )
 def test_a_block_knows_how_large_its_rows_are(columns, length, expected):

@@ -3,17 +3,21 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 
 # One part of every element: an array with a leading axis; a list where the elements differ in shape
 # or are no arrays; None where the part is None.
 Column: TypeAlias = Array | list[Any] | None
 Positions: TypeAlias = NDArray[np.int64]
+
+# Of how many texts the lengths are looked at to tell about how long all are.
+_SOME: Final = 16
 
 
 @final
@@ -50,7 +54,7 @@ class Block:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the elements take, pointers only where they are text."""
+        """How much memory the elements take; where they are text, about as much as some of them."""
         return sum(map(_bytes, self.columns))
 
     @property
@@ -145,7 +149,14 @@ def _fits(column: Array | list[Any], by: Array | list[Any]) -> bool:
 def _bytes(column: Column) -> int:
     if isinstance(column, list):
         return sum(getattr(item, "nbytes", 8) for item in column)
-    return 0 if column is None else column.nbytes
+    if column is None or column.dtype != dtypes.string or not column.size:
+        return 0 if column is None else column.nbytes
+    some = column.ravel()[:: -(-column.size // _SOME)].tolist()
+    return column.nbytes + column.size * sum(map(_text_bytes, some)) // len(some)
+
+
+def _text_bytes(value: Any) -> int:
+    return len(value) if isinstance(value, bytes) else 0
 
 
 def _joined(parts: tuple[Column, ...]) -> Column:
