@@ -18,6 +18,7 @@ INNER = {
     "formats",
     "options",
     "plan",
+    "record_writing",
     "replicas",
     "runtime",
     "strategy",

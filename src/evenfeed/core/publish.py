@@ -2,9 +2,12 @@
 
 import importlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from evenfeed.core.doors import difflib
+
+# The inner files that stand beside the namespaces, not in a folder of their own.
+_INNER: Final = ("csv_datasets", "dataset", "file_datasets", "options", "record_writing")
 
 
 def publish(module: str, names: Sequence[str], members: Mapping[str, object]) -> None:
@@ -49,7 +52,4 @@ def refusal(module: str, names: Sequence[str], instead: str) -> Callable[[str], 
 def _is_inner(home: object) -> bool:
     """Tell whether a module is one of those behind the namespaces, such as evenfeed.core.specs."""
     parts = str(home).split(".")
-    return parts[0] == "evenfeed" and (
-        len(parts) > 2
-        or parts[1:] in (["csv_datasets"], ["dataset"], ["file_datasets"], ["options"])
-    )
+    return parts[0] == "evenfeed" and (len(parts) > 2 or parts[-1] in _INNER)

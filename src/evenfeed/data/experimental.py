@@ -21,6 +21,7 @@ from evenfeed.options import (
 )
 from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.plan.checking import AssertCardinality
+from evenfeed.record_writing import TFRecordWriter
 
 INFINITE_CARDINALITY: Final = INFINITE
 UNKNOWN_CARDINALITY: Final = UNKNOWN
@@ -36,6 +37,7 @@ __all__ = [
     "DistributeOptions",
     "ExternalStatePolicy",
     "OptimizationOptions",
+    "TFRecordWriter",
     "assert_cardinality",
     "cardinality",
     "load",
