@@ -3,10 +3,10 @@
 from typing import Any, final
 
 from evenfeed.core import dtypes
+from evenfeed.core.arguments import compression_type_of
 from evenfeed.core.errors import described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.dataset import Dataset
-from evenfeed.file_datasets import compression
 from evenfeed.formats import record_writer
 
 
@@ -30,7 +30,7 @@ class TFRecordWriter:
 
     def __init__(self, filename: Any, compression_type: str | None = None) -> None:
         self._path = filename
-        self._compression = compression(compression_type)
+        self._compression = compression_type_of(compression_type)
 
     def write(self, dataset: Dataset) -> None:
         """Write all elements, which must be text without dimensions."""
