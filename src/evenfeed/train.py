@@ -12,11 +12,14 @@ Examples:
 
 from typing import TYPE_CHECKING, Any
 
-from evenfeed.core.publish import refusal
+from evenfeed.cluster.spec import ClusterSpec
+from evenfeed.core.publish import publish, refusal
 from evenfeed.formats.example_protos import message_class
 
 __all__ = [
     "BytesList",
+    "ClusterDef",
+    "ClusterSpec",
     "Example",
     "Feature",
     "FeatureList",
@@ -24,11 +27,15 @@ __all__ = [
     "Features",
     "FloatList",
     "Int64List",
+    "JobDef",
     "SequenceExample",
 ]
 
+publish(__name__, ["ClusterSpec"], globals())
+
 if TYPE_CHECKING:
     BytesList: Any
+    ClusterDef: Any
     Example: Any
     Feature: Any
     FeatureList: Any
@@ -36,6 +43,7 @@ if TYPE_CHECKING:
     Features: Any
     FloatList: Any
     Int64List: Any
+    JobDef: Any
     SequenceExample: Any
 else:
     _missing = refusal(__name__, __all__, "The README lists what exists now.")

@@ -10,6 +10,7 @@ import evenfeed
 
 # Behind the namespaces: users do not import from these.
 INNER = {
+    "cluster",
     "core",
     "csv_datasets",
     "dataset",

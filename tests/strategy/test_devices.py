@@ -10,12 +10,12 @@ import pytest
 from tests.saying import error_saying
 
 from evenfeed import config
+from evenfeed.cluster.hardware import Accelerators
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.strategy import devices
 from evenfeed.strategy.device_errors import missing_device
 from evenfeed.strategy.device_names import DeviceName
 from evenfeed.strategy.devices import default_devices, device_string, jax_device
-from evenfeed.strategy.hardware import Accelerators
 
 ABOUT_DEVICES = ("NPROC", "XLA_FLAGS", "JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS")
 
@@ -42,8 +42,8 @@ PREAMBLE = """
 import os, sys
 from evenfeed import config
 from evenfeed.strategy import devices
-from evenfeed.strategy.hardware import Accelerators
-from evenfeed.strategy.jax_private import backend_started
+from evenfeed.cluster.hardware import Accelerators
+from evenfeed.cluster.jax_private import backend_started
 
 cpu, one = config.list_physical_devices("CPU")[0], config.LogicalDeviceConfiguration()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from evenfeed.strategy.jax_private import backend_started, pool_threads
+from evenfeed.cluster.jax_private import backend_started, pool_threads
 from evenfeed.strategy.threads import ensure_threads
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -32,7 +32,7 @@ def fresh(*command, **environ):
 READ_NPROC = """
 import os
 from evenfeed.strategy.threads import ensure_threads
-from evenfeed.strategy.jax_private import backend_started
+from evenfeed.cluster.jax_private import backend_started
 {first}
 ensure_threads()
 print(os.environ.get("NPROC"), backend_started())
@@ -115,7 +115,7 @@ def test_jax_still_says_that_its_backend_has_started():
 def test_loading_jax_is_not_starting_it():
     program = (
         "import jax, sys\n"
-        "from evenfeed.strategy.jax_private import backend_started\n"
+        "from evenfeed.cluster.jax_private import backend_started\n"
         "jax.config.jax_platforms\n"
         "assert 'jax._src.xla_bridge' in sys.modules\n"
         "print(backend_started())"
@@ -130,7 +130,7 @@ def test_loading_jax_is_not_starting_it():
 def test_xla_still_names_the_threads_of_its_pool():
     program = (
         "import jax; jax.devices()\n"
-        "from evenfeed.strategy.jax_private import pool_threads\n"
+        "from evenfeed.cluster.jax_private import pool_threads\n"
         "print(pool_threads())"
     )
     assert fresh("-c", program, NPROC="37") == ["37"]

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from evenfeed.core.publish import publish, refusal
-from evenfeed.distribute import experimental
+from evenfeed.distribute import cluster_resolver, experimental
 from evenfeed.feeding.distributed_dataset import DistributedDataset, DistributedIterator
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
 from evenfeed.replicas.reduction import ReduceOp
@@ -25,6 +25,7 @@ from evenfeed.strategy.current import (
 )
 from evenfeed.strategy.extended import StrategyExtended
 from evenfeed.strategy.mirrored import MirroredStrategy
+from evenfeed.strategy.multi_worker import MultiWorkerMirroredStrategy
 from evenfeed.strategy.one_device import OneDeviceStrategy
 from evenfeed.strategy.run_options import RunOptions
 from evenfeed.strategy.strategy import Strategy, ValueContext
@@ -40,6 +41,7 @@ __all__ = [
     "InputReplicationMode",
     "Mirrored",
     "MirroredStrategy",
+    "MultiWorkerMirroredStrategy",
     "NcclAllReduce",
     "OneDeviceStrategy",
     "PerReplica",
@@ -50,6 +52,7 @@ __all__ = [
     "Strategy",
     "StrategyExtended",
     "ValueContext",
+    "cluster_resolver",
     "experimental",
     "experimental_set_strategy",
     "get_replica_context",

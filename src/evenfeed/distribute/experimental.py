@@ -2,10 +2,22 @@
 
 from typing import TYPE_CHECKING
 
+from evenfeed.cluster.communication import CommunicationImplementation, CommunicationOptions
 from evenfeed.core.publish import publish, refusal
+from evenfeed.strategy.multi_worker import (
+    ExperimentalMultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
+)
 from evenfeed.strategy.strategy import ValueContext
 
-__all__ = ["ValueContext"]
+CollectiveCommunication = CommunicationImplementation
+
+__all__ = [
+    "CollectiveCommunication",
+    "CommunicationImplementation",
+    "CommunicationOptions",
+    "MultiWorkerMirroredStrategy",
+    "ValueContext",
+]
 
 publish(__name__, __all__, globals())
 

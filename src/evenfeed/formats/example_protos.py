@@ -1,4 +1,4 @@
-"""The messages of TensorFlow's examples: `tf.train.Example` and its parts.
+"""The messages of `tf.train`: `Example` and its parts, and what describes a cluster.
 
 They are protocol buffers, made here of their description. They live in a pool of their own: TensorFlow, or
 another package that has messages of the same names, may be loaded in the same process.
@@ -14,7 +14,7 @@ from evenfeed.core.doors import descriptor_pb2, descriptor_pool, message_factory
 
 _PACKAGE: Final = "tensorflow"
 
-# Of each message its fields, in the order of their numbers. "[x]" is a list of x, "{x}" a map from names to x.
+# Of each message its fields, in the order of their numbers. "[x]" is a list of x, "{x}" a map from names to x, "{k:x}" from k.
 _MESSAGES: Final[dict[str, dict[str, str]]] = {
     "BytesList": {"value": "[bytes]"},
     "FloatList": {"value": "[float]"},
@@ -29,6 +29,8 @@ _MESSAGES: Final[dict[str, dict[str, str]]] = {
     "FeatureLists": {"feature_list": "{FeatureList}"},
     "Example": {"features": "Features"},
     "SequenceExample": {"context": "Features", "feature_lists": "FeatureLists"},
+    "JobDef": {"name": "string", "tasks": "{int32:string}"},
+    "ClusterDef": {"job": "[JobDef]"},
 }
 
 
@@ -66,8 +68,9 @@ def _add_field(message: Any, name: str, number: int, kind: str) -> None:
     if kind[0] == "{":
         entry = message.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
         entry.options.map_entry = True
-        _add_field(entry, "key", 1, "string")
-        _add_field(entry, "value", 2, inner)
+        key, _, value = inner.rpartition(":")
+        _add_field(entry, "key", 1, key or "string")
+        _add_field(entry, "value", 2, value)
         inner = f"{message.name}.{entry.name}"
     if inner[0].islower():
         field.type = getattr(field, f"TYPE_{inner.upper()}")

@@ -8,15 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 
-from evenfeed.core.jax_door import jax
-from evenfeed.strategy import device_errors
-from evenfeed.strategy.device_names import (
-    DEVICE_TYPES,
-    DeviceName,
-    LogicalDevice,
-    PhysicalDevice,
-)
-from evenfeed.strategy.hardware import (
+from evenfeed.cluster.hardware import (
     Accelerators,
     Device,
     accelerators_found,
@@ -25,7 +17,15 @@ from evenfeed.strategy.hardware import (
     platforms_without,
     started_devices,
 )
-from evenfeed.strategy.jax_private import backend_started
+from evenfeed.cluster.jax_private import backend_started
+from evenfeed.core.jax_door import jax
+from evenfeed.strategy import device_errors
+from evenfeed.strategy.device_names import (
+    DEVICE_TYPES,
+    DeviceName,
+    LogicalDevice,
+    PhysicalDevice,
+)
 from evenfeed.strategy.threads import arrange_threads
 
 _jax: Any = jax  # whose settings and devices have no types

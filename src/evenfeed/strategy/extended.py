@@ -54,6 +54,21 @@ class StrategyExtended:
         """False: uneven parts work."""
         return False
 
+    @property
+    def experimental_between_graph(self) -> bool:
+        """Whether each worker's process runs the program by itself, as clients of their own."""
+        return self._strategy.cluster_resolver is not None
+
+    @property
+    def should_checkpoint(self) -> bool:
+        """Whether this process is the one that saves checkpoints."""
+        return self._strategy.is_chief
+
+    @property
+    def should_save_summary(self) -> bool:
+        """Whether this process is the one that writes summaries."""
+        return self._strategy.is_chief
+
     def variable_kind(self, plain: type[Variable], asked: dict[str, Any]) -> type[Variable]:
         """Return the class of a variable that is created in this strategy's scope."""
         if not self._strategy.mirrors:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, final
 
+from evenfeed.cluster.communication import CommunicationImplementation, CommunicationOptions
+from evenfeed.cluster.resolver import ClusterResolver
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 from evenfeed.dataset import Dataset
@@ -13,6 +15,7 @@ from evenfeed.feeding.input_options import InputContext, InputOptions, InputRepl
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.strategy.config_proto import ConfigProto
 from evenfeed.strategy.mirrored import MirroredStrategy
+from evenfeed.strategy.multi_worker import MultiWorkerMirroredStrategy
 from evenfeed.strategy.one_device import OneDeviceStrategy
 from evenfeed.strategy.strategy import Strategy
 
@@ -97,5 +100,26 @@ class OneDeviceStrategyV1(StrategyV1, OneDeviceStrategy):
     """One replica, on the device of that name; see `OneDeviceStrategy`."""
 
 
-for _kind in (StrategyV1, MirroredStrategyV1, OneDeviceStrategyV1):
+class MultiWorkerMirroredStrategyV1(StrategyV1, MultiWorkerMirroredStrategy):
+    """One replica on each device of each worker, all in step; see `MultiWorkerMirroredStrategy`.
+
+    Args:
+        communication: What brings values from worker to worker.
+        cluster_resolver: Says who the workers are; by default what TF_CONFIG says.
+    """
+
+    def __init__(
+        self,
+        communication: CommunicationImplementation = CommunicationImplementation.AUTO,
+        cluster_resolver: ClusterResolver | None = None,
+    ) -> None:
+        super().__init__(cluster_resolver, CommunicationOptions(implementation=communication))
+
+
+for _kind in (
+    StrategyV1,
+    MirroredStrategyV1,
+    MultiWorkerMirroredStrategyV1,
+    OneDeviceStrategyV1,
+):
     _kind.__name__ = _kind.__qualname__ = _kind.__name__.removesuffix("V1")

@@ -47,8 +47,18 @@ class MirroredStrategy(Strategy):
                     fix='name one or more devices, each once: MirroredStrategy(["CPU:0", "CPU:1"]).',
                 )
             )
-        ensure_threads(sum(device.platform == "cpu" for device in found))
-        super().__init__(Replicas(found))
+        super().__init__(replicas_on(found))
+
+
+def local_replicas() -> Replicas:
+    """Return a replica on each GPU or TPU of this process, or else on each logical CPU."""
+    return replicas_on([jax_device(name) for name in default_devices()])
+
+
+def replicas_on(devices: Sequence[Any]) -> Replicas:
+    """Return a replica on each of these devices, which can meet."""
+    ensure_threads(sum(device.platform == "cpu" for device in devices))
+    return Replicas(devices)
 
 
 def _name(device: str | LogicalDevice) -> str:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from evenfeed.cluster.resolver import ClusterResolver
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax
@@ -53,9 +54,14 @@ class Strategy:
         return self._replicas.count
 
     @property
-    def cluster_resolver(self) -> None:
-        """None: all replicas are in this process."""
-        return
+    def cluster_resolver(self) -> ClusterResolver | None:
+        """Says who the workers are; None where all replicas are in this process for sure."""
+        return None
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process is the one that saves for all."""
+        return True
 
     @property
     def devices(self) -> tuple[str, ...]:

@@ -13,10 +13,10 @@ import os
 import re
 from typing import Any, Final
 
+from evenfeed.cluster.hardware import started_devices
+from evenfeed.cluster.jax_private import backend_started, pool_threads
 from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax
-from evenfeed.strategy.hardware import started_devices
-from evenfeed.strategy.jax_private import backend_started, pool_threads
 
 _jax: Any = jax  # whose settings have no types
 

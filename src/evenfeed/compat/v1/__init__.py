@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from evenfeed import errors, nest
+from evenfeed import errors, nest, train
 from evenfeed.core.publish import namespaces, publish, refusal
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
@@ -22,6 +22,7 @@ __all__ = [
     "distribute",
     "errors",
     "nest",
+    "train",
     "variable_creator_scope",
 ]
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from evenfeed.compat.v1.distribute import experimental
 from evenfeed.core.publish import publish, refusal
 from evenfeed.distribute import (
     CrossDeviceOps,
@@ -14,6 +15,7 @@ from evenfeed.distribute import (
     ReplicaContext,
     RunOptions,
     StrategyExtended,
+    cluster_resolver,
     experimental_set_strategy,
     get_replica_context,
     get_strategy,
@@ -44,6 +46,8 @@ __all__ = [
     "RunOptions",
     "Strategy",
     "StrategyExtended",
+    "cluster_resolver",
+    "experimental",
     "experimental_set_strategy",
     "get_loss_reduction",
     "get_replica_context",

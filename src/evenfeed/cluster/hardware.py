@@ -8,11 +8,12 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
+from evenfeed.cluster.jax_private import backend_started
 from evenfeed.core.jax_door import jax
 
 # JAX leaves many of its own types unknown, jax.Device among them.
@@ -95,6 +96,23 @@ def accelerators_found(platforms: str | None, machine: Machine | None = None) ->
 def accelerators_started() -> Accelerators:
     """Ask JAX, whose backend has started."""
     return Accelerators(len(started_devices("GPU")), len(started_devices("TPU")))
+
+
+def accelerators_in_use() -> Accelerators:
+    """Tell what JAX computes on, or will: what the program hid is not counted. JAX is not started for it."""
+    if backend_started():
+        return accelerators_started()
+    found = accelerators_found(platforms_asked_for())
+    chosen = _gpus_chosen(found.gpu_platform)
+    return found if chosen is None else replace(found, gpus=_visible(found.gpus, chosen))
+
+
+def _gpus_chosen(platform: str | None) -> str | None:
+    """Return the GPUs that JAX was told to use, as text; None for all."""
+    if platform is None or "jax" not in sys.modules:
+        return None
+    chosen = _jax.config.read(f"jax_{platform}_visible_devices")
+    return None if chosen == "all" else chosen
 
 
 def started_devices(device_type: str) -> list[Device]:

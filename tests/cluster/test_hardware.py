@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from evenfeed.strategy.hardware import (
+from evenfeed.cluster.hardware import (
     Accelerators,
     Machine,
     accelerators_found,

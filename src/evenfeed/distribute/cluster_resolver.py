@@ -1,0 +1,26 @@
+"""Who takes part in training: TensorFlow's `tf.distribute.cluster_resolver`."""
+
+from typing import TYPE_CHECKING
+
+from evenfeed.cluster.kubernetes import KubernetesClusterResolver, KubernetesExecutableLocation
+from evenfeed.cluster.mpi import MPIClusterResolver
+from evenfeed.cluster.resolver import ClusterResolver, SimpleClusterResolver, UnionResolver
+from evenfeed.cluster.slurm import SlurmClusterResolver
+from evenfeed.cluster.tf_config import TFConfigClusterResolver
+from evenfeed.core.publish import publish, refusal
+
+__all__ = [
+    "ClusterResolver",
+    "KubernetesClusterResolver",
+    "KubernetesExecutableLocation",
+    "MPIClusterResolver",
+    "SimpleClusterResolver",
+    "SlurmClusterResolver",
+    "TFConfigClusterResolver",
+    "UnionResolver",
+]
+
+publish(__name__, __all__, globals())
+
+if not TYPE_CHECKING:
+    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
