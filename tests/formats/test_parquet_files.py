@@ -10,6 +10,7 @@ from tests.resuming import assert_resumes
 
 import evenfeed as tf
 from evenfeed.dataset import plan_of
+from evenfeed.formats import parquet_files
 from evenfeed.runtime import files as runtime_files
 from evenfeed.runtime.build import build
 from evenfeed.runtime.run import Run
@@ -105,16 +106,24 @@ def test_reading_resumes_anywhere(folder, asked):
     assert_resumes(lambda: build(plan, Run(plan)), 4)
 
 
-def test_rows_have_positions(folder, monkeypatch):
+def test_rows_have_positions(folder):
     dataset = P("?.parquet")
     assert numbers(dataset.shard(7, 3)) == NUMBERS[3::7]
     shuffled = numbers(dataset.shuffle(50, seed=1))
     assert sorted(shuffled) == NUMBERS != shuffled
-    monkeypatch.setattr(runtime_files, "_MOST_HELD", 100)  # one row group at a time
-    assert numbers(dataset.shuffle(50, seed=1, reshuffle_each_iteration=False)) != NUMBERS
-    assert numbers(dataset) == NUMBERS
     assert "resume: by position, at once" in dataset.explain()
     assert "from_parquet" in dataset.explain()
+
+
+@pytest.mark.parametrize(("most", "decoded"), [(1 << 30, {6}), (0, range(12, 25))])
+def test_row_groups_are_kept_for_who_comes_back_up_to_a_limit(folder, monkeypatch, most, decoded):
+    monkeypatch.setattr(runtime_files, "_MOST_HELD", most)
+    seen, decode = [], parquet_files._decoded
+    monkeypatch.setattr(
+        parquet_files, "_decoded", lambda group: seen.append(group) or decode(group)
+    )
+    assert numbers(P("?.parquet").repeat(2)) == 2 * NUMBERS
+    assert len(seen) in decoded
 
 
 def test_a_dataset_is_sent_to_other_processes(folder):

@@ -52,16 +52,23 @@ class FileRows(Rows):
         return concatenated(blocks)
 
     def _reader(self, file: int) -> Reader:
-        """Return a reader, and forget those used longest ago where all hold too much."""
-        reader = self._readers.pop(file, None) or self._files[file].open()
+        reader = self._readers.pop(file, None)
+        if reader is None:
+            self._forget()
+            reader = self._files[file].open()
         self._readers[file] = reader  # behind all others
-        holding = [number for number, other in self._readers.items() if other.held]
-        held = sum(self._readers[number].held for number in holding)
-        for number in holding:
-            if held <= _MOST_HELD or number == file:
-                break
-            held -= self._readers.pop(number).held
         return reader
+
+    def _forget(self) -> None:
+        """Drop the readers used longest ago where all together hold too much."""
+        held = {number: reader.held for number, reader in list(self._readers.items())}
+        left = sum(held.values())
+        for number, size in held.items():
+            if left <= _MOST_HELD:
+                return
+            if size:
+                self._readers.pop(number, None)
+                left -= size
 
 
 @contextmanager
