@@ -1,3 +1,5 @@
+import gc
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +13,7 @@ from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.errors import DataLossError
 from evenfeed.core.specs import TensorSpec
 from evenfeed.dataset import Dataset, plan_of
+from evenfeed.file_datasets import TextLineDataset
 from evenfeed.formats.reader import DataFile, Reader
 from evenfeed.plan.files import Files, reads_files
 from evenfeed.runtime.build import build
@@ -181,3 +184,16 @@ def test_readers_are_found_in_plans_and_in_what_functions_make():
         assert reads_files(plan_of(dataset))
     for dataset in (saved, Dataset.range(3), Dataset.range(2).flat_map(Dataset.range)):
         assert not reads_files(plan_of(dataset))
+
+
+def test_an_iterator_that_is_forgotten_in_a_circle_closes_its_file(tmp_path):
+    path = tmp_path / "lines"
+    path.write_bytes(b"line\n" * 1000)
+    circle = [iter(TextLineDataset(str(path)))]
+    next(circle[0])
+    circle.append(circle)  # as an exception that is kept holds who raised it
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", ResourceWarning)
+        del circle
+        gc.collect()
+    assert not [warning for warning in said if "lines" in str(warning.message)]

@@ -1,8 +1,9 @@
 """Reads the rows of files: by position where their number is known, else one after the other."""
 
+import weakref
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, final
+from typing import Any, Final, Self, final
 
 import numpy as np
 
@@ -122,6 +123,7 @@ class ReadFiles(Operator):
         self._row = 0
         self._mark: Any = None
         self._reader: Reader | None = None
+        self._end: weakref.finalize[..., Self] | None = None
 
     def read(self, most: int) -> Block | None:
         """Return the next rows, of one file."""
@@ -142,6 +144,8 @@ class ReadFiles(Operator):
     def _read(self, most: int) -> Block | None:
         if self._reader is None:
             self._reader = self._files[self._file].open()
+            # In a circle of forgotten objects Python may end the file first, and warn that it was open.
+            self._end = weakref.finalize(self, self._reader.close)
             self._reader.seek(self._mark)
         return self._reader.read(self._row, most)
 
@@ -168,6 +172,6 @@ class ReadFiles(Operator):
 
     def close(self) -> None:
         """Close the file that is open."""
-        if self._reader is not None:
-            self._reader.close()
-        self._reader = None
+        if self._end is not None:
+            self._end()
+        self._reader = self._end = None
