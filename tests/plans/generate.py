@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from hypothesis import strategies as st
 from tests.plans.sources import SOURCES, beginnings
-from tests.plans.steps import STEPS, cache_name
+from tests.plans.steps import STEPS, new_name
 from tests.plans.user_functions import shared_functions
 
 import evenfeed.plan
@@ -45,7 +45,7 @@ def _elsewhere(value: Any) -> Any:
     if not isinstance(value, Node) or not any(_in_files(node) for node in value.walk()):
         return value
     changes = {part.name: _elsewhere(getattr(value, part.name)) for part in fields(value)}
-    return replace(value, **changes | ({"filename": cache_name()} if _in_files(value) else {}))
+    return replace(value, **changes | ({"filename": new_name()} if _in_files(value) else {}))
 
 
 def _in_files(node: Node) -> bool:

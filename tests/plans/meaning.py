@@ -13,6 +13,7 @@ from evenfeed.plan.choosing import Random, Sample
 from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat, Shuffle
+from evenfeed.plan.saving import Snapshot
 
 
 class Failed:
@@ -51,7 +52,7 @@ def meaning(node: Node, seeds: Seeds, epoch: int = 0) -> Events:
         seeds: The numbers that each of its shuffles begins with, parents first.
         epoch: The number of the round of a repetition above.
     """
-    if isinstance(node, Cache):
+    if isinstance(node, Cache | Snapshot):
         return meaning_of_fixed(node.child)  # it has passes of its own
     own, rest = (seeds[:1], seeds[1:]) if isinstance(node, DRAWN) else ([], seeds)
     children = []
@@ -72,9 +73,9 @@ def meaning_of_fixed(plan: Node) -> Events:
 
 
 def drawn(node: Node) -> list[Any]:
-    """Return what is random in a plan, parents first; what is below a cache belongs to the cache."""
+    """Return what is random in a plan, parents first; what is kept has passes of its own below it."""
     own = [node] if isinstance(node, DRAWN) else []
-    children = () if isinstance(node, Cache) else node.children
+    children = () if isinstance(node, Cache | Snapshot) else node.children
     return own + [found for child in children for found in drawn(child)]
 
 

@@ -7,12 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 from hypothesis import strategies as st
+from tests.plans.files import FILES
 
 from evenfeed.core import dtypes
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, map_structure
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.plan.choosing import Counter, Random
+from evenfeed.plan.files import Files
 from evenfeed.plan.generating import FromGenerator
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
@@ -127,6 +129,7 @@ SOURCES: Final[dict[type[Node], Plans]] = {
         _generators(_numbers, TensorSpec([], dtypes.int64)),
         _generators(st.lists(_numbers, max_size=3), TensorSpec([None], dtypes.int32)),
     ),
+    Files: FILES,
 }
 
 # Batches that do not fit into a batch: what an error in the middle does is part of every law.

@@ -35,6 +35,7 @@ from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.options_node import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.saving import Snapshot
 from evenfeed.plan.scanning import Scan
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.plan.windowing import GroupByWindow
@@ -55,8 +56,11 @@ def tensors(node: Node) -> Node:
 
 
 def finite(node: Node) -> Node:
-    """Return a plan that ends, also if all that comes is an error."""
-    return node if node.size >= 0 else Zip((0, 0), (node, Range(0, 12)))
+    """Return a plan that ends, also if all that comes is an error.
+
+    What ends is asked first: behind an error of the first part, the end of the second is not seen.
+    """
+    return node if node.size >= 0 else Zip((0, 0), (Range(0, 12), node))
 
 
 def _with_rows(node: Node) -> Node:
@@ -89,8 +93,8 @@ def fixed(value: Any) -> Any:
     return replace(value, **changes)
 
 
-def cache_name() -> str:
-    """Return a new name for a cache in files."""
+def new_name() -> str:
+    """Return a new name for what is kept in files."""
     return str(Path(_folder.name) / uuid.uuid4().hex)
 
 
@@ -282,9 +286,16 @@ def _caches(child: Plans) -> Plans:
         node = fixed(tensors(node) if in_files else node)
         # What failed while a cache was filled is not in it: passes would differ.
         kept = node if _never_fails(node) else IgnoreErrors(finite(node))
-        return Cache(kept, cache_name() if in_files else "")
+        return Cache(kept, new_name() if in_files else "")
 
     return st.builds(cached, child, st.booleans())
+
+
+def _snapshots(child: Plans) -> Plans:
+    def kept(node: Node, compression: str | None) -> Node:
+        return plan_of(Dataset(fixed(tensors(node))).snapshot(new_name(), compression))
+
+    return st.builds(kept, child, st.sampled_from([None, "GZIP"]))
 
 
 def _never_fails(node: Node) -> bool:
@@ -371,6 +382,7 @@ STEPS: Final[dict[type[Node], Callable[[Plans], Plans]]] = {
     Window: _windows,
     Prefetch: lambda child: st.builds(Prefetch, child, st.sampled_from([-1, 0, 1, 3])),
     Cache: _caches,
+    Snapshot: _snapshots,
     Choose: _choices,
     Sample: _samples,
     Unique: _unique,
