@@ -1,15 +1,12 @@
 """The bytes of a file by place: mapped into memory, or a window on what is read from it."""
 
-import mmap
-import os
-from typing import Final, Protocol, TypeAlias, final
+from typing import Final, Protocol, final
 
-from evenfeed.formats.filesystems import is_remote, open_file
+from evenfeed.formats.filesystems import is_remote
 from evenfeed.formats.inflating import open_bytes
+from evenfeed.formats.mapped_files import Held, MappedFile
 
 _READ: Final = 1 << 18
-
-Held: TypeAlias = bytes | mmap.mmap
 
 
 class ByteWindow(Protocol):
@@ -51,12 +48,12 @@ class Mapped:
     first: int = 0
 
     def __init__(self, path: str) -> None:
-        with open_file(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            self.held = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+        self._file = MappedFile(path)
+        self.held = self._file.bytes
 
     def reaches(self, stop: int) -> bool:
-        """Tell whether the file has `stop` bytes or more."""
+        """Tell whether the file has `stop` bytes or more; raise where it was cut short."""
+        self._file.check()
         return stop <= len(self.held)
 
     def forget(self, start: int) -> None:
@@ -64,6 +61,7 @@ class Mapped:
 
     def close(self) -> None:
         """Forget the file; it is unmapped when nobody looks at it any more."""
+        self._file.close()
         self.held = b""
 
 

@@ -10,8 +10,9 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, EvenfeedError, InvalidArgumentError
 from evenfeed.formats.byte_files import ByteFile
 from evenfeed.formats.chunks import ChunkReader, bytes_column
-from evenfeed.formats.filesystems import is_remote, local, naming
+from evenfeed.formats.filesystems import is_remote
 from evenfeed.formats.inflating import open_bytes
+from evenfeed.formats.mapped_files import MappedFile
 from evenfeed.formats.reader import Reader
 
 _READ: Final = 1 << 20
@@ -80,21 +81,20 @@ class MappedRecords(Reader):
 
     def __init__(self, file: FixedRecordFile, rows: int) -> None:
         self.path = file.path
-        shape = rows, file.record_bytes
-        with naming(self.path):  # an empty file cannot be mapped
-            self._records: Array = (
-                np.memmap(local(self.path), np.uint8, "r", file.header_bytes, shape)
-                if rows
-                else np.empty(shape, np.uint8)
-            )
+        self._file = MappedFile(file.path)
+        count = rows * file.record_bytes
+        joined = np.frombuffer(self._file.bytes, np.uint8, count, file.header_bytes if rows else 0)
+        self._records: Array = joined.reshape(rows, file.record_bytes)
 
     def read(self, start: int, count: int) -> Block | None:
         """Return records from `start` on."""
+        self._file.check()
         rows = self._records[start : start + count]
         return _block(rows) if len(rows) else None
 
     def fetch(self, positions: Positions) -> Block:
         """Return the records at `positions`, in that order."""
+        self._file.check()
         return _block(self._records[positions])
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from evenfeed.core.block import Positions
 from evenfeed.core.conversion import Array
-from evenfeed.formats.byte_windows import Held
 from evenfeed.formats.checksums import masked
+from evenfeed.formats.mapped_files import Held
 
 LENGTH: Final = struct.Struct("<Q")
 FOOTER: Final = struct.Struct("<I")

@@ -16,6 +16,7 @@ import numpy as np
 from evenfeed.core.block import Block, Positions, fetched_apart
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, NotFoundError
+from evenfeed.formats.mapped_files import MappedFile
 from evenfeed.formats.page_files import BEGIN, END, END_MARK, GZIP, TABLE, Written
 from evenfeed.formats.pages import (
     ALIGNMENT,
@@ -78,7 +79,8 @@ class PageReader(Reader):
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
-        self._raw = self._mapped()
+        self._file = self._mapped()
+        self._raw: Array = np.frombuffer(self._file.bytes, np.uint8)
         table, said, crc = self._end()
         try:
             self._table = np.frombuffer(table, TABLE)
@@ -110,6 +112,7 @@ class PageReader(Reader):
         if self._columns is None:
             pages = np.searchsorted(self._ends, positions, "right")
             return fetched_apart(pages, positions - self._starts[pages], self._rows_of)
+        self._file.check()
         pages, within = np.divmod(positions, int(self._table["room"][0]))
         if self._unchecked:
             for page in np.unique(pages[~self._checked[pages]]).tolist():
@@ -132,6 +135,7 @@ class PageReader(Reader):
         held = self._held.get(page)
         if held is not None:
             return held
+        self._file.check()
         row = self._table[page]
         stored = self._raw[row["at"] : row["at"] + row["bytes"]]
         if not self._checked[page]:
@@ -173,15 +177,16 @@ class PageReader(Reader):
             offset += room * (part.row_bytes or 0)
         return columns
 
-    def _mapped(self) -> Array:
+    def _mapped(self) -> MappedFile:
         try:
-            if Path(self.path).stat().st_size < len(BEGIN) + END.size:
-                raise self.damaged("it is too short")
-            return np.memmap(self.path, np.uint8, "r").view(np.ndarray)
+            file = MappedFile(self.path)
         except FileNotFoundError:
             raise NotFoundError(
                 f"There is no file {self.path}.", fix="save the dataset again."
             ) from None
+        if len(file.bytes) < len(BEGIN) + END.size:
+            raise self.damaged("it is too short")
+        return file
 
     def _end(self) -> tuple[bytes, Any, int]:
         if self._raw[: len(BEGIN)].tobytes() != BEGIN:

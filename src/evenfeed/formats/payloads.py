@@ -7,11 +7,11 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.block import Positions
 from evenfeed.core.conversion import Array
-from evenfeed.formats.byte_windows import Held
 from evenfeed.formats.checksums import Checksums, all_masked, are_right
 from evenfeed.formats.chunks import bytes_column
 from evenfeed.formats.framing import FOOTER, HEADER_BYTES, pieces
 from evenfeed.formats.lengths import grouped
+from evenfeed.formats.mapped_files import Held
 
 # Fewer records of one length are cut out and verified one by one as fast.
 _FEWEST: Final = 32
