@@ -911,6 +911,33 @@ class Dataset(DatasetLike):
         plan = padded_batch(self._plan, size, padded_shapes, padding_values, drop_remainder=drop)
         return Dataset(plan)
 
+    def ragged_batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        row_splits_dtype: dtypes.DType = dtypes.int64,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Raise an UnimplementedError: JAX computes on arrays, and has none with rows of unlike lengths.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> spec = tf.TensorSpec([None], tf.int32)
+            >>> rows = tf.data.Dataset.from_generator(lambda: [[1], [2, 3]], output_signature=spec)
+            >>> try:
+            ...     rows.ragged_batch(2)
+            ... except tf.errors.UnimplementedError as error:
+            ...     print(error.message)
+            ragged_batch is not there: JAX has no tensors whose rows differ in length.
+            >>> next(iter(rows.padded_batch(2))).tolist()
+            [[1, 0], [2, 3]]
+        """
+        del batch_size, drop_remainder, row_splits_dtype, name
+        raise UnimplementedError(
+            "ragged_batch is not there: JAX has no tensors whose rows differ in length.",
+            fix="use padded_batch(batch_size), and map the lengths beside the rows where a step needs them.",
+        )
+
     def unbatch(self, name: str | None = None) -> "Dataset":
         """Cut each element along its first axis.
 
