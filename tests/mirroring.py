@@ -7,11 +7,17 @@ from typing import Any
 
 import jax
 import numpy as np
+import pytest
 
 import evenfeed as tf
 
 WAYS = ("eager", "compiled")
 REPLICAS = (2, 3)
+
+# The tests also run with JAX_ENABLE_X64=1 (tests/strategy/test_running.py).
+without_x64 = pytest.mark.skipif(
+    jax.config.jax_enable_x64, reason="with 64-bit types on, every value fits"
+)
 
 
 @cache

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.feeding.distribution import distributed, numbers, parts_of, strategy_of
+from tests.mirroring import without_x64
 from tests.saying import error_saying
 
 import evenfeed as tf
@@ -159,6 +160,7 @@ def test_without_an_end_no_step_is_short_and_even_parts_are_known():
     assert distributed(dataset, 2).element_spec == (spec(2, None), spec(2, 2, 3))
 
 
+@without_x64
 def test_the_spec_follows_x64():
     dataset = distributed(Dataset.range(4).batch(4, True), 2)
     iterator = iter(dataset)
@@ -197,6 +199,7 @@ def test_scalars_are_refused_when_they_are_distributed():
     ],
 )
 @pytest.mark.parametrize("rows", [2, 3])
+@without_x64
 def test_an_int64_that_does_not_fit_names_its_part(count, wrap, what, rows):
     large = np.array([1, 2**31, 3])[:rows]
     iterator = iter(distributed(Dataset.from_tensor_slices(wrap(large)).batch(rows), count))
@@ -208,6 +211,7 @@ def test_an_int64_that_does_not_fit_names_its_part(count, wrap, what, rows):
         next(iterator)
 
 
+@without_x64
 def test_the_step_after_one_that_does_not_fit_still_comes():
     iterator = iter(distributed(Dataset.from_tensor_slices([2**31, 0, 5, 6]).batch(2), 2))
     with pytest.raises(InvalidArgumentError, match="2147483648 in the element does not fit"):

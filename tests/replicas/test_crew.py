@@ -127,7 +127,7 @@ def test_a_replica_that_meets_in_its_finally_ends():
 def test_replicas_that_meet_for_different_things_are_told_so():
     def step():
         if number() == 0:
-            return total(1.0)
+            return total(jnp.float32(1))
         return context().merge_call(lambda strategy: 1)
 
     text = str(fails_in(mirrored(2), step, RuntimeError))
@@ -140,7 +140,7 @@ def test_replicas_that_meet_for_different_things_are_told_so():
 
 
 def test_replicas_that_reduce_different_shapes_are_told_so():
-    text = str(fails_in(mirrored(2), lambda: total(jnp.zeros(number() + 1)), RuntimeError))
+    text = str(fails_in(mirrored(2), lambda: total(jnp.zeros(number() + 1, "f4")), RuntimeError))
     assert "replica 0 at all_reduce of float32[1]" in text
     assert "replica 1 at all_reduce of float32[2]" in text
 
@@ -149,7 +149,7 @@ def test_replicas_that_reduce_different_shapes_are_told_so():
 def test_a_replica_that_returns_without_a_meeting_is_named(lazy):
     def step():
         if number() != lazy:
-            total(1)
+            total(jnp.int32(1))
 
     text = str(fails_in(mirrored(3), step, RuntimeError))
     waiting = 1 if lazy == 0 else 0

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+from tests.mirroring import without_x64
 
 import evenfeed as tf
 from evenfeed.replicas.mesh import Replicas, shards
@@ -98,6 +99,7 @@ def test_text_stays_on_the_host():
     assert Replicas(DEVICES[:1]).put(text, 0, "x") is text
 
 
+@without_x64
 def test_64_bits_arrive_where_x64_is_on():
     replicas = Replicas(DEVICES[:2])
     assert replicas.arriving(np.dtype("int64")) == np.dtype("int32")

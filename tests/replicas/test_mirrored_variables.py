@@ -77,11 +77,14 @@ def test_assigning_for_all_does_not_warn(strategy):
     assert copies(strategy, v) == [3.0, 3.0]
 
 
+F32 = np.float32(1)  # also where 64-bit types are on
 TRANSFORMED = {
-    "jit": lambda change: jax.jit(lambda x: (change(x), x)[1])(1.0),
-    "grad": lambda change: jax.grad(lambda x: (change(x), x)[1])(1.0),
-    "vmap": lambda change: jax.vmap(lambda x: (change(x), x)[1])(jnp.ones(2)),
-    "scan": lambda change: jax.lax.scan(lambda c, x: ((change(x), c)[1], x), 0.0, jnp.ones(2)),
+    "jit": lambda change: jax.jit(lambda x: (change(x), x)[1])(F32),
+    "grad": lambda change: jax.grad(lambda x: (change(x), x)[1])(F32),
+    "vmap": lambda change: jax.vmap(lambda x: (change(x), x)[1])(jnp.ones(2, F32.dtype)),
+    "scan": lambda change: jax.lax.scan(
+        lambda c, x: ((change(x), c)[1], x), 0.0, jnp.ones(2, F32.dtype)
+    ),
 }
 
 

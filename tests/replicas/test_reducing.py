@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.mirroring import without_x64
 from tests.saying import error_saying
 
 import evenfeed as tf
@@ -121,6 +122,7 @@ def test_a_mean_of_whole_numbers_is_no_whole_number(dtype):
     assert strategy.reduce("SUM", value, axis=0).dtype == np.dtype(dtype)
 
 
+@without_x64
 def test_wide_values_arrive_narrow_or_raise():
     strategy = strategy_of(2)
     value = parts_on(strategy, [np.array([1]), np.array([2])])

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.mirroring import without_x64
 from tests.saying import error_saying
 
 import evenfeed as tf
@@ -19,13 +20,16 @@ INSIDE = (
     "jit); the value would leave it unfinished."
 )
 
+F32 = np.float32(1)  # also where 64-bit types are on
 TRANSFORMED = {
-    "jit": lambda change: jax.jit(lambda x: change(x) and x)(1.0),
-    "grad": lambda change: jax.grad(lambda x: change(x) and x)(1.0),
-    "vmap": lambda change: jax.vmap(lambda x: change(x) and x)(jnp.ones(2)),
-    "scan": lambda change: jax.lax.scan(lambda c, x: (change(x) and c, x), 0.0, jnp.ones(2)),
-    "cond": lambda change: jax.lax.cond(True, lambda x: change(x) and x, lambda x: x, 1.0),
-    "constants in jit": lambda change: jax.jit(lambda x: change(2.0) and x)(1.0),
+    "jit": lambda change: jax.jit(lambda x: change(x) and x)(F32),
+    "grad": lambda change: jax.grad(lambda x: change(x) and x)(F32),
+    "vmap": lambda change: jax.vmap(lambda x: change(x) and x)(jnp.ones(2, F32.dtype)),
+    "scan": lambda change: jax.lax.scan(
+        lambda c, x: (change(x) and c, x), 0.0, jnp.ones(2, F32.dtype)
+    ),
+    "cond": lambda change: jax.lax.cond(True, lambda x: change(x) and x, lambda x: x, F32),
+    "constants in jit": lambda change: jax.jit(lambda x: change(2.0) and x)(F32),
 }
 
 
@@ -136,6 +140,7 @@ def test_text_is_refused():
 # --- 64 bits ------------------------------------------------------------------------------------
 
 
+@without_x64
 def test_without_x64_a_value_that_fits_is_narrow_and_one_that_does_not_raises():
     assert tf.Variable(np.array([1, 2])).dtype == np.dtype("int32")
     with pytest.raises(InvalidArgumentError, match="does not fit into int32"):

@@ -132,16 +132,15 @@ def test_the_context_says_who_runs(way):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_replicas_work_with_64_bit_types():
-    files = ["test_eager", "test_spmd", "test_segments", "test_varying", "test_regrouping"]
+    """Runs the tests of replicas, of distributed input and of training again, in a process of their own."""
     tests = Path(__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider",
-         *(str(tests / "replicas" / f"{name}.py") for name in files),
-         f"{__file__}::test_weights_are_those_of_one_device",
-         str(tests / "replicas" / "test_apart.py")],
+         str(tests / "replicas"), str(tests / "feeding" / "test_distributed_dataset.py"),
+         f"{__file__}::test_weights_are_those_of_one_device"],
         env=os.environ | {"JAX_ENABLE_X64": "1"}, cwd=tests.parent,
-        capture_output=True, text=True, check=False, timeout=590,
+        capture_output=True, text=True, check=False, timeout=890,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]
