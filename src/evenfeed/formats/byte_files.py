@@ -38,6 +38,21 @@ class ByteFile(DataFile):
         return f"{type(self).__name__} {self.compression}"
 
 
+@dataclass(frozen=True)
+class UncountedFile(ByteFile):
+    """A file of which only reading tells how many rows it has."""
+
+    @property
+    def rows(self) -> None:
+        """Only reading it tells."""
+        return None
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The whole file."""
+        return 0, self.bytes
+
+
 def written(path: str) -> str:
     """Return how long a file is and when it was last written, where it is on this machine."""
     if is_remote(path):

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenfeed.core.block import Block
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.formats.byte_files import ByteFile
+from evenfeed.formats.byte_files import UncountedFile
 from evenfeed.formats.chunks import Chunk, RowReader
 from evenfeed.formats.csv_records import OPEN, Cutter, Records
 from evenfeed.formats.csv_values import CsvColumn
@@ -67,22 +67,12 @@ class CsvLayout:
 
 @final
 @dataclass(frozen=True)
-class CsvFile(ByteFile):
+class CsvFile(UncountedFile):
     """A CSV file, and what is wanted of it."""
 
     read_by: ClassVar[str] = "CsvDataset"
 
     layout: CsvLayout = CsvLayout((), ())
-
-    @property
-    def rows(self) -> None:
-        """Only reading it tells."""
-        return None
-
-    @property
-    def extent(self) -> tuple[int, int]:
-        """The whole file."""
-        return 0, self.bytes
 
     @property
     def _kind(self) -> str:

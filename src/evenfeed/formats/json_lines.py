@@ -15,7 +15,7 @@ from evenfeed.core.dtypes import name_of
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
-from evenfeed.formats.byte_files import ByteFile
+from evenfeed.formats.byte_files import UncountedFile
 from evenfeed.formats.chunks import Chunk, RowReader
 from evenfeed.formats.lines import LineReader
 
@@ -36,22 +36,12 @@ _TYPES: Final = {
 
 @final
 @dataclass(frozen=True)
-class JsonFile(ByteFile):
+class JsonFile(UncountedFile):
     """A file of JSON lines, and the specs of what is wanted of each: a TensorSpec, or dicts of them."""
 
     read_by: ClassVar[str] = "from_json_lines"
 
     spec: Any = None
-
-    @property
-    def rows(self) -> None:
-        """Only reading it tells."""
-        return None
-
-    @property
-    def extent(self) -> tuple[int, int]:
-        """The whole file."""
-        return 0, self.bytes
 
     @property
     def _kind(self) -> str:
