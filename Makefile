@@ -31,7 +31,7 @@ fast: .venv/dev ## Run the quick tests only
 docs: .venv/dev ## Build the docs into docs/_build
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build
 
-bench: .venv/run .venv-peers/done ## Run the benchmarks, peers included, and write benchmarks/README.md
+bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and write benchmarks/README.md
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/processes.py
 	$(BIN)/python benchmarks/run.py
