@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(330)
 def test_docs_build_without_warnings(tmp_path):
     sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html"]
     done = subprocess.run(
