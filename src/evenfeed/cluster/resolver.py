@@ -64,8 +64,8 @@ class ClusterResolver(ABC):
 
     @property
     def task_type(self) -> str | None:
-        """The job of this process, None where it is not known."""
-        return self._task_type
+        """The job of this process, None where it is not known. What is set wins over what is found out."""
+        return self._found_task_type() if self._task_type is None else self._task_type
 
     @task_type.setter
     def task_type(self, task_type: str | None) -> None:
@@ -74,7 +74,7 @@ class ClusterResolver(ABC):
     @property
     def task_id(self) -> int | None:
         """The index of this process in its job, None where it is not known."""
-        return self._task_id
+        return self._found_task_id() if self._task_id is None else self._task_id
 
     @task_id.setter
     def task_id(self, task_id: int | None) -> None:
@@ -83,11 +83,20 @@ class ClusterResolver(ABC):
     @property
     def rpc_layer(self) -> str | None:
         """The protocol that `master` writes before addresses."""
-        return self._rpc_layer
+        return self._found_rpc_layer() if self._rpc_layer is None else self._rpc_layer
 
     @rpc_layer.setter
     def rpc_layer(self, rpc_layer: str | None) -> None:
         self._rpc_layer = rpc_layer
+
+    def _found_task_type(self) -> str | None:
+        return None
+
+    def _found_task_id(self) -> int | None:
+        return None
+
+    def _found_rpc_layer(self) -> str | None:
+        return None
 
     def _own_master(self, task_type: str | None, task_id: int | None, rpc_layer: str | None) -> str:
         """Return the address of the named task, or else of this one; empty where neither is known."""
@@ -241,32 +250,14 @@ class UnionResolver(ClusterResolver):
         """Where the program runs, as the first resolver says."""
         return self._all[0].environment
 
-    @property
-    def task_type(self) -> str | None:
-        """The job of this process."""
-        return self._all[0].task_type if self._task_type is None else self._task_type
+    def _found_task_type(self) -> str | None:
+        return self._all[0].task_type
 
-    @task_type.setter
-    def task_type(self, task_type: str | None) -> None:
-        self._task_type = task_type
+    def _found_task_id(self) -> int | None:
+        return self._all[0].task_id
 
-    @property
-    def task_id(self) -> int | None:
-        """The index of this process in its job."""
-        return self._all[0].task_id if self._task_id is None else self._task_id
-
-    @task_id.setter
-    def task_id(self, task_id: int | None) -> None:
-        self._task_id = task_id
-
-    @property
-    def rpc_layer(self) -> str | None:
-        """The protocol."""
-        return self._all[0].rpc_layer if self._rpc_layer is None else self._rpc_layer
-
-    @rpc_layer.setter
-    def rpc_layer(self, rpc_layer: str | None) -> None:
-        self._rpc_layer = rpc_layer
+    def _found_rpc_layer(self) -> str | None:
+        return self._all[0].rpc_layer
 
 
 def with_protocol(address: str, rpc_layer: str | None) -> str:

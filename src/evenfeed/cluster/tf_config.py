@@ -47,37 +47,20 @@ class TFConfigClusterResolver(ClusterResolver):
         rpc_layer: str | None = None,
         environment: str | None = None,
     ) -> None:
-        self._task_type, self._task_id, self._rpc_layer = task_type, task_id, rpc_layer
+        self._task_type, self._rpc_layer = task_type, rpc_layer
+        self._task_id = None if task_id is None else _index(task_id)
         self._environment = environment
 
-    @property
-    def task_type(self) -> str | None:
-        """The job of this process, None where nothing says it."""
-        found = _task().get("type") if self._task_type is None else self._task_type
+    def _found_task_type(self) -> str | None:
+        found = _task().get("type")
         return None if found is None else str(found)
 
-    @task_type.setter
-    def task_type(self, task_type: str | None) -> None:
-        self._task_type = task_type
-
-    @property
-    def task_id(self) -> int | None:
-        """The index of this process in its job, None where nothing says it."""
-        found = _task().get("index") if self._task_id is None else self._task_id
+    def _found_task_id(self) -> int | None:
+        found = _task().get("index")
         return None if found is None else _index(found)
 
-    @task_id.setter
-    def task_id(self, task_id: int | None) -> None:
-        self._task_id = task_id
-
-    @property
-    def rpc_layer(self) -> str | None:
-        """The protocol, None where nothing says it."""
-        return _config().get("rpc_layer") if self._rpc_layer is None else self._rpc_layer
-
-    @rpc_layer.setter
-    def rpc_layer(self, rpc_layer: str | None) -> None:
-        self._rpc_layer = rpc_layer
+    def _found_rpc_layer(self) -> str | None:
+        return _config().get("rpc_layer")
 
     @property
     def environment(self) -> str | None:
