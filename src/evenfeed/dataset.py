@@ -20,6 +20,7 @@ from evenfeed.core.arguments import (
 from evenfeed.core.callsite import where_called
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import Array, shortened, to_array
+from evenfeed.core.element_draws import DrawsForElements
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
 from evenfeed.core.seeds import operation_seed
 from evenfeed.core.specs import TensorSpec, TypeSpec, spec_of
@@ -55,7 +56,7 @@ from evenfeed.plan.windows import DatasetLike, DatasetSpec, Held, Window
 from evenfeed.runtime.beginning import Beginning, BehindState
 from evenfeed.runtime.build import build
 from evenfeed.runtime.calls import bound
-from evenfeed.runtime.drawing import NOT_TRACED, Source, drawing
+from evenfeed.runtime.drawing import NOT_TRACED, Source, drawing, drawing_inside
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.explaining import Explanation, explained_plan
 from evenfeed.runtime.functions import RowFunction, trace
@@ -435,7 +436,13 @@ class Dataset(DatasetLike):
         """
         del synchronous, use_unbounded_threadpool, name
         how: dict[str, Any] = {"vectorize": vectorize, "output_signature": output_signature}
-        return self._mapped(map_func, num_parallel_calls, deterministic, processes=processes, **how)
+        how |= {"processes": processes}
+        try:
+            return self._mapped(map_func, num_parallel_calls, deterministic, may_draw=True, **how)
+        except DrawsForElements as draws:
+            keyed = Dataset(WithKeys(self._plan, shuffle_seed(draws.seed)))
+            function = drawing_inside(map_func)
+            return keyed._mapped(function, num_parallel_calls, deterministic, **how)
 
     def random_map(
         self,

@@ -17,6 +17,7 @@ INNER = {
     "feeding",
     "file_datasets",
     "formats",
+    "images",
     "options",
     "plan",
     "record_writing",

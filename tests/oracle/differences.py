@@ -37,6 +37,12 @@ _NO_PAYLOAD = "`nan(1)` in a CSV file is no number; `nan` is one."
 _MIRRORED = "A compiled run returns what is the same on all replicas as Mirrored: one array, not a copy each."
 _TEXT_STAYS = "A function whose replicas get text of their own runs as plain Python, and returns Python's texts."
 
+_WHOLE_COLOURS = (
+    "A box of a JPEG file has the colours that the whole image has there; TensorFlow smooths those "
+    "at the edges of the box without what lies beyond."
+)
+_OPAQUE = "Colours of a palette are opaque, where nothing else is said: 255, not 15."
+
 DIFFERENT: dict[str, str] = {
     "collectives.kinds.a closure, 2, in a function": _MIRRORED,
     "collectives.kinds.a closure, 2, after a function": _MIRRORED,
@@ -102,6 +108,8 @@ DIFFERENT: dict[str, str] = {
     "functions.stack.array and list": "Arrays keep their dtype in a stack, as they do in concat.",
     "functions.stack.an array of rows": "The rows of an array can be stacked along any axis.",
     "functions.stack.tensors of two dtypes": _PROMOTES,
+    "images.decode_jpeg.a box": _WHOLE_COLOURS,
+    "images.decode_png.palette 4": _OPAQUE,
     "nest.flatten.attrs class with a field of its own": _FILLED_IN,
     "nest.map_structure.attrs class with a field of its own": _FILLED_IN,
     "nest.pack_sequence_as.attrs class with a field of its own": _FILLED_IN,

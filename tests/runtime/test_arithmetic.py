@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 import evenfeed as tf
 from evenfeed.core.jax_door import jax, jnp
+from evenfeed.dataset import plan_of
 from evenfeed.runtime.arithmetic import arithmetic_of
 from evenfeed.runtime.vectorise import Program, Row, on_host, traced
 
@@ -177,3 +178,17 @@ def test_results_are_converted_at_the_end():
         closed = jax.make_jaxpr(lambda x: x * 2.5)(np.float64(1))
     (out,) = arithmetic_of(closed, [np.dtype("float32")]).run([np.array([1.1, 2.2])], 2)
     assert out.tobytes() == (np.array([1.1, 2.2]) * 2.5).astype("float32").tobytes()
+
+
+def test_a_constant_for_each_channel_is_stretched_to_the_rows():
+    mean = np.array([1, 2, 4], np.float32)
+    images = np.arange(5 * 2 * 4 * 3, dtype=np.float32).reshape(5, 2, 4, 3)
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(lambda x: (x - mean) / mean)
+    np.testing.assert_array_equal(list(dataset), (images - mean) / mean)
+    assert plan_of(dataset).function.compilations == 0
+
+
+def test_a_slice_of_a_constant_is_not_taken_for_a_stretch():
+    table = np.array([10, 20, 30], np.int32)
+    dataset = tf.data.Dataset.range(3).map(lambda x: x + jnp.asarray(table)[1])
+    assert [int(x) for x in dataset] == [20, 21, 22]

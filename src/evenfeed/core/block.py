@@ -110,6 +110,17 @@ def stacked(parts: Sequence[Any]) -> Column:
     return column
 
 
+def in_one_piece(column: Column) -> Column:
+    """Return a column that is a list as an array, if the elements are alike; as arrays of their own if not."""
+    if not isinstance(column, list) or not column:
+        return column
+    whole = stacked(column)
+    if not isinstance(whole, list):
+        return whole
+    # A view would keep alive what it was cut from.
+    return [np.ascontiguousarray(x) if type(x) is np.ndarray and x.ndim else x for x in whole]
+
+
 def _item(column: Column, index: int) -> Any:
     if column is None or isinstance(column, list):
         return None if column is None else column[index]

@@ -20,9 +20,11 @@ __all__ = [
     "logging",
     "message_factory",
     "multiprocessing_spawn",
+    "pil_image",
     "pprint",
     "random",
     "shutil",
+    "simplejpeg",
     "socket",
     "subprocess",
 ]
@@ -52,7 +54,9 @@ if TYPE_CHECKING:
     from multiprocessing import spawn as multiprocessing_spawn
 
     import google_crc32c
+    import simplejpeg  # pyright: ignore[reportMissingTypeStubs]
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    from PIL import Image as pil_image  # noqa: N813 - a module
 else:
     descriptor_pb2 = Door("google.protobuf.descriptor_pb2")
     descriptor_pool = Door("google.protobuf.descriptor_pool")
@@ -64,8 +68,10 @@ else:
     logging = Door("logging")
     message_factory = Door("google.protobuf.message_factory")
     multiprocessing_spawn = Door("multiprocessing.spawn")
+    pil_image = Door("PIL.Image")
     pprint = Door("pprint")
     random = Door("random")
     shutil = Door("shutil")
+    simplejpeg = Door("simplejpeg")
     socket = Door("socket")
     subprocess = Door("subprocess")

@@ -10,8 +10,7 @@ from evenfeed.core.block import Column
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.handles import Handle, Kernel
-from evenfeed.core.shapes import TensorShape
+from evenfeed.core.handles import Handle, Kernel, results_of
 from evenfeed.core.sparse_tensors import SparseTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.formats.example_batches import fixed_columns
@@ -87,7 +86,8 @@ def _parse(serialized: Any, wanted: tuple[Wanted, ...], *, single: bool) -> dict
         fixed = tuple(feature for feature in wanted if isinstance(feature, Fixed))
         if len(fixed) < len(wanted):
             raise TypeError("Features of different lengths are parsed one by one.")
-        results = serialized.results(ExampleKernel(fixed, single))
+        results = results_of(ExampleKernel(fixed, single), serialized)
+        assert results is not None
         return dict(zip([feature.key for feature in wanted], results, strict=True))
     records = records_of(serialized, single=single)
     found = columns_of(records.ravel().tolist(), wanted)
@@ -109,20 +109,22 @@ class ExampleKernel(Kernel):
     def __hash__(self) -> int:
         return hash(self._asked)
 
-    def specs(self, shape: TensorShape) -> list[TensorSpec]:
+    def specs(self, *given: TensorSpec) -> list[TensorSpec]:
         """Return the shapes that were asked for, each behind those of the text."""
         wanted, single = self._asked
+        shape = given[0].shape
         if shape.rank is None or shape.rank > 1 - single:
             raise TypeError("The text has too many dimensions.")  # said better where it runs
         return [TensorSpec([*shape, *feature.shape], feature.dtype) for feature in wanted]
 
-    def run(self, column: Column) -> list[Column]:
+    def run(self, *columns: Column) -> list[Column]:
         """Parse all examples at once."""
+        column = columns[0]
         if not isinstance(column, np.ndarray):
             raise TypeError("The elements have different numbers of examples.")
         wanted, _ = self._asked
-        columns = fixed_columns(column.ravel().tolist(), wanted)
-        return [array.reshape(*column.shape, *array.shape[1:]) for array in columns]
+        found = fixed_columns(column.ravel().tolist(), wanted)
+        return [array.reshape(*column.shape, *array.shape[1:]) for array in found]
 
 
 def columns_of(records: list[bytes], wanted: Sequence[Wanted]) -> dict[str, Any]:

@@ -1,13 +1,16 @@
 """Files: TensorFlow's `tf.io`."""
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import described
+from evenfeed.core.handles import RowKernel, stands_for_part
 from evenfeed.core.publish import publish, refusal
+from evenfeed.core.specs import TensorSpec
 from evenfeed.formats.example_parsing import parse_example, parse_single_example
 from evenfeed.formats.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from evenfeed.formats.filesystems import folder_for, open_file
@@ -17,6 +20,19 @@ from evenfeed.formats.sequence_parsing import (
     parse_sequence_example,
     parse_single_sequence_example,
 )
+from evenfeed.images.decoding import (
+    decode_and_crop_jpeg,
+    decode_bmp,
+    decode_gif,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    extract_jpeg_shape,
+    is_jpeg,
+)
+from evenfeed.images.encoding import encode_jpeg, encode_png
+from evenfeed.images.kernels import applied
+from evenfeed.images.raw import decode_raw
 from evenfeed.io import gfile
 
 __all__ = [
@@ -25,7 +41,18 @@ __all__ = [
     "TFRecordOptions",
     "TFRecordWriter",
     "VarLenFeature",
+    "decode_and_crop_jpeg",
+    "decode_bmp",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "decode_raw",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
     "gfile",
+    "is_jpeg",
     "matching_files",
     "parse_example",
     "parse_sequence_example",
@@ -39,6 +66,8 @@ __all__ = [
 def read_file(filename: Any, name: str | None = None) -> Array:
     """Return all bytes of a file, as a scalar of text.
 
+    In `Dataset.map` it runs in as many threads as `num_parallel_calls` says.
+
     Examples:
         >>> import evenfeed as tf
         >>> folder = __import__("tempfile").TemporaryDirectory()
@@ -48,8 +77,24 @@ def read_file(filename: Any, name: str | None = None) -> Array:
         >>> folder.cleanup()
     """
     del name
+    if stands_for_part(filename):
+        return applied(_ReadFile(), filename)
     with open_file(path_in(filename, "filename")) as file:
         return _scalar(file.read())
+
+
+@final
+@dataclass(frozen=True)
+class _ReadFile(RowKernel):
+    """Reads a file for each element."""
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
+        """Return text."""
+        return TensorSpec([], dtypes.string)
+
+    def one(self, *parts: Array) -> Array:
+        """Return the bytes."""
+        return read_file(parts[0])
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:

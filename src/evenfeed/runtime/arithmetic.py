@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -19,6 +20,9 @@ _DTYPES: Final = frozenset(map(np.dtype, "?bhilqBHILQfd"))
 
 # What does more is faster compiled: all that is done to a number is then done at once.
 _MOST_STEPS: Final = 8
+
+# A constant is stretched to the shape of a row up to so many numbers.
+_MOST_NUMBERS: Final = 1 << 20
 
 _UFUNCS: Final[dict[str, Callable[..., Array]]] = {
     "abs": np.absolute,
@@ -183,10 +187,19 @@ class _Reader:
         """Return a value that NumPy broadcasts as JAX does: one number for each row has axes behind it."""
         if aval.shape == shape or (aval.shape == () and source not in self._by_row):
             return source
+        if _stretches(aval.shape, shape):
+            return self._stretched(source, shape)
         if aval.shape != ():
             raise _NotSimple
         ones = (1,) * len(shape)
         return self._added(partial(_view_by_row, ones, ones), [source])
+
+    def _stretched(self, source: int, shape: tuple[int, ...]) -> int:
+        """Return a value that has the whole shape, where it is a constant: NumPy is slow at short axes."""
+        value = self._values[source]
+        if source in self._by_row or value is None or prod(shape) > _MOST_NUMBERS:
+            return source  # NumPy stretches it each time
+        return self._place(np.ascontiguousarray(np.broadcast_to(value, shape)))
 
     def _called(self, apply: Callable[..., Array], sources: Sequence[int], kind: _Kind) -> int:
         self._calls += 1
@@ -210,8 +223,12 @@ class _Reader:
             between = tuple(old.get(axis, 1) for axis in range(len(shape)))
         elif equation.params.get("dimensions") is not None and equation.primitive.name == "reshape":
             raise _NotSimple
-        view = _view_by_row if source in self._by_row else _view
-        return self._added(partial(view, between, shape), [source])
+        if source in self._by_row:
+            return self._added(partial(_view_by_row, between, shape), [source])
+        constant = self._values[source]
+        if constant is not None:
+            return self._place(_view(between, shape, constant))
+        return self._added(partial(_view, between, shape), [source])
 
     def _added(self, apply: Callable[..., Array], sources: Sequence[int]) -> int:
         target = self._place(by_row=any(source in self._by_row for source in sources))
@@ -232,6 +249,11 @@ class _Reader:
             and (source in self._by_row) == (step.target in self._by_row)
         ]
         return replace(step, out=free[0]) if free else step
+
+
+def _stretches(old: tuple[int, ...], new: tuple[int, ...]) -> bool:
+    """Tell whether a shape becomes another if its axes of length 1 are stretched."""
+    return len(old) == len(new) and all(a in (1, b) for a, b in zip(old, new, strict=True))
 
 
 def _chosen(which: Array, no: Array, yes: Array) -> Array:

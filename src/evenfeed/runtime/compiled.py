@@ -28,6 +28,7 @@ class Compiled:
         self._programs: dict[RowShapes, Sized | None] = {}
         self._seen = Counter[RowShapes]()
         self._lock = Lock()
+        self._making = Lock()
         self.compilations = 0
 
     def add(self, rows: RowShapes, found: Traced) -> "Sized":
@@ -42,6 +43,10 @@ class Compiled:
         The first shape is compiled at once. Another one must come again before: elements that have
         all their own shape are not worth a compilation each.
         """
+        with self._making:  # threads that share a Block ask at the same time
+            return self._program(rows)
+
+    def _program(self, rows: RowShapes) -> "Sized | None":
         if rows in self._programs:
             return self._programs[rows]
         self._seen[rows] += 1

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
 
+from evenfeed.core.element_draws import drawing_from
 from evenfeed.core.errors import described
 from evenfeed.runtime.calls import bound
 from evenfeed.runtime.vectorise import typed_key
@@ -30,6 +31,11 @@ def drawing(function: Callable[..., Any], source: Source) -> Callable[..., Any]:
     return bound(_CALLS[source], function)
 
 
+def drawing_inside(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of random bits and an element: the random functions of evenfeed's draw from them."""
+    return bound(_with_draws, function)
+
+
 def generator_of(words: NDArray[np.uint32]) -> np.random.Generator:
     """Return NumPy's generator for two words: Philox with them as its key."""
     key: Any = _Fixed(words)  # NumPy takes it, and does not say so in its types
@@ -50,6 +56,11 @@ class _Fixed(ISeedSequence):
 
 def _with_key(function: Callable[..., Any], words: Any, *parts: Any) -> Any:
     return function(typed_key(words), *parts)
+
+
+def _with_draws(function: Callable[..., Any], words: Any, *parts: Any) -> Any:
+    with drawing_from(words):
+        return function(*parts)
 
 
 def _with_generator(function: Callable[..., Any], words: Any, *parts: Any) -> Any:

@@ -9,18 +9,18 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.block import Block, Column, Positions, of_rows
+from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.handles import Handle, NewKernel
+from evenfeed.core.handles import NewKernel
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
+from evenfeed.runtime.blockwise import on_blocks, threads_for
 from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules, on_the_host
 from evenfeed.runtime.compiled import Compiled
 from evenfeed.runtime.metering import Meter
 from evenfeed.runtime.run import FirstElements
 from evenfeed.runtime.tracing import Finding, found_by_tracing, kernels_for, not_traced
-from evenfeed.runtime.vectorise import Row
 
 Way: TypeAlias = Literal["vectorised", "per element"]
 
@@ -93,6 +93,11 @@ class RowFunction:
     def is_vectorised(self) -> bool:
         """Whether it runs on whole Blocks."""
         return self.way == "vectorised"
+
+    @property
+    def threads(self) -> int:
+        """How many threads share a Block, where it runs on these."""
+        return threads_for(self._kernels, self.parallel_calls)
 
     @property
     def compilations(self) -> int:
@@ -190,19 +195,12 @@ class RowFunction:
         """Return the results of the compiled function; None where this Block must go one by one."""
         assert self._compiled is not None
         try:
-            block = self._kernels.widened(block)
-            rows = _row_shapes(block, self._kernels.specs)
-            if rows is None:
-                return None
-            program = self._compiled.program(rows)
-            if program is None or not program.may_run():
-                return None
-            pairs = zip(block.columns, rows, strict=True)
-            numeric = [np.asarray(column) for column, row in pairs if row is not None]
-            outputs, failed = program.run(numeric, block.length)
+            found = on_blocks(self._compiled, self._kernels, block, self.threads)
         except (Exception, NewKernel):  # noqa: BLE001 - one by one it fails again, at the row that is wrong
             return None
-        done = _assembled(block, program.found.parts, outputs)
+        if found is None:
+            return None
+        done, failed = found
         if failed is not None and failed.any():
             index = int(failed.argmax())
             error = IndexError("it is out of bounds for the tensor that it is applied to.")
@@ -276,6 +274,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
     first_elements: FirstElements | None = None,
     doing: str = "mapping",
     untraced: str | None = None,
+    may_draw: bool = False,
 ) -> RowFunction:
     """Trace a function and choose how it runs.
 
@@ -293,6 +292,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
         first_elements: Asked only where the spec is needed and cannot be found by tracing.
         doing: What a note of an error says was being done.
         untraced: Why it must not be traced, where it must not.
+        may_draw: Whether to raise DrawsForElements where elements need random bits.
     """
     return _traced(
         _Asked(
@@ -308,6 +308,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
             first_elements,
             doing,
             untraced,
+            may_draw,
         )
     )
 
@@ -329,6 +330,7 @@ class _Asked:
     first_elements: FirstElements | None
     doing: str
     untraced: str | None
+    may_draw: bool
 
 
 def _traced(asked: _Asked) -> RowFunction:
@@ -346,6 +348,7 @@ def _traced(asked: _Asked) -> RowFunction:
         vectorize=asked.vectorize,
         signature=asked.output_signature,
         doing=asked.doing,
+        may_draw=asked.may_draw,
     )
     if found.output_spec is None:
         found = replace(found, output_spec=asked.returns)
@@ -369,32 +372,3 @@ def _loose_spec(leaf: Any) -> TypeSpec:
 
 def _look(leaves: Sequence[Any]) -> tuple[Any, ...]:
     return tuple((None, None) if leaf is None else (leaf.dtype, leaf.shape) for leaf in leaves)
-
-
-def _row_shapes(block: Block, inputs: Sequence[TypeSpec]) -> tuple[Row | None, ...] | None:
-    """Return the shapes of a Block's elements; None where they differ from each other."""
-    rows: list[Row | None] = []
-    for column, spec in zip(block.columns, inputs, strict=True):
-        if column is None or not isinstance(spec, TensorSpec) or spec.dtype == dtypes.string:
-            rows.append(None)
-        elif isinstance(column, list) or column.dtype != spec.dtype:
-            return None
-        else:
-            rows.append(Row(column.shape[1:], column.dtype))
-    return tuple(rows)
-
-
-def _assembled(block: Block, parts: Sequence[Any], outputs: Sequence[Any]) -> Block:
-    computed = iter(outputs)
-    columns: list[Column] = []
-    for part in parts:
-        match part:
-            case Row():
-                columns.append(next(computed))
-            case Handle():
-                columns.append(block.columns[part.index])
-            case None:
-                columns.append(None)
-            case _:
-                columns.append(np.broadcast_to(part, (block.length, *part.shape)))
-    return Block(tuple(columns), block.length)

@@ -4,11 +4,13 @@ A kernel's results are further parts of the element: for the rest of the functio
 user's dataset holds.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, final
 
-from evenfeed.core.block import Block, Column
-from evenfeed.core.handles import Handle, KernelCall, Stage
+from evenfeed.core import dtypes
+from evenfeed.core.block import Block, Column, in_one_piece
+from evenfeed.core.handles import Handle, KernelCall, RowKernel, Stage, on_stage
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.runtime.vectorise import Call
@@ -20,46 +22,101 @@ class Kernels:
     """The kernels of a function, in the order of the calls.
 
     Attributes:
-        calls: The kernels, and the part that each gets.
+        calls: The kernels, and the parts that each gets.
         inputs: The specs of the user's parts.
         results: The specs of what each kernel returns.
+        computed: The results of row kernels with which JAX computes; the others stay on the host.
     """
 
     calls: tuple[KernelCall, ...]
     inputs: tuple[TypeSpec, ...]
     results: tuple[tuple[TensorSpec, ...], ...] = ()
+    computed: frozenset[int] = frozenset()
 
-    @property
+    @cached_property
     def specs(self) -> list[TypeSpec]:
         """The specs of all parts: the user's, then those that kernels make."""
         return [*self.inputs, *(spec for specs in self.results for spec in specs)]
 
+    @cached_property
+    def handles(self) -> list[bool]:
+        """Which of all parts are handles while the function is traced."""
+        made = [
+            (isinstance(call.kernel, RowKernel), spec)
+            for call, specs in zip(self.calls, self.results, strict=True)
+            for spec in specs
+        ]
+        used = {part for call in self.calls if _by_row(call) for part in call.parts}
+        own = [_is_alien(s) or (i in used and _varies(s)) for i, s in enumerate(self.inputs)]
+        first = len(own)
+        return own + [
+            _is_alien(spec) or (by_row and first + number not in self.computed)
+            for number, (by_row, spec) in enumerate(made)
+        ]
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether there is work that threads can share, row by row."""
+        return any(map(_by_row, self.calls))
+
     def with_call(self, call: KernelCall) -> "Kernels":
         """Return these kernels and one more."""
-        spec = self.specs[call.part]
-        shape = spec.shape if isinstance(spec, TensorSpec) else TensorShape(None)
-        made = tuple(call.kernel.specs(shape))
-        return Kernels((*self.calls, call), self.inputs, (*self.results, made))
+        made = tuple(call.kernel.specs(*(_tensor_spec(self.specs[part]) for part in call.parts)))
+        return replace(self, calls=(*self.calls, call), results=(*self.results, made))
+
+    def with_computed(self, part: int) -> "Kernels":
+        """Return the same kernels, one of whose results JAX gets."""
+        return replace(self, computed=self.computed | {part})
+
+    def computable(self, part: int) -> bool:
+        """Tell whether a part that is a handle could be an array of one shape instead."""
+        spec = self.specs[part]
+        return self.handles[part] and not _is_alien(spec) and not _varies(spec)
+
+    def uncomputed(self) -> int | None:
+        """Return a part that is a handle and could be an array; None where there is none."""
+        return next((part for part in range(len(self.specs)) if self.computable(part)), None)
 
     def widened(self, block: Block) -> Block:
         """Return the Block with the results of the kernels as further columns."""
         columns: list[Column] = list(block.columns)
         for call in self.calls:
-            columns += call.kernel.run(columns[call.part])
+            columns += call.kernel.run(*(columns[part] for part in call.parts))
+        for part in self.computed:
+            columns[part] = in_one_piece(columns[part])
         return Block(tuple(columns), block.length)
 
     def staged(self, call: Call) -> Call:
         """Return the function as one of all parts: it gets its own, and kernels get their results."""
 
         def called(parts: list[Any]) -> tuple[Any, list[Any]]:
-            stage = Stage(self.calls)
+            stage = Stage(self.calls, self.computable)
             found = iter([_in_stage(part, stage) for part in parts])
             own = [next(found) for _ in self.inputs]
-            stage.prepare([[next(found) for _ in specs] for specs in self.results])
-            return call(own)
+            results = [[next(found) for _ in specs] for specs in self.results]
+            stage.prepare(own, results)
+            with on_stage(stage):
+                return call(own)
 
         return called
 
 
 def _in_stage(part: Any, stage: Stage) -> Any:
     return Handle(part.index, stage) if isinstance(part, Handle) else part
+
+
+def _by_row(call: KernelCall) -> bool:
+    return isinstance(call.kernel, RowKernel)
+
+
+def _is_alien(spec: TypeSpec) -> bool:
+    """Tell whether JAX has no arrays for a part."""
+    return not isinstance(spec, TensorSpec) or spec.dtype == dtypes.string
+
+
+def _varies(spec: TypeSpec) -> bool:
+    return isinstance(spec, TensorSpec) and not spec.shape.is_fully_defined()
+
+
+def _tensor_spec(spec: TypeSpec) -> TensorSpec:
+    return spec if isinstance(spec, TensorSpec) else TensorSpec(TensorShape(None), dtypes.string)

@@ -7,10 +7,10 @@ from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
-from evenfeed.core import dtypes
 from evenfeed.core.callsite import Origin
+from evenfeed.core.element_draws import DrawsForElements
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import Handle, NewKernel
+from evenfeed.core.handles import Computed, Handle, NewKernel
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules
@@ -25,6 +25,8 @@ _LENGTHS: Final = (1, 12, 24)
 
 # A function that calls more is one with a loop over elements of its own.
 _MOST_KERNELS: Final = 20
+
+_DRAWS: Final = "it draws random numbers"
 
 _Outcome: TypeAlias = Traced | Exception
 
@@ -61,8 +63,13 @@ def found_by_tracing(  # noqa: PLR0913 - what a user says of a function
     vectorize: bool | None,
     signature: Any,
     doing: str,
+    may_draw: bool = False,
 ) -> Finding:
-    """Trace a function for elements of `input_spec`, and say how it runs."""
+    """Trace a function for elements of `input_spec`, and say how it runs.
+
+    Raises:
+        DrawsForElements: It draws random numbers that follow from positions, with `may_draw`.
+    """
     kernels = kernels_for(input_spec)
     if not all(map(_has_rank, kernels.specs)):
         return _untraced(calling, kernels, "the rank of an element is not known", signature)
@@ -75,6 +82,12 @@ def found_by_tracing(  # noqa: PLR0913 - what a user says of a function
                 kernels = kernels.with_call(new.call)
             except TypeError:  # it fails where it runs, and says why there
                 break
+        except Computed as wanted:
+            kernels = kernels.with_computed(wanted.part)
+        except DrawsForElements:
+            if may_draw:
+                raise
+            return _untraced(calling, kernels, _DRAWS, signature, is_pure=False)
     return _untraced(calling, kernels, "it works on text", signature)
 
 
@@ -94,16 +107,19 @@ class _Asked:
 def _found(asked: _Asked) -> Finding:
     calling, kernels, signature = asked.calling, asked.kernels, asked.signature
     call, inputs = kernels.staged(calling), kernels.specs
-    attempts = _attempts(inputs)
+    attempts = _attempts(kernels)
     watched = _Watched(calling, call)
     outcomes = [watched.trace(rows) for rows in attempts]
     done = [outcome for outcome in outcomes if isinstance(outcome, Traced)]
     if not done:
+        if (part := kernels.uncomputed()) is not None:  # JAX may know what to do with an array
+            raise Computed(part)
         error = next(outcome for outcome in outcomes if isinstance(outcome, Exception))
         if _fails_always(calling, attempts[-1], outcomes):
             told = explained(error, calling, asked.doing, asked.origin, None)
             raise told from told.__cause__
-        why = "it works on text" if None in attempts[0] else _reason(error)
+        text = None in attempts[0] and not kernels.in_rows
+        why = "it works on text" if text else _reason(error)
         pure = watched.is_pure and not watched.reaches_generators
         return _untraced(calling, kernels, why, signature, is_pure=pure)
     spec = _common_spec(done, inputs, len(attempts))
@@ -175,14 +191,15 @@ def _has_rank(spec: TypeSpec) -> bool:
     return not isinstance(spec, TensorSpec) or spec.shape.rank is not None
 
 
-def _attempts(inputs: Sequence[TypeSpec]) -> list[RowShapes]:
-    unknown = any(isinstance(s, TensorSpec) and not s.shape.is_fully_defined() for s in inputs)
-    lengths = _LENGTHS if unknown else _LENGTHS[:1]
-    return [tuple(_row(spec, length) for spec in inputs) for length in lengths]
+def _attempts(kernels: Kernels) -> list[RowShapes]:
+    pairs = list(zip(kernels.specs, kernels.handles, strict=True))
+    shapes = [spec.shape for spec, handle in pairs if isinstance(spec, TensorSpec) and not handle]
+    lengths = _LENGTHS[:1] if all(s.is_fully_defined() for s in shapes) else _LENGTHS
+    return [tuple(_row(spec, length, handle) for spec, handle in pairs) for length in lengths]
 
 
-def _row(spec: TypeSpec, length: int) -> Row | None:
-    if not isinstance(spec, TensorSpec) or spec.dtype == dtypes.string:
+def _row(spec: TypeSpec, length: int, handle: bool) -> Row | None:
+    if handle or not isinstance(spec, TensorSpec):
         return None
     return Row(tuple(length if dim is None else dim for dim in spec.shape), spec.dtype)
 
@@ -255,7 +272,7 @@ def _without_lengths(spec: TypeSpec) -> TypeSpec:
 
 def _why_per_element(watched: _Watched, vectorize: bool | None) -> str | None:
     if not watched.is_pure:
-        return "it draws random numbers"
+        return _DRAWS
     return "vectorize=False" if vectorize is False else None
 
 

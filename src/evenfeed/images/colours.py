@@ -1,0 +1,274 @@
+"""Changes what the numbers of an image mean, or how bright they are."""
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.handles import RowKernel
+from evenfeed.core.specs import TensorSpec
+from evenfeed.images.kernels import applied, check_image, with_size
+
+_KEPT: Final = (dtypes.float16, dtypes.float32)
+_GREY: Final = np.array([0.2989, 0.5870, 0.1140], np.float32)
+
+
+def convert_image_dtype(
+    image: Any, dtype: Any, saturate: bool = False, name: str | None = None
+) -> Any:
+    """Convert an image to another dtype, and scale it: floats go from 0 to 1, integers up to their largest.
+
+    Args:
+        image: Of any shape.
+        dtype: What it becomes.
+        saturate: Take the nearest number for one that does not fit, instead of letting it wrap around.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> tf.image.convert_image_dtype(np.array([0, 255], np.uint8), tf.float32).tolist()
+        [0.0, 1.0]
+    """
+    del name
+    wanted = dtypes.as_dtype(dtype)
+    if not (_is_float(wanted) or wanted.kind in "iu"):
+        raise AttributeError(
+            described(f"dtype must be either floating point or integer, but got {wanted.name}.")
+        )
+    return applied(ConvertDtype(wanted, saturate), image)
+
+
+def per_image_standardization(image: Any) -> Any:
+    """Scale an image, or each of a batch, to a mean of 0 and a variance of 1.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> tf.image.per_image_standardization(np.array([[[0.0], [2.0]]], np.float32)).ravel().tolist()
+        [-1.0, 1.0]
+    """
+    return applied(Standardize(), image)
+
+
+def adjust_brightness(image: Any, delta: float) -> Any:
+    """Add to all numbers of an image; integers as if they went up to 1, and no further.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> tf.image.adjust_brightness(np.array([0, 100, 250], np.uint8), 0.1).tolist()
+        [25, 125, 255]
+    """
+    return applied(Brightness(float(delta)), image)
+
+
+def adjust_contrast(images: Any, contrast_factor: float) -> Any:
+    """Move all numbers of each channel away from their mean, or towards it.
+
+    Args:
+        images: An image, or a batch.
+        contrast_factor: How far they are from the mean afterwards, times what they were.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> tf.image.adjust_contrast(np.array([[[1.0], [3.0]]], np.float32), 2.0).ravel().tolist()
+        [0.0, 4.0]
+    """
+    return applied(Contrast(float(contrast_factor)), images)
+
+
+def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
+    """Return images of one channel, the brightness, for images of red, green and blue.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> tf.image.rgb_to_grayscale(np.full([1, 1, 3], 100, np.uint8)).tolist()
+        [[[100]]]
+    """
+    del name
+    return applied(ToGrey(), images)
+
+
+def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
+    """Return images of red, green and blue, all the same, for images of one channel.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> tf.image.grayscale_to_rgb(np.array([[[7]]])).tolist()
+        [[[7, 7, 7]]]
+    """
+    del name
+    return applied(FromGrey(), images)
+
+
+@final
+@dataclass(frozen=True)
+class ConvertDtype(RowKernel):
+    """Converts and scales."""
+
+    dtype: DType
+    saturate: bool
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        """Return the same shape."""
+        return TensorSpec(given[0].shape, self.dtype)
+
+    def one(self, *parts: Array) -> Array:
+        """Return the converted image."""
+        return converted(parts[0], self.dtype, saturate=self.saturate)
+
+
+@final
+@dataclass(frozen=True)
+class Standardize(RowKernel):
+    """Mean 0, variance 1."""
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        """Return the same shape, in floats."""
+        return TensorSpec(given[0].shape, _worked_in(given[0].dtype))
+
+    def one(self, *parts: Array) -> Array:
+        """Return the scaled image; a uniform one becomes 0, for its deviation is taken for larger."""
+        check_image(parts[0])
+        image = parts[0].astype(_worked_in(parts[0].dtype))
+        axes = (-3, -2, -1)
+        least = 1 / np.sqrt(np.prod(image.shape[-3:], dtype=np.float32))
+        image -= image.mean(axes, keepdims=True)
+        spread = np.sqrt(np.square(image).mean(axes, keepdims=True))
+        return image / np.maximum(spread, least.astype(image.dtype))
+
+
+@final
+@dataclass(frozen=True)
+class Brightness(RowKernel):
+    """Adds."""
+
+    delta: float
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        """Return the same."""
+        return given[0]
+
+    def one(self, *parts: Array) -> Array:
+        """Return the brighter image."""
+        image = _in_floats(parts[0])
+        return converted(image + image.dtype.type(self.delta), parts[0].dtype, saturate=True)
+
+
+@final
+@dataclass(frozen=True)
+class Contrast(RowKernel):
+    """Stretches around the mean of each channel."""
+
+    factor: float
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        """Return the same."""
+        return given[0]
+
+    def one(self, *parts: Array) -> Array:
+        """Return the stretched image."""
+        check_image(parts[0], "images")
+        image = _in_floats(parts[0])
+        mean = image.mean((-3, -2), keepdims=True, dtype=np.float32).astype(image.dtype)
+        stretched = (image - mean) * image.dtype.type(self.factor) + mean
+        return converted(stretched, parts[0].dtype, saturate=True)
+
+
+@final
+@dataclass(frozen=True)
+class ToGrey(RowKernel):
+    """Weighs red, green and blue."""
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        """Return one channel."""
+        return TensorSpec(_with_channels(given[0], 1), given[0].dtype)
+
+    def one(self, *parts: Array) -> Array:
+        """Return the brightness."""
+        image = parts[0]
+        if image.ndim == 0 or image.shape[-1] != 3:
+            raise InvalidArgumentError(
+                f"rgb_to_grayscale takes 3 channels, but got shape {image.shape}.",
+                fix="pass an image of red, green and blue.",
+            )
+        grey = converted(image, dtypes.float32) @ _GREY[:, None]
+        return converted(grey, image.dtype)
+
+
+@final
+@dataclass(frozen=True)
+class FromGrey(RowKernel):
+    """Repeats the one channel."""
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        """Return three channels."""
+        return TensorSpec(_with_channels(given[0], 3), given[0].dtype)
+
+    def one(self, *parts: Array) -> Array:
+        """Return three channels."""
+        image = parts[0]
+        if image.ndim == 0 or image.shape[-1] != 1:
+            raise InvalidArgumentError(
+                f"Last dimension of a grayscale image should be size 1, but got shape {image.shape}.",
+                fix="write image[..., None] where the channels are missing.",
+            )
+        return np.repeat(image, 3, axis=-1)
+
+
+def converted(image: Array, dtype: DType, *, saturate: bool = False) -> Array:
+    """Return an image in another dtype, scaled by what is the largest in both."""
+    if image.dtype == dtype:
+        return image
+    if _is_float(image.dtype):
+        return image.astype(dtype) if _is_float(dtype) else _to_integers(image, dtype, saturate)
+    if _is_float(dtype):
+        return image.astype(dtype) * np.asarray(1 / np.iinfo(image.dtype).max, dtype)
+    return _rescaled(image, dtype, saturate)
+
+
+def _to_integers(image: Array, dtype: DType, saturate: bool) -> Array:
+    limits = np.iinfo(dtype)
+    scaled = image * np.asarray(limits.max + 0.5, image.dtype)
+    if saturate:
+        scaled = np.clip(scaled, limits.min, limits.max)
+    wide = np.int64 if dtype != dtypes.uint64 else np.uint64
+    with np.errstate(invalid="ignore"):  # what fits nowhere has no right answer
+        return scaled.astype(wide).astype(dtype)
+
+
+def _rescaled(image: Array, dtype: DType, saturate: bool) -> Array:
+    old, new = int(np.iinfo(image.dtype).max), int(np.iinfo(dtype).max)
+    if old > new:
+        scaled = image // np.asarray((old + 1) // (new + 1), image.dtype)
+        least = np.iinfo(dtype).min
+        return (np.clip(scaled, least, new) if saturate else scaled).astype(dtype)
+    if saturate and image.dtype.kind == "i" and dtype.kind == "u":
+        image = np.maximum(image, 0)
+    return image.astype(dtype) * np.asarray((new + 1) // (old + 1), dtype)
+
+
+def _in_floats(image: Array) -> Array:
+    return image if image.dtype in _KEPT else converted(image, dtypes.float32)
+
+
+def _worked_in(dtype: DType) -> DType:
+    return dtype if dtype in _KEPT else dtypes.float32
+
+
+def _is_float(dtype: DType) -> bool:
+    return dtype.kind == "f" or dtype == dtypes.bfloat16
+
+
+def _with_channels(spec: TensorSpec, channels: int) -> Any:
+    if spec.shape.rank is None:
+        return spec.shape
+    return with_size(spec.shape, *list(spec.shape)[-3:-1])[:-1].concatenate([channels])

@@ -1,0 +1,341 @@
+"""From the bytes of an image to its pixels: `tf.io.decode_jpeg` and kin."""
+
+# ruff: noqa: PLR0913, PLR0917 - TensorFlow's arguments
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
+from evenfeed.core.handles import RowKernel
+from evenfeed.core.shapes import TensorShape
+from evenfeed.core.specs import TensorSpec
+from evenfeed.images.colours import converted
+from evenfeed.images.cropping import Crop
+from evenfeed.images.files import Format, format_of, frames, jpeg_pixels, jpeg_size, other_pixels
+from evenfeed.images.kernels import applied, lengths_of, text_of
+
+_METHODS: Final = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
+
+
+def decode_jpeg(
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Any:
+    """Return the pixels of a JPEG file as uint8: height, width, channels. PNG and GIF files are read too.
+
+    In `Dataset.map` it runs in as many threads as `num_parallel_calls` says.
+
+    Args:
+        contents: The bytes of the file.
+        channels: 1 for grey, 3 for red, green and blue, 0 for what the file has.
+        ratio: 1; smaller images come from `resize`.
+        fancy_upscaling: Smooth colours that are stored in half the size.
+        try_recover_truncated: Take a file that ends too early, and leave grey what is missing.
+        acceptable_fraction: Taken for compatibility.
+        dct_method: "INTEGER_FAST", "INTEGER_ACCURATE", or "" for the first.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> file = tf.io.encode_jpeg(np.zeros([4, 6, 3], np.uint8))
+        >>> tf.io.decode_jpeg(file).shape
+        (4, 6, 3)
+        >>> tf.io.decode_jpeg(file, channels=1).shape
+        (4, 6, 1)
+    """
+    del acceptable_fraction, name
+    jpeg = _jpeg_options(ratio, fancy_upscaling, try_recover_truncated, dct_method)
+    return applied(Decode(("JPEG", "PNG", "GIF"), _checked(channels), jpeg=jpeg), contents)
+
+
+def decode_and_crop_jpeg(
+    contents: Any,
+    crop_window: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Any:
+    """Return a box of the pixels of a JPEG file.
+
+    Args:
+        contents: The bytes of the file.
+        crop_window: The first row and the first column of the box, its height and its width.
+        channels: As for `decode_jpeg`, like all that follows.
+        ratio: See there.
+        fancy_upscaling: See there.
+        try_recover_truncated: See there.
+        acceptable_fraction: See there.
+        dct_method: See there.
+        name: See there.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> file = tf.io.encode_jpeg(np.zeros([40, 60, 3], np.uint8))
+        >>> tf.io.decode_and_crop_jpeg(file, [10, 20, 3, 4]).shape
+        (3, 4, 3)
+    """
+    del acceptable_fraction, name
+    jpeg = _jpeg_options(ratio, fancy_upscaling, try_recover_truncated, dct_method)
+    box = Crop(*lengths_of(crop_window, "crop_window", 4))
+    if min(box.top, box.left) < 0 or min(box.height, box.width) < 1:
+        raise InvalidArgumentError(
+            f"Invalid JPEG data or crop window: {list(crop_window)}.",
+            fix="pass the first row, the first column, the height and the width.",
+        )
+    return applied(box, applied(Decode(("JPEG",), _checked(channels), jpeg=jpeg), contents))
+
+
+def decode_png(
+    contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
+) -> Any:
+    """Return the pixels of a PNG file: height, width, channels. JPEG and GIF files are read too.
+
+    Args:
+        contents: The bytes of the file.
+        channels: 1, 3, 4 (with opacity), or 0 for what the file has.
+        dtype: uint8 or uint16.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> file = tf.io.encode_png(np.array([[[1], [2]]], np.uint8))
+        >>> tf.io.decode_png(file)[..., 0].tolist()
+        [[1, 2]]
+    """
+    del name
+    wanted = _one_of(dtype, (dtypes.uint8, dtypes.uint16))
+    return applied(Decode(("PNG", "JPEG", "GIF"), _checked(channels), wanted), contents)
+
+
+def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any:
+    """Return the pixels of a BMP file as uint8: height, width, channels.
+
+    Args:
+        contents: The bytes of the file.
+        channels: 3, 4, or 0 for what the file has.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import io
+        >>> import PIL.Image
+        >>> import evenfeed as tf
+        >>> file = io.BytesIO()
+        >>> PIL.Image.new("RGB", (6, 4)).save(file, "BMP")
+        >>> tf.io.decode_bmp(file.getvalue()).shape
+        (4, 6, 3)
+    """
+    del name
+    return applied(Decode(("BMP",), _checked(channels)), contents)
+
+
+def decode_gif(contents: Any, name: str | None = None) -> Any:
+    """Return the frames of a GIF file as uint8: frame, height, width, 3 channels.
+
+    Examples:
+        >>> import io
+        >>> import PIL.Image
+        >>> import evenfeed as tf
+        >>> file = io.BytesIO()
+        >>> PIL.Image.new("RGB", (6, 4)).save(file, "GIF")
+        >>> tf.io.decode_gif(file.getvalue()).shape
+        (1, 4, 6, 3)
+    """
+    del name
+    return applied(Decode(("GIF",), 3, animated=True), contents)
+
+
+def decode_image(
+    contents: Any,
+    channels: int | None = None,
+    dtype: Any = dtypes.uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Any:
+    """Return the pixels of a JPEG, PNG, GIF or BMP file.
+
+    Args:
+        contents: The bytes of the file.
+        channels: 1, 3, 4, or None for what the file has.
+        dtype: uint8, uint16 or float32, which goes from 0 to 1.
+        name: Taken for compatibility.
+        expand_animations: Return all frames of a GIF, with one more axis in front, not the first alone.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> file = tf.io.encode_png(np.array([[[0], [255]]], np.uint8))
+        >>> tf.io.decode_image(file, dtype=tf.float32)[..., 0].tolist()
+        [[0.0, 1.0]]
+    """
+    del name
+    wanted = _one_of(dtype, (dtypes.uint8, dtypes.uint16, dtypes.float32))
+    kinds: tuple[Format, ...] = ("JPEG", "PNG", "GIF", "BMP")
+    kernel = Decode(kinds, _checked(channels or 0), wanted, animated=bool(expand_animations))
+    return applied(kernel, contents)
+
+
+def extract_jpeg_shape(
+    contents: Any, output_type: Any = dtypes.int32, name: str | None = None
+) -> Any:
+    """Return height, width and channels of a JPEG file, without decoding it.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> tf.io.extract_jpeg_shape(tf.io.encode_jpeg(np.zeros([4, 6, 3], np.uint8))).tolist()
+        [4, 6, 3]
+    """
+    del name
+    return applied(JpegShape(_one_of(output_type, (dtypes.int32, dtypes.int64))), contents)
+
+
+def is_jpeg(contents: Any, name: str | None = None) -> Any:
+    """Tell whether bytes begin as those of a JPEG file do.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> bool(tf.io.is_jpeg(b"hello"))
+        False
+    """
+    del name
+    return applied(IsJpeg(), contents)
+
+
+@final
+@dataclass(frozen=True)
+class Decode(RowKernel):
+    """Decodes one image.
+
+    Attributes:
+        kinds: The formats that are taken.
+        channels: How many come out; 0 for those of the file.
+        dtype: What comes out.
+        animated: Whether a GIF gives all its frames.
+        jpeg: Which of the ways to decode a JPEG are taken: fancy, exact, recover.
+    """
+
+    kinds: tuple[Format, ...]
+    channels: int
+    dtype: DType = dtypes.uint8
+    animated: bool = False
+    jpeg: tuple[bool, bool, bool] = (True, False, False)
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        """Return an image of any size."""
+        if given[0].dtype != dtypes.string or given[0].shape.rank != 0:
+            raise TypeError("One image is decoded at a time.")  # said better where it runs
+        channels = self.channels or None
+        if not self.animated:
+            return TensorSpec([None, None, channels], self.dtype)
+        only = self.kinds == ("GIF",)
+        return TensorSpec([None, None, None, 3] if only else TensorShape(None), self.dtype)
+
+    def one(self, *parts: Array) -> Array:
+        """Return the pixels."""
+        content = text_of(parts[0])
+        kind = format_of(content)
+        if kind not in self.kinds:
+            raise InvalidArgumentError(
+                f"Trying to decode {kind} format using a wrong op.", fix="call decode_image."
+            )
+        if kind == "JPEG":
+            return self._widened(self._jpeg(content))
+        if kind == "GIF":
+            every = frames(content)
+            return self._widened(every if self.animated else every[0])
+        if kind == "BMP" or self.dtype != dtypes.uint16:
+            return self._widened(other_pixels(content, kind, self.channels))
+        return other_pixels(content, kind, self.channels, self.dtype)
+
+    def _jpeg(self, content: bytes) -> Array:
+        if self.channels == 4:
+            raise InvalidArgumentError("JPEG does not support 4 channels.", fix="pass channels=3.")
+        fancy, exact, recover = self.jpeg
+        return jpeg_pixels(content, self.channels, fancy=fancy, exact=exact, recover=recover)
+
+    def _widened(self, pixels: Array) -> Array:
+        return converted(pixels, self.dtype)
+
+
+@final
+@dataclass(frozen=True)
+class JpegShape(RowKernel):
+    """Reads height, width and channels."""
+
+    dtype: DType
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
+        """Return three numbers."""
+        return TensorSpec([3], self.dtype)
+
+    def one(self, *parts: Array) -> Array:
+        """Return them."""
+        return np.array(jpeg_size(text_of(parts[0])), self.dtype)
+
+
+@final
+@dataclass(frozen=True)
+class IsJpeg(RowKernel):
+    """Looks at the first bytes."""
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
+        """Return yes or no."""
+        return TensorSpec([], dtypes.bool)
+
+    def one(self, *parts: Array) -> Array:
+        """Return it."""
+        return np.array(text_of(parts[0]).startswith(b"\xff\xd8\xff"))
+
+
+def _jpeg_options(ratio: int, fancy: bool, recover: bool, method: str) -> tuple[bool, bool, bool]:
+    if ratio not in (1, 2, 4, 8):
+        raise InvalidArgumentError(
+            f"ratio must be 1, 2, 4, or 8, got {ratio}.", fix="pass ratio=1."
+        )
+    if ratio != 1:
+        raise UnimplementedError(
+            f"ratio={ratio} is not implemented.", fix="decode, and call evenfeed.image.resize."
+        )
+    if method not in _METHODS:
+        raise InvalidArgumentError(
+            f"dct_method must be one of {_METHODS}, but got {method!r}.", fix='pass "".'
+        )
+    return bool(fancy), method == "INTEGER_ACCURATE", bool(recover)
+
+
+def _checked(channels: int) -> int:
+    if channels not in (0, 1, 3, 4):
+        raise InvalidArgumentError(
+            f"`channels` must be 0, 1, 3 or 4 but got {channels}.",
+            fix="pass 3 for colour, 1 for grey, 0 for what the file has.",
+        )
+    return int(channels)
+
+
+def _one_of(dtype: Any, allowed: tuple[DType, ...]) -> DType:
+    wanted = dtypes.as_dtype(dtype)
+    if wanted not in allowed:
+        names = ", ".join(map(dtypes.name_of, allowed))
+        raise InvalidArgumentError(
+            f"{dtypes.name_of(wanted)} is not in the list of allowed dtypes: {names}.",
+            fix="take one of these, and call evenfeed.image.convert_image_dtype.",
+        )
+    return wanted

@@ -1,0 +1,124 @@
+"""From pixels to the bytes of a file: `tf.io.encode_jpeg`, `tf.io.encode_png`."""
+
+# ruff: noqa: PLR0913, PLR0917 - TensorFlow's arguments
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.handles import RowKernel
+from evenfeed.core.specs import TensorSpec
+from evenfeed.images.files import encoded
+from evenfeed.images.kernels import applied
+
+
+def encode_jpeg(
+    image: Any,
+    format: str = "",  # noqa: A002 - TensorFlow's name
+    quality: int = 95,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    x_density: int = 300,
+    y_density: int = 300,
+    xmp_metadata: str = "",
+    name: str | None = None,
+) -> Any:
+    """Return an image as a JPEG file.
+
+    Args:
+        image: Height, width and 1 or 3 channels of uint8.
+        format: "grayscale", "rgb", or "" for what the channels say.
+        quality: From 0 to 100.
+        progressive: Whether a coarse image comes first in the file.
+        optimize_size: Whether to take longer for a smaller file.
+        chroma_downsampling: Whether colours are stored in half the size.
+        density_unit: "in" or "cm".
+        x_density: How many pixels a unit has.
+        y_density: How many it has upwards.
+        xmp_metadata: Taken for compatibility.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> bool(tf.io.is_jpeg(tf.io.encode_jpeg(np.zeros([4, 6, 3], np.uint8))))
+        True
+    """
+    del xmp_metadata, name
+    if not 0 <= quality <= 100:
+        raise InvalidArgumentError(f"quality must be in [0,100], got {quality}.", fix="pass 95.")
+    if format not in ("", "grayscale", "rgb"):
+        raise InvalidArgumentError(
+            f"format must be '', 'grayscale' or 'rgb', but got {format!r}.", fix="leave it away."
+        )
+    inches = 1.0 if density_unit == "in" else 2.54
+    how = (
+        ("quality", quality),
+        ("progressive", bool(progressive)),
+        ("optimize", bool(optimize_size)),
+        ("subsampling", 2 if chroma_downsampling else 0),
+        ("dpi", (x_density * inches, y_density * inches)),
+    )
+    return applied(Encode("JPEG", {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[format], how), image)
+
+
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
+    """Return an image as a PNG file, which loses nothing.
+
+    Args:
+        image: Height, width and 1 to 4 channels of uint8; or one channel of uint16.
+        compression: From 0, large and quick, to 9; -1 for what zlib thinks right.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> file = tf.io.encode_png(np.full([2, 2, 4], 7, np.uint8))
+        >>> tf.io.decode_png(file)[0, 0].tolist()
+        [7, 7, 7, 7]
+    """
+    del name
+    if not -1 <= compression <= 9:
+        raise InvalidArgumentError(
+            f"compression should be in [-1,9], got {compression}.", fix="leave it away."
+        )
+    how = () if compression == -1 else (("compress_level", compression),)
+    return applied(Encode("PNG", (1, 2, 3, 4), how), image)
+
+
+@final
+@dataclass(frozen=True)
+class Encode(RowKernel):
+    """Writes a file into memory."""
+
+    kind: Any
+    channels: tuple[int, ...]
+    how: tuple[tuple[str, Any], ...]
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
+        """Return text."""
+        return TensorSpec([], dtypes.string)
+
+    def one(self, *parts: Array) -> Array:
+        """Return the file as a scalar."""
+        image = parts[0]
+        if image.ndim != 3 or image.shape[-1] not in self.channels or not image.size:
+            raise InvalidArgumentError(
+                f"image must be 3-dimensional with {self.channels} channels, but got shape {image.shape}.",
+                fix="pass height, width and channels.",
+            )
+        wide = self.kind == "PNG" and image.dtype == dtypes.uint16
+        if image.dtype != dtypes.uint8 and not wide:
+            raise InvalidArgumentError(
+                f"image was expected to be uint8, but is {dtypes.name_of(image.dtype)}.",
+                fix="call evenfeed.image.convert_image_dtype(image, evenfeed.uint8).",
+            )
+        scalar = np.empty((), dtypes.string)
+        scalar[()] = encoded(image, self.kind, **dict(self.how))
+        return scalar

@@ -1,0 +1,208 @@
+"""The formats of images: which one a file has, and its pixels by the libraries that know it."""
+
+import io
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array
+from evenfeed.core.doors import pil_image, simplejpeg
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
+
+Format: TypeAlias = Literal["JPEG", "PNG", "GIF", "BMP"]
+
+_BEGINNINGS: Final[dict[bytes, Format]] = {
+    b"\xff\xd8\xff": "JPEG",
+    b"\x89PNG\r\n\x1a\n": "PNG",
+    b"GIF8": "GIF",
+    b"BM": "BMP",
+}
+_INSTALL: Final = "install what reads images: pip install 'evenfeed[images]'."
+# A picture may say that it has more pixels than any memory; this is as many as 50 of a good camera.
+_MOST_PIXELS: Final = 1 << 30
+
+
+def format_of(content: bytes) -> Format:
+    """Return the format of an image."""
+    if not content:
+        raise InvalidArgumentError("Input is empty.", fix="check what was read, and from where.")
+    for beginning, name in _BEGINNINGS.items():
+        if content.startswith(beginning):
+            return name
+    raise InvalidArgumentError(
+        f"Unknown image file format: it begins with {content[:8]!r}. One of JPEG, PNG, GIF, BMP required.",
+        fix="check what was read, and from where.",
+    )
+
+
+def jpeg_size(content: bytes) -> tuple[int, int, int]:
+    """Return height, width and channels of a JPEG file, without decoding it."""
+    try:
+        height, width, space, _ = _jpeg().decode_jpeg_header(content)
+    except ValueError as error:
+        raise _no_jpeg(content, error) from error
+    return height, width, 1 if space.lower() == "gray" else 3
+
+
+def jpeg_pixels(
+    content: bytes,
+    channels: int = 0,
+    *,
+    fancy: bool = True,
+    exact: bool = False,
+    recover: bool = False,
+) -> Array:
+    """Return the pixels of a JPEG file.
+
+    Args:
+        content: The file.
+        channels: 1 or 3; 0 for what the file has.
+        fancy: Smooth colours that are stored in half the size.
+        exact: The slower of two ways to compute, TensorFlow's INTEGER_ACCURATE.
+        recover: Take a file that ends too early, and leave grey what is missing.
+    """
+    library = _jpeg()
+    if channels == 0:
+        channels = jpeg_size(content)[2]
+    how: dict[str, Any] = {
+        "colorspace": "GRAY" if channels == 1 else "RGB",
+        "fastdct": not exact,
+        "fastupsample": not fancy,
+    }
+    try:
+        return library.decode_jpeg(content, **how)
+    except ValueError as error:
+        # The library also complains of what does no harm: TensorFlow only does where the file ends.
+        if not recover and "end of JPEG file" in str(error):
+            raise _no_jpeg(content, error) from error
+    try:
+        return library.decode_jpeg(content, strict=False, **how)
+    except ValueError as error:
+        raise _no_jpeg(content, error) from error
+
+
+def other_pixels(content: bytes, kind: Format, channels: int, dtype: DType = dtypes.uint8) -> Array:
+    """Return the pixels of a PNG or BMP file, or of the first frame of a GIF."""
+    image = _opened(content, kind)
+    try:
+        if dtype == dtypes.uint16 and image.mode.startswith("I;16"):
+            return _as_channels(np.asarray(image, np.uint16)[..., None], channels)
+        if dtype == dtypes.uint16 and kind == "PNG" and content[24:25] == b"\x10":
+            raise UnimplementedError(
+                "A PNG file of 16 bits in several channels is read with 8 bits only.",
+                fix="pass dtype=evenfeed.uint8, or store one channel in each file.",
+            )
+        pixels = _in_bytes(image, kind, channels)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise _no_image(content, kind, error) from error
+    return pixels if dtype == dtypes.uint8 else pixels.astype(np.uint16) * np.uint16(257)
+
+
+def frames(content: bytes) -> Array:
+    """Return all frames of a GIF file, stacked."""
+    image = _opened(content, "GIF")
+    found: list[Array] = []
+    try:
+        for number in range(getattr(image, "n_frames", 1)):
+            image.seek(number)
+            found.append(np.asarray(image.convert("RGB")))
+    except (OSError, SyntaxError, ValueError, EOFError) as error:
+        raise _no_image(content, "GIF", error) from error
+    return np.stack(found)
+
+
+def encoded(pixels: Array, kind: Literal["JPEG", "PNG"], **how: Any) -> bytes:
+    """Return an image as a file."""
+    if pixels.dtype == np.uint16 and pixels.shape[-1] > 1:
+        raise UnimplementedError(
+            "A PNG file of 16 bits in several channels cannot be written.",
+            fix="write each channel for itself, or 8 bits.",
+        )
+    plain = pixels[..., 0] if pixels.shape[-1] == 1 else pixels
+    out = io.BytesIO()
+    _pil().fromarray(np.ascontiguousarray(plain)).save(out, kind, **how)
+    return out.getvalue()
+
+
+def _in_bytes(image: Any, kind: Format, channels: int) -> Array:
+    if image.mode.startswith("I"):  # 16 bits: the upper eight
+        wide = np.asarray(image).astype(np.int64)
+        return _as_channels((wide >> 8).astype(np.uint8)[..., None], channels)
+    if channels == 0:
+        channels = _channels(image, kind)
+    if channels == 1 and image.mode != "L":
+        return _grey(np.asarray(image.convert("RGB")))
+    modes = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+    pixels = np.asarray(image.convert(modes[channels]))
+    return pixels[..., None] if pixels.ndim == 2 else pixels
+
+
+def _channels(image: Any, kind: Format) -> int:
+    if image.mode in ("1", "L"):
+        return 3 if kind == "GIF" else 1
+    if image.mode in ("LA", "RGBA"):
+        return len(image.mode)
+    return 4 if image.mode == "P" and "transparency" in image.info and kind == "PNG" else 3
+
+
+def _grey(pixels: Array) -> Array:
+    """Return the brightness, by the whole numbers with which PNG files are read elsewhere."""
+    red, green, blue = (pixels[..., i].astype(np.int32) for i in range(3))
+    weighed = 9798 * red + 19235 * green + 3735 * blue
+    return (weighed >> 15).astype(np.uint8)[..., None]
+
+
+def _as_channels(grey: Array, channels: int) -> Array:
+    if channels in (0, 1):
+        return grey
+    full = np.full_like(grey, np.iinfo(grey.dtype).max)
+    return np.concatenate([grey] * 3 + [full] * (channels == 4), axis=-1)
+
+
+def _opened(content: bytes, kind: Format) -> Any:
+    library = _pil()
+    try:
+        image = library.open(io.BytesIO(content), formats=[kind])
+    except (OSError, SyntaxError, ValueError) as error:
+        raise _no_image(content, kind, error) from error
+    if image.width * image.height > _MOST_PIXELS:
+        raise InvalidArgumentError(
+            f"The {kind} file says that it has {image.width} x {image.height} pixels, which are too many.",
+            fix="check the file.",
+        )
+    return image
+
+
+def _no_jpeg(content: bytes, error: Exception) -> InvalidArgumentError:
+    if "end of JPEG file" in str(error):
+        return InvalidArgumentError(
+            f"Invalid JPEG data: the file of {len(content)} bytes ends too early.",
+            fix="check the file, or pass try_recover_truncated=True.",
+        )
+    return _no_image(content, "JPEG", error)
+
+
+def _no_image(content: bytes, kind: Format, error: Exception) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"Invalid {kind} data, {len(content)} bytes: {error}", fix="check the file."
+    )
+
+
+def _jpeg() -> Any:
+    try:
+        simplejpeg.decode_jpeg  # noqa: B018 - the door opens here
+    except ImportError as error:
+        raise ImportError(described("JPEG files are read by simplejpeg.", fix=_INSTALL)) from error
+    return simplejpeg
+
+
+def _pil() -> Any:
+    try:
+        pil_image.open  # noqa: B018 - the door opens here
+    except ImportError as error:
+        raise ImportError(
+            described("Images are read and written by Pillow.", fix=_INSTALL)
+        ) from error
+    return pil_image

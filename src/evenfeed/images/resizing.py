@@ -1,0 +1,183 @@
+"""Makes images larger or smaller, as TensorFlow does: pixels are squares, and have their value in the middle."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array
+from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
+from evenfeed.core.handles import RowKernel
+from evenfeed.core.specs import TensorSpec
+from evenfeed.images.kernels import applied, check_image, lengths_of, size_of, with_size
+
+BILINEAR: Final = "bilinear"
+NEAREST: Final = "nearest"
+_OTHERS: Final = ("area", "bicubic", "gaussian", "lanczos3", "lanczos5", "mitchellcubic")
+
+
+class ResizeMethod:
+    """The names of the ways to resize."""
+
+    BILINEAR = BILINEAR
+    NEAREST_NEIGHBOR = NEAREST
+
+
+def resize(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
+    images: Any,
+    size: Any,
+    method: str = BILINEAR,
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Resize an image, or each of a batch.
+
+    Args:
+        images: Height, width, channels; a batch has one more in front.
+        size: The new height and width.
+        method: "bilinear", which returns float32, or "nearest", which keeps the dtype.
+        preserve_aspect_ratio: Keep the form: the size is then the most that the image may take.
+        antialias: Let all old pixels count where the image becomes smaller, not only the nearest four.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> image = np.array([[[0], [10]]], np.uint8)
+        >>> tf.image.resize(image, [1, 4])[..., 0].tolist()
+        [[0.0, 2.5, 7.5, 10.0]]
+    """
+    del name
+    if method in _OTHERS:
+        raise UnimplementedError(
+            f"Resize method {method!r} is not implemented.",
+            fix='pass method="bilinear", with antialias=True for smooth results, or "nearest".',
+        )
+    if method not in (BILINEAR, NEAREST):
+        raise ValueError(described(f"Resize method is not implemented: {method}."))
+    height, width = lengths_of(size, "size", 2)
+    if min(height, width) < 1:
+        raise InvalidArgumentError(
+            f"output dimensions must be positive, but got {height} x {width}.",
+            fix="pass the new height and width.",
+        )
+    kernel = Resize(height, width, method, bool(preserve_aspect_ratio), bool(antialias))
+    return applied(kernel, images)
+
+
+@final
+@dataclass(frozen=True)
+class Resize(RowKernel):
+    """Takes pixels, or weighs them, at new places."""
+
+    height: int
+    width: int
+    method: str
+    keeps_form: bool
+    antialias: bool
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        """Return the new size, where it is known, in float32 unless pixels are only taken."""
+        old = given[0]
+        dtype = old.dtype if self.method == NEAREST else dtypes.float32
+        if not self.keeps_form or old.shape.rank is None:
+            return TensorSpec(with_size(old.shape, self.height, self.width), dtype)
+        height, width = list(old.shape)[-3:-1]
+        size = (None, None) if height is None or width is None else self._size(height, width)
+        return TensorSpec(with_size(old.shape, *size), dtype)
+
+    def one(self, *parts: Array) -> Array:
+        """Return the resized image."""
+        image = parts[0]
+        check_image(image, "images")
+        if image.dtype.kind not in "iuf" and image.dtype != dtypes.bfloat16:
+            raise InvalidArgumentError(f"resize takes numbers, but got {image.dtype.name}.")
+        if min(size_of(image)) < 1:
+            raise InvalidArgumentError(
+                f"input image must be of non-zero size, but got {image.shape}."
+            )
+        old, new = size_of(image), self._size(*size_of(image))
+        if self.method == NEAREST:
+            return image if old == new else _nearest(image, new)
+        image = image.astype(np.float32)
+        if old == new:
+            return image
+        return _weighed(image, new) if self.antialias else _bilinear(image, new)
+
+    def _size(self, height: int, width: int) -> tuple[int, int]:
+        if not self.keeps_form:
+            return self.height, self.width
+        scale = min(
+            np.float32(self.height) / np.float32(height), np.float32(self.width) / np.float32(width)
+        )
+        return int(np.round(scale * np.float32(height))), int(np.round(scale * np.float32(width)))
+
+
+def _nearest(image: Array, size: tuple[int, int]) -> Array:
+    rows, columns = (
+        np.minimum((_middles(new) * (np.float32(old) / np.float32(new))).astype(np.int64), old - 1)
+        for old, new in zip(size_of(image), size, strict=True)
+    )
+    return image.take(rows, axis=-3).take(columns, axis=-2)
+
+
+def _bilinear(image: Array, size: tuple[int, int]) -> Array:
+    rows, columns = (_between(old, new) for old, new in zip(size_of(image), size, strict=True))
+    # Rows are many numbers in one piece: they are taken once, and then weighed along their length.
+    upper = _mixed(image.take(rows.lower, axis=-3), columns)
+    lower = _mixed(image.take(rows.upper, axis=-3), columns)
+    lower -= upper
+    lower *= rows.weight[:, None, None]
+    lower += upper
+    return lower
+
+
+def _mixed(image: Array, columns: "_Between") -> Array:
+    left = image.take(columns.lower, axis=-2)
+    right = image.take(columns.upper, axis=-2)
+    right -= left
+    right *= columns.weight[:, None]
+    right += left
+    return right
+
+
+@final
+@dataclass(frozen=True)
+class _Between:
+    """For each new place the two old ones around it, and how near it is to the second."""
+
+    lower: Array
+    upper: Array
+    weight: Array
+
+
+@lru_cache(maxsize=256)
+def _between(old: int, new: int) -> _Between:
+    places = _middles(new) * (np.float32(old) / np.float32(new)) - np.float32(0.5)
+    below = np.floor(places)
+    lower = np.maximum(below, 0).astype(np.int64)
+    upper = np.minimum(np.ceil(places), old - 1).astype(np.int64)
+    return _Between(lower, upper, places - below)
+
+
+def _middles(count: int) -> Array:
+    return np.arange(count, dtype=np.float32) + np.float32(0.5)
+
+
+def _weighed(image: Array, size: tuple[int, int]) -> Array:
+    rows, columns = (_triangles(old, new) for old, new in zip(size_of(image), size, strict=True))
+    high = np.einsum("oh,...hwc->...owc", rows, image, optimize=True)
+    return np.einsum("pw,...owc->...opc", columns, high, optimize=True)
+
+
+@lru_cache(maxsize=64)
+def _triangles(old: int, new: int) -> Array:
+    """Return a row of weights for each new place: they fall to both sides, further where it becomes smaller."""
+    scale = np.float32(old) / np.float32(new)
+    reach = np.maximum(scale, np.float32(1))
+    distance = (_middles(old)[None, :] - (_middles(new) * scale)[:, None]) / reach
+    weights = np.maximum(0, 1 - np.abs(distance)).astype(np.float32)
+    return weights / weights.sum(axis=1, keepdims=True)

@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+from tests.images.pictures import pixels
+
+import evenfeed as tf
+from evenfeed.core.errors import UnimplementedError
+
+
+@pytest.mark.parametrize("size", [(1, 1), (7, 9), (40, 48), (20, 24)])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_a_uniform_image_stays_uniform(size, antialias):
+    found = tf.image.resize(np.full([20, 24, 2], 9, np.uint8), size, antialias=antialias)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, np.full([*size, 2], 9.0), rtol=1e-6)
+
+
+def test_antialias_keeps_the_mean():
+    image = pixels(32, 32)
+    found = tf.image.resize(image, [4, 4], antialias=True)
+    assert abs(float(found.mean()) - image.mean()) < 3
+
+
+def test_a_batch_is_its_images():
+    batch = np.stack([pixels(seed=1), pixels(seed=2)])
+    for how in ({}, {"antialias": True}, {"method": "nearest"}):
+        whole = tf.image.resize(batch, [7, 50], **how)
+        np.testing.assert_allclose(
+            whole, np.stack([tf.image.resize(one, [7, 50], **how) for one in batch]), rtol=1e-5
+        )
+
+
+def test_a_method_that_is_not_there_says_so():
+    with pytest.raises(UnimplementedError, match="bicubic"):
+        tf.image.resize(pixels(), [4, 4], method="bicubic")
+
+
+def test_an_image_without_pixels_is_an_error():
+    with pytest.raises(ValueError, match="non-zero"):
+        tf.image.resize(np.zeros([0, 4, 3]), [2, 2])

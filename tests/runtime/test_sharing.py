@@ -1,0 +1,62 @@
+import threading
+
+import numpy as np
+import pytest
+
+from evenfeed.core.block import Block
+from evenfeed.runtime.sharing import in_threads
+
+
+def block(length):
+    return Block((np.arange(length), list(range(length)), None), length)
+
+
+def doubled(part):
+    numbers, rows, _ = part.columns
+    return Block((2 * numbers, [np.zeros(row) for row in rows], None), part.length), numbers > 5
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 8, 17, 100])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_results_come_in_their_order(length, threads):
+    whole, failed = in_threads(doubled, block(length), threads)
+    numbers, rows, nothing = whole.columns
+    assert numbers.tolist() == list(range(0, 2 * length, 2))
+    assert [len(row) for row in rows] == list(range(length))
+    assert nothing is None
+    assert failed.tolist() == [row > 5 for row in range(length)]
+
+
+def test_parts_that_differ_in_shape_become_a_list():
+    def shaped(part):
+        rows = part.columns[0].tolist()
+        return Block((np.zeros((part.length, 1 + (rows[0] > 3))),), part.length), None
+
+    whole, failed = in_threads(shaped, block(8), 2)
+    assert failed is None
+    assert {row.shape for row in whole.columns[0]} == {(1,), (2,)}
+
+
+def test_one_part_without_results_means_none():
+    assert in_threads(lambda p: None if 7 in p.columns[0] else doubled(p), block(16), 2) is None
+
+
+def test_several_threads_work():
+    together = threading.Barrier(3, timeout=20)
+
+    def meet(part):
+        together.wait()
+        return doubled(part)
+
+    in_threads(meet, block(3), 3)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_error_in_any_thread_is_raised(error):
+    def fail(part):
+        if 11 in part.columns[0]:
+            raise error("no")
+        return doubled(part)
+
+    with pytest.raises(error, match="no"):
+        in_threads(fail, block(12), 4)
