@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.saying import error_saying
 
+import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat
@@ -103,3 +104,60 @@ def test_what_was_read_with_a_failing_element_comes_first():
     assert sum(1 for _ in islice(iterator, 5)) == 5
     with pytest.raises(InvalidArgumentError, match="elements of one shape"):
         next(iterator)
+
+
+class InterruptedOnce:
+    """A source whose reader is interrupted at one element, the first time that it is read."""
+
+    def __init__(self, at):
+        self._at = at
+        self._interrupted = False
+
+    def __call__(self):
+        for number in range(20):
+            if number == self._at and not self._interrupted:
+                self._interrupted = True
+                raise KeyboardInterrupt
+            yield number
+
+
+NUMBER = tf.TensorSpec([], tf.int64)
+
+
+def by_value(x):
+    return x if x >= 0 else -x  # a condition, so that it does not trace
+
+
+PASSES = {
+    "plain": lambda d: d,
+    "map in threads": lambda d: d.map(by_value, num_parallel_calls=4, output_signature=NUMBER),
+    "shuffle": lambda d: d.shuffle(5, seed=1),
+    "batch": lambda d: d.batch(3).unbatch(),
+    "prefetch": lambda d: d.prefetch(2),
+    "windows": lambda d: d.window(4).flat_map(lambda w: w),
+}
+
+
+@pytest.mark.parametrize("through", PASSES.values(), ids=PASSES.keys())
+@pytest.mark.parametrize("at", [0, 7, 19])
+def test_what_an_interrupted_read_took_comes_all_the_same(through, at):
+    def of(source):
+        return through(tf.data.Dataset.from_generator(source, output_signature=NUMBER))
+
+    expected = [int(x) for x in of(lambda: iter(range(20)))]
+    iterator, found = iter(of(InterruptedOnce(at))), []
+    with pytest.raises(KeyboardInterrupt):
+        found.extend(int(x) for x in iterator)
+    again = iter(of(lambda: iter(range(20))))
+    again.set_state(iterator.get_state() | {"plan": again.get_state()["plan"]})
+    rest = [int(x) for x in again]
+    assert found + rest == expected
+    assert found + [int(x) for x in iterator] == expected
+
+
+def test_a_first_element_that_was_interrupted_is_read_again():
+    source = tf.data.Dataset.from_generator(InterruptedOnce(0), output_signature=NUMBER)
+    mapped = source.map(by_value)
+    with pytest.raises(KeyboardInterrupt):
+        iter(mapped)
+    assert [int(x) for x in mapped] == list(range(20))

@@ -40,9 +40,12 @@ class Beginning:
         """Yield the parts of the first elements, one by one; those that fail are passed over."""
         begun = self._swapped(None) or _Begun(self._plan, self._build)
         errors: list[Exception] = []
+        whole = False
         try:
             for number in range(_MOST):
+                whole = False  # an interrupted read has lost what it took
                 found = begun.look(number)
+                whole = True
                 if isinstance(found, Exception):
                     errors.append(found)
                 elif found is not None:
@@ -50,7 +53,10 @@ class Beginning:
                 else:
                     break
         finally:
-            self._keep(begun)
+            if whole:
+                self._keep(begun)
+            else:
+                begun.close()
         if len(errors) == begun.count > 0:
             raise errors[0]
 

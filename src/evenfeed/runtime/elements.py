@@ -38,6 +38,7 @@ class ElementIterator(NextElement):
         self._operator = build(self._plan, self._run)
         self._block: Block | None = None
         self._before: Any = None
+        self._torn = False  # a read was interrupted: what it took from the source is taken again
         self._next_row = 0
         self._ask = 1
         self._lock = Lock()
@@ -54,9 +55,9 @@ class ElementIterator(NextElement):
             block = self._block
             if block is None or self._next_row == block.length:
                 block = self._read()
-            row = self._next_row
-            self._next_row = row + 1
-        return self._pack(block.row(row))
+            element = self._pack(block.row(self._next_row))
+            self._next_row += 1
+        return element
 
     def get_state(self) -> dict[str, Any]:
         """Return the position behind the last element, as data that JSON can hold.
@@ -70,25 +71,28 @@ class ElementIterator(NextElement):
             >>> [int(x) for x in again]
             [1, 2, 3, 4]
         """
-        rest = self._block is not None and self._next_row < self._block.length
+        rest = self._torn or (self._block is not None and self._next_row < self._block.length)
         return {
             "version": _VERSION,
             "plan": self._fingerprint,
             "run": self._run.state(),
             "at": self._before if rest else self._operator.state(),
-            "rows": self._next_row if rest else 0,
+            "rows": self._next_row if rest and not self._torn else 0,
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on behind the element at which `get_state` was called, in this or another process."""
         check_state(state, _VERSION, self._plan)
-        self._operator.close()
         self._run.restore(state["run"])
-        self._operator = build(self._plan, self._run)
-        self._operator.restore(state["at"])
-        self._block = None
+        self._go_to(state["at"])
         for _ in read_full(self._operator, state["rows"]):
             pass
+
+    def _go_to(self, position: Any) -> None:
+        self._operator.close()
+        self._operator = build(self._plan, self._run)
+        self._operator.restore(position)
+        self._block, self._torn = None, False
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -100,14 +104,22 @@ class ElementIterator(NextElement):
         self._run.close()
 
     def _read(self) -> Block:
-        self._block, self._before = None, self._operator.state()
-        block = self._operator.read(self._ask)
+        if self._torn:
+            self._go_to(self._before)
+        self._before = self._operator.state()
+        self._block, self._torn = None, True
+        try:
+            block = self._operator.read(self._ask)
+        except Exception:  # of an element, which is passed; Ctrl-C is none
+            self._torn = False
+            raise
         if block is None:
+            self._torn = False
             raise StopIteration
         if self._tensors:  # once for all rows of the Block: their views are tensors then
             block = Block(tuple(map(_of_tensors, block.columns)), block.length)
-        self._block = block
-        self._next_row = 0
+        # Nothing is called between these, so no Ctrl-C comes between.
+        self._block, self._torn, self._next_row = block, False, 0
         self._ask = min(2 * self._ask, most_rows(block))
         return block
 
