@@ -29,6 +29,11 @@ JOBS = {
     "shuffled_records": ("the same: parse_single_example, shuffle 10 000, batch 1024", None, 40),
     "csv_records": ("CSV files of five columns: batch 1024", None, 1),
     "parquet": ("Parquet files: batch 1024", 0.5, None),
+    "images": (
+        "JPEG files of 320 x 256: decode, crop, flip, normalise, batch 32, 2 threads",
+        None,
+        1.3,
+    ),
     "sleeping": ("map that waits 5 ms, 16 at a time", 0.9, None),
 }
 OURS = ("evenfeed", "limit")
@@ -45,6 +50,7 @@ NEEDS = {
     "shuffled_records": THEIRS[:1],
     "csv_records": THEIRS[:1],
     "parquet": (),
+    "images": ("tf.data", "torch"),
     "sleeping": THEIRS[:2],
     FIRST: THEIRS[:2],
 }

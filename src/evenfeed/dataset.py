@@ -26,11 +26,13 @@ from evenfeed.core.seeds import operation_seed
 from evenfeed.core.specs import TensorSpec, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.core.tensor_types import host_tensor
+from evenfeed.formats.array_records import ArrayRecordFile
 from evenfeed.formats.json_lines import JsonFile, checked_spec, guessed_spec
 from evenfeed.formats.parquet_groups import row_groups
 from evenfeed.formats.paths import as_text, expanded_paths, matching_paths
 from evenfeed.formats.reader import DataFile
 from evenfeed.formats.saved import load_saved
+from evenfeed.formats.webdataset import shards
 from evenfeed.options import Options
 from evenfeed.plan import resampling
 from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
@@ -214,6 +216,63 @@ class Dataset(DatasetLike):
         """
         spec, groups = row_groups(expanded_paths(paths, "paths"), columns, filter, fill_null)
         return Dataset(Files(groups, spec))
+
+    @staticmethod
+    def from_array_record(paths: Any) -> "Dataset":
+        """Make a dataset of the records of ArrayRecord files, as bytes; it needs `evenfeed[array-record]`.
+
+        Every record has a position: `shuffle`, `shard` and `skip` read nothing that they pass over.
+
+        Args:
+            paths: A path or a pattern, or several, on this machine.
+
+        Examples:
+            >>> import tempfile
+            >>> from array_record.python.array_record_module import ArrayRecordWriter
+            >>> import evenfeed as tf
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> writer = ArrayRecordWriter(folder.name + "/a.array_record", "group_size:1")
+            >>> for number in range(3):
+            ...     _ = writer.write(b"record %d" % number)
+            >>> writer.close()
+            >>> records = tf.data.Dataset.from_array_record(folder.name + "/*.array_record")
+            >>> len(records)
+            3
+            >>> list(records.skip(1).as_numpy_iterator())
+            [b'record 1', b'record 2']
+            >>> folder.cleanup()
+        """
+        files = tuple(map(ArrayRecordFile, expanded_paths(paths, "paths")))
+        return Dataset(Files(files, TensorSpec([], dtypes.string)))
+
+    @staticmethod
+    def from_webdataset(paths: Any, parts: Any = None) -> "Dataset":
+        """Make a dataset of the samples in WebDataset shards: tar files, not compressed.
+
+        Neighbours in a tar file whose names are the same up to the first dot are one sample: a dict from the
+        rest of the name to the bytes, and from `__key__` to the name. Every sample has a position.
+
+        Args:
+            paths: A path or a pattern, or several.
+            parts: The ends of names that are wanted, such as "jpg" and "cls"; those of the first sample by
+                default.
+
+        Examples:
+            >>> import io, tarfile, tempfile
+            >>> import evenfeed as tf
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> with tarfile.open(folder.name + "/shard-0.tar", "w") as tar:
+            ...     for name, content in {"a.txt": b"one", "a.cls": b"1", "b.txt": b"two", "b.cls": b"2"}.items():
+            ...         member = tarfile.TarInfo(name)
+            ...         member.size = len(content)
+            ...         tar.addfile(member, io.BytesIO(content))
+            >>> samples = tf.data.Dataset.from_webdataset(folder.name + "/*.tar")
+            >>> [(s["__key__"].item(), s["txt"].item(), s["cls"].item()) for s in samples]
+            [(b'a', b'one', b'1'), (b'b', b'two', b'2')]
+            >>> folder.cleanup()
+        """
+        spec, files = shards(expanded_paths(paths, "paths"), parts)
+        return Dataset(Files(files, spec))
 
     @staticmethod
     def from_json_lines(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "Door",
+    "array_record",
     "descriptor_pb2",
     "descriptor_pool",
     "difflib",
@@ -27,6 +28,7 @@ __all__ = [
     "simplejpeg",
     "socket",
     "subprocess",
+    "tarfile",
 ]
 
 
@@ -51,13 +53,16 @@ if TYPE_CHECKING:
     import shutil
     import socket
     import subprocess
+    import tarfile
     from multiprocessing import spawn as multiprocessing_spawn
 
+    import array_record.python.array_record_module as array_record  # pyright: ignore
     import google_crc32c
     import simplejpeg  # pyright: ignore[reportMissingTypeStubs]
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     from PIL import Image as pil_image  # noqa: N813 - a module
 else:
+    array_record = Door("array_record.python.array_record_module")
     descriptor_pb2 = Door("google.protobuf.descriptor_pb2")
     descriptor_pool = Door("google.protobuf.descriptor_pool")
     difflib = Door("difflib")
@@ -75,3 +80,4 @@ else:
     simplejpeg = Door("simplejpeg")
     socket = Door("socket")
     subprocess = Door("subprocess")
+    tarfile = Door("tarfile")
