@@ -10,6 +10,7 @@ import evenfeed
 
 # Behind the namespaces: users do not import from these.
 INNER = {
+    "__main__",
     "cluster",
     "core",
     "csv_datasets",
