@@ -45,7 +45,9 @@ METHODS = sorted(
         (value.__module__, value.__qualname__, name)
         for _, _, value in CALLABLES
         if inspect.isclass(value) and value.__module__.startswith("evenfeed")
-        for name, member in vars(value).items()
+        for family in value.__mro__
+        if family.__module__.startswith("evenfeed")
+        for name, member in vars(family).items()
         if not name.startswith("_")
         and (
             inspect.isfunction(member) or isinstance(member, (property, classmethod, staticmethod))

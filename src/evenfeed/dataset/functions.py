@@ -1,0 +1,365 @@
+"""Functions of users, called with elements."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from evenfeed.core import dtypes
+from evenfeed.core.arguments import (
+    whole_number,
+    yes_or_no,
+)
+from evenfeed.core.callsite import where_called
+from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.element_draws import DrawsForElements
+from evenfeed.core.errors import described
+from evenfeed.core.specs import TensorSpec, TypeSpec, spec_of
+from evenfeed.core.structure import DATA, flatten, map_structure, pack
+from evenfeed.core.tensor_types import host_tensor
+from evenfeed.dataset.face import (
+    Face,
+    as_dataset,
+    checked_function,
+    dataset_of,
+    plan_made,
+    shuffle_seed,
+)
+from evenfeed.plan.elementwise import WithKeys
+from evenfeed.plan.filtering import Filter, TakeWhile
+from evenfeed.plan.flattening import FlatMap, Interleave
+from evenfeed.plan.mapping import Map
+from evenfeed.plan.scanning import Scan, check_state, widened
+from evenfeed.runtime.beginning import Beginning, BehindState
+from evenfeed.runtime.build import build
+from evenfeed.runtime.drawing import NOT_TRACED, Source, drawing, drawing_inside
+from evenfeed.runtime.elements import ElementIterator
+from evenfeed.runtime.functions import RowFunction, trace
+from evenfeed.runtime.inner import InnerDatasets
+from evenfeed.runtime.portable import check_portable
+
+if TYPE_CHECKING:
+    from evenfeed.dataset.whole import Dataset
+
+
+_BOOL: Final = TensorSpec([], dtypes.bool)
+
+
+class Functions(Face):
+    """Functions of users, called with elements."""
+
+    __slots__ = ()
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool = False,
+        name: str | None = None,
+        *,
+        vectorize: bool | None = None,
+        output_signature: Any = None,
+        processes: bool = False,
+    ) -> "Dataset":
+        """Replace each element by what a function makes of it.
+
+        The function is traced once, like TensorFlow traces it, and runs on whole Blocks at a time;
+        what cannot be traced (text, files, Python control flow) runs element by element.
+
+        Args:
+            map_func: Gets the parts of a tuple as separate arguments, anything else as one.
+            num_parallel_calls: How many elements to work on at a time, where it runs per element; with
+                `processes`, how many of these, one for each core by default.
+            deterministic: False lets results come as soon as they are there, where it runs on several
+                elements at a time.
+            synchronous: Taken for compatibility.
+            use_unbounded_threadpool: Taken for compatibility.
+            name: Taken for compatibility.
+            vectorize: False runs it element by element, on NumPy values.
+            output_signature: What it returns, where that cannot be found by tracing.
+            processes: True runs it element by element in other processes, for functions of pure
+                Python, which threads do not run at the same time. It must be defined at the top level
+                of a module.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.range(4).map(lambda x: x * 10)]
+            [0, 10, 20, 30]
+            >>> from math import factorial
+            >>> numbers = tf.data.Dataset.range(5).map(factorial, 2, processes=True)
+            >>> [int(x) for x in numbers]
+            [1, 1, 2, 6, 24]
+        """
+        del synchronous, use_unbounded_threadpool, name
+        how: dict[str, Any] = {"vectorize": vectorize, "output_signature": output_signature}
+        how |= {"processes": processes}
+        try:
+            return self._mapped(map_func, num_parallel_calls, deterministic, may_draw=True, **how)
+        except DrawsForElements as draws:
+            keyed = dataset_of(WithKeys(self._plan, shuffle_seed(draws.seed)))
+            function = drawing_inside(map_func)
+            return keyed._mapped(function, num_parallel_calls, deterministic, **how)
+
+    def random_map(
+        self,
+        map_func: Callable[..., Any],
+        seed: int | None = None,
+        *,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        vectorize: bool | None = None,
+        output_signature: Any = None,
+        generator: Source = "jax",
+        processes: bool = False,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Replace each element by what a function makes of it and of random numbers: augmentation.
+
+        What the function draws follows from the seed, the pass and the element's position here, and
+        from nothing else: not from threads, the size of Blocks, prefetching, a shard that is taken
+        later, or where an iterator was restored.
+
+        Args:
+            map_func: Gets a key for `jax.random`, or a `numpy.random.Generator`, and then what a
+                function given to `map` gets.
+            seed: Makes the draws the same in every run of the program, together with the global one.
+                Each pass and each round of a repetition has others.
+            num_parallel_calls: As for `map`.
+            deterministic: As for `map`.
+            vectorize: As for `map`. The draws are the same.
+            output_signature: As for `map`.
+            generator: "jax" for a key: the function is traced and runs on whole Blocks where it can.
+                "numpy" for a Generator: the function is not traced and runs per element, which suits
+                those that call other libraries or decide by chance with Python's `if`.
+            processes: As for `map`. The draws are the same.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> import jax
+            >>> def noisy(key, x):
+            ...     return x + 0.1 * jax.random.normal(key)
+            >>> dataset = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0]).random_map(noisy, seed=7)
+            >>> whole = [float(x) for x in dataset.take(3)]
+            >>> len(set(whole))
+            3
+            >>> again = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0]).random_map(noisy, seed=7)
+            >>> [float(x) for x in again.shard(3, 2)] == whole[2:]
+            True
+        """
+        del name
+        keyed = dataset_of(WithKeys(self._plan, shuffle_seed(seed)))
+        how: dict[str, Any] = {"vectorize": vectorize, "output_signature": output_signature}
+        function = drawing(checked_function(map_func), generator)
+        untraced = NOT_TRACED if generator == "numpy" else None
+        how |= {"untraced": untraced, "processes": processes}
+        return keyed._mapped(function, num_parallel_calls, deterministic, **how)
+
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
+        """Keep the elements for which a function returns true.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.range(6).filter(lambda x: x % 2 == 0)]
+            [0, 2, 4]
+        """
+        del name
+        return dataset_of(Filter(self._plan, self._traced(predicate, "filtering", returns=_BOOL)))
+
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
+        """Keep the elements before the first for which a function returns false.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.range(9).take_while(lambda x: x < 3)]
+            [0, 1, 2]
+        """
+        del name
+        return dataset_of(
+            TakeWhile(self._plan, self._traced(predicate, "asking about", returns=_BOOL))
+        )
+
+    def flat_map(self, map_func: Callable[..., "Dataset"], name: str | None = None) -> "Dataset":
+        """Replace each element by the elements of a dataset that a function makes of it.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> dataset = tf.data.Dataset.range(3).flat_map(tf.data.Dataset.range)
+            >>> [int(x) for x in dataset]
+            [0, 0, 1]
+        """
+        del name
+        return dataset_of(FlatMap(self._plan, self._inner(map_func)))
+
+    def interleave(
+        self,
+        map_func: Callable[..., "Dataset"],
+        cycle_length: int | None = None,
+        block_length: int | None = None,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Read several datasets that a function makes of elements in turn.
+
+        Args:
+            map_func: Makes a dataset of an element.
+            cycle_length: How many of them are open at a time; by default as many as there are cores.
+            block_length: How many elements to take of each in its turn.
+            num_parallel_calls: Taken for compatibility: the elements and their order are the same.
+            deterministic: Taken for compatibility: the order is always kept.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> dataset = tf.data.Dataset.range(1, 3).interleave(
+            ...     lambda x: tf.data.Dataset.from_tensors(x).repeat(2), cycle_length=2)
+            >>> [int(x) for x in dataset]
+            [1, 2, 1, 2]
+        """
+        del num_parallel_calls, deterministic, name
+        cycle = (
+            (os.cpu_count() or 1)
+            if cycle_length is None
+            else whole_number(cycle_length, "cycle_length")
+        )
+        block = 1 if block_length is None else whole_number(block_length, "block_length")
+        function = self._inner(map_func)
+        return dataset_of(Interleave(self._plan, function, cycle_length=cycle, block_length=block))
+
+    def scan(
+        self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
+    ) -> "Dataset":
+        """Carry a state from element to element: the function returns the next one and an output.
+
+        Examples:
+            >>> import numpy as np
+            >>> import evenfeed as tf
+            >>> sums = tf.data.Dataset.range(4).scan(np.int64(0), lambda s, x: (s + x, s + x))
+            >>> [int(x) for x in sums]
+            [0, 1, 3, 6]
+        """
+        del name
+        structure, initial = initial_state, tuple(_components(initial_state))
+        state = pack(structure, initial, DATA)
+        function = self._folding(scan_func, state, "scanning", _first_of_two)
+        return dataset_of(Scan(self._plan, structure, initial, function))
+
+    def reduce(
+        self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
+    ) -> Any:
+        """Fold all elements into a state, and return it.
+
+        Examples:
+            >>> import numpy as np
+            >>> import evenfeed as tf
+            >>> int(tf.data.Dataset.range(5).reduce(np.int64(0), lambda s, x: s + x))
+            10
+        """
+        del name
+        state = pack(initial_state, _components(initial_state), DATA)
+        returns = map_structure(_of_any_length, spec_of(state), rules=DATA)
+        function = self._folding(reduce_func, state, "reducing", _itself, returns)
+        carried = flatten(state, DATA)
+        for number, element in enumerate(ElementIterator(self._plan)):
+            carried = function.one([*carried, *flatten(element, DATA)], number)
+        return pack(state, list(map(host_tensor, carried)), DATA)
+
+    def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":
+        """Return what a function makes of this dataset.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> len(tf.data.Dataset.range(9).apply(lambda dataset: dataset.batch(4)))
+            3
+        """
+        return as_dataset(transformation_func(cast("Dataset", self)), "apply")
+
+    def _mapped(
+        self,
+        function: Callable[..., Any],
+        num_parallel_calls: int | None,
+        deterministic: bool | None,
+        *,
+        vectorize: bool | None,
+        processes: bool,
+        **how: Any,
+    ) -> "Dataset":
+        processes = yes_or_no(processes, "processes")
+        if processes:
+            check_portable(checked_function(function), vectorize)
+            vectorize = False
+        calls = (
+            None
+            if num_parallel_calls is None
+            else whole_number(num_parallel_calls, "num_parallel_calls")
+        )
+        traced = self._traced(function, "mapping", calls, vectorize=vectorize, **how)
+        return dataset_of(
+            Map(
+                self._plan,
+                traced,
+                num_parallel_calls=calls,
+                deterministic=deterministic,
+                processes=processes,
+            )
+        )
+
+    def _folding(
+        self,
+        function: Callable[..., Any],
+        initial: Any,
+        doing: str,
+        new: Callable[[Any], Any],
+        returns: Any = None,
+    ) -> RowFunction:
+        """Trace a function of a state and an element; the state's shape may change on the way."""
+        state = spec_of(initial)
+        first = BehindState(flatten(initial, DATA), Beginning(self._plan, build))
+        while True:
+            traced = trace(
+                checked_function(function),
+                (state, self.element_spec),
+                where_called(),
+                doing=doing,
+                first_elements=first,
+                returns=returns,
+            )
+            returned = new(traced.output_spec)
+            check_state(state, returned, self._plan)
+            common = widened(state, returned)
+            if common == state:
+                return traced
+            state = common
+
+    def _inner(self, function: Callable[..., Any]) -> InnerDatasets:
+        traced = self._traced(function, "making a dataset of", returns_values=True)
+        return InnerDatasets(traced, self.element_spec, partial(plan_made, "flat_map"))
+
+
+def _of_any_length(spec: TypeSpec) -> TypeSpec:
+    if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
+        return spec
+    return TensorSpec([None] * spec.shape.rank, spec.dtype)
+
+
+def _itself(spec: Any) -> Any:
+    return spec
+
+
+def _first_of_two(spec: Any) -> Any:
+    parts = cast("tuple[Any, ...]", spec) if type(spec) is tuple else ()
+    if len(parts) == 2:
+        return parts[0]
+    raise TypeError(
+        described(
+            f"A scan's function must return (new state, output), but returns {spec}.",
+            fix="return two values: the state for the next element, and what to yield.",
+        )
+    )
+
+
+def _components(value: Any) -> list[Array]:
+    return [to_array(part) for part in flatten(value, DATA)]

@@ -1,0 +1,303 @@
+"""Several elements as one, and one as several."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.arguments import (
+    whole_number,
+    yes_or_no,
+)
+from evenfeed.core.errors import UnimplementedError, described
+from evenfeed.core.specs import TensorSpec
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.dataset.face import Face, checked_function, dataset_of, plan_made
+from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
+from evenfeed.plan.grouping import Batch
+from evenfeed.plan.node import Node
+from evenfeed.plan.windowing import Buckets, GroupByWindow
+from evenfeed.plan.windows import Held, Window
+from evenfeed.runtime.calls import bound
+
+if TYPE_CHECKING:
+    from evenfeed.dataset.whole import Dataset
+
+
+_WHOLE_NUMBER: Final = TensorSpec([], dtypes.int64)
+
+
+class Grouping(Face):
+    """Several elements as one, and one as several."""
+
+    __slots__ = ()
+
+    def batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Stack consecutive elements into batches along a new leading axis.
+
+        Args:
+            batch_size: Number of elements in a full batch, over all replicas.
+            drop_remainder: Drop a short last batch, so that every batch has one shape and XLA
+                compiles once.
+            num_parallel_calls: Taken for compatibility: batches are cut from columns.
+            deterministic: Taken for compatibility: the order is always kept.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [b.tolist() for b in tf.data.Dataset.range(5).batch(2)]
+            [[0, 1], [2, 3], [4]]
+        """
+        del deterministic, name
+        size = whole_number(batch_size, "batch_size")
+        drop = yes_or_no(drop_remainder, "drop_remainder")
+        parallel = num_parallel_calls is not None
+        return dataset_of(Batch(self._plan, size, drop_remainder=drop, parallel=parallel))
+
+    def padded_batch(
+        self,
+        batch_size: int,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Stack consecutive elements of unlike shapes, filled up to one shape.
+
+        Args:
+            batch_size: Number of elements in a full batch.
+            padded_shapes: The shape of each part, in the structure of an element; None (or -1) for a
+                length that the longest element of the batch decides. By default, what the spec knows.
+            padding_values: What to fill with: a scalar of the part's dtype, or one for each part; by
+                default 0, False or empty text.
+            drop_remainder: Drop a short last batch.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> rows = tf.data.Dataset.from_generator(
+            ...     lambda: [[1], [2, 3]], output_signature=tf.TensorSpec([None], tf.int32))
+            >>> [batch.tolist() for batch in rows.padded_batch(2)]
+            [[[1, 0], [2, 3]]]
+        """
+        del name
+        size = whole_number(batch_size, "batch_size")
+        drop = yes_or_no(drop_remainder, "drop_remainder")
+        plan = padded_batch(self._plan, size, padded_shapes, padding_values, drop_remainder=drop)
+        return dataset_of(plan)
+
+    def ragged_batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        row_splits_dtype: dtypes.DType = dtypes.int64,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Raise an UnimplementedError: JAX computes on arrays, and has none with rows of unlike lengths.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> spec = tf.TensorSpec([None], tf.int32)
+            >>> rows = tf.data.Dataset.from_generator(lambda: [[1], [2, 3]], output_signature=spec)
+            >>> try:
+            ...     rows.ragged_batch(2)
+            ... except tf.errors.UnimplementedError as error:
+            ...     print(error.message)
+            ragged_batch is not there: JAX has no tensors whose rows differ in length.
+            >>> next(iter(rows.padded_batch(2))).tolist()
+            [[1, 0], [2, 3]]
+        """
+        del batch_size, drop_remainder, row_splits_dtype, name
+        raise UnimplementedError(
+            "ragged_batch is not there: JAX has no tensors whose rows differ in length.",
+            fix="use padded_batch(batch_size), and map the lengths beside the rows where a step needs them.",
+        )
+
+    def unbatch(self, name: str | None = None) -> "Dataset":
+        """Cut each element along its first axis.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.from_tensors([4, 5, 6]).unbatch()]
+            [4, 5, 6]
+        """
+        del name
+        return dataset_of(Unbatch(self._plan))
+
+    def rebatch(
+        self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
+    ) -> "Dataset":
+        """Cut the rows of all batches into batches of another size.
+
+        Args:
+            batch_size: Rows of a batch, or a list of such numbers that take turns.
+            drop_remainder: Drop a short last batch.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [b.tolist() for b in tf.data.Dataset.range(6).batch(4).rebatch([1, 2])]
+            [[0], [1, 2], [3], [4, 5]]
+        """
+        del name
+        sizes = np.asarray(batch_size)
+        if sizes.ndim > 1:
+            raise ValueError(
+                described(f"batch_size is a number or a list, but got {batch_size!r}.")
+            )
+        numbers = tuple(whole_number(size, "batch_size") for size in np.atleast_1d(sizes))
+        drop = yes_or_no(drop_remainder, "drop_remainder")
+        return dataset_of(Rebatch(self._plan, numbers, drop_remainder=drop))
+
+    def window(
+        self,
+        size: int,
+        shift: int | None = None,
+        stride: int = 1,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Cut the elements into windows, each of which is a dataset.
+
+        Elements with several parts give that structure of datasets, one for each part.
+
+        Args:
+            size: Number of elements of a window.
+            shift: How far the next window begins from this one; `size` by default.
+            stride: Distance of the elements within a window.
+            drop_remainder: Drop windows that are short.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> windows = tf.data.Dataset.range(4).window(3, shift=1, drop_remainder=True)
+            >>> [[int(x) for x in window] for window in windows]
+            [[0, 1, 2], [1, 2, 3]]
+        """
+        del name
+        length, step = whole_number(size, "size"), whole_number(stride, "stride")
+        by = length if shift is None else whole_number(shift, "shift")
+        drop = yes_or_no(drop_remainder, "drop_remainder")
+        return dataset_of(
+            Window(self._plan, length, by, step, drop_remainder=drop, face=Face.whole)
+        )
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[[Any, "Dataset"], "Dataset"],
+        window_size: int | None = None,
+        window_size_func: Callable[[Any], Any] | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Collect elements by key, and read what a function makes of each full group.
+
+        Args:
+            key_func: Returns the key of an element: a whole number.
+            reduce_func: Makes a dataset of a key and the dataset of a group.
+            window_size: How many elements fill a group.
+            window_size_func: The same, for each key.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> dataset = tf.data.Dataset.range(6).group_by_window(
+            ...     lambda x: x % 2, lambda key, group: group.batch(3), window_size=3)
+            >>> [batch.tolist() for batch in dataset]
+            [[0, 2, 4], [1, 3, 5]]
+        """
+        del name
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError(
+                described("Pass either window_size or window_size_func, and not both.")
+            )
+        reduced = partial(_reduced, checked_function(reduce_func))
+        size = partial(_size_of_group, window_size, window_size_func)
+        spec = self.element_spec
+        empty = Held(spec, tuple(None for _ in flatten(spec, DATA)), 0)
+        result = reduced(0, empty).element_spec
+        key = self._traced(key_func, "finding the key of", returns=_WHOLE_NUMBER)
+        return dataset_of(GroupByWindow(self._plan, key, reduced, size, result))
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Batch sequences with others of like length, padded to the longest of the batch.
+
+        Args:
+            element_length_func: Returns the length of an element.
+            bucket_boundaries: The lengths at which buckets end, rising.
+            bucket_batch_sizes: The batch size of each bucket, one more than boundaries.
+            padded_shapes: As for `padded_batch`.
+            padding_values: As for `padded_batch`.
+            pad_to_bucket_boundary: Pad to one less than the bucket's boundary, for fixed shapes.
+            no_padding: Do not pad: all elements of a bucket have one shape.
+            drop_remainder: Drop short batches.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> rows = tf.data.Dataset.from_generator(
+            ...     lambda: [[1], [2, 3, 4], [5]], output_signature=tf.TensorSpec([None], tf.int32))
+            >>> buckets = rows.bucket_by_sequence_length(lambda row: tf.shape(row)[0], [2], [2, 2])
+            >>> [batch.tolist() for batch in buckets]
+            [[[1], [5]], [[2, 3, 4]]]
+        """
+        del name
+        buckets = Buckets(
+            tuple(bucket_boundaries), tuple(bucket_batch_sizes), to_boundary=pad_to_bucket_boundary
+        )
+
+        padding = None if no_padding else (padded_shapes, padding_values, self.element_spec)
+        return self.group_by_window(
+            bound(partial(_bucket_of, buckets), checked_function(element_length_func)),
+            partial(_batched, buckets, padding, drop_remainder),
+            window_size_func=partial(_size_of_bucket, buckets),
+        )
+
+
+def _reduced(reduce_func: Callable[..., Any], key: int, group: Node) -> Node:
+    return plan_made("group_by_window", reduce_func(np.int64(key), dataset_of(group)))
+
+
+def _size_of_group(
+    window_size: int | None, window_size_func: Callable[..., Any] | None, key: int
+) -> int:
+    asked: Any = window_size if window_size_func is None else window_size_func(np.int64(key))
+    return int(asked)
+
+
+def _bucket_of(buckets: Buckets, length_func: Callable[..., Any], *element: Any) -> Any:
+    return np.int64(buckets.of_length(int(length_func(*element))))
+
+
+def _size_of_bucket(buckets: Buckets, bucket: Any) -> int:
+    return buckets.batch_sizes[int(bucket)]
+
+
+def _batched(
+    buckets: Buckets, padding: tuple[Any, ...] | None, drop: bool, bucket: Any, group: "Dataset"
+) -> "Dataset":
+    size = _size_of_bucket(buckets, bucket)
+    if padding is None:
+        return group.batch(size, drop)
+    asked, values, spec = padding
+    return group.padded_batch(size, buckets.padded_shapes(int(bucket), asked, spec), values, drop)

@@ -1,0 +1,271 @@
+"""Where elements come from: values in memory, functions, and other datasets."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.arguments import (
+    whole_number,
+)
+from evenfeed.core.conversion import Array, shortened, to_array
+from evenfeed.core.errors import described
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.dataset.face import Face, dataset_of, plan_of, plans_of, shuffle_seed
+from evenfeed.plan.choosing import Choose, Counter, Random, Sample
+from evenfeed.plan.combining import Zip
+from evenfeed.plan.generating import FromGenerator, signature_of
+from evenfeed.plan.node import Node
+from evenfeed.plan.ordering import Take
+from evenfeed.plan.sources import Range, Tensor, TensorSlice
+
+if TYPE_CHECKING:
+    from evenfeed.dataset.whole import Dataset
+
+
+class Sources(Face):
+    """Where elements come from: values in memory, functions, and other datasets."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def range(*args: int, output_type: object = dtypes.int64, name: str | None = None) -> "Dataset":
+        """Count like Python's range: `range(stop)`, `range(start, stop)`, `range(start, stop, step)`.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.range(5, 0, -2)]
+            [5, 3, 1]
+        """
+        del name
+        if not 1 <= len(args) <= 3:
+            raise ValueError(
+                described(
+                    f"range takes one to three numbers, but got {len(args)}.",
+                    fix="call range(stop), range(start, stop) or range(start, stop, step).",
+                )
+            )
+        numbers = [whole_number(arg, "an argument of range") for arg in args]
+        start, stop = numbers[:2] if len(numbers) > 1 else (0, numbers[0])
+        return dataset_of(Range(start, stop, *numbers[2:], dtype=dtypes.as_dtype(output_type)))
+
+    @staticmethod
+    def from_tensors(tensors: object, name: str | None = None) -> "Dataset":
+        """Make a dataset of one element: the value itself.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> tf.data.Dataset.from_tensors(([1.0], [2])).element_spec
+            (TensorSpec(shape=(1,), dtype=tf.float32, name=None),
+             TensorSpec(shape=(1,), dtype=tf.int32, name=None))
+        """
+        del name
+        return dataset_of(Tensor(*_arrays(tensors)))
+
+    @staticmethod
+    def from_tensor_slices(tensors: object, name: str | None = None) -> "Dataset":
+        """Make a dataset of the rows of one array, or of a structure of arrays of one length.
+
+        Arrays are not copied. A list becomes an array; a tuple or a dict is a structure.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> dataset = tf.data.Dataset.from_tensor_slices(([1, 2], ["a", "b"]))
+            >>> [(int(x), bytes(y.item())) for x, y in dataset]
+            [(1, b'a'), (2, b'b')]
+        """
+        del name
+        return dataset_of(TensorSlice(*_arrays(tensors)))
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Iterable[Any]],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Sequence[Any] | None = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Make a dataset of what a function yields, or of the iterable that it returns.
+
+        Each pass calls the function anew. Nothing is pulled before it is asked for. A restored iterator
+        calls the function and passes over the elements that came before: one that reads from
+        elsewhere should do so in the same order each time.
+
+        Args:
+            generator: A function that yields elements in the structure of `output_signature`.
+            output_types: The dtypes alone, as older programs give them.
+            output_shapes: The shapes that go with `output_types`.
+            args: Arguments for the function; they arrive as arrays.
+            output_signature: A `TensorSpec`, or a tuple or dict of them. What is yielded is cast to it;
+                what does not fit is an error when it is reached.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> def squares():
+            ...     for i in range(3):
+            ...         yield i, i * i
+            >>> spec = tf.TensorSpec([], tf.int32)
+            >>> dataset = tf.data.Dataset.from_generator(squares, output_signature=(spec, spec))
+            >>> [(int(x), int(y)) for x, y in dataset]
+            [(0, 0), (1, 1), (2, 4)]
+        """
+        del name
+        signature = signature_of(output_types, output_shapes, output_signature)
+        given = () if args is None else tuple(to_array(arg) for arg in args)
+        return dataset_of(FromGenerator(generator, signature, given))
+
+    @staticmethod
+    def counter(
+        start: Any = 0, step: Any = 1, dtype: object = dtypes.int64, name: str | None = None
+    ) -> "Dataset":
+        """Count from `start` by `step`, without end.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> [int(x) for x in tf.data.Dataset.counter(5, -2).take(3)]
+            [5, 3, 1]
+        """
+        del name
+        kind = dtypes.as_dtype(dtype)
+        first, by = to_array(start, kind).item(), to_array(step, kind).item()
+        return dataset_of(Counter(first, by, dtype=kind))
+
+    @staticmethod
+    def random(
+        seed: int | None = None,
+        rerandomize_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Draw random whole numbers of 32 bits, without end.
+
+        Args:
+            seed: Makes the numbers the same in every run of the program, together with the global one.
+            rerandomize_each_iteration: Whether each pass has numbers of its own.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> first, second = tf.data.Dataset.random(seed=4), tf.data.Dataset.random(seed=4)
+            >>> list(first.take(3)) == list(second.take(3))
+            True
+        """
+        del name
+        return dataset_of(Random(shuffle_seed(seed), reshuffle=bool(rerandomize_each_iteration)))
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> "Dataset":
+        """Put the elements of several datasets side by side, until the shortest ends.
+
+        Args:
+            args: Datasets, or one structure of them: a tuple, a dict, nested.
+            datasets: The structure, by name.
+            name: Taken for compatibility.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> a, b = tf.data.Dataset.range(3), tf.data.Dataset.range(10, 12)
+            >>> [(int(x), int(y)) for x, y in tf.data.Dataset.zip(a, b)]
+            [(0, 10), (1, 11)]
+        """
+        del name
+        given = args if datasets is None else (datasets,)
+        return zipped(given[0] if len(given) == 1 else given)
+
+    @staticmethod
+    def choose_from_datasets(
+        datasets: "Sequence[Dataset]",
+        choice_dataset: "Dataset",
+        stop_on_empty_dataset: bool = True,
+    ) -> "Dataset":
+        """Take the next element of the dataset that each choice names.
+
+        Args:
+            datasets: Datasets with elements alike.
+            choice_dataset: Numbers of datasets, as scalars of int64.
+            stop_on_empty_dataset: End at the first choice that has no element left; else pass it over.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> words = [tf.data.Dataset.from_tensors(word).repeat() for word in ("tick", "tock")]
+            >>> dataset = tf.data.Dataset.choose_from_datasets(words, tf.data.Dataset.range(2))
+            >>> list(dataset.as_numpy_iterator())
+            [b'tick', b'tock']
+        """
+        parts = plans_of(datasets)
+        (choices,) = plans_of([choice_dataset])
+        return dataset_of(Choose(parts, choices, stop_on_empty=stop_on_empty_dataset))
+
+    @staticmethod
+    def sample_from_datasets(
+        datasets: "Sequence[Dataset]",
+        weights: Any = None,
+        seed: int | None = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> "Dataset":
+        """Take the next element of a dataset drawn at random.
+
+        Args:
+            datasets: Datasets with elements alike.
+            weights: How likely each is drawn: as many floats as datasets, or a dataset with such a
+                vector for each draw. All alike by default; a dataset of weight 0 is left out.
+            seed: Makes the draws the same in every run of the program, together with the global one.
+            stop_on_empty_dataset: End as soon as one that has ended is drawn, which keeps the mixture
+                to the weights; else go on with the others.
+            rerandomize_each_iteration: Whether each pass has draws of its own.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> a, b = tf.data.Dataset.range(3), tf.data.Dataset.range(100, 103)
+            >>> mixed = tf.data.Dataset.sample_from_datasets([a, b], weights=[0.5, 0.5], seed=1)
+            >>> sorted(int(x) for x in mixed)
+            [0, 1, 2, 100, 101, 102]
+        """
+        parts = plans_of(datasets)
+        if not isinstance(weights, Face.whole):
+            parts, weights = _weighted(parts, weights)
+            if len(parts) == 1:
+                return dataset_of(parts[0])
+        given: Any = plan_of(weights) if isinstance(weights, Face.whole) else weights
+        again = bool(rerandomize_each_iteration)
+        sample = Sample(
+            parts, given, shuffle_seed(seed), stop_on_empty=stop_on_empty_dataset, reshuffle=again
+        )
+        return dataset_of(sample)
+
+
+def _weighted(parts: tuple[Node, ...], weights: Any) -> tuple[tuple[Node, ...], tuple[float, ...]]:
+    """Return the datasets that can be drawn, and how likely; an empty one where none can be."""
+    given = np.ones(len(parts)) if weights is None else to_array(weights)
+    if given.dtype.kind != "f":
+        raise TypeError(described("weights must be floats.", fix="pass [0.5, 0.5]."))
+    if given.shape != (len(parts),):
+        raise ValueError(
+            described(f"There are {len(parts)} datasets, but the weights have shape {given.shape}.")
+        )
+    pairs = [pair for pair in zip(parts, given.tolist(), strict=True) if pair[1] > 0]
+    if not pairs and parts:
+        return (Take(parts[0], 0),), (1.0,)
+    return tuple(part for part, _ in pairs), tuple(weight for _, weight in pairs)
+
+
+def zipped(structure: Any) -> "Dataset":
+    """Return a dataset of the elements of all datasets in a structure."""
+    parts = flatten(structure, DATA)
+    for part in parts:
+        if not isinstance(part, Face.whole):
+            raise TypeError(
+                described(
+                    f"zip takes datasets, but got {shortened(part)}.",
+                    fix="pass datasets, or a tuple or dict of them; a list is a tensor in the making.",
+                )
+            )
+    return dataset_of(Zip(structure, tuple(map(plan_of, parts))))
+
+
+def _arrays(value: object) -> tuple[Any, list[Array | None]]:
+    """Return the structure of `value`, and its parts as arrays."""
+    return value, [None if part is None else to_array(part) for part in flatten(value, DATA)]
