@@ -4,8 +4,9 @@ tests/strategy/test_threads.py fails when a version of JAX changes one of these.
 """
 
 import sys
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _POOL_THREAD: Final = "tf_XLAEigen"
 
@@ -29,3 +30,54 @@ def _thread_name(task: Path) -> str | None:
         return (task / "comm").read_text().strip()
     except OSError:  # a thread that ended while the others were read
         return None
+
+
+# JAX's coordination service and its client. jax.distributed.initialize would start the service inside of
+# worker 0, and has no way to leave it out.
+
+_HEARTBEAT_SECONDS: Final = 10
+
+
+def runtime_service(address: str, count: int) -> Any:
+    """Start the service that so many members join. One that is lost does not end the others."""
+    return _jaxlib().get_distributed_runtime_service(
+        address,
+        count,
+        heartbeat_timeout=_HEARTBEAT_SECONDS,
+        shutdown_timeout=_HEARTBEAT_SECONDS,
+        recoverable=True,
+    )
+
+
+def runtime_client(address: str, place: int, seconds: int) -> Any:
+    """Return a member of the service, which is not connected yet."""
+    return _jaxlib().get_distributed_runtime_client(
+        address,
+        place,
+        init_timeout=seconds,
+        heartbeat_timeout=_HEARTBEAT_SECONDS,
+        shutdown_on_destruction=True,
+        use_compression=True,
+    )
+
+
+def join_runtime(address: str, place: int, count: int) -> None:
+    """Make this process a member, so that the backend that starts afterwards has the devices of all."""
+    state: Any = import_module("jax._src.distributed").global_state
+    client = runtime_client(address, place, seconds=60)
+    client.connect()
+    state.client, state.coordinator_address = client, address
+    state.process_id, state.num_processes = place, count
+
+
+def joined_runtime() -> tuple[int, int] | None:
+    """Return the place of this process among how many; None where it is alone."""
+    module = sys.modules.get("jax._src.distributed")
+    state: Any = None if module is None else module.global_state
+    return (
+        None if state is None or state.client is None else (state.process_id, state.num_processes)
+    )
+
+
+def _jaxlib() -> Any:
+    return import_module("jaxlib._jax")

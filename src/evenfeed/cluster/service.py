@@ -1,0 +1,116 @@
+"""The process that JAX's coordination service lives in, started by worker 0.
+
+Inside worker 0 the service would take every other worker with it when worker 0 ends, be it cleanly. Here it
+lives until the last worker has left.
+
+JAX kills a process whose peers do not come in time, without saying who they are. So the workers are called
+up first, at the address where the service will be: each says who it is and which cluster it knows.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from typing import Any, Final
+
+from evenfeed.cluster.jax_private import runtime_client, runtime_service
+from evenfeed.core.doors import socket
+
+_LINE_BYTES: Final = 1 << 16
+_READ_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 0.5
+
+
+def main(port: int, count: int, seconds: float) -> None:
+    """Call the workers up, serve them, and end when all have left.
+
+    Args:
+        port: Where they come.
+        count: How many.
+        seconds: How long to wait for them.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(
+            number, signal.SIG_IGN
+        )  # workers that save their state still need the service
+    listener = _listening(port)
+    _say("ready")
+    present, answer = _called_up(listener, count, time.monotonic() + seconds)
+    listener.close()
+    service = runtime_service(f"[::]:{port}", count + 1) if answer == {"go": True} else None
+    for one in present.values():
+        with suppress(OSError):
+            one.sendall(json.dumps(answer).encode() + b"\n")
+            one.close()
+    if service is not None:
+        _wait_until_all_left(port, count)
+        service.shutdown()
+
+
+def _listening(port: int) -> Any:
+    # JAX's own server shares a port that is in use, silently; this one does not.
+    try:
+        return socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True)
+    except (OSError, ValueError):
+        return socket.create_server(("", port))  # a machine without IPv6
+
+
+def _called_up(listener: Any, count: int, end: float) -> tuple[dict[int, Any], dict[str, Any]]:
+    """Wait for the workers; return their connections, and what all of them are told."""
+    present: dict[int, Any] = {}
+    clusters: dict[int, Any] = {}
+    parent = os.getppid()
+    listener.settimeout(_LOOK_SECONDS)
+    while len(present) < count:
+        if os.getppid() != parent:  # worker 0, who started this, is gone
+            return present, {"missing": [0]}
+        if time.monotonic() > end:
+            return present, {"missing": sorted(set(range(count)) - set(present))}
+        with suppress(OSError, ValueError, KeyError):  # the time is over, or a stranger came
+            one, _ = listener.accept()
+            said = _said_by(one)
+            place = int(said["place"])
+            if (
+                place in present
+                and clusters[place] == said["cluster"]
+                and not _is_gone(present[place])
+            ):
+                return {**present, count: one}, {"twice": place}
+            present[place], clusters[place] = one, said["cluster"]
+    other = [place for place in sorted(clusters) if clusters[place] != clusters[0]]
+    return present, {"differs": other, "cluster": clusters[0]} if other else {"go": True}
+
+
+def _said_by(connection: Any) -> dict[str, Any]:
+    connection.settimeout(_READ_SECONDS)
+    return json.loads(connection.makefile("rb").readline(_LINE_BYTES))
+
+
+def _is_gone(connection: Any) -> bool:
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def _wait_until_all_left(port: int, count: int) -> None:
+    """Wait as one more member, that never calls: whoever asks who lives waits for all who do."""
+    client = runtime_client(f"127.0.0.1:{port}", count, seconds=60)
+    client.connect()
+    while set(client.get_live_nodes(list(range(count + 1)))) != {count}:
+        time.sleep(1)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+    sys.stdout.close()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
