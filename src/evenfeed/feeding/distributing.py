@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evenfeed.core.conversion import shortened
-from evenfeed.core.errors import described
+from evenfeed.core.errors import UnimplementedError, described
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.feeding.distributed_dataset import DistributedDataset
 from evenfeed.feeding.feeds import CutFeed, TakeFeed
@@ -21,6 +21,7 @@ def distributed(dataset: Any, replicas: Replicas, options: InputOptions) -> Dist
                 fix="use distribute_datasets_from_function(dataset_fn, options).",
             )
         )
+    _check_one_worker(replicas)
     return DistributedDataset(
         CutFeed(plan_of(checked_dataset(dataset, Dataset)), replicas, options)
     )
@@ -51,11 +52,21 @@ def distributed_from_function(
     per_replica = options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
     if options.experimental_place_dataset_on_device:
         _check_placement(options, per_replica=per_replica)
+    _check_one_worker(replicas)
     pipelines = replicas.count if per_replica else 1
     contexts = [InputContext(pipelines, number, replicas.count) for number in range(pipelines)]
     made = [checked_dataset(dataset_fn(context), Dataset) for context in contexts]
     plans = [plan_of(dataset) for dataset in made]
     return DistributedDataset(TakeFeed(plans, replicas, options, fills=fills))
+
+
+def _check_one_worker(replicas: Replicas) -> None:
+    if replicas.spans:
+        raise UnimplementedError(
+            "Datasets cannot be distributed over several workers yet.",
+            fix="give each worker its dataset with Dataset.shard, and make values of its batches with "
+            "strategy.experimental_distribute_values_from_function.",
+        )
 
 
 def _check_placement(options: InputOptions, *, per_replica: bool) -> None:

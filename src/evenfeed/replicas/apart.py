@@ -13,6 +13,7 @@ from typing import Any, final
 
 import numpy as np
 
+from evenfeed.core.errors import UnimplementedError
 from evenfeed.core.jax_door import jax, jax_extend_core, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives import reduce_inside, sums_over
@@ -104,6 +105,11 @@ def run_apart(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) 
     """Trace a function for each shape of a replica's part, and add it to the trace that goes on."""
     outer: Staging = contexts.staging()
     replicas = site.replicas
+    if replicas.spans:
+        raise UnimplementedError(
+            "Parts that differ in shape cannot run compiled on several workers yet.",
+            fix="let all parts be equally long, or call run without evenfeed.function.",
+        )
     inputs, tree = leaves_of((args, kwargs))
     places = [i for i, leaf in enumerate(inputs) if isinstance(leaf, (PerReplica, Mirrored))]
     variables = [v for v in outer.values if getattr(v, "replicas", None) is replicas]

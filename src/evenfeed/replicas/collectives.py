@@ -76,9 +76,50 @@ def _mapped(replicas: Replicas, function: Any) -> Any:
 def gather_parts(replicas: Replicas, parts: Sequence[Any], axis: int) -> list[Any]:
     """Join arrays of the replicas along an axis, on the device of each."""
     joined = gathered(replicas, parts, axis, 0)
-    return [replicas.to_replica(joined, replica) for replica in range(replicas.count)]
+    return [replicas.to_replica(joined, replica) for replica in range(replicas.local_count)]
 
 
 def gathered(replicas: Replicas, parts: Sequence[Any], axis: int, replica: int) -> Any:
     """Join arrays of the replicas along an axis, on the device of one."""
+    if replicas.spans:
+        parts = _from_all_workers(replicas, parts, axis)
     return jnp.concatenate([replicas.to_replica(part, replica) for part in parts], axis)
+
+
+def held_by_all(replicas: Replicas, array: Any) -> Any:
+    """Return the whole of an array that is cut over the replicas, on this worker's first device."""
+    return _copier(replicas)(array).addressable_data(0)
+
+
+def rows_of_all(replicas: Replicas, rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Tell all workers the whole numbers of each replica, and return those of all."""
+    parts = [jnp.asarray([row], jnp.int32) for row in rows]
+    placed = [replicas.to_replica(part, r) for r, part in enumerate(parts)]
+    return held_by_all(replicas, replicas.joined(placed)).tolist()
+
+
+def _from_all_workers(replicas: Replicas, parts: Sequence[Any], axis: int) -> list[Any]:
+    """Return the parts of all replicas. No program may see shapes that others do not have: all are filled up."""
+    own = [jnp.moveaxis(replicas.to_replica(p, r), axis, 0) for r, p in enumerate(parts)]
+    lengths = [row[0] for row in rows_of_all(replicas, [[len(part)] for part in own])]
+    most = max(lengths)
+    filled = [jnp.pad(p, [(0, most - len(p)), *[(0, 0)] * (p.ndim - 1)]) for p in own]
+    whole = held_by_all(replicas, replicas.joined(filled))
+    return [
+        jnp.moveaxis(whole[place * most : place * most + length], 0, axis)
+        for place, length in enumerate(lengths)
+    ]
+
+
+@lru_cache(maxsize=64)
+def _copier(replicas: Replicas) -> Any:
+    def same(array: Any) -> Any:
+        return array
+
+    return jax.jit(same, out_shardings=replicas.replicated)
+
+
+def copies_of_first(replicas: Replicas, parts: Sequence[Any]) -> list[Any]:
+    """Return what the first of all replicas brings, on the device of each of this worker."""
+    first = held_by_all(replicas, replicas.stacked(parts))[0] if replicas.spans else parts[0]
+    return [replicas.to_replica(first, replica) for replica in range(replicas.local_count)]

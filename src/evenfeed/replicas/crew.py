@@ -49,7 +49,7 @@ class Crew:
 
     def __init__(self, replicas: Replicas) -> None:
         self.replicas = replicas
-        self._count = replicas.count
+        self._count = replicas.local_count
         self._change = threading.Condition()
         self._turn: int | None = 0  # whose code may run; None: everybody's
         self._stops: list[_Stop | None] = [None] * self._count

@@ -11,7 +11,7 @@ from typing import Any, final
 from evenfeed.core.callsite import where_called
 from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax, jax_extend_core, jnp
-from evenfeed.replicas.collectives import means
+from evenfeed.replicas.collectives import copies_of_first, means, rows_of_all
 from evenfeed.replicas.in_programs import Seat
 from evenfeed.replicas.joint import Join, Sum, together
 from evenfeed.replicas.reduction import ReduceOp
@@ -47,13 +47,18 @@ class EagerReplica(Replica):
 
     @property
     def index(self) -> int:
-        """Return its number."""
+        """Return its number among those of all workers."""
+        return self.replicas.first + self._seat.number
+
+    @property
+    def place(self) -> int:
+        """Return its number among those of this worker."""
         return self._seat.number
 
     @contextmanager
     def at_work(self) -> Generator[None]:
         """Let JAX compute on this replica's device in a block, with caches of its own."""
-        device = self.replicas.devices[self.index]
+        device = self.replicas.local_devices[self.place]
         with jax.default_device(device), _mark()(self._seat):
             self._rest = jax_extend_core.get_opaque_trace_state()
             yield
@@ -77,7 +82,8 @@ class EagerReplica(Replica):
         """Tell the others how long this replica's arrays are. Inside of a program nobody would be there."""
 
         def everybody(lengths: list[Any]) -> Sequence[Any]:
-            return [lengths] * self.replicas.count
+            every = rows_of_all(self.replicas, lengths) if self.replicas.spans else lengths
+            return [every] * self.replicas.local_count
 
         return self._meet(f"all_gather of {len(own)}", own, everybody)
 
@@ -89,7 +95,7 @@ class EagerReplica(Replica):
             return array
 
         def copies(parts: list[Any]) -> Sequence[Any]:
-            return [self.replicas.to_replica(parts[0], r) for r in range(self.replicas.count)]
+            return copies_of_first(self.replicas, parts)
 
         return self._meet("an assignment of the first replica's value", jnp.asarray(array), copies)
 
@@ -105,13 +111,13 @@ class EagerReplica(Replica):
             )
 
         def merged(brought: list[Any]) -> Sequence[Any]:
-            whole_args, whole_kwargs = regrouped(brought)
-            with self._across(), jax.default_device(self.replicas.devices[0]):
+            whole_args, whole_kwargs = regrouped(brought, self.replicas)
+            with self._across(), jax.default_device(self.replicas.local_devices[0]):
                 result = function(*whole_args, **whole_kwargs)
-            every = range(self.replicas.count)
+            every = range(self.replicas.local_count)
             return [placed(self.replicas, share_of(result, r), r) for r in every]
 
         return self._meet("merge_call", (tuple(args), kwargs), merged)
 
     def _meet(self, what: str, brought: Any, resolve: Callable[[list[Any]], Sequence[Any]]) -> Any:
-        return self._seat.crew.meet(self.index, what, brought, resolve)
+        return self._seat.crew.meet(self.place, what, brought, resolve)

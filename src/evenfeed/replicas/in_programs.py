@@ -55,7 +55,7 @@ def seated(crew: Crew) -> Generator[list[Seat]]:
         slot = next(s for s in range(len(_boards) + 1) if (replicas, s) not in _boards)
         _boards[replicas, slot] = Board(crew)
     try:
-        yield [Seat(replicas, slot, number) for number in range(replicas.count)]
+        yield [Seat(replicas, slot, number) for number in range(replicas.local_count)]
     finally:
         with _lock:
             del _boards[replicas, slot]
@@ -102,7 +102,7 @@ class Board:
         combine: Combine,
     ) -> list[Array]:
         """Return what is made of what all replicas bring, to the same call of the user's, for the same time."""
-        count = self.crew.replicas.count
+        count = self.crew.replicas.local_count
         said = f"{what} ({origin})"
         with self._lock:
             time = self._times[said, replica]

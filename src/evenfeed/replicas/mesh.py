@@ -1,4 +1,4 @@
-"""The replicas of one worker: their devices, and the way of data to them."""
+"""The replicas of all workers: their devices, and the way of data to those of this one."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -20,10 +20,35 @@ _jax: Any = jax  # whose device_put has no types
 
 @final
 class Replicas:
-    """The devices that hold one replica each, in order."""
+    """The devices that hold one replica each, in order, those of a worker beside each other.
+
+    A worker reaches its own replicas alone. In the methods they are numbered among themselves.
+    """
 
     def __init__(self, devices: Sequence[Any]) -> None:
         self.devices: tuple[Any, ...] = tuple(devices)  # JAX's, which have no types
+
+    @cached_property
+    def local_devices(self) -> tuple[Any, ...]:
+        """The devices of this worker."""
+        if len({device.process_index for device in self.devices}) < 2:
+            return self.devices
+        return tuple(d for d in self.devices if d.process_index == _jax.process_index())
+
+    @cached_property
+    def local_count(self) -> int:
+        """How many replicas this worker has."""
+        return len(self.local_devices)
+
+    @cached_property
+    def first(self) -> int:
+        """The number of this worker's first replica among all."""
+        return self.devices.index(self.local_devices[0])
+
+    @cached_property
+    def spans(self) -> bool:
+        """Whether other workers have some of the replicas."""
+        return self.local_count < self.count
 
     @property
     def count(self) -> int:
@@ -54,7 +79,7 @@ class Replicas:
         """Copy an array to the device of one replica; text stays on the host."""
         if array.dtype == dtypes.string:
             return array
-        return _jax.device_put(_owned(narrowed(array, what)), self.devices[replica])
+        return _jax.device_put(_owned(narrowed(array, what)), self.local_devices[replica])
 
     def put_sharded(self, batch: Array, what: str) -> "jax.Array":
         """Copy each replica's rows of a batch to its device, as one array."""
@@ -67,9 +92,9 @@ class Replicas:
         size = len(rows[0])
 
         def piece(index: Any) -> Array:
-            return rows[(index[0].start or 0) // size]
+            return rows[(index[0].start or 0) // size - self.first]
 
-        return self._brought((size * len(rows), *rows[0].shape[1:]), piece)
+        return self._brought((size * self.count, *rows[0].shape[1:]), piece)
 
     def _brought(self, shape: tuple[int, ...], rows: Callable[[Any], Array]) -> "jax.Array":
         # On small batches quicker than jax.device_put, which also would be traced in a user's jit. A
@@ -81,24 +106,31 @@ class Replicas:
         """Copy a piece to the device of each replica, also where JAX is tracing."""
         owned = [_owned(narrowed(piece, what)) for piece in pieces]
         with jax.ensure_compile_time_eval():
-            return _jax.device_put(owned, list(self.devices))
+            return _jax.device_put(owned, list(self.local_devices))
 
     def everywhere(self, array: Any) -> "jax.Array":
         """Return an array that all devices hold; itself where they do already."""
-        return _jax.device_put(array, self.replicated)
+        if not self.spans:
+            return _jax.device_put(array, self.replicated)
+        # JAX would compare the values of all workers; what a program is given may be each worker's own.
+        copies = [_jax.device_put(array, device) for device in self.local_devices]
+        return _jax.make_array_from_single_device_arrays(array.shape, self.replicated, copies)
 
     def to_replica(self, array: Any, replica: int) -> Any:
         """Return a `jax.Array` on the device of one replica; itself where it lies there."""
-        device = self.devices[replica]
+        device = self.local_devices[replica]
         # JAX would find that out too, in ten times the time.
         if getattr(array, "committed", False) and array.devices() == {device}:
             return array
         return _jax.device_put(array, device)
 
     def joined(self, parts: "Sequence[jax.Array]") -> "jax.Array":
-        """Make one sharded array of equal parts that lie on their devices already, without a copy."""
+        """Make one sharded array of equal parts that lie on their devices already, without a copy.
+
+        Those of other workers belong to it: they must be of the same shape.
+        """
         first = parts[0].shape
-        shape = (len(parts) * first[0], *first[1:])
+        shape = (self.count * first[0], *first[1:])
         return _jax.make_array_from_single_device_arrays(shape, self.sharding, list(parts))
 
     def stacked(self, parts: "Sequence[jax.Array]") -> "jax.Array":

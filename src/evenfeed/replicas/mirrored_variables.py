@@ -11,7 +11,7 @@ from evenfeed.core.callsite import where_called
 from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.replicas import contexts
-from evenfeed.replicas.collectives import reduce_inside
+from evenfeed.replicas.collectives import copies_of_first, held_by_all, reduce_inside
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
 from evenfeed.replicas.reduction import (
@@ -114,9 +114,8 @@ class DistributedVariable(ScopedVariable):
 
     def _hold(self, array: Any) -> None:
         replicas = self.replicas
-        self._copies: list[Any] | None = [
-            replicas.to_replica(array, r) for r in range(replicas.count)
-        ]
+        own = [array] * replicas.local_count
+        self._copies: list[Any] | None = copies_of_first(replicas, own)  # the chief's, for all
         self._array = None
 
     @property
@@ -186,7 +185,7 @@ class DistributedVariable(ScopedVariable):
         level = self._level()
         if level is None or level.updating is not None:
             return None if level is None else level.updating
-        return None if level.context is None else level.context.replica.index
+        return None if level.context is None else level.context.replica.place
 
     def _check_readable(self) -> None:
         pass
@@ -287,7 +286,8 @@ class DistributedVariable(ScopedVariable):
 
     def _parts(self, how: How, value: Any) -> list[Any]:
         """Return what each copy gets of a value that is assigned across replicas."""
-        count = self.replicas.count
+        staged = contexts.staging() is not None
+        count = self.replicas.count if staged else self.replicas.local_count
         if not isinstance(value, DistributedValues):
             return [self._fitting(how, value)] * count
         if len(value) != count:
@@ -323,6 +323,8 @@ class SyncOnReadVariable(DistributedVariable):
     def _across(self) -> Any:
         if self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             return self.copies[0]
+        if self.replicas.spans:
+            return self._of_stack(held_by_all(self.replicas, self.held))
         return self._of_stack(
             jnp.stack([self.replicas.to_replica(copy, 0) for copy in self.copies])
         )

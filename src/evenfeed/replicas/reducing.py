@@ -16,6 +16,7 @@ from evenfeed.core.jax_door import jax, jnp
 from evenfeed.core.structure import NEST, is_branch, map_structure
 from evenfeed.replicas import contexts
 from evenfeed.replicas.apart import later
+from evenfeed.replicas.collectives import gather_parts, rows_of_all, sum_parts
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_variables import DistributedVariable
 from evenfeed.replicas.reduction import ReduceOp, divided
@@ -52,7 +53,8 @@ def _holds_values(value: Any) -> bool:
 
 
 def _over_replicas(replicas: Replicas, op: ReduceOp, leaf: Any) -> Any:
-    if _has_parts(leaf):
+    own = replicas.spans and (op is ReduceOp.MEAN or replicas.local_count == 1)
+    if _has_parts(leaf) or own:  # a plain value is this worker's own
         return _reduced(replicas, op, leaf, ())
     if op is ReduceOp.MEAN or replicas.count == 1:
         return leaf.value() if isinstance(leaf, Variable) else leaf
@@ -71,6 +73,8 @@ def _has_parts(value: Any) -> bool:
 def _reduced(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
     if _is_apart(value):
         return _afterwards(lambda parts: _of_parts(replicas, op, parts, axes), value)
+    if replicas.spans and contexts.staging() is None:
+        return _of_parts(replicas, op, _own_parts(replicas, value), axes)
     whole = _whole(value)
     if whole is not None:
         array, count, stacked = whole
@@ -92,7 +96,7 @@ def _whole(value: Any) -> tuple[Any, int, bool] | None:
     if isinstance(value, DistributedVariable):
         return value.stack, value.replicas.count, True
     if isinstance(value, PerReplica) and value.whole is not None:
-        return value.whole, len(value), value.is_lifted
+        return value.whole, value.replica_count, value.is_lifted
     return None
 
 
@@ -178,7 +182,14 @@ def _of_parts(
     if op is ReduceOp.SUM:
         return total
     counts = [math.prod(part.shape[i] for i in at) for part, at in zip(parts, places, strict=True)]
+    if replicas.spans:
+        counts = [row[0] for row in rows_of_all(replicas, [[count] for count in counts])]
     return divided(total, sum(counts))
+
+
+def _own_parts(replicas: Replicas, value: Any) -> Sequence[Any]:
+    """Return the parts of this worker's replicas, of which others may be longer or shorter."""
+    return value.values if _has_parts(value) else [value] * replicas.local_count
 
 
 def _of_equal(op: ReduceOp, value: Any, count: int, axes: tuple[int, ...]) -> Any:
@@ -192,6 +203,9 @@ def _of_equal(op: ReduceOp, value: Any, count: int, axes: tuple[int, ...]) -> An
 
 
 def _sum(replicas: Replicas, parts: Sequence[Any]) -> Any:
+    if replicas.spans:
+        own = [[replicas.to_replica(part, r)] for r, part in enumerate(parts)]
+        return sum_parts(replicas, own)[0][0]
     # In the order of the replicas, on one device: the same bits each time.
     total = _on_first(replicas, parts[0])
     for part in parts[1:]:
@@ -221,10 +235,12 @@ def gathered(replicas: Replicas, value: Any, axis: Any) -> Any:
 
 
 def _gathered(replicas: Replicas, axis: int, value: Any) -> Any:
-    if not _has_parts(value) or replicas.count == 1:
+    if replicas.count == 1 or not (_has_parts(value) or replicas.spans):
         return value.value() if isinstance(value, Variable) else value
     if _is_apart(value):
         return _afterwards(lambda parts: _joined(replicas, parts, axis), value)
+    if replicas.spans and contexts.staging() is None:
+        return _joined(replicas, _own_parts(replicas, value), axis)
     whole = _whole(value)
     if whole is None:
         return _joined(replicas, value.values, axis)
@@ -245,6 +261,8 @@ def _joined(replicas: Replicas, values: Sequence[Any], axis: int) -> Any:
     _check_one_dtype(parts)
     if any(isinstance(part, np.ndarray) for part in parts):  # text
         return np.concatenate(parts, place)
+    if replicas.spans:
+        return gather_parts(replicas, parts, place)[0]
     return jnp.concatenate([_on_first(replicas, part) for part in parts], place)
 
 

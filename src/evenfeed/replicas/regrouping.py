@@ -44,7 +44,7 @@ def placed(replicas: Replicas, share: Any, replica: int) -> Any:
             return leaf
         return (
             leaf
-            if leaf.devices() == {replicas.devices[replica]}
+            if leaf.devices() == {replicas.local_devices[replica]}
             else replicas.to_replica(leaf, replica)
         )
 
@@ -52,7 +52,7 @@ def placed(replicas: Replicas, share: Any, replica: int) -> Any:
     return packed(tree, [there(leaf) for leaf in leaves])
 
 
-def regrouped(results: Sequence[Any]) -> Any:
+def regrouped(results: Sequence[Any], replicas: Replicas | None = None) -> Any:
     """Join what the replicas returned leaf by leaf; what is one object for all stays that."""
     if len(results) == 1:
         return results[0]
@@ -69,7 +69,7 @@ def regrouped(results: Sequence[Any]) -> Any:
                 )
             )
         rows.append(leaves)
-    return packed(tree, [_together(parts) for parts in zip(*rows, strict=True)])
+    return packed(tree, [_together(parts, replicas) for parts in zip(*rows, strict=True)])
 
 
 def _with_nones(value: Any) -> tuple[list[Any], Any]:
@@ -81,7 +81,7 @@ def _with_nones(value: Any) -> tuple[list[Any], Any]:
     return _tree.tree_flatten(value, is_leaf=is_leaf)
 
 
-def _together(parts: Sequence[Any]) -> Any:
+def _together(parts: Sequence[Any], replicas: Replicas | None) -> Any:
     if all(part is parts[0] for part in parts[1:]):
         return parts[0]
     if any(map(_is_whole, parts)):
@@ -91,4 +91,4 @@ def _together(parts: Sequence[Any]) -> Any:
                 fix="return this replica's own part: value.values[replica].",
             )
         )
-    return PerReplica(parts)
+    return PerReplica(parts, replicas=replicas)

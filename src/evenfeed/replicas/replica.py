@@ -29,6 +29,11 @@ class Replica(ABC):
     def index(self) -> Any:
         """Which one: a number, or a tensor in a compiled function."""
 
+    @property
+    def place(self) -> int:
+        """Which of this worker's, where code runs for one of them."""
+        return 0
+
     @abstractmethod
     def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
         """Return the sums or means of what all replicas pass, in one collective."""

@@ -60,7 +60,9 @@ class ReplicaContext:
     @property
     def replica_id_in_sync_group(self) -> Any:
         """Which replica this is, counted from 0: in a compiled function a tensor."""
-        return self.replica.index
+        index = self.replica.index
+        # As in TensorFlow, a tensor where there are several workers.
+        return convert_to_tensor(index) if self.replica.replicas.spans else index
 
     @property
     def devices(self) -> tuple[str, ...]:

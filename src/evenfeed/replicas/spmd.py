@@ -164,6 +164,10 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
     given = [cut[i].array for i in parts] + [outer.values[variables[i - len(cut)]] for i in copies]
     tensors = len(closed.jaxpr.outvars) - len(found.written)
     differ = varying_outputs(closed.jaxpr)
+    if (
+        replicas.spans
+    ):  # what is the same on all replicas of one worker may differ from worker to worker
+        differ = [True] * len(differ)
 
     def local(constants: list[Any], *own: Any) -> tuple[list[Any], list[Any]]:
         every: list[Any] = [0] * len(closed.jaxpr.invars)

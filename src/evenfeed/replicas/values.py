@@ -60,6 +60,7 @@ class PerReplica(DistributedValues):
             is what there is; the parts are then taken from it when they are asked for.
         lifted: The parts are scalars, which stand in `array` as rows of length one.
         count: How many parts `array` has, where it is one that JAX traces and cannot say it.
+        replicas: Whose parts they are, where other workers have some of them.
 
     Examples:
         >>> import evenfeed as tf
@@ -70,7 +71,7 @@ class PerReplica(DistributedValues):
         }
     """
 
-    __slots__ = ("_array", "_count", "_lifted", "_parts")
+    __slots__ = ("_array", "_count", "_lifted", "_parts", "_replicas")
 
     def __init__(
         self,
@@ -79,8 +80,10 @@ class PerReplica(DistributedValues):
         array: "jax.Array | None" = None,
         lifted: bool = False,
         count: int | None = None,
+        replicas: Replicas | None = None,
     ) -> None:
         _register()
+        self._replicas = replicas
         self._array = array
         self._count = count
         self._lifted = lifted
@@ -105,13 +108,19 @@ class PerReplica(DistributedValues):
                 share a device.
         """
         if self._array is None:
-            self._array, self._lifted = _joined(self.values)
+            self._array, self._lifted = _joined(self.values, self._replicas)
         return self._array
 
     def __len__(self) -> int:
-        if self._count is None:
-            self._count = _parts_of(self._array) if self._parts is None else len(self._parts)
-        return self._count
+        return _count_here(self._array, self._count) if self._parts is None else len(self._parts)
+
+    @property
+    def replica_count(self) -> int:
+        """How many parts there are in all, those of other workers too."""
+        array: Any = self._array
+        if array is None or is_traced(array):
+            return len(self)
+        return len(array.sharding.device_set)
 
     @property
     def is_lifted(self) -> bool:
@@ -162,9 +171,7 @@ class Mirrored(DistributedValues):
         return self._parts
 
     def __len__(self) -> int:
-        if self._count is None:
-            self._count = _parts_of(self._array) if self._parts is None else len(self._parts)
-        return self._count
+        return _count_here(self._array, self._count) if self._parts is None else len(self._parts)
 
     @property
     def array(self) -> "jax.Array":
@@ -259,8 +266,11 @@ def _replicated(parts: Sequence[Any]) -> "jax.Array":
     return make(parts[0].shape, replicas.replicated, list(parts))
 
 
-def _parts_of(array: Any) -> int:
-    return len(array.sharding.device_set)
+def _count_here(array: Any, count: int | None) -> int:
+    """Return how many parts of an array this worker has, of so many where JAX cannot say it."""
+    if count is None or not (is_traced(array) or getattr(array, "is_fully_addressable", True)):
+        return len(array.sharding.addressable_devices)
+    return count
 
 
 def _pieces(array: "jax.Array", count: int) -> tuple[Any, ...]:
@@ -282,7 +292,7 @@ def _are_alike(parts: Sequence[Any]) -> bool:
     return len({(part.shape, part.dtype) for part in parts}) == 1
 
 
-def _joined(parts: Sequence[Any]) -> "tuple[jax.Array, bool]":
+def _joined(parts: Sequence[Any], of: Replicas | None) -> "tuple[jax.Array, bool]":
     """Make one sharded array of parts that lie on their devices already; tell whether they are scalars."""
     _check_numbers(parts)
     _check_alike(parts)
@@ -294,7 +304,7 @@ def _joined(parts: Sequence[Any]) -> "tuple[jax.Array, bool]":
             "put each part on a device of its own with jax.device_put(part, device), or join them "
             "on one device with jax.numpy.concatenate(value.values).",
         )
-    replicas = Replicas(own)
+    replicas = Replicas(own) if of is None else of
     if parts[0].shape:
         return replicas.joined(parts), False
     return replicas.stacked(parts), True

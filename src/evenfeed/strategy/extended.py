@@ -24,7 +24,6 @@ from evenfeed.replicas.regrouping import regrouped, share_of
 from evenfeed.replicas.spmd import own_share
 from evenfeed.replicas.values import DistributedValues, Mirrored
 from evenfeed.replicas.variables import Variable
-from evenfeed.strategy.devices import device_string
 
 
 class StrategyExtended:
@@ -41,8 +40,8 @@ class StrategyExtended:
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
-        """The names of the devices that compute."""
-        return tuple(map(device_string, self.replicas.devices))
+        """The names of the devices that compute for this worker."""
+        return tuple(map(self._strategy.device_name, self.replicas.local_devices))
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
@@ -131,7 +130,9 @@ class StrategyExtended:
             return tensor
         if contexts.staging() is not None:
             return Mirrored(array=cast("jax.Array", tensor), count=self.replicas.count)
-        return Mirrored([self.replicas.to_replica(tensor, r) for r in range(self.replicas.count)])
+        return Mirrored(
+            [self.replicas.to_replica(tensor, r) for r in range(self.replicas.local_count)]
+        )
 
     # --- variables -------------------------------------------------------------------------
 
@@ -181,8 +182,8 @@ class StrategyExtended:
             return self._updated(var, fn, given, 0)
         level = contexts.staging()
         if level is None:
-            count = self.replicas.count
-            return regrouped([self._updated(var, fn, given, r) for r in range(count)])
+            every = range(self.replicas.local_count)
+            return regrouped([self._updated(var, fn, given, r) for r in every], self.replicas)
         if level.within is None:
             return self._strategy.run(_updating(fn, var), args=given[0], kwargs=given[1])
         return self._updated_inside(var, fn, given)
@@ -191,7 +192,7 @@ class StrategyExtended:
         own_args, own_kwargs = share_of(given, replica)
         with (
             contexts.entered(Frame(self._strategy, self.replicas, updating=replica)),
-            jax.default_device(self.replicas.devices[replica]),
+            jax.default_device(self.replicas.local_devices[replica]),
         ):
             return fn(var, *own_args, **own_kwargs)
 

@@ -50,11 +50,6 @@ class MirroredStrategy(Strategy):
         super().__init__(replicas_on(found))
 
 
-def local_replicas() -> Replicas:
-    """Return a replica on each GPU or TPU of this process, or else on each logical CPU."""
-    return replicas_on([jax_device(name) for name in default_devices()])
-
-
 def replicas_on(devices: Sequence[Any]) -> Replicas:
     """Return a replica on each of these devices, which can meet."""
     ensure_threads(sum(device.platform == "cpu" for device in devices))

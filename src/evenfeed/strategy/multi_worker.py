@@ -10,13 +10,20 @@ from evenfeed.cluster.communication import (
 from evenfeed.cluster.communication import (
     communication_options as checked_options,
 )
+from evenfeed.cluster.joining import join
 from evenfeed.cluster.membership import Membership, membership_of
 from evenfeed.cluster.resolver import ClusterResolver
 from evenfeed.cluster.tf_config import TFConfigClusterResolver
 from evenfeed.core.conversion import shortened
-from evenfeed.core.errors import UnimplementedError, described
-from evenfeed.strategy.mirrored import local_replicas
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.jax_door import jax
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.strategy.devices import default_devices, device_string, jax_device
+from evenfeed.strategy.mirrored import replicas_on
 from evenfeed.strategy.strategy import Strategy
+from evenfeed.strategy.threads import arrange_threads, ensure_threads
+
+_jax: Any = jax  # whose devices have no types
 
 
 class MultiWorkerMirroredStrategy(Strategy):
@@ -46,9 +53,7 @@ class MultiWorkerMirroredStrategy(Strategy):
         self._resolver = _resolver(cluster_resolver)
         self._communication = checked_options(communication_options)
         self._membership = membership_of(self._resolver)
-        if self._membership.worker_count > 1:
-            raise _not_yet(self._membership)
-        super().__init__(local_replicas())
+        super().__init__(_replicas(self._membership, self._communication))
 
     @property
     def cluster_resolver(self) -> ClusterResolver:
@@ -59,6 +64,12 @@ class MultiWorkerMirroredStrategy(Strategy):
     def is_chief(self) -> bool:
         """Whether this worker saves for all: the chief, or else worker 0."""
         return self._membership.is_chief
+
+    def device_name(self, device: Any) -> str:
+        """Return the full name of a replica's device, with the task of the worker that has it."""
+        place: int = device.process_index
+        worker = self._membership.workers[place]
+        return device_string(device, job=worker.job, task=worker.index)
 
 
 class _Recognises(type):
@@ -102,8 +113,24 @@ def _resolver(given: object) -> ClusterResolver:
     )
 
 
-def _not_yet(membership: Membership) -> Any:
-    return UnimplementedError(
-        f"The cluster has {membership.worker_count} workers; one is possible so far.",
-        fix="unset TF_CONFIG, and train on the devices of one machine.",
-    )
+def _replicas(membership: Membership, options: CommunicationOptions) -> Replicas:
+    """Return a replica on each device of each worker, in the order of the workers."""
+    if membership.worker_count > 1:
+        arrange_threads()
+        join(membership)
+    own = [jax_device(name) for name in default_devices()]
+    if membership.worker_count == 1:
+        return replicas_on(own)
+    _check_possible(options, own)
+    ensure_threads(len(own))
+    every: Any = _jax.devices(own[0].platform)
+    return Replicas(sorted(every, key=lambda device: (device.process_index, device.id)))
+
+
+def _check_possible(options: CommunicationOptions, devices: Any) -> None:
+    nccl = options.implementation is CommunicationImplementation.NCCL
+    if nccl and any(device.platform == "cpu" for device in devices):
+        raise InvalidArgumentError(
+            "NCCL brings values from GPU to GPU, but the workers compute on CPUs.",
+            fix="leave the implementation out: JAX takes what fits the devices.",
+        )

@@ -61,7 +61,7 @@ def run_eagerly(
         return call
 
     with seated(crew) as seats:
-        return regrouped(crew.run([call_for(seat) for seat in seats]))
+        return regrouped(crew.run([call_for(seat) for seat in seats]), replicas)
 
 
 @contextmanager

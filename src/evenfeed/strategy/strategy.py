@@ -66,7 +66,11 @@ class Strategy:
     @property
     def devices(self) -> tuple[str, ...]:
         """The full names of the replicas' devices, in order."""
-        return tuple(map(device_string, self._replicas.devices))
+        return tuple(map(self.device_name, self._replicas.devices))
+
+    def device_name(self, device: Any) -> str:
+        """Return the full name of a replica's device."""
+        return device_string(device)
 
     @property
     def mesh(self) -> "jax.sharding.Mesh":
@@ -229,11 +233,14 @@ class Strategy:
                     fix="pass lambda context: value.",
                 )
             )
-        count = self._replicas.count
-        made = [self._on(value_fn(ValueContext(r, count)), r) for r in range(count)]
-        if count == 1:
+        replicas = self._replicas
+        made = [
+            self._on(value_fn(ValueContext(replicas.first + r, replicas.count)), r)
+            for r in range(replicas.local_count)
+        ]
+        if len(made) == 1:
             return made[0]
-        return map_structure(lambda *parts: PerReplica(parts), *made, rules=NEST)
+        return map_structure(lambda *parts: PerReplica(parts, replicas=replicas), *made, rules=NEST)
 
     def _on(self, value: Any, replica: int) -> Any:
         def placed(leaf: Any) -> Any:
@@ -252,7 +259,7 @@ class Strategy:
             return value.values
         if opened(value, NEST) is None:
             return (value,)
-        count = self._replicas.count
+        count = self._replicas.local_count
         for leaf in flatten(value, NEST):
             _check_parts(leaf, count)
         return tuple(map_structure(_part_of(i), value, rules=NEST) for i in range(count))
@@ -315,7 +322,9 @@ def _check_parts(leaf: object, replicas: int) -> None:
 
 def _part_of(replica: int) -> Any:
     def part(leaf: object) -> Any:
-        if isinstance(leaf, (DistributedValues, Variable)) and len(leaf.values) > 1:
+        if isinstance(leaf, DistributedValues) or (
+            isinstance(leaf, Variable) and len(leaf.values) > 1
+        ):
             return leaf.values[replica]
         return leaf
 

@@ -1,0 +1,114 @@
+"""What two workers of two replicas compute together. Each prints what it sees; the test compares."""
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+import evenfeed as tf
+
+
+def main() -> None:
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    worker = strategy.cluster_resolver.task_id
+    seen: dict[str, Any] = {}
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return [plain(part) for part in value]
+        return np.asarray(value).tolist()
+
+    def local(value: Any) -> Any:
+        return plain(strategy.experimental_local_results(value))
+
+    x = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant([context.replica_id_in_sync_group + 1.0])
+    )
+    long = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.range(context.replica_id_in_sync_group + 1)
+    )
+    seen["replicas"] = strategy.num_replicas_in_sync
+    seen["devices"] = [name.partition("/device")[0] for name in strategy.devices]
+    seen["own devices"] = list(strategy.extended.worker_devices)
+    seen["saves"] = strategy.extended.should_checkpoint
+    seen["values"] = local(x)
+    seen["array"] = [list(x.array.shape), len(x), x.replica_count]
+    seen["sum"] = plain(strategy.reduce("SUM", x, axis=None))
+    seen["mean"] = plain(strategy.reduce("MEAN", x, axis=None))
+    seen["uneven sum"] = plain(strategy.reduce("SUM", long, axis=0))
+    seen["uneven mean"] = plain(strategy.reduce("MEAN", long, axis=0))
+    seen["mean of a plain value"] = plain(
+        strategy.reduce("MEAN", tf.constant(worker * 2.0), axis=None)
+    )
+    seen["gather"] = plain(strategy.gather(x, axis=0))
+    seen["uneven gather"] = plain(strategy.gather(long, axis=0))
+
+    def step(value: Any) -> Any:
+        context = tf.distribute.get_replica_context()
+        return (
+            context.replica_id_in_sync_group,
+            context.num_replicas_in_sync,
+            context.all_reduce("SUM", value),
+            context.all_reduce("MEAN", value),
+            context.all_gather(value, axis=0),
+        )
+
+    seen["eager"] = [local(part) for part in strategy.run(step, args=(x,))]
+    seen["compiled"] = [local(part) for part in strategy.run(tf.function(step), args=(x,))]
+    seen["uneven all_gather"] = local(
+        strategy.run(
+            lambda value: tf.distribute.get_replica_context().all_gather(value, axis=0),
+            args=(long,),
+        )
+    )
+
+    aggregations = tf.VariableAggregation
+    on_read = tf.VariableSynchronization.ON_READ
+    with strategy.scope():
+        first = tf.Variable([1.0 + worker, 2.0])
+        kinds = {
+            name: tf.Variable(0.0, aggregation=getattr(aggregations, name))
+            for name in ("SUM", "MEAN", "ONLY_FIRST_REPLICA")
+        }
+        counter = tf.Variable(0.0, synchronization=on_read, aggregation=aggregations.SUM)
+    seen["from the chief"] = [plain(first.values), plain(first.numpy())]
+    for way, wrap in {"eager": lambda fn: fn, "compiled": tf.function}.items():
+
+        def update(value: Any) -> Any:
+            for variable in kinds.values():
+                variable.assign_add(value[0])
+            counter.assign_add(value[0])
+            return value * first
+
+        results = strategy.run(wrap(update), args=(x,))
+        seen[f"results, {way}"] = local(results)
+        seen[f"variables, {way}"] = [plain(v.values) for v in kinds.values()]
+        seen[f"counter, {way}"] = [plain(counter.values), plain(counter.numpy())]
+    first.assign([5.0, 6.0])
+    seen["assigned"] = plain(first.values)
+
+    @tf.function
+    def whole(value: Any) -> Any:
+        return strategy.reduce(
+            "SUM", strategy.run(lambda y: y * first[0], args=(value,)), axis=None
+        )
+
+    seen["reduced in a function"] = plain(whole(x))
+    refused = {
+        "a dataset": lambda: strategy.experimental_distribute_dataset(tf.data.Dataset.range(4)),
+        "a function of datasets": lambda: strategy.distribute_datasets_from_function(
+            lambda context: tf.data.Dataset.range(4)
+        ),
+        "uneven parts, compiled": lambda: strategy.run(tf.function(lambda y: y + 1), args=(long,)),
+    }
+    for name, call in refused.items():
+        try:
+            call()
+        except tf.errors.UnimplementedError as error:
+            seen[name] = error.message
+    sys.stdout.write(f"seen {json.dumps(seen)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""MultiWorkerMirroredStrategy of two workers with two replicas each, in real processes."""
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).parent / "programs" / "two_workers.py"
+RUN = [sys.executable, "-m", "evenfeed", "run", "--workers", "2", "--replicas", "2"]
+
+pytestmark = pytest.mark.slow
+
+
+@cache
+def seen():
+    """Return what each worker saw."""
+    done = subprocess.run(
+        [*RUN, str(PROGRAM)], capture_output=True, text=True, timeout=110, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if "seen {" in line]
+    return {int(line.split("]")[0][-1]): json.loads(line.partition("seen ")[2]) for line in lines}
+
+
+# What both see; where they see different things, one after the other.
+SAME = {
+    "replicas": 4,
+    "devices": [f"/job:worker/replica:0/task:{task}" for task in (0, 0, 1, 1)],
+    "sum": [10.0],
+    "mean": [2.5],
+    "uneven sum": 0 + 1 + 3 + 6,
+    "uneven mean": 1.0,
+    "mean of a plain value": 1.0,
+    "gather": [1.0, 2.0, 3.0, 4.0],
+    "uneven gather": [0, 0, 1, 0, 1, 2, 0, 1, 2, 3],
+    "uneven all_gather": [[0, 0, 1, 0, 1, 2, 0, 1, 2, 3]] * 2,
+    "array": [[4], 2, 4],
+    "from the chief": [[[1.0, 2.0]] * 2, [1.0, 2.0]],
+    "variables, eager": [[10.0, 10.0], [2.5, 2.5], [1.0, 1.0]],
+    "variables, compiled": [[20.0, 20.0], [5.0, 5.0], [2.0, 2.0]],
+    "assigned": [[5.0, 6.0]] * 2,
+    "reduced in a function": [50.0],
+    "a dataset": "Datasets cannot be distributed over several workers yet.",
+    "a function of datasets": "Datasets cannot be distributed over several workers yet.",
+    "uneven parts, compiled": "Parts that differ in shape cannot run compiled on several workers yet.",
+}
+EACH = {
+    "values": [[[1.0], [2.0]], [[3.0], [4.0]]],
+    "saves": [True, False],
+    "own devices": [
+        [f"/job:worker/replica:0/task:{task}/device:CPU:{index}" for index in (0, 1)]
+        for task in (0, 1)
+    ],
+    "results, eager": [[[1.0, 2.0], [2.0, 4.0]], [[3.0, 6.0], [4.0, 8.0]]],
+    "results, compiled": [[[1.0, 2.0], [2.0, 4.0]], [[3.0, 6.0], [4.0, 8.0]]],
+    "counter, eager": [[[1.0, 2.0], 10.0], [[3.0, 4.0], 10.0]],
+    "counter, compiled": [[[2.0, 4.0], 20.0], [[6.0, 8.0], 20.0]],
+}
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_every_worker_sees_the_same(what):
+    assert [seen()[worker][what] for worker in (0, 1)] == [SAME[what]] * 2
+
+
+@pytest.mark.parametrize("what", EACH)
+def test_each_worker_sees_its_own(what):
+    assert [seen()[worker][what] for worker in (0, 1)] == EACH[what]
+
+
+@pytest.mark.parametrize("way", ["eager", "compiled"])
+def test_replicas_count_and_meet_over_all_workers(way):
+    for worker, ids in enumerate(([0, 1], [2, 3])):
+        found, count, total, mean, joined = seen()[worker][way]
+        assert found == ids
+        assert set(count) == {4}
+        assert (total, mean) == ([[10.0]] * 2, [[2.5]] * 2)
+        assert joined == [[1.0, 2.0, 3.0, 4.0]] * 2
+
+
+def test_nothing_that_was_seen_is_left_out():
+    assert set(seen()[0]) == {*SAME, *EACH, "eager", "compiled"}
