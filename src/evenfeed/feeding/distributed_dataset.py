@@ -82,7 +82,7 @@ class DistributedDataset:
 
     def __getattr__(self, name: str) -> Any:
         what = f"A DistributedDataset has no {name!r}."
-        if name in vars(Dataset):
+        if name in dir(Dataset):
             what += f" Call {name} on the Dataset, before it is distributed."
         raise AttributeError(what, name=name, obj=self)
 
