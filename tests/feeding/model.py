@@ -1,21 +1,40 @@
-"""How TensorFlow shares batches out, as plain Python: what the steps of one worker must be."""
+"""How TensorFlow shares batches out, as plain Python: what the steps of each worker must be."""
 
 from collections.abc import Iterator
 
 
-def legacy(batches: list[list[int]], replicas: int) -> list[list[list[int]]]:
-    """Cut each batch by itself, by ceiling."""
-    steps = []
+def pieces_of(batches: list[list[int]], everyone: int) -> list[list[int]]:
+    """Cut each batch by itself, by ceiling, into a piece for each replica of all workers."""
+    pieces = []
     for batch in batches:
-        size = -(-len(batch) // replicas)
-        steps.append([batch[i * size : (i + 1) * size] for i in range(replicas)])
-    return steps
+        size = -(-len(batch) // everyone)
+        pieces += [batch[i * size : (i + 1) * size] for i in range(everyone)]
+    return pieces
 
 
-def sizes(global_size: int, replicas: int) -> list[int]:
-    """Return how many rows each replica takes in turn."""
+def in_steps(pieces: list[list[int]], replicas: int) -> list[list[list[int]]]:
+    """Return pieces in groups, one for each replica of a worker."""
+    pieces = pieces + [[]] * (-len(pieces) % replicas)
+    return [pieces[i : i + replicas] for i in range(0, len(pieces), replicas)]
+
+
+def legacy(batches: list[list[int]], replicas: int) -> list[list[list[int]]]:
+    """Cut each batch by itself, by ceiling, on one worker."""
+    return in_steps(pieces_of(batches, replicas), replicas)
+
+
+def by_data(
+    batches: list[list[int]], workers: int, replicas: int, worker: int
+) -> list[list[list[int]]]:
+    """Return a worker's steps where all cut the same batches, and take pieces in turn."""
+    return in_steps(pieces_of(batches, workers * replicas)[worker::workers], replicas)
+
+
+def sizes(global_size: int, replicas: int, first: int = 0) -> list[int]:
+    """Return how many rows each replica takes in turn, from one of them on."""
     each, more = divmod(global_size, replicas)
-    return [each + 1] * more + [each] * (replicas - more)
+    found = [each + 1] * more + [each] * (replicas - more)
+    return found[first:] + found[:first]
 
 
 def refilled(batches: list[list[int]], wanted: list[int]) -> Iterator[list[int]]:
@@ -42,10 +61,35 @@ def refilled(batches: list[list[int]], wanted: list[int]) -> Iterator[list[int]]
 
 def flowing(batches: list[list[int]], global_size: int, replicas: int) -> list[list[list[int]]]:
     """Return the steps where rows flow on: pieces in groups, without a step in which nobody has rows."""
-    pieces = list(refilled(batches, sizes(global_size, replicas)))
-    pieces += [[]] * (-len(pieces) % replicas)
-    steps = [pieces[i : i + replicas] for i in range(0, len(pieces), replicas)]
-    return [step for step in steps if any(step)]
+    return each_flowing([batches], global_size, replicas)[0]
+
+
+def each_flowing(
+    batches: list[list[list[int]]], global_size: int, replicas: int
+) -> list[list[list[list[int]]]]:
+    """Return the steps of all workers where rows flow on in each: as many as the longest has."""
+    everyone = replicas * len(batches)
+    own = [
+        in_steps(list(refilled(rows, sizes(global_size, everyone, worker * replicas))), replicas)
+        for worker, rows in enumerate(batches)
+    ]
+    return without_idle(as_long(own, replicas))
+
+
+def as_long(steps: list[list[list[list[int]]]], replicas: int) -> list[list[list[list[int]]]]:
+    """Let who has run dry go on without rows."""
+    most = max(map(len, steps))
+    return [own + [[[]] * replicas] * (most - len(own)) for own in steps]
+
+
+def without_idle(steps: list[list[list[list[int]]]]) -> list[list[list[list[int]]]]:
+    """Leave out steps in which nobody has rows."""
+    kept = [
+        number
+        for number in range(len(steps[0]))
+        if any(row for own in steps for row in own[number])
+    ]
+    return [[own[number] for number in kept] for own in steps]
 
 
 def batched(rows: int, size: int) -> list[list[int]]:

@@ -5,8 +5,16 @@ import pytest
 from tests.feeding.distribution import with_policy
 
 import evenfeed as tf
+from evenfeed.core.cardinality import INFINITE, UNKNOWN
+from evenfeed.core.shares import Share
 from evenfeed.dataset import plan_of
-from evenfeed.feeding.global_batch import global_batch_size, nominal_sizes, short_batch
+from evenfeed.feeding.global_batch import (
+    global_batch_size,
+    nominal_sizes,
+    row_count,
+    short_batch,
+)
+from evenfeed.rewrite.workers import sharded
 
 D = tf.data.Dataset
 BATCHES = D.range(10).batch(4)
@@ -53,16 +61,36 @@ def test_the_size_is_hidden_by(name):
     assert global_batch_size(plan_of(HIDDEN[name])) is None
 
 
+def sizes_under(dataset, policy, replicas):
+    plan, share = plan_of(with_policy(dataset, policy)), Share(replicas=replicas)
+    return nominal_sizes(plan, sharded(plan, share).policy, share)
+
+
 @pytest.mark.parametrize("policy", ["AUTO", "DATA"])
 def test_each_batch_is_cut_by_itself_under(policy):
-    assert nominal_sizes(plan_of(with_policy(BATCHES, policy)), 3) is None
+    assert sizes_under(BATCHES, policy, 3) is None
 
 
 @pytest.mark.parametrize("policy", ["OFF", "FILE", "HINT"])
 def test_rows_flow_on_under(policy):
-    assert nominal_sizes(plan_of(with_policy(BATCHES, policy)), 3) == (2, 1, 1)
-    assert nominal_sizes(plan_of(with_policy(BATCHES, policy)), 8) == (1,) * 4 + (0,) * 4
-    assert nominal_sizes(plan_of(with_policy(HIDDEN["map"], policy)), 3) is None
+    assert sizes_under(BATCHES, policy, 3) == (2, 1, 1)
+    assert sizes_under(BATCHES, policy, 8) == (1,) * 4 + (0,) * 4
+    assert sizes_under(HIDDEN["map"], policy, 3) is None
+
+
+def test_rows_are_counted_where_they_can_be():
+    for dataset, rows in [
+        (BATCHES, 10),
+        (BATCHES.prefetch(1).cache().with_options(tf.data.Options()), 10),
+        (BATCHES.repeat(3), 30),
+        (D.range(11).batch(4, drop_remainder=True).repeat(2), 16),
+        (D.range(0).batch(4), 0),
+        (BATCHES.repeat(), INFINITE),
+        (BATCHES.repeat().map(lambda x: x), INFINITE),
+        (BATCHES.take(2), UNKNOWN),
+        (D.range(9).filter(lambda x: x > 1).batch(4), UNKNOWN),
+    ]:
+        assert row_count(plan_of(dataset)) == rows
 
 
 def test_a_short_last_batch_is_known_where_it_can_be():

@@ -11,10 +11,10 @@ from tests.feeding.distribution import numbers
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.shares import Share
 from evenfeed.dataset import plan_of
-from evenfeed.feeding.global_batch import nominal_sizes
 from evenfeed.feeding.host_steps import CutBatches, FlowingBatches, TakePieces, cut
-from evenfeed.feeding.padding import PadBatches
+from evenfeed.feeding.padding import PadBatches, padded_rows
 
 Dataset = tf.data.Dataset
 
@@ -42,11 +42,16 @@ def lists(column, count):
 
 
 def cut_steps(dataset, count):
-    return CutBatches(plan_of(dataset), count)
+    return CutBatches(plan_of(dataset), Share(replicas=count))
 
 
 def flowing_steps(dataset, size, count):
-    return FlowingBatches(plan_of(dataset), model.sizes(size, count))
+    return FlowingBatches(plan_of(dataset), model.sizes(size, count), count)
+
+
+def padded_steps(dataset, count):
+    plan = plan_of(dataset)
+    return PadBatches(CutBatches(plan, Share(replicas=count)), count, padded_rows(plan, count))
 
 
 @given(rows, sizes, replicas, epochs)
@@ -79,7 +84,7 @@ def test_an_element_for_each_replica_is_taken_in_turn(count, size, devices):
 
 @given(rows, sizes, replicas)
 def test_short_batches_are_filled_and_say_which_rows_are_theirs(count, size, devices):
-    steps = PadBatches(plan_of(numbers(range(1, count + 1)).batch(size)), devices)
+    steps = padded_steps(numbers(range(1, count + 1)).batch(size), devices)
     each = -(-size // devices)
     kept = []
     while True:
@@ -98,7 +103,7 @@ def every_kind(devices):
     yield lambda: cut_steps(data, devices)
     yield lambda: flowing_steps(data, 5, devices)
     yield lambda: TakePieces([plan_of(data)], devices)
-    yield lambda: PadBatches(plan_of(numbers(range(23)).batch(5).repeat(2)), devices)
+    yield lambda: padded_steps(numbers(range(23)).batch(5).repeat(2), devices)
 
 
 def values_of(steps):
@@ -208,11 +213,3 @@ def test_a_scalar_beside_rows_is_zero_for_a_replica_without_them():
     ids, number, text = steps.read()
     assert [piece.tolist() for piece in ids] == [[1, 2], []]
     assert ([int(x) for x in number], [x.item() for x in text]) == ([7, 0], [b"a", b""])
-
-
-def test_sizes_are_nominal_where_a_policy_says_so():
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-    dataset = numbers(range(9)).batch(7)
-    assert nominal_sizes(plan_of(dataset), 3) is None
-    assert nominal_sizes(plan_of(dataset.with_options(options)), 3) == (3, 2, 2)

@@ -23,6 +23,7 @@ INNER = {
     "plan",
     "record_writing",
     "replicas",
+    "rewrite",
     "runtime",
     "strategy",
     "tensors",

@@ -56,5 +56,6 @@ __all__ = [
     "ways",
 ]
 
-# The nodes that no random plan has yet: who finishes one takes it out and gives it a line in `STEPS`.
-NOT_YET: Final = set[str]()
+# The nodes that no random plan has: a HintedShard cannot be read, and OwnBatches needs OwnRows below
+# it (tests/rewrite has laws of its own for both). Who adds a node gives it a line in `STEPS`.
+NOT_YET: Final = {"HintedShard", "OwnBatches"}

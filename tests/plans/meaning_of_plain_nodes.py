@@ -17,6 +17,7 @@ from evenfeed.plan.generating import FromGenerator
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.options_node import WithOptions
 from evenfeed.plan.ordering import Shard, Shuffle, Skip, Take
+from evenfeed.plan.own_rows import OwnRows
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.plan.windows import Held
 
@@ -106,6 +107,16 @@ def _every(node: Shard, child: Events) -> Events:
         if element is FAILED or number % node.num_shards == node.index:
             yield element
         number += element is not FAILED
+
+
+@means(OwnRows)
+def _own(node: OwnRows, child: Events) -> Events:
+    for group in _grouped(child, node.batch_size, node.drop_remainder):
+        if group is FAILED:
+            yield FAILED
+            continue
+        for start, stop in node.share.pieces(len(group)):
+            yield from group[start:stop]
 
 
 @means(Shuffle)

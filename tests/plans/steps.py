@@ -18,6 +18,7 @@ from tests.plans.user_functions import has_ranks, is_cheap, is_of_tensors, trace
 from evenfeed.core import dtypes
 from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.errors import EvenfeedError
+from evenfeed.core.shares import Share
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.dataset import Dataset, plan_of
@@ -35,6 +36,7 @@ from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.options_node import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.own_rows import OwnRows
 from evenfeed.plan.saving import Snapshot
 from evenfeed.plan.scanning import Scan
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
@@ -122,6 +124,11 @@ def _shuffles(child: Plans) -> Plans:
 def _shards(child: Plans) -> Plans:
     places = _some.flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n - 1)))
     return st.builds(lambda node, place: Shard(node, *place), child, places)
+
+
+def _own_rows(child: Plans) -> Plans:
+    shares = st.sampled_from([Share(0, 1, 2), Share(0, 2, 1), Share(1, 2, 1), Share(1, 2, 2)])
+    return st.builds(OwnRows, child, st.integers(3, 6), shares, drop_remainder=st.booleans())
 
 
 def _zips(child: Plans) -> Plans:
@@ -361,6 +368,7 @@ STEPS: Final[dict[type[Node], Callable[[Plans], Plans]]] = {
     Take: lambda child: st.builds(Take, child, st.integers(-1, 6)),
     Skip: lambda child: st.builds(Skip, child, st.integers(-1, 4)),
     Shard: _shards,
+    OwnRows: _own_rows,
     Shuffle: _shuffles,
     Enumerate: lambda child: st.builds(Enumerate, child, st.integers(-2, 2)),
     WithKeys: lambda child: st.builds(WithKeys, child, _seeds, reshuffle=st.booleans()),

@@ -21,6 +21,7 @@ from evenfeed.options import (
 )
 from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.plan.checking import AssertCardinality
+from evenfeed.plan.ordering import SHARD_HINT
 from evenfeed.record_writing import TFRecordWriter
 
 INFINITE_CARDINALITY: Final = INFINITE
@@ -29,6 +30,7 @@ UNKNOWN_CARDINALITY: Final = UNKNOWN
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
+    "SHARD_HINT",
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
     "AutotuneAlgorithm",

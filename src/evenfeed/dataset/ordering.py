@@ -10,7 +10,7 @@ from evenfeed.plan.buffering import AUTOTUNE, Prefetch
 from evenfeed.plan.checking import Ignored, IgnoreErrors, Unique
 from evenfeed.plan.combining import Concatenate
 from evenfeed.plan.elementwise import Enumerate
-from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.ordering import SHARD_HINT, HintedShard, Repeat, Shard, Shuffle, Skip, Take
 
 if TYPE_CHECKING:
     from evenfeed.dataset.whole import Dataset
@@ -57,6 +57,9 @@ class Ordering(Face):
     def shard(self, num_shards: int, index: int, name: str | None = None) -> "Dataset":
         """Keep every `num_shards`-th element from `index` on.
 
+        With `evenfeed.data.experimental.SHARD_HINT` for both, and `AutoShardPolicy.HINT`, distribution puts
+        the number of workers and the worker's own number here.
+
         Examples:
             >>> import evenfeed as tf
             >>> [int(x) for x in tf.data.Dataset.range(7).shard(3, 1)]
@@ -64,6 +67,8 @@ class Ordering(Face):
         """
         del name
         shards, number = whole_number(num_shards, "num_shards"), whole_number(index, "index")
+        if shards == SHARD_HINT:
+            return dataset_of(HintedShard(self._plan))
         return dataset_of(Shard(self._plan, shards, number))
 
     def shuffle(

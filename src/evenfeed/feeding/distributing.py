@@ -5,15 +5,19 @@ from typing import Any
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import UnimplementedError, described
+from evenfeed.core.shares import Share
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.feeding.distributed_dataset import DistributedDataset
 from evenfeed.feeding.feeds import CutFeed, TakeFeed
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
+from evenfeed.feeding.reading import Worker, alone
 from evenfeed.replicas.mesh import Replicas
 
 
-def distributed(dataset: Any, replicas: Replicas, options: InputOptions) -> DistributedDataset:
-    """Cut the global batches of a dataset over the replicas."""
+def distributed(
+    dataset: Any, replicas: Replicas, options: InputOptions, worker: Worker | None = None
+) -> DistributedDataset:
+    """Cut the global batches of a dataset over the replicas; `worker` says whose, where there are several."""
     if options.experimental_replication_mode is InputReplicationMode.PER_REPLICA:
         raise NotImplementedError(
             described(
@@ -22,19 +26,20 @@ def distributed(dataset: Any, replicas: Replicas, options: InputOptions) -> Dist
             )
         )
     _check_one_worker(replicas)
-    return DistributedDataset(
-        CutFeed(plan_of(checked_dataset(dataset, Dataset)), replicas, options)
-    )
+    plan = plan_of(checked_dataset(dataset, Dataset))
+    return DistributedDataset(CutFeed(plan, replicas, options, worker or alone(replicas.count)))
 
 
 def distributed_from_function(
     dataset_fn: Callable[[InputContext], Any],
     replicas: Replicas,
     options: InputOptions,
+    worker: Worker | None = None,
     *,
     fills: bool = True,
 ) -> DistributedDataset:
     """Feed the replicas what a function makes; `fills` allows steps in which some get no rows."""
+    worker = worker or alone(replicas.count)
     if not callable(dataset_fn):
         raise TypeError(
             described(
@@ -53,11 +58,17 @@ def distributed_from_function(
     if options.experimental_place_dataset_on_device:
         _check_placement(options, per_replica=per_replica)
     _check_one_worker(replicas)
-    pipelines = replicas.count if per_replica else 1
-    contexts = [InputContext(pipelines, number, replicas.count) for number in range(pipelines)]
+    contexts = input_contexts(worker.share, per_replica=per_replica)
     made = [checked_dataset(dataset_fn(context), Dataset) for context in contexts]
     plans = [plan_of(dataset) for dataset in made]
-    return DistributedDataset(TakeFeed(plans, replicas, options, fills=fills))
+    return DistributedDataset(TakeFeed(plans, replicas, options, worker, fills=fills))
+
+
+def input_contexts(share: Share, *, per_replica: bool) -> list[InputContext]:
+    """Return what a function is told that makes a worker's dataset, or those of its replicas."""
+    own = share.replicas if per_replica else 1
+    first, pipelines = share.worker * own, share.workers * own
+    return [InputContext(pipelines, first + i, share.everyone) for i in range(own)]
 
 
 def _check_one_worker(replicas: Replicas) -> None:

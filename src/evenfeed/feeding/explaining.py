@@ -1,59 +1,64 @@
 """Says who gets what of a distributed dataset, as text that a person reads in ten seconds."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
+from evenfeed.core.shares import Share
 from evenfeed.feeding.global_batch import global_batch_size, short_batch
 from evenfeed.feeding.input_options import InputOptions
+from evenfeed.feeding.reading import BatchReading, ElementReading
+from evenfeed.options import AutoShardPolicy
 from evenfeed.plan.node import Node
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.runtime.explaining import Explanation, explained_plan
 from evenfeed.runtime.labels import counted
 
+_POLICIES: Final = {
+    AutoShardPolicy.FILE: "each reads files of its own",
+    AutoShardPolicy.DATA: "each reads its rows of every batch",
+    AutoShardPolicy.OFF: "each reads all the data",
+    AutoShardPolicy.HINT: "each reads the shard that stands for SHARD_HINT",
+}
 
-def cut_text(
-    plan: Node, replicas: Replicas, sizes: Sequence[int] | None, options: InputOptions
-) -> Explanation:
-    """Say which rows of a global batch each replica gets.
 
-    Args:
-        plan: Makes the batches.
-        replicas: Who gets them.
-        sizes: How many rows each replica gets where they flow on from batch to batch; else None.
-        options: How they are brought.
-    """
-    size = global_batch_size(plan)
+def cut_text(reading: BatchReading, replicas: Replicas, options: InputOptions) -> Explanation:
+    """Say which rows of a global batch each replica of this worker gets."""
+    size, share, sizes = global_batch_size(reading.plan), reading.share, reading.sizes
     padded = options.pad_partial_batches
-    shares = _cut(size, replicas.count) if size is not None and sizes is None else sizes
-    lines = _shares(shares, replicas)
+    lines = _table(replicas, share, _shares(reading, size))
     lines.append(f"batches: {_size(size)}, {_how(sizes, padded=padded)}")
-    rest = short_batch(plan)
-    if rest is not None and shares is not None:
-        last = _cut(rest, replicas.count) if sizes is None else _filled(rest, sizes)
+    rest = short_batch(reading.plan)
+    if rest is not None and size is not None and (sizes is None or share.workers == 1):
+        last = share.counts(rest) if sizes is None else _filled(rest, sizes)
         told = ", ".join(map(str, last)) + (" of them valid" if padded else "")
         lines.append(f"last step: {counted(rest, 'row')}, for each replica {told}")
-    return _text(plan.size, replicas, options, lines, [plan])
+    if share.workers > 1:
+        lines += [f"workers: {_POLICIES[reading.sharded.policy]}", *reading.sharded.notes]
+    return _text(reading.plan.size, options, lines, [reading.sharded.plan], share)
 
 
 def taken_text(
-    size: int, plans: Sequence[Node], replicas: Replicas, options: InputOptions
+    size: int, reading: ElementReading, replicas: Replicas, options: InputOptions
 ) -> Explanation:
     """Say which elements each replica takes."""
-    count = replicas.count
+    plans, count = reading.plans, reading.share.replicas
     own = "one element a step of its own dataset"
     in_turn = [f"elements {r}, {r + count}, {r + 2 * count}, …" for r in range(count)]
-    lines = _table(replicas, [own] * count if len(plans) > 1 else in_turn)
-    return _text(size, replicas, options, lines, plans)
+    lines = _table(replicas, reading.share, [own] * count if len(plans) > 1 else in_turn)
+    return _text(size, options, lines, plans, reading.share)
 
 
 def _text(
     size: int,
-    replicas: Replicas,
     options: InputOptions,
     lines: Sequence[str],
     plans: Sequence[Node],
+    share: Share,
 ) -> Explanation:
-    head = f"DistributedDataset: {_steps(size)} on {counted(replicas.count, 'replica')} of worker 0"
+    where = f"{counted(share.replicas, 'replica')} of worker {share.worker}"
+    where += f" of {share.workers}" if share.workers > 1 else ""
+    head = f"DistributedDataset: {_steps(size)} on {where}"
     text = [head, *(f"  {line}" for line in [*lines, f"read ahead: {_ahead(options)}"])]
     for number, plan in enumerate(plans):
         text.append("  dataset:" if len(plans) == 1 else f"  dataset of replica {number}:")
@@ -83,11 +88,17 @@ def _how(sizes: Sequence[int] | None, *, padded: bool) -> str:
     return "and rows flow on from one to the next"
 
 
-def _shares(sizes: Sequence[int] | None, replicas: Replicas) -> list[str]:
+def _shares(reading: BatchReading, size: int | None) -> list[str]:
+    """Return what each replica of this worker gets, in words."""
+    share, sizes = reading.share, reading.sizes
+    if size is None:
+        return ["its part of each batch"] * share.replicas
     if sizes is None:
-        return _table(replicas, ["its part of each batch"] * replicas.count)
+        return [_rows(start, stop - start) for start, stop in share.pieces(size)]
+    if share.workers > 1:
+        return [f"{counted(rows, 'row')} at the first step" for rows in sizes[: share.replicas]]
     starts = [sum(sizes[:replica]) for replica in range(len(sizes))]
-    return _table(replicas, [_rows(*pair) for pair in zip(starts, sizes, strict=True)])
+    return [_rows(*pair) for pair in zip(starts, sizes, strict=True)]
 
 
 def _rows(start: int, count: int) -> str:
@@ -97,20 +108,15 @@ def _rows(start: int, count: int) -> str:
     return f"{counted(count, 'row')} a step: {which} of each batch"
 
 
-def _cut(rows: int, count: int) -> list[int]:
-    """Return how many rows each replica gets of a batch that is cut by ceiling."""
-    return _filled(rows, [-(-rows // count)] * count)
-
-
 def _filled(rows: int, sizes: Sequence[int]) -> list[int]:
     """Return how many rows each replica gets where the first ones take all they can."""
     return [max(0, min(size, rows - sum(sizes[:place]))) for place, size in enumerate(sizes)]
 
 
-def _table(replicas: Replicas, shares: Sequence[str]) -> list[str]:
+def _table(replicas: Replicas, share: Share, shares: Sequence[str]) -> list[str]:
     names = [f"{device.platform.upper()}:{device.id}" for device in replicas.devices]
     width = max(map(len, names))
-    pairs = enumerate(zip(names, shares, strict=True))
+    pairs = enumerate(zip(names, shares, strict=True), share.worker * share.replicas)
     return [f"replica {number}  {name:{width}}  {share}" for number, (name, share) in pairs]
 
 

@@ -7,13 +7,14 @@ from typing import Any, final
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.shares import Share
 from evenfeed.feeding.ahead import StepsAhead
 from evenfeed.feeding.explaining import cut_text, taken_text
-from evenfeed.feeding.global_batch import nominal_sizes
-from evenfeed.feeding.host_steps import CutBatches, FlowingBatches, HostSteps, TakePieces
+from evenfeed.feeding.host_steps import HostSteps
 from evenfeed.feeding.input_options import InputOptions
 from evenfeed.feeding.padding import PadBatches, padded_rows
 from evenfeed.feeding.placing import Placing
+from evenfeed.feeding.reading import BatchReading, ElementReading, Worker
 from evenfeed.feeding.specs import Arrival, cut_spec, padded_spec, taken_spec
 from evenfeed.plan.node import Node
 from evenfeed.replicas.mesh import Replicas
@@ -28,12 +29,14 @@ class Feed(ABC):
     Args:
         replicas: Who is fed.
         options: How.
+        share: Of which worker, and how many there are in all.
     """
 
-    def __init__(self, replicas: Replicas, options: InputOptions) -> None:
+    def __init__(self, replicas: Replicas, options: InputOptions, share: Share) -> None:
         self._replicas = replicas
         self._options = options
-        self._arrival = Arrival(replicas, bool(options.experimental_fetch_to_device))
+        self._share = share
+        self._arrival = Arrival(replicas, share, bool(options.experimental_fetch_to_device))
 
     @property
     @abstractmethod
@@ -99,12 +102,21 @@ def _no_state(given: Any) -> InvalidArgumentError:
 
 @final
 class CutFeed(Feed):
-    """Cuts the global batches of one dataset over the replicas."""
+    """Cuts the global batches of one dataset over the replicas.
 
-    def __init__(self, plan: Node, replicas: Replicas, options: InputOptions) -> None:
-        super().__init__(replicas, options)
+    Args:
+        plan: The user's.
+        replicas: Who is fed.
+        options: How.
+        worker: Whose replicas they are.
+    """
+
+    def __init__(
+        self, plan: Node, replicas: Replicas, options: InputOptions, worker: Worker
+    ) -> None:
+        super().__init__(replicas, options, worker.share)
         self._plan = plan
-        self._sizes = nominal_sizes(plan, replicas.count) if replicas.count > 1 else None
+        self._reading = BatchReading(plan, worker)
 
     @property
     def size(self) -> int:
@@ -114,9 +126,12 @@ class CutFeed(Feed):
     def spec(self) -> Any:
         """Return the specs of what a step yields."""
         if self._options.pad_partial_batches:
-            rows = padded_rows(self._plan, self._replicas.count)
-            return padded_spec(self._plan, self._arrival, rows)
+            return padded_spec(self._plan, self._arrival, self._rows_of_each)
         return cut_spec(self._plan, self._arrival)
+
+    @property
+    def _rows_of_each(self) -> int:
+        return padded_rows(self._plan, self._share.everyone)
 
     def _structure(self) -> Any:
         spec = self._plan.element_spec
@@ -124,14 +139,12 @@ class CutFeed(Feed):
 
     def _steps(self) -> HostSteps:
         if self._options.pad_partial_batches:
-            return PadBatches(self._plan, self._replicas.count)
-        if self._sizes is not None:
-            return FlowingBatches(self._plan, self._sizes)
-        return CutBatches(self._plan, self._replicas.count)
+            return PadBatches(self._reading.whole_steps(), self._share.replicas, self._rows_of_each)
+        return self._reading.steps()
 
     def explain(self) -> Explanation:
         """Say who gets which rows."""
-        return cut_text(self._plan, self._replicas, self._sizes, self._options)
+        return cut_text(self._reading, self._replicas, self._options)
 
 
 @final
@@ -142,6 +155,7 @@ class TakeFeed(Feed):
         plans: One plan, or one for each replica.
         replicas: Who is fed.
         options: How.
+        worker: Whose replicas they are.
         fills: Whether there are steps in which some replicas get no rows.
     """
 
@@ -150,12 +164,13 @@ class TakeFeed(Feed):
         plans: Sequence[Node],
         replicas: Replicas,
         options: InputOptions,
+        worker: Worker,
         *,
         fills: bool = True,
     ) -> None:
-        super().__init__(replicas, options)
+        super().__init__(replicas, options, worker.share)
         self._plans = plans
-        self._fills = fills
+        self._reading = ElementReading(plans, worker, fills=fills)
 
     @property
     def size(self) -> int:
@@ -166,7 +181,7 @@ class TakeFeed(Feed):
         known = [size for size in sizes if size != INFINITE]
         if not known:
             return INFINITE
-        return max(known) if len(sizes) > 1 else -(-known[0] // self._replicas.count)
+        return max(known) if len(sizes) > 1 else -(-known[0] // self._share.replicas)
 
     def spec(self) -> Any:
         """Return the specs of what a step yields."""
@@ -176,8 +191,8 @@ class TakeFeed(Feed):
         return self._plans[0].element_spec
 
     def _steps(self) -> HostSteps:
-        return TakePieces(self._plans, self._replicas.count, fills=self._fills)
+        return self._reading.steps()
 
     def explain(self) -> Explanation:
         """Say who takes what."""
-        return taken_text(self.size, self._plans, self._replicas, self._options)
+        return taken_text(self.size, self._reading, self._replicas, self._options)

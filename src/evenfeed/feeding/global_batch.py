@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from evenfeed.core.cardinality import INFINITE, UNKNOWN
+from evenfeed.core.shares import Share
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.options import AutoShardPolicy
@@ -9,11 +11,10 @@ from evenfeed.plan.batching import PaddedBatch
 from evenfeed.plan.buffering import Cache, Prefetch
 from evenfeed.plan.checking import AssertCardinality
 from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.files import reads_files
 from evenfeed.plan.filtering import Filter
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
-from evenfeed.plan.options_node import WithOptions, options_of
+from evenfeed.plan.options_node import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 
 # What leaves batches as they are.
@@ -71,17 +72,31 @@ def short_batch(plan: Node) -> int | None:
             return None
 
 
-def nominal_sizes(plan: Node, replicas: int) -> tuple[int, ...] | None:
-    """Return how many rows each replica takes in turn; None where every batch is cut by itself.
+def nominal_sizes(plan: Node, policy: AutoShardPolicy, share: Share) -> tuple[int, ...] | None:
+    """Return how many rows the pieces of a worker have in turn; None where every batch is cut by itself.
 
     Batches are cut by themselves unless a sharding policy says that the rows flow on from one batch to
-    the next. AUTO says so where the rows come from files.
+    the next.
+
+    Args:
+        plan: The user's.
+        policy: How the data is shared out, not AUTO.
+        share: Which worker.
     """
-    policy = options_of(plan).experimental_distribute.auto_shard_policy
-    if policy in (None, AutoShardPolicy.AUTO):
-        policy = AutoShardPolicy.FILE if reads_files(plan) else AutoShardPolicy.DATA
     size = global_batch_size(plan)
-    if policy == AutoShardPolicy.DATA or size is None:
-        return None
-    each, more = divmod(size, replicas)
-    return (each + 1,) * more + (each,) * (replicas - more)
+    return None if policy == AutoShardPolicy.DATA or size is None else share.sizes(size)
+
+
+def row_count(plan: Node) -> int:
+    """Return how many rows all batches of a plan have together, or INFINITE or UNKNOWN."""
+    match plan:
+        case Batch() | PaddedBatch():
+            size = plan.child.size
+            short = size % plan.batch_size if plan.drop_remainder and size > 0 else 0
+            return size - short
+        case Prefetch() | Cache() | WithOptions():
+            return row_count(plan.child)
+        case Repeat():
+            return plan.size_of(row_count(plan.child))
+        case _:
+            return INFINITE if plan.size == INFINITE else UNKNOWN

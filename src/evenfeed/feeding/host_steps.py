@@ -7,8 +7,10 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.blanks import without_rows
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.shares import Share
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.node import Node
@@ -106,22 +108,104 @@ class BatchSteps(HostSteps):
 
 @final
 class CutBatches(BatchSteps):
-    """Cuts each global batch by itself, by ceiling: the last replicas may get less, or nothing."""
+    """Cuts each global batch by itself, by ceiling: the last replicas may get less, or nothing.
 
-    def __init__(self, plan: Node, replicas: int) -> None:
+    Each step is one batch. Several workers read the same batches, and each takes its own pieces.
+    """
+
+    def __init__(self, plan: Node, share: Share) -> None:
         super().__init__(plan)
-        self._replicas = replicas
+        self._share = share
 
     def read(self) -> list[Column]:
-        """Return the parts of the next batch."""
+        """Return this worker's parts of the next batch."""
         return [self._column(part) for part in self._rows.take()]
 
     def _column(self, part: Array | None) -> Column:
-        if part is None or self._replicas == 1:
+        if part is None or self._share.everyone == 1:
             return part
-        if part.dtype != dtypes.string and len(part) % self._replicas == 0:
+        even = part.dtype != dtypes.string and self._share.divides(len(part))
+        if even and self._share.workers == 1:
             return part
-        return cut(part, self._replicas)
+        pieces = [part[start:stop] for start, stop in self._share.pieces(len(part))]
+        return np.concatenate(pieces) if even else pieces
+
+
+@final
+class OwnParts(HostSteps):
+    """Cuts what one worker got of each global batch over its replicas.
+
+    Args:
+        plan: Its elements are those of `OwnBatches`.
+        share: Which worker.
+    """
+
+    def __init__(self, plan: Node, share: Share) -> None:
+        self._elements = ElementIterator(plan)
+        self._share = share
+
+    def read(self) -> list[Column]:
+        """Return the parts of the next batch."""
+        length, *parts = flatten(next(self._elements), DATA)
+        return [self._column(part, int(length)) for part in parts]
+
+    def _column(self, part: Array | None, length: int) -> Column:
+        if part is None or (part.dtype != dtypes.string and self._share.divides(length)):
+            return part
+        ends = np.cumsum([stop - start for start, stop in self._share.pieces(length)])
+        return np.split(part, ends[:-1])
+
+    def state(self) -> Any:
+        """Return the position."""
+        return {"at": [self._elements.get_state()], "rows": 0}
+
+    def restore(self, state: Any) -> None:
+        """Take up a position."""
+        self._elements.set_state(*positions(state, 1))
+
+    def close(self) -> None:
+        """End the threads below."""
+        self._elements.close()
+
+
+@final
+class CutInTurn(BatchSteps):
+    """Cuts each global batch by ceiling over all replicas, and gives one worker all pieces, some at a step.
+
+    That is what TensorFlow does where workers have data of their own and the size of batches is not known.
+    """
+
+    def __init__(self, plan: Node, share: Share) -> None:
+        super().__init__(plan)
+        self._share = share
+        self._turn = 0  # how many steps of the present batch came
+        self._parts: list[Any] = []
+        self._before: Any = None
+
+    def read(self) -> list[Column]:
+        """Return the next pieces of a batch."""
+        if self._turn == 0:
+            self._before = self._rows.state()
+            self._parts = self._rows.take()
+        first = self._turn * self._share.replicas
+        self._turn = (self._turn + 1) % self._share.workers
+        return [self._column(part, first) for part in self._parts]
+
+    def _column(self, part: Array | None, first: int) -> Column:
+        if part is None:
+            return None
+        return cut(part, self._share.everyone)[first : first + self._share.replicas]
+
+    def state(self) -> Any:
+        """Return the position of the batch, and how many steps of it came."""
+        return {**(self._before if self._turn else self._rows.state()), "turn": self._turn}
+
+    def restore(self, state: Any) -> None:
+        """Take up a position."""
+        self._rows.restore(state)
+        self._turn = 0
+        for _ in range(state.get("turn", 0)):
+            self.read()
 
 
 @final
@@ -130,19 +214,24 @@ class FlowingBatches(BatchSteps):
 
     Args:
         plan: Makes the batches.
-        sizes: How many rows each replica gets.
+        sizes: How many rows each piece has, in turn.
+        replicas: How many pieces make up a step.
     """
 
-    def __init__(self, plan: Node, sizes: Sequence[int]) -> None:
+    def __init__(self, plan: Node, sizes: Sequence[int], replicas: int) -> None:
         super().__init__(plan)
         self._sizes = sizes
+        self._replicas = replicas
+        self._turn = 0  # where in the sizes the next step begins
         self._specs: list[TypeSpec] = flatten(plan.element_spec, DATA)
 
     def read(self) -> list[Column]:
         """Return the parts of the next step; a replica for which no rows are left gets none."""
-        pieces = [self._piece(size) for size in self._sizes]
-        if not any(pieces):
+        sizes = self._sizes[self._turn : self._turn + self._replicas]
+        pieces = [self._piece(size) for size in sizes]
+        if any(sizes) and not any(pieces):
             raise StopIteration
+        self._turn = (self._turn + self._replicas) % len(self._sizes)
         return [self._column(place, pieces) for place in range(len(self._specs))]
 
     def _piece(self, size: int) -> list[list[Any]]:
@@ -162,6 +251,16 @@ class FlowingBatches(BatchSteps):
             return None
         return [_joined([parts[place] for parts in piece], spec) for piece in pieces]
 
+    def state(self) -> Any:
+        """Return the position, and where in the sizes the next step begins."""
+        turn = {"turn": self._turn} if self._turn else {}
+        return {**super().state(), **turn}
+
+    def restore(self, state: Any) -> None:
+        """Take up a position."""
+        super().restore(state)
+        self._turn = state.get("turn", 0) % len(self._sizes)
+
 
 @final
 class TakePieces(HostSteps):
@@ -172,13 +271,16 @@ class TakePieces(HostSteps):
         replicas: How many there are.
         fills: Whether replicas without an element get no rows, where shapes can say that; else the step is
             dropped.
+        others: Whether there are other workers: then no shapes are promised, and any can say that.
     """
 
-    def __init__(self, plans: Sequence[Node], replicas: int, *, fills: bool = True) -> None:
+    def __init__(
+        self, plans: Sequence[Node], replicas: int, *, fills: bool = True, others: bool = False
+    ) -> None:
         self._iterators = [ElementIterator(plan) for plan in plans]
         self._turns = self._iterators * (replicas // len(plans))
         self._specs: list[TypeSpec] = flatten(plans[0].element_spec, DATA)
-        self._fills = fills and not all(map(is_static, plans))
+        self._fills = fills and (others or not all(map(is_static, plans)))
 
     def read(self) -> list[Column]:
         """Return the pieces of the next step."""
@@ -191,7 +293,7 @@ class TakePieces(HostSteps):
         spec = self._specs[place]
         if not isinstance(spec, TensorSpec):
             return None
-        pieces = [_empty(spec) if row is None else row[place] for row in rows]
+        pieces = [without_rows(spec) if row is None else row[place] for row in rows]
         return pieces[0] if len(pieces) == 1 else pieces
 
     def state(self) -> Any:
@@ -253,24 +355,9 @@ def is_static(plan: Node) -> bool:
     return all(spec.shape.is_fully_defined() for spec in specs)
 
 
-def blank(shape: Sequence[int], dtype: dtypes.DType) -> Array:
-    """Return zeros, or empty text."""
-    if dtype != dtypes.string:
-        return np.zeros(shape, dtype)
-    text = np.empty(shape, object)
-    text.fill(b"")
-    return text
-
-
-def _empty(spec: TensorSpec) -> Array:
-    """Return no rows: dimensions that are not known are 0, and the first one always is."""
-    lengths = [length or 0 for length in spec.shape.as_list()] if spec.shape.rank else []
-    return blank((0, *lengths[1:]) if lengths else (), spec.dtype)
-
-
 def _joined(parts: Sequence[Array], spec: TensorSpec) -> Array:
     if not parts:
-        return _empty(spec)
+        return without_rows(spec)
     shapes = [part.shape[1:] for part in parts]
     if len(set(shapes)) > 1:
         raise InvalidArgumentError(

@@ -9,6 +9,7 @@ from evenfeed.core.cardinality import INFINITE
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.shapes import TensorShape
+from evenfeed.core.shares import Share
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.feeding.host_steps import is_static
@@ -23,6 +24,7 @@ class Arrival:
     """Who gets the steps, and whether they go to the devices, where JAX may have no 64-bit types."""
 
     replicas: Replicas
+    share: Share
     fetch: bool = True
 
     def dtype(self, given: DType) -> DType:
@@ -51,15 +53,16 @@ def padded_spec(plan: Node, arrival: Arrival, rows: int) -> Any:
 
 
 def _for_all(plan: Node, pieces: Sequence[TypeSpec], arrival: Arrival) -> Any:
-    if plan.size != INFINITE and not is_static(plan):
-        # The last step may be short, and then it is short in every part.
+    if plan.size != INFINITE and (arrival.share.workers > 1 or not is_static(plan)):
+        # The last step may be short, and then it is short in every part; a worker may run dry before it.
         pieces = [_with_rows(piece, None) for piece in pieces]
     return pack(plan.element_spec, [_several(piece, arrival) for piece in pieces], DATA)
 
 
 def _several(piece: TypeSpec, arrival: Arrival) -> TypeSpec:
-    count = arrival.replicas.count
-    return piece if count == 1 else PerReplicaSpec(*[piece] * count)
+    if arrival.share.everyone == 1:
+        return piece
+    return PerReplicaSpec(*[piece] * arrival.share.replicas)
 
 
 def _arriving(spec: TypeSpec, arrival: Arrival) -> TypeSpec:
@@ -69,7 +72,7 @@ def _arriving(spec: TypeSpec, arrival: Arrival) -> TypeSpec:
 
 
 def _cut(spec: TypeSpec, arrival: Arrival) -> TypeSpec:
-    arriving, count = _arriving(spec, arrival), arrival.replicas.count
+    arriving, count = _arriving(spec, arrival), arrival.share.everyone
     if not isinstance(arriving, TensorSpec) or count == 1:
         return arriving
     if arriving.shape.rank == 0:

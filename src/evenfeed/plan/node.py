@@ -1,8 +1,8 @@
 """The root of all plan nodes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, field, fields
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, cast
 
 from evenfeed.core.callsite import Origin, where_called
@@ -58,3 +58,19 @@ def _nodes(value: Any) -> "list[Node]":
     if type(value) is not tuple:
         return [value] if isinstance(value, Node) else []
     return [node for part in cast("tuple[Any, ...]", value) for node in _nodes(part)]
+
+
+def rebuilt(plan: Node, change: Callable[[Node], Node]) -> Node:
+    """Return a plan with each node changed, those below first; what is not changed stays the same object."""
+    old = {part.name: getattr(plan, part.name) for part in fields(plan)}
+    new = {name: _rebuilt(value, change) for name, value in old.items()}
+    changes = {name: value for name, value in new.items() if value is not old[name]}
+    return change(replace(plan, **changes) if changes else plan)
+
+
+def _rebuilt(value: Any, change: Callable[[Node], Node]) -> Any:
+    if type(value) is tuple:
+        parts = cast("tuple[Any, ...]", value)
+        new = tuple(_rebuilt(part, change) for part in parts)
+        return new if any(a is not b for a, b in zip(new, parts, strict=True)) else parts
+    return rebuilt(value, change) if isinstance(value, Node) else value

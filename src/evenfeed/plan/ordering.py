@@ -4,7 +4,7 @@ from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from threading import Lock
-from typing import Any, final
+from typing import Any, Final, final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError
@@ -94,6 +94,19 @@ class Shard(_Counted):
     def size_of(self, size: int) -> int:
         """The child's size over the number of shards, one more for the first ones."""
         return size if size < 0 else max(0, -(-(size - self.index) // self.num_shards))
+
+
+SHARD_HINT: Final = -1  # TensorFlow's
+
+
+@final
+@dataclass(frozen=True)
+class HintedShard(_Counted):
+    """The place for a worker's shard: distribution puts a Shard here, under AutoShardPolicy.HINT."""
+
+    def size_of(self, size: int) -> int:
+        """Not known before, unless there is nothing or no end."""
+        return size if size in (0, INFINITE) else UNKNOWN
 
 
 @final

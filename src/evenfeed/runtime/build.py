@@ -3,12 +3,14 @@
 from typing import Any
 
 from evenfeed.core.cardinality import INFINITE
+from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.choosing import Random, Sample
 from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
-from evenfeed.plan.ordering import Repeat, Shuffle
+from evenfeed.plan.ordering import HintedShard, Repeat, Shuffle
+from evenfeed.plan.own_rows import OwnBatches
 from evenfeed.plan.saving import Snapshot
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.runtime.cache_files import InFiles
@@ -20,6 +22,7 @@ from evenfeed.runtime.indexing import indexed
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.ordering import PlayAgain, ShuffleBuffer
 from evenfeed.runtime.orders import first_round
+from evenfeed.runtime.own_rows import StackOwnRows
 from evenfeed.runtime.processes import mapped_in_processes
 from evenfeed.runtime.rows import Walk
 from evenfeed.runtime.run import Drawn, Run
@@ -46,6 +49,10 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
             return _repeated(node, run, epoch)
         case Cache():
             return _cached(node)
+        case HintedShard():
+            return _hinted(node, run, epoch)
+        case OwnBatches():
+            return _own_batches(node, run, epoch)
         case Snapshot():
             return KeepSnapshot(node, build)
         case Shuffle() | Random() | Sample() | WithKeys():
@@ -74,6 +81,22 @@ def _repeated(node: Repeat, run: Run, epoch: int) -> Operator:
         return build(node.child, run, epoch)
     first = first_round(epoch, node.count)
     return PlayAgain(lambda number: build(node.child, run, first + number), node.count)
+
+
+def _hinted(node: HintedShard, run: Run, epoch: int) -> Operator:
+    if run.is_ahead:  # only to learn what a function makes of an element
+        return build(node.child, run, epoch)
+    raise FailedPreconditionError(
+        "shard(SHARD_HINT, SHARD_HINT) stands for the shard of a worker, but no worker was put there.",
+        fix="distribute the dataset, with auto_shard_policy = AutoShardPolicy.HINT in its options.",
+        origin=node.origin,
+    )
+
+
+def _own_batches(node: OwnBatches, run: Run, epoch: int) -> Operator:
+    found = indexed(node.rows.child, run, epoch)
+    size = None if found is None else found[1].size
+    return StackOwnRows(build(node.child, run, epoch), node, size)
 
 
 def _cached(node: Cache) -> Operator:

@@ -46,7 +46,7 @@ def _described(value: Any) -> Any:
         return kind, str(value.element_spec), parts
     if isinstance(value, DataFile):
         return value.fingerprint
-    if kind in ("list", "tuple"):
+    if kind in ("list", "tuple", "Share"):
         return list(map(_described, value))
     if kind == "ndarray":
         return f"{value.shape} {value.dtype}"

@@ -11,6 +11,7 @@ from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.options_node import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.own_rows import OwnRows
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.plan.windows import Held
 from evenfeed.runtime.elementwise import KeyedRows
@@ -18,6 +19,7 @@ from evenfeed.runtime.files import FileRows, InTurn
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.mapping import MappedRows
 from evenfeed.runtime.orders import Again, Every, Forward, Order, Shuffled, first_round
+from evenfeed.runtime.own_rows import Owned
 from evenfeed.runtime.rows import Chained, Numbered, Reordered, Rounds, Rows, Zipped
 from evenfeed.runtime.run import Run
 from evenfeed.runtime.sources import Arrays, Numbers
@@ -41,7 +43,9 @@ def _may_be_found(node: Node) -> bool:
     """Tell whether to look for positions: files are looked into for their rows only where that helps."""
     parts = list(node.walk())
     uncounted = any(isinstance(part, Files) and part.counts is None for part in parts)
-    return not uncounted or any(isinstance(part, Shuffle | Shard | Skip) for part in parts)
+    return not uncounted or any(
+        isinstance(part, Shuffle | Shard | Skip | OwnRows) for part in parts
+    )
 
 
 def _found(node: Node, run: Run, epoch: int) -> Indexed | None:
@@ -53,7 +57,7 @@ def _found(node: Node, run: Run, epoch: int) -> Indexed | None:
             return _found(child, run, epoch)
         case Repeat() if _is_mixed_below(node):
             return _in_rounds(node, run, epoch)
-        case Repeat() | Take() | Skip() | Shard() | Shuffle():
+        case Repeat() | Take() | Skip() | Shard() | Shuffle() | OwnRows():
             child = _found(node.child, run, epoch)
             return None if child is None else (child[0], _ordered(node, child[1], run))
         case Map(function=RowFunction() as function) if function.is_pure and function.is_vectorised:
@@ -127,7 +131,9 @@ def _in_rounds(node: Repeat, run: Run, epoch: int) -> Indexed | None:
     return _forward(Rounds(lambda n: Reordered(*(play(n) or found)), found[1].size, node.count))
 
 
-def _ordered(node: Repeat | Take | Skip | Shard | Shuffle, order: Order, run: Run) -> Order:
+def _ordered(
+    node: Repeat | Take | Skip | Shard | Shuffle | OwnRows, order: Order, run: Run
+) -> Order:
     match node:
         case Repeat():
             size = node.size_of(order.size)
@@ -138,6 +144,8 @@ def _ordered(node: Repeat | Take | Skip | Shard | Shuffle, order: Order, run: Ru
             return Every(order, max(0, node.count), 1, node.size_of(order.size))
         case Shard():
             return Every(order, node.index, node.num_shards, node.size_of(order.size))
+        case OwnRows():
+            return Owned(order, node)
         case Shuffle():
             buffer = node.buffer_size if node.buffer_size > 0 else order.size
             return Shuffled(order, buffer, run.seed(node), reshuffle=node.reshuffle)

@@ -38,6 +38,7 @@ class Run:
     """
 
     def __init__(self, plan: Node, *, ahead: bool = False) -> None:
+        self.is_ahead = ahead
         self._shuffles = list(_drawn_in(plan))
         self._seeds = [_fresh(node, ahead=ahead) for node in self._shuffles]
         self._lasting: dict[int, Closable] = {}

@@ -15,6 +15,7 @@ from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.options_node import WithOptions
 from evenfeed.plan.ordering import Shard, Skip, Take
+from evenfeed.plan.own_rows import OwnRows
 from evenfeed.plan.scanning import Scan
 from evenfeed.plan.windows import Window
 from evenfeed.runtime.batching import CutBatches, PadBatches, SplitBatches
@@ -33,6 +34,7 @@ from evenfeed.runtime.inner import InnerDatasets
 from evenfeed.runtime.mapping import mapped
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.ordering import TakeEvery, TakeSome
+from evenfeed.runtime.own_rows import ReadOwnRows
 from evenfeed.runtime.run import Build
 from evenfeed.runtime.scanning import CarryState
 from evenfeed.runtime.widening import widened
@@ -84,6 +86,8 @@ def plain_step(node: Node, children: list[Operator]) -> Operator:  # noqa: PLR09
             return TakeSome(children[0], max(0, node.count), 0 if node.count < 0 else None)
         case Shard():
             return TakeEvery(children[0], node.num_shards, node.index)
+        case OwnRows():
+            return ReadOwnRows(children[0], node)
         case Enumerate():
             return CountElements(children[0], node.start)
         case Zip():

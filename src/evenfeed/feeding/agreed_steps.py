@@ -1,0 +1,260 @@
+"""Steps that all workers take together: as many as the longest has, each knowing what the others get."""
+
+import json
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final, NamedTuple, TypeAlias, final
+from zlib import crc32
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.blanks import without_rows
+from evenfeed.core.conversion import Array, shortened
+from evenfeed.core.errors import AbortedError
+from evenfeed.core.shares import Flow, Share
+from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.feeding.agreement import Talk
+from evenfeed.feeding.host_steps import Column, HostSteps
+from evenfeed.plan.node import Node
+
+# How many steps are agreed on at once, at most, and how much memory those of one worker may take.
+_MOST_STEPS: Final = 64
+_MOST_BYTES: Final = 1 << 25
+
+# What a worker tells of a step: for each of its replicas how many rows it gets, and a number that stands for
+# the shapes of all parts; nothing, where no replica gets rows and nobody need take the step for that; or what
+# it failed with.
+_Told: TypeAlias = list[list[int]] | str | None
+
+
+@final
+@dataclass
+class _Step:
+    """A step of this worker: the position before it, and its parts or what it failed with."""
+
+    before: Any
+    columns: list[Column] | None = None
+    error: Exception | None = None
+
+
+@final
+class AgreedSteps(HostSteps):
+    """Lets every worker take as many steps as the longest; who has run dry gets no rows.
+
+    Where the rows of all workers are known, that is arithmetic. Else the workers tell each other what they
+    have read, many steps at a time. A column is one array only where the pieces of all replicas, those of
+    other workers too, have one shape. A step at which one worker fails is an error on all.
+
+    Args:
+        steps: This worker's own.
+        plan: What an element looks like.
+        share: Which worker this is.
+        talk: Makes the way to the others; called anew after each `restore`.
+        flow: The rows of all, where they are known.
+        skips: Whether a step in which no replica of any worker gets rows is left out.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is told apart by its name
+        self,
+        steps: HostSteps,
+        plan: Node,
+        share: Share,
+        *,
+        talk: Callable[[], Talk],
+        flow: Flow | None = None,
+        skips: bool = False,
+    ) -> None:
+        self._steps = steps
+        self._skips = skips
+        self._specs: list[TypeSpec] = flatten(plan.element_spec, DATA)
+        self._share = share
+        self._start_talk = talk
+        self._talk: Talk | None = None
+        self._flow = flow
+        self._begin()
+
+    def _begin(self) -> None:
+        self._ready: deque[_Step] = deque()
+        self._window = 1  # of one step, so that the first comes soon
+        self._is_dry = False  # this worker has no more
+        self._is_over = False  # nobody has
+        self._number = 0
+
+    def read(self) -> list[Column]:
+        """Return the next step."""
+        if self._flow is not None:
+            return self._known(self._flow)
+        while not self._ready:
+            if self._is_over:
+                raise StopIteration
+            self._agree()
+        step = self._ready.popleft()
+        if step.error is not None:
+            raise step.error
+        assert step.columns is not None
+        return step.columns
+
+    def _known(self, flow: Flow) -> list[Column]:
+        """Return the next step where it is known who gets how many rows at each."""
+        first = self._share.worker * self._share.replicas
+        while not flow.is_over(self._number):
+            counts = flow.counts(self._number)
+            step = self._own()
+            if step.error is not None:
+                raise step.error
+            self._number += 1
+            pieces = self._pieces(step)
+            _check_rows(pieces, counts[first : first + self._share.replicas].tolist())
+            if counts.any():
+                return _together(pieces, is_even=bool((counts == counts[0]).all()))
+        raise StopIteration
+
+    def _own(self) -> _Step:
+        step = _Step(self._steps.state())
+        try:
+            if not self._is_dry:
+                step.columns = self._steps.read()
+        except StopIteration:
+            self._is_dry = True
+        except Exception as error:  # noqa: BLE001 - the other workers are told first
+            step.error = error
+        return step
+
+    def _agree(self) -> None:
+        """Read some steps, tell the others, and learn what they have."""
+        own: list[_Step] = []
+        while len(own) < self._window and not self._is_dry:
+            step = self._own()
+            if not self._is_dry:
+                own.append(step)
+        heard = [_heard(text) for text in self._said(own)]
+        self._window = min(their.window for their in heard)
+        self._is_over = all(their.is_dry for their in heard)
+        for number in range(max(len(their.steps) for their in heard)):
+            mine = own[number] if number < len(own) else _Step(self._steps.state())
+            all_of_it = [t.steps[number] if number < len(t.steps) else None for t in heard]
+            self._ready.extend(self._agreed(mine, all_of_it))
+
+    def _said(self, own: Sequence[_Step]) -> list[str]:
+        self._talk = self._talk or self._start_talk()
+        steps = [self._told(step) for step in own]
+        runs = [[len(list(same)), step] for step, same in groupby(steps)]
+        return self._talk.exchange(json.dumps([runs, self._is_dry, self._next_window(own)]))
+
+    def _told(self, step: _Step) -> _Told:
+        if step.error is not None:
+            return f"{type(step.error).__name__}: {shortened(str(step.error))}"
+        columns = self._pieces(step)
+        told = [_described(columns, replica) for replica in range(self._share.replicas)]
+        return None if self._skips and not any(rows for rows, _ in told) else told
+
+    def _next_window(self, own: Sequence[_Step]) -> int:
+        size = max(map(_bytes, own), default=0)
+        return max(1, min(2 * self._window, _MOST_STEPS, _MOST_BYTES // max(1, size)))
+
+    def _agreed(self, mine: _Step, told: Sequence[_Told]) -> list[_Step]:
+        """Return a step as all take it; none where nobody gets any rows."""
+        for worker, step in enumerate(told):
+            if isinstance(step, str):
+                return [_Step(mine.before, error=mine.error or _failed(worker, step))]
+        pieces = [piece for step in told for piece in (step or [None])]
+        if not any(pieces):
+            return []
+        is_even = pieces.count(pieces[0]) == self._share.everyone
+        return [_Step(mine.before, _together(self._pieces(mine), is_even=is_even))]
+
+    def _pieces(self, step: _Step) -> list[list[Array] | None]:
+        """Return what each of this worker's replicas gets; no rows where it has run dry."""
+        count = self._share.replicas
+        if step.columns is None:
+            return [
+                [without_rows(spec) for _ in range(count)] if isinstance(spec, TensorSpec) else None
+                for spec in self._specs
+            ]
+        return [
+            column if column is None or isinstance(column, list) else [column]
+            for column in step.columns
+        ]
+
+    def state(self) -> Any:
+        """Return this worker's position before the next step."""
+        return self._ready[0].before if self._ready else self._steps.state()
+
+    def restore(self, state: Any) -> None:
+        """Take up a position; how many rows are left is then not known any more."""
+        self._steps.restore(state)
+        self._leave_talk()
+        self._talk, self._flow = None, None
+        self._begin()
+
+    def close(self) -> None:
+        """End the threads below, and wait for nobody."""
+        self._leave_talk()
+        self._steps.close()
+
+    def _leave_talk(self) -> None:
+        if self._talk is not None:
+            self._talk.is_closed = True
+
+
+class _Heard(NamedTuple):
+    """What a worker told of some steps."""
+
+    steps: list[_Told]
+    is_dry: bool
+    window: int
+
+
+def _heard(text: str) -> _Heard:
+    runs, is_dry, window = json.loads(text)
+    return _Heard([step for count, step in runs for _ in range(count)], is_dry, window)
+
+
+def _described(columns: Sequence[list[Array] | None], replica: int) -> list[int]:
+    """Return how many rows a replica gets, and a number for the shapes of what goes to its device."""
+    parts = [column[replica] for column in columns if column is not None]
+    rows = next((len(part) for part in parts if part.ndim), 1)
+    shapes = [part.shape for part in parts if part.dtype != dtypes.string]
+    return [rows, crc32(repr(shapes).encode())]
+
+
+def _together(columns: Sequence[list[Array] | None], *, is_even: bool) -> list[Column]:
+    """Return the columns; as arrays, where the replicas of all workers get as many rows and some."""
+    return [_one_array(column) if is_even else column for column in columns]
+
+
+def _one_array(column: list[Array] | None) -> Column:
+    if column is None or column[0].dtype == dtypes.string or column[0].size == 0:
+        return column
+    if column[0].ndim == 0:
+        return column  # lifted where they are brought to the devices
+    return column[0] if len(column) == 1 else np.concatenate(column)
+
+
+def _bytes(step: _Step) -> int:
+    columns = [column for column in step.columns or [] if column is not None]
+    arrays = [a for column in columns for a in (column if isinstance(column, list) else [column])]
+    return sum(array.nbytes for array in arrays)
+
+
+def _failed(worker: int, what: str) -> AbortedError:
+    return AbortedError(
+        f"Worker {worker} failed at this step: {what}",
+        fix="see what it printed; the steps behind this one can still be read.",
+    )
+
+
+def _check_rows(columns: Sequence[list[Array] | None], counts: list[int]) -> None:
+    """Raise where rows are missing that the others count on: programs of unlike shapes would hang."""
+    parts = next((column for column in columns if column is not None), None)
+    found = counts if parts is None else list(map(len, parts))
+    if found != counts:
+        raise AbortedError(
+            f"The replicas of this worker were to get {counts} rows at this step, but there are {found}.",
+            fix="the dataset has fewer elements than it says, perhaps because some failed: "
+            "begin anew, with ignore_errors() before batch().",
+        )

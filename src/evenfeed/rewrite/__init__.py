@@ -1,0 +1,1 @@
+"""From the plan that a user wrote to the plan that one worker runs."""

@@ -1,0 +1,120 @@
+"""Each worker reads files of its own."""
+
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from evenfeed.core.cardinality import UNKNOWN
+from evenfeed.core.errors import InvalidArgumentError, NotFoundError
+from evenfeed.core.shares import Share
+from evenfeed.plan.batching import PaddedBatch, Rebatch
+from evenfeed.plan.buffering import Cache, Memory, Prefetch
+from evenfeed.plan.combining import Concatenate, Zip
+from evenfeed.plan.elementwise import WithKeys
+from evenfeed.plan.files import Files, reads_files
+from evenfeed.plan.filtering import Filter
+from evenfeed.plan.flattening import FlatMap, Interleave
+from evenfeed.plan.grouping import Batch
+from evenfeed.plan.mapping import Map
+from evenfeed.plan.node import Node
+from evenfeed.plan.options_node import WithOptions
+from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.windows import Window
+from evenfeed.runtime.elements import ElementIterator
+
+_Through: TypeAlias = (
+    Batch
+    | Cache
+    | Filter
+    | FlatMap
+    | Interleave
+    | Map
+    | PaddedBatch
+    | Prefetch
+    | Rebatch
+    | Repeat
+    | Shard
+    | Shuffle
+    | Skip
+    | Take
+    | Window
+    | WithKeys
+    | WithOptions
+)
+_BY_ROW: Final = (
+    "choose AutoShardPolicy.DATA, which shares out rows, or AUTO, which does so without files."
+)
+
+
+def by_file(plan: Node, share: Share) -> Node:
+    """Return the plan in which readers read every `workers`-th file; all that follows runs on those.
+
+    Raises:
+        NotFoundError: Some of the rows come from no files.
+        InvalidArgumentError: There are fewer files than workers.
+    """
+    match plan:
+        case Files(as_reader=True):
+            _check_count(len(plan.files), plan, share)
+            return replace(plan, files=plan.files[share.worker :: share.workers])
+        case FlatMap() | Interleave() if reads_files(plan.function.stand_in):
+            _check_count(_count(plan.child, share.workers), plan, share)
+            return replace(plan, child=_shard(plan.child, share))
+        case Zip():
+            return replace(plan, parts=tuple(by_file(part, share) for part in plan.parts))
+        case Concatenate():
+            first, second = by_file(plan.first, share), by_file(plan.second, share)
+            return replace(plan, first=first, second=second)
+        case _ if isinstance(plan, _Through):
+            return _over(plan, by_file(plan.child, share), share)
+        case _:
+            raise NotFoundError(
+                "Files were to be shared out among workers, but these rows come from no files.",
+                fix=_BY_ROW,
+                origin=plan.origin,
+            )
+
+
+def _over(plan: _Through, child: Node, share: Share) -> Node:
+    match plan:
+        case Cache():  # what the user's own dataset keeps is that of all files
+            return replace(plan, child=child, memory=Memory())
+        case WithKeys():  # places are counted anew on each worker, and draws must differ
+            return replace(plan, child=child, seed=(*plan.seed, share.worker))
+        case _:
+            return replace(plan, child=child)
+
+
+def _shard(names: Node, share: Share) -> Node:
+    """Return every `workers`-th name; a shuffle of the names comes behind that, so that nobody needs all."""
+    mixed, plain = _without_shuffle(names)
+    own = Shard(plain, share.workers, share.worker, origin=names.origin)
+    return own if mixed is None else replace(mixed, child=own)
+
+
+def _without_shuffle(names: Node) -> tuple[Shuffle | None, Node]:
+    if isinstance(names, Shuffle):
+        return names, names.child
+    if isinstance(names, Map | Prefetch | Repeat | WithOptions):
+        mixed, below = _without_shuffle(names.child)
+        return mixed, names if mixed is None else replace(names, child=below)
+    return None, names
+
+
+def _count(names: Node, enough: int) -> int:
+    """Return how many names there are, where need be by reading up to `enough`."""
+    if names.size != UNKNOWN:
+        return names.size if names.size >= 0 else enough
+    iterator = ElementIterator(Take(names, enough, origin=None))
+    try:
+        return sum(1 for _ in iterator)
+    finally:
+        iterator.close()
+
+
+def _check_count(count: int, plan: Node, share: Share) -> None:
+    if count < share.workers:
+        raise InvalidArgumentError(
+            f"{count} {'file is' if count == 1 else 'files are'} too few for {share.workers} workers.",
+            fix=f"write at least {share.workers} files, as many on each worker; or {_BY_ROW}",
+            origin=plan.origin,
+        )

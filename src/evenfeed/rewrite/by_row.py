@@ -1,0 +1,119 @@
+"""Each worker reads its rows of every global batch, and computes as few of the others as it can."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from evenfeed.core.cardinality import UNKNOWN
+from evenfeed.core.shares import Share
+from evenfeed.plan.buffering import Cache, Memory, Prefetch
+from evenfeed.plan.combining import Concatenate, Zip
+from evenfeed.plan.grouping import Batch
+from evenfeed.plan.mapping import Map
+from evenfeed.plan.node import Node
+from evenfeed.plan.options_node import WithOptions
+from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.own_rows import OwnBatches, OwnRows, gives_all_some
+from evenfeed.runtime.indexing import indexed
+from evenfeed.runtime.run import Run
+
+# What chooses elements by their places alone, whatever is in them.
+_BY_PLACE: Final = (Repeat, Shard, Shuffle, Skip, Take)
+
+
+@final
+@dataclass(frozen=True)
+class Pushed:
+    """A plan in which a worker's rows are chosen as early as can be.
+
+    Attributes:
+        plan: Its elements are those of `OwnBatches`; None where batches must be made as a whole.
+        stops: The node up to which every worker makes the rows of all; None where nobody does.
+    """
+
+    plan: Node | None
+    stops: Node | None = None
+
+
+def pushed(plan: Node, share: Share) -> Pushed:
+    """Return the plan that makes the parts of one worker."""
+    match plan:
+        case Batch() if gives_all_some(share, plan.batch_size):
+            return _below_batch(plan, share)
+        case Prefetch() | WithOptions() | Repeat() | Shard() | Shuffle() | Skip() | Take():
+            below = pushed(plan.child, share)
+            return _above(below, lambda child: replace(plan, child=child))
+        case Cache(filename=""):
+            below = pushed(plan.child, share)
+            return _above(below, lambda child: replace(plan, child=child, memory=Memory()))
+        case Concatenate():
+            return _chained(plan, pushed(plan.first, share), pushed(plan.second, share))
+        case _:
+            return Pushed(None, plan)
+
+
+def _above(below: Pushed, make: Callable[[Node], Node]) -> Pushed:
+    return below if below.plan is None else replace(below, plan=make(below.plan))
+
+
+def _chained(plan: Concatenate, first: Pushed, second: Pushed) -> Pushed:
+    for part in (first, second):
+        if part.plan is None:
+            return part
+    assert first.plan is not None
+    assert second.plan is not None
+    both = replace(plan, first=first.plan, second=second.plan)
+    return Pushed(both, first.stops or second.stops)
+
+
+def _below_batch(plan: Batch, share: Share) -> Pushed:
+    def own(node: Node) -> OwnRows:
+        return OwnRows(
+            node,
+            plan.batch_size,
+            share,
+            drop_remainder=plan.drop_remainder,
+            origin=node.origin,
+        )
+
+    rows, stops = _chosen(plan.child, own)
+    return Pushed(OwnBatches(rows, origin=plan.origin), stops)
+
+
+def _chosen(node: Node, own: Callable[[Node], OwnRows]) -> tuple[Node, Node | None]:
+    """Return a plan of the worker's own rows, and where they must be chosen among rows that all make."""
+    if is_addressed(node):
+        return own(node), None
+    match node:
+        case Map() | WithOptions() | Prefetch():
+            rows, stops = _chosen(node.child, own)
+            return replace(node, child=rows), stops
+        case Cache(filename=""):
+            rows, stops = _chosen(node.child, own)
+            if (
+                stops is None
+            ):  # else its elements are counted by what is read below, at the first pass only
+                return replace(node, child=rows, memory=Memory()), None
+        case Zip() if len({part.size for part in node.parts}) == 1 and node.size != UNKNOWN:
+            found = [_chosen(part, own) for part in node.parts]
+            if all(stops is None for _, stops in found):
+                return replace(node, parts=tuple(rows for rows, _ in found)), None
+        case _:
+            lifted = _lifted(node)
+            if isinstance(lifted, Map):
+                return _chosen(lifted, own)
+    return own(node), node
+
+
+def _lifted(node: Node) -> Node:
+    """Shuffle(Map(x, f)) → Map(Shuffle(x), f), and so for all that chooses by place: map what was chosen."""
+    if isinstance(node, _BY_PLACE):
+        below = _lifted(node.child)
+        if isinstance(below, Map):
+            return replace(below, child=_lifted(replace(node, child=below.child)))
+    return node
+
+
+def is_addressed(node: Node) -> bool:
+    """Tell whether rows can be read by position: no other is computed on the way."""
+    return indexed(node, Run(node, ahead=True)) is not None

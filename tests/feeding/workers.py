@@ -1,0 +1,114 @@
+"""Several workers in one process: what each of them reads, with an agreement in memory."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from evenfeed.core.errors import CancelledError
+from evenfeed.core.shares import Share
+from evenfeed.dataset import plan_of
+from evenfeed.feeding.agreement import Topic
+from evenfeed.feeding.host_steps import HostSteps
+from evenfeed.feeding.reading import BatchReading, ElementReading, Worker
+
+MANY = 400
+
+
+class InMemory:
+    """Workers in threads hear each other; it counts what was said."""
+
+    def __init__(self, workers: int) -> None:
+        self.said: dict[str, dict[int, str]] = {}
+        self._workers = workers
+        self._heard = threading.Condition()
+
+    def seen_by(self, worker: int) -> "_Seat":
+        return _Seat(self, worker)
+
+    def exchange(
+        self, worker: int, key: str, said: str, is_closed: Callable[[], bool]
+    ) -> list[str]:
+        with self._heard:
+            answers = self.said.setdefault(key, {})
+            assert worker not in answers, f"{key} was used twice by worker {worker}"
+            answers[worker] = said
+            self._heard.notify_all()
+            while len(answers) < self._workers:
+                if is_closed():
+                    raise CancelledError("closed")
+                assert self._heard.wait(20) or is_closed(), f"{key}: only {sorted(answers)} spoke"
+            return [answers[number] for number in range(self._workers)]
+
+
+class _Seat:
+    def __init__(self, memory: InMemory, worker: int) -> None:
+        self._memory = memory
+        self._worker = worker
+
+    def exchange(self, key: str, said: str, is_closed: Callable[[], bool]) -> list[str]:
+        return self._memory.exchange(self._worker, key, said, is_closed)
+
+
+def worker_of(share: Share, memory: InMemory, name: str = "input") -> Worker:
+    return Worker(share, Topic(name, memory.seen_by(share.worker)))
+
+
+def on_all(workers: int, run: Callable[[int], Any]) -> list[Any]:
+    """Return what a function returns for each worker; all run at the same time."""
+    with ThreadPoolExecutor(workers) as pool:
+        return [future.result(60) for future in [pool.submit(run, w) for w in range(workers)]]
+
+
+def reading(make: Callable[[int], Any], share: Share, memory: InMemory) -> BatchReading:
+    return BatchReading(plan_of(make(share.worker)), worker_of(share, memory))
+
+
+def all_pieces(steps: HostSteps, replicas: int, many: int = MANY) -> list[list[Any]]:
+    """Return the first column of each step, for each replica of a worker."""
+    found: list[list[Any]] = []
+    while len(found) < many:
+        try:
+            column: Any = steps.read()[0]
+        except StopIteration:
+            break
+        size = len(column) // replicas
+        pieces = (
+            column
+            if isinstance(column, list)
+            else [column[i * size : (i + 1) * size] for i in range(replicas)]
+        )
+        found.append([piece.tolist() for piece in pieces])
+    steps.close()
+    return found
+
+
+def fed(
+    make: Callable[[int], Any],
+    workers: int,
+    replicas: int = 1,
+    memory: InMemory | None = None,
+    many: int = MANY,
+) -> list[list[list[Any]]]:
+    """Return the steps of every worker, each a list of what its replicas get."""
+    memory = memory or InMemory(workers)
+
+    def run(worker: int) -> list[list[Any]]:
+        share = Share(worker, workers, replicas)
+        return all_pieces(reading(make, share, memory).steps(), replicas, many)
+
+    return on_all(workers, run)
+
+
+def fed_from_function(
+    make: Callable[[int], Any], workers: int, replicas: int = 1, many: int = MANY
+) -> list[list[list[Any]]]:
+    """Return the steps of every worker where each has a dataset of batches for single replicas."""
+    memory = InMemory(workers)
+
+    def run(worker: int) -> list[list[Any]]:
+        share = Share(worker, workers, replicas)
+        reader = ElementReading([plan_of(make(worker))], worker_of(share, memory))
+        return all_pieces(reader.steps(), replicas, many)
+
+    return on_all(workers, run)
