@@ -11,6 +11,9 @@ import evenfeed as tf
 
 REPLICAS = 8
 
+# The tests import these as tests.plans; looked through for doctests they would be there twice.
+collect_ignore = ["plans"]
+
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * REPLICAS
 )
