@@ -24,6 +24,7 @@ _METHODS: Final = {
     "Choose": "choose_from_datasets",
     "Sample": "sample_from_datasets",
     "Files": "load",
+    "HintedShard": "shard",
     "Held": "the elements of a window",
 }
 # Fields that are no argument of the method, or are told elsewhere.
