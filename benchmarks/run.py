@@ -27,6 +27,7 @@ JOBS = {
     "lines": ("lines of text: batch 1024", None, 5),
     "records": ("100k examples in TFRecord files: batch 1024, parse_example", None, 4),
     "shuffled_records": ("the same: parse_single_example, shuffle 10 000, batch 1024", None, 40),
+    "mixed_records": ("examples of many lengths: batch 1024, parse_example", None, 4),
     "csv_records": ("CSV files of five columns: batch 1024", None, 1),
     "parquet": ("Parquet files: batch 1024", 0.5, None),
     "images": (
@@ -48,6 +49,7 @@ NEEDS = {
     "lines": THEIRS[:1],
     "records": THEIRS[:1],
     "shuffled_records": THEIRS[:1],
+    "mixed_records": THEIRS[:1],
     "csv_records": THEIRS[:1],
     "parquet": (),
     "images": ("tf.data", "torch"),

@@ -10,15 +10,23 @@ import numpy as np
 FILES, EXAMPLES, FLOATS, BATCH = 8, 12_500, 32, 1024
 
 
-def written(tf: Any, folder: str) -> list[str]:
-    """Write the files with a library that has TensorFlow's names, and return their names."""
+def written(tf: Any, folder: str, longest: int = 0) -> list[str]:
+    """Write the files with a library that has TensorFlow's names, and return their names.
+
+    With `longest`, each example has a text too, of any length up to that: no two neighbours are alike.
+    """
     names = [f"{folder}/{number}.tfrecord" for number in range(FILES)]
-    values = np.random.default_rng(0).random((EXAMPLES, FLOATS), np.float32)
+    chance = np.random.default_rng(0)
+    values = chance.random((EXAMPLES, FLOATS), np.float32)
     with tf.io.TFRecordWriter(names[0]) as writer:
         for number, row in enumerate(values):
             floats = tf.train.Feature(float_list=tf.train.FloatList(value=row.tolist()))
             label = tf.train.Feature(int64_list=tf.train.Int64List(value=[number % 10]))
-            features = tf.train.Features(feature={"x": floats, "label": label})
+            feature = {"x": floats, "label": label}
+            if longest:
+                text = tf.train.BytesList(value=[b"a" * int(chance.integers(longest))])
+                feature["text"] = tf.train.Feature(bytes_list=text)
+            features = tf.train.Features(feature=feature)
             writer.write(tf.train.Example(features=features).SerializeToString())
     for name in names[1:]:
         shutil.copy(names[0], name)

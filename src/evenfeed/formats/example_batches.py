@@ -1,4 +1,4 @@
-"""Arrays out of many examples: at once where they have one layout, else one by one."""
+"""Arrays out of many examples: compiled, or at once where they have one layout, or one by one."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,7 +7,9 @@ import numpy as np
 
 from evenfeed.core.block import Positions
 from evenfeed.core.conversion import Array
+from evenfeed.formats.compiling import is_worth_it
 from evenfeed.formats.example_layouts import Layout, NoLayoutError
+from evenfeed.formats.example_scans import scanned
 from evenfeed.formats.example_values import fixed_value, parsed
 from evenfeed.formats.features import Fixed
 from evenfeed.formats.lengths import grouped
@@ -24,27 +26,54 @@ def fixed_columns(records: Sequence[bytes], wanted: Sequence[Fixed]) -> list[Arr
     Raises:
         InvalidArgumentError: A record is no example, or lacks what is wanted. It names the first.
     """
-    parts, rest = _in_groups(records, wanted)
-    if len(parts) == 1 and not len(rest):
-        return parts[0][1]
-    out = [np.empty((len(records), *feature.shape), feature.dtype) for feature in wanted]
-    for rows, columns in [*parts, (rest, _one_by_one(records, rest, wanted))]:
+    lengths = np.fromiter(map(len, records), np.int64, len(records))
+    out = _of_one_layout(records, lengths, wanted)
+    if out is not None:
+        return out
+    if is_worth_it(len(records)) and lengths.max() <= _LONGEST:
+        out, odd = scanned(records, lengths, wanted)
+        rows = np.flatnonzero(odd)
+    else:
+        out = [np.empty((len(records), *feature.shape), feature.dtype) for feature in wanted]
+        rows = np.arange(len(records))
+    parts, rest = _in_groups(records, lengths, rows, wanted)
+    for mine, columns in [*parts, (rest, _one_by_one(records, rest, wanted))]:
         for target, column in zip(out, columns, strict=True):
-            target[rows] = column
+            target[mine] = column
     return out
+
+
+def _of_one_layout(
+    records: Sequence[bytes], lengths: Positions, wanted: Sequence[Fixed]
+) -> list[Array] | None:
+    """Return the arrays of all records, where these have one layout."""
+    if len(records) < _FEWEST or not 0 < lengths[0] <= _LONGEST or (lengths != lengths[0]).any():
+        return None
+    matrix = _matrix(records)
+    try:
+        layout = Layout(records[0])
+    except NoLayoutError:
+        return None
+    return layout.columns(matrix, wanted) if layout.matches(matrix).all() else None
+
+
+def _matrix(records: Sequence[bytes]) -> Array:
+    """Return records that are equally long as rows of bytes."""
+    return np.frombuffer(b"".join(records), np.uint8).reshape(len(records), -1)
 
 
 _Part = tuple[Positions, list[Array]]
 
 
-def _in_groups(records: Sequence[bytes], wanted: Sequence[Fixed]) -> tuple[list[_Part], Positions]:
-    """Return the arrays of all records that share a layout with others, and which records do not."""
-    lengths = np.fromiter(map(len, records), np.int64, len(records))
-    groups, rest = grouped(lengths, _FEWEST, _LONGEST)
+def _in_groups(
+    records: Sequence[bytes], lengths: Positions, rows: Positions, wanted: Sequence[Fixed]
+) -> tuple[list[_Part], Positions]:
+    """Return the arrays of those rows that share a layout with others, and which rows do not."""
+    groups, rest = grouped(lengths[rows], _FEWEST, _LONGEST)
     parts: list[_Part] = []
-    singly = [rest]
-    for rows in groups:
-        found, left = _of_one_length(records, rows, wanted)
+    singly = [rows[rest]]
+    for group in groups:
+        found, left = _of_one_length(records, rows[group], wanted)
         parts += found
         singly.append(left)
     return parts, np.sort(np.concatenate(singly))
@@ -55,8 +84,7 @@ def _of_one_length(
 ) -> tuple[list[_Part], Positions]:
     """Return the arrays of records that are equally long, and which of them are left over."""
     parts: list[_Part] = []
-    some = records if len(mine) == len(records) else [records[int(row)] for row in mine]
-    matrix = np.frombuffer(b"".join(some), np.uint8).reshape(len(mine), -1)
+    matrix = _matrix([records[int(row)] for row in mine])
     while len(mine) >= _FEWEST:
         try:
             layout = Layout(records[int(mine[0])])

@@ -1,0 +1,95 @@
+"""Finds and verifies the records of a TFRecord file, one by one: compiled, so that lengths may differ.
+
+Places are turned into numbers without a sign where bytes are looked at: others could count from the end, and
+Numba would ask each time.
+"""
+
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from evenfeed.core.block import Positions
+from evenfeed.core.conversion import Array
+from evenfeed.formats.compiling import compiled
+from evenfeed.formats.framing import AROUND, LENGTH
+
+_LENGTH_BYTES: Final = LENGTH.size
+_U64 = np.uint64
+
+# To compiled code, NumPy's numbers and Python's are the same.
+# pyright: reportArgumentType=false, reportReturnType=false
+
+
+def _tables() -> Array:
+    """Return what a byte adds to a checksum, by how many bytes follow it: for eight bytes at a time."""
+    tables = np.empty((8, 256), np.uint32)
+    tables[0] = np.arange(256)
+    for _ in range(8):
+        tables[0] = tables[0] >> 1 ^ np.where(tables[0] & 1, np.uint32(0x82F63B78), np.uint32(0))
+    for before, after in pairwise(tables):
+        after[:] = before >> 8 ^ tables[0][before & 0xFF]
+    return tables
+
+
+_TABLES: Final = _tables()
+
+
+@compiled
+def walk(held: Array, start: int, stop: int, places: Positions) -> int:
+    """Write where records begin, and where the last one ends; return how many places these are.
+
+    It stops before a record that does not end before `stop`, or whose length is damaged.
+    """
+    at, found = start, 0
+    places[0] = start
+    while found + 1 < len(places) and at + AROUND <= stop:
+        length = _word(held, at) | _word(held, at + 4) << _U64(32)
+        if length > _U64(stop - at - AROUND):
+            break
+        if _masked(held, at, at + _LENGTH_BYTES) != _word(held, at + _LENGTH_BYTES):
+            break
+        at += np.int64(length) + AROUND
+        found += 1
+        places[found] = at
+    return found + 1
+
+
+@compiled
+def first_wrong(held: Array, starts: Positions, stops: Positions) -> int:
+    """Return which is the first payload whose checksum is not the one behind it; how many there are if none."""
+    for row in range(len(starts)):
+        if _masked(held, starts[row], stops[row]) != _word(held, stops[row]):
+            return row
+    return len(starts)
+
+
+@compiled
+def _word(held: Array, at: int) -> int:
+    """Return the number in four bytes."""
+    low = _U64(held[_U64(at)]) | _U64(held[_U64(at + 1)]) << _U64(8)
+    return low | _U64(held[_U64(at + 2)]) << _U64(16) | _U64(held[_U64(at + 3)]) << _U64(24)
+
+
+@compiled
+def _masked(held: Array, at: int, stop: int) -> int:
+    """Return a checksum as it is written."""
+    crc = _U64(0xFFFFFFFF)
+    while at + 8 <= stop:
+        crc ^= _word(held, at)
+        crc = _U64(
+            _TABLES[7, crc & _U64(0xFF)]
+            ^ _TABLES[6, crc >> _U64(8) & _U64(0xFF)]
+            ^ _TABLES[5, crc >> _U64(16) & _U64(0xFF)]
+            ^ _TABLES[4, crc >> _U64(24)]
+            ^ _TABLES[3, held[_U64(at + 4)]]
+            ^ _TABLES[2, held[_U64(at + 5)]]
+            ^ _TABLES[1, held[_U64(at + 6)]]
+            ^ _TABLES[0, held[_U64(at + 7)]]
+        )
+        at += 8
+    while at < stop:
+        crc = crc >> _U64(8) ^ _U64(_TABLES[0, (crc ^ _U64(held[_U64(at)])) & _U64(0xFF)])
+        at += 1
+    crc ^= _U64(0xFFFFFFFF)
+    return ((crc >> _U64(15) | crc << _U64(17)) + _U64(0xA282EAD8)) & _U64(0xFFFFFFFF)
