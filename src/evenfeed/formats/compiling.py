@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # Fewer records than this at a time are read without Numba.
 _FEWEST: Final = 256
 # What to ask of Numba, the best first. Nothing is allocated, so references need not be counted: that took
-# half of the time. The option has no promise that it stays.
+# most of the time. The option has no promise that it stays.
 _OPTIONS: Final[tuple[dict[str, bool], ...]] = (
     {"cache": True, "_nrt": False},
     {"_nrt": False},
