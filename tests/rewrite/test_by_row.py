@@ -3,7 +3,7 @@
 from itertools import chain
 
 import pytest
-from tests.feeding.distribution import numbers
+from tests.feeding.distribution import numbers, with_policy
 from tests.feeding.workers import InMemory, all_pieces, fed, on_all, reading
 
 import evenfeed as tf
@@ -115,6 +115,22 @@ def test_a_function_is_called_for_all_rows_above(name, caplog):
     assert len(said) == WORKERS  # one on each
     assert all("each worker makes the rows of all up to" in text for text in said)
     assert all("test_by_row.py:" in text for text in said)
+
+
+def test_records_of_files_are_chosen_by_position(tmp_path, caplog):
+    paths = [str(tmp_path / f"{name}.tfrecord") for name in "ab"]
+    for path, count in zip(paths, (7, 2), strict=True):
+        with tf.io.TFRecordWriter(path) as writer:
+            for number in range(count):
+                writer.write(b"%d" % number)
+
+    def make(_):
+        return with_policy(tf.data.TFRecordDataset(paths).batch(4), "DATA")
+
+    found = fed(make, 2)
+    assert found[0] == [[[b"0", b"1"]], [[b"4", b"5"]], [[b"1"]]]
+    assert found[1] == [[[b"2", b"3"]], [[b"6", b"0"]], [[]]]
+    assert caplog.records == []
 
 
 def test_batches_too_small_for_the_cluster_are_made_as_a_whole():

@@ -82,7 +82,7 @@ def _below_batch(plan: Batch, share: Share) -> Pushed:
 
 def _chosen(node: Node, own: Callable[[Node], OwnRows]) -> tuple[Node, Node | None]:
     """Return a plan of the worker's own rows, and where they must be chosen among rows that all make."""
-    if is_addressed(node):
+    if is_addressed(own(node)):
         return own(node), None
     match node:
         case Map() | WithOptions() | Prefetch():

@@ -22,7 +22,7 @@ from evenfeed.runtime.indexing import indexed
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.ordering import PlayAgain, ShuffleBuffer
 from evenfeed.runtime.orders import first_round
-from evenfeed.runtime.own_rows import StackOwnRows
+from evenfeed.runtime.own_rows import Owned, StackOwnRows
 from evenfeed.runtime.processes import mapped_in_processes
 from evenfeed.runtime.rows import Walk
 from evenfeed.runtime.run import Drawn, Run
@@ -94,8 +94,8 @@ def _hinted(node: HintedShard, run: Run, epoch: int) -> Operator:
 
 
 def _own_batches(node: OwnBatches, run: Run, epoch: int) -> Operator:
-    found = indexed(node.rows.child, run, epoch)
-    size = None if found is None else found[1].size
+    found = indexed(node.rows, run, epoch)
+    size = found[1].whole if found is not None and isinstance(found[1], Owned) else None
     return StackOwnRows(build(node.child, run, epoch), node, size)
 
 

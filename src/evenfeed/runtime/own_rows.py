@@ -23,13 +23,18 @@ _FIX: Final = "give all elements one shape, or call padded_batch."
 
 @final
 class Owned(Order):
-    """The rows of one worker, of each batch of the steps of another order."""
+    """The rows of one worker, of each batch of the steps of another order.
+
+    Attributes:
+        whole: How many rows all workers have together.
+    """
 
     def __init__(self, inner: Order, node: OwnRows) -> None:
         self._inner = inner
         self._node = node
         self._batch = node.batch_size
         self.size = node.size_of(inner.size)
+        self.whole = inner.size
         self._full = node.share.offsets(self._batch)
         whole = 0 if inner.size == INFINITE else inner.size // self._batch
         self._short_from = INFINITE if inner.size == INFINITE else whole * len(self._full)
