@@ -52,7 +52,7 @@ LARGE = [4096 * 8, 4096 * 8 * 16, 1_000_000, 4096 * 8 + 1]
 
 
 @pytest.mark.parametrize("batch", LARGE)
-def test_a_large_cluster_gets_every_row_once_and_evenly(batch):
+def test_a_large_cluster_gets_every_row_once_and_nobody_more_than_the_ceiling(batch):
     everyone = WORKERS * REPLICAS
     size = -(-batch // everyone)
     own = [Share(worker, WORKERS, REPLICAS).pieces(batch) for worker in range(WORKERS)]

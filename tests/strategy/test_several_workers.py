@@ -43,8 +43,8 @@ SAME = {
     "variables, compiled": [[20.0, 20.0], [5.0, 5.0], [2.0, 2.0]],
     "assigned": [[5.0, 6.0]] * 2,
     "reduced in a function": [50.0],
-    "a dataset": "Datasets cannot be distributed over several workers yet.",
-    "a function of datasets": "Datasets cannot be distributed over several workers yet.",
+    "shuffled": list(range(8)),
+    "padded, compiled": [[28.0, 28.0], [17.0, 17.0]],
     "uneven parts, compiled": "Parts that differ in shape cannot run compiled on several workers yet.",
 }
 EACH = {
@@ -58,6 +58,15 @@ EACH = {
     "results, compiled": [[[1.0, 2.0], [2.0, 4.0]], [[3.0, 6.0], [4.0, 8.0]]],
     "counter, eager": [[[1.0, 2.0], 10.0], [[3.0, 4.0], 10.0]],
     "counter, compiled": [[[2.0, 4.0], 20.0], [[6.0, 8.0], 20.0]],
+    "rows of batches": [[[[0, 1], [4, 5]], [[8], []]], [[[2, 3], [6, 7]], [[9], []]]],
+    "batches of its own": [
+        [[[0, 1], [2, 3]], [[4, 5], [6, 7]]],
+        [[[8, 9], []], [[], []]],
+    ],
+    "of a function": [
+        [[[0], [1]], [[2], []], [[], []], [[], []]],
+        [[[0], [1]], [[2], [3]], [[4], [5]], [[6], []]],
+    ],
 }
 
 

@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from evenfeed.core.errors import UnavailableError
+
 _POOL_THREAD: Final = "tf_XLAEigen"
 
 
@@ -81,3 +83,26 @@ def joined_runtime() -> tuple[int, int] | None:
 
 def _jaxlib() -> Any:
     return import_module("jaxlib._jax")
+
+
+def store_text(key: str, text: str) -> None:
+    """Put a text where all members can read it."""
+    _member().key_value_set(key, text)
+
+
+def stored_text(key: str, seconds: float) -> str | None:
+    """Return the text that a member put there, wait for it for a while; None where it did not come."""
+    try:
+        return _member().blocking_key_value_get(key, int(1000 * seconds))
+    except Exception as error:
+        if "DEADLINE_EXCEEDED" in str(error):
+            return None
+        raise UnavailableError(
+            f"The coordination service of the workers does not answer: {error}",
+            fix="look at what the other workers printed last.",
+        ) from error
+
+
+def _member() -> Any:
+    state: Any = import_module("jax._src.distributed").global_state
+    return state.client

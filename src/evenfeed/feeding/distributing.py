@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+from evenfeed.cluster.agreement import StoredAgreement, topic_name
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import UnimplementedError, described
 from evenfeed.core.shares import Share
 from evenfeed.dataset import Dataset, plan_of
+from evenfeed.feeding.agreement import Topic
 from evenfeed.feeding.distributed_dataset import DistributedDataset
 from evenfeed.feeding.feeds import CutFeed, TakeFeed
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
@@ -14,10 +16,8 @@ from evenfeed.feeding.reading import Worker, alone
 from evenfeed.replicas.mesh import Replicas
 
 
-def distributed(
-    dataset: Any, replicas: Replicas, options: InputOptions, worker: Worker | None = None
-) -> DistributedDataset:
-    """Cut the global batches of a dataset over the replicas; `worker` says whose, where there are several."""
+def distributed(dataset: Any, replicas: Replicas, options: InputOptions) -> DistributedDataset:
+    """Cut the global batches of a dataset over the replicas."""
     if options.experimental_replication_mode is InputReplicationMode.PER_REPLICA:
         raise NotImplementedError(
             described(
@@ -25,21 +25,19 @@ def distributed(
                 fix="use distribute_datasets_from_function(dataset_fn, options).",
             )
         )
-    _check_one_worker(replicas)
     plan = plan_of(checked_dataset(dataset, Dataset))
-    return DistributedDataset(CutFeed(plan, replicas, options, worker or alone(replicas.count)))
+    return DistributedDataset(CutFeed(plan, replicas, options, worker_of(replicas)))
 
 
 def distributed_from_function(
     dataset_fn: Callable[[InputContext], Any],
     replicas: Replicas,
     options: InputOptions,
-    worker: Worker | None = None,
     *,
     fills: bool = True,
 ) -> DistributedDataset:
     """Feed the replicas what a function makes; `fills` allows steps in which some get no rows."""
-    worker = worker or alone(replicas.count)
+    worker = worker_of(replicas)
     if not callable(dataset_fn):
         raise TypeError(
             described(
@@ -57,7 +55,6 @@ def distributed_from_function(
     per_replica = options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
     if options.experimental_place_dataset_on_device:
         _check_placement(options, per_replica=per_replica)
-    _check_one_worker(replicas)
     contexts = input_contexts(worker.share, per_replica=per_replica)
     made = [checked_dataset(dataset_fn(context), Dataset) for context in contexts]
     plans = [plan_of(dataset) for dataset in made]
@@ -71,13 +68,19 @@ def input_contexts(share: Share, *, per_replica: bool) -> list[InputContext]:
     return [InputContext(pipelines, first + i, share.everyone) for i in range(own)]
 
 
-def _check_one_worker(replicas: Replicas) -> None:
-    if replicas.spans:
+def worker_of(replicas: Replicas) -> Worker:
+    """Return whose replicas this process has, and its way to the other workers."""
+    if not replicas.spans:
+        return alone(replicas.count)
+    workers, rest = divmod(replicas.count, replicas.local_count)
+    worker, before = divmod(replicas.first, replicas.local_count)
+    if rest or before:
         raise UnimplementedError(
-            "Datasets cannot be distributed over several workers yet.",
-            fix="give each worker its dataset with Dataset.shard, and make values of its batches with "
-            "strategy.experimental_distribute_values_from_function.",
+            f"This worker has {replicas.local_count} of {replicas.count} replicas, and others have not as many.",
+            fix="give all workers as many devices.",
         )
+    agreement = StoredAgreement(worker, workers)
+    return Worker(Share(worker, workers, replicas.local_count), Topic(topic_name(), agreement))
 
 
 def _check_placement(options: InputOptions, *, per_replica: bool) -> None:

@@ -114,7 +114,7 @@ def _filled(rows: int, sizes: Sequence[int]) -> list[int]:
 
 
 def _table(replicas: Replicas, share: Share, shares: Sequence[str]) -> list[str]:
-    names = [f"{device.platform.upper()}:{device.id}" for device in replicas.devices]
+    names = [f"{device.platform.upper()}:{device.id}" for device in replicas.local_devices]
     width = max(map(len, names))
     pairs = enumerate(zip(names, shares, strict=True), share.worker * share.replicas)
     return [f"replica {number}  {name:{width}}  {share}" for number, (name, share) in pairs]

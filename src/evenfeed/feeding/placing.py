@@ -33,20 +33,26 @@ class Placing:
         return self._pack(placed)
 
     def _value(self, column: Column, what: str) -> Any:
-        count = self._replicas.count
-        if count == 1:
+        replicas, own = self._replicas, self._replicas.local_count
+        if replicas.count == 1:
             return None if column is None else self._pieces([column], what)[0]
         if column is None:
-            return PerReplica([None] * count)
+            return PerReplica([None] * own)
         if not isinstance(column, list):
-            if self._fetch:
-                return PerReplica(array=self._replicas.put_sharded(column, what), count=count)
-            column = cut(column, count)
-        if self._fetch and _are_alike(column):
-            lifted = column[0].ndim == 0
-            array = self._replicas.put_pieces(column, what)
-            return PerReplica(array=array, count=count, lifted=lifted)
-        return PerReplica(self._pieces(column, what))
+            if self._fetch and not replicas.spans:
+                return PerReplica(array=replicas.put_sharded(column, what), count=own)
+            return self._of_pieces(cut(column, own), what, are_alike=True)
+        alike = column[0].ndim == 0 if replicas.spans else _are_alike(column)
+        return self._of_pieces(column, what, are_alike=alike)
+
+    def _of_pieces(self, pieces: Sequence[Any], what: str, *, are_alike: bool) -> Any:
+        """Return a piece for each replica here; one array, where those of all workers have one shape."""
+        if self._fetch and are_alike and pieces[0].dtype != dtypes.string:
+            array = self._replicas.put_pieces(pieces, what)
+            return PerReplica(array=array, count=self._replicas.count, lifted=pieces[0].ndim == 0)
+        return PerReplica(
+            self._pieces(pieces, what), replicas=self._replicas if self._replicas.spans else None
+        )
 
     def _pieces(self, pieces: Sequence[Any], what: str) -> Sequence[Any]:
         if not self._fetch or pieces[0].dtype == dtypes.string:

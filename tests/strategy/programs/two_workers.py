@@ -9,15 +9,48 @@ import numpy as np
 import evenfeed as tf
 
 
+def plain(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [plain(part) for part in value]
+    return np.asarray(value).tolist()
+
+
+def see_input(strategy: Any, worker: int, seen: dict[str, Any]) -> None:
+    """Note what datasets bring to the replicas of this worker."""
+    off = tf.data.Options()
+    off.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+
+    def own(context: Any) -> Any:
+        count = 3 + 4 * context.input_pipeline_id
+        return tf.data.Dataset.range(count).filter(lambda x: x >= 0).batch(1)
+
+    def steps(dataset: Any) -> Any:
+        return [plain(strategy.experimental_local_results(value)) for value in dataset]
+
+    rows = tf.data.Dataset.range(10).batch(8)
+    seen["rows of batches"] = steps(strategy.experimental_distribute_dataset(rows))
+    counted = rows.shard(2, worker).with_options(off)
+    seen["batches of its own"] = steps(strategy.experimental_distribute_dataset(counted))
+    seen["of a function"] = steps(strategy.distribute_datasets_from_function(own))
+    mixed = tf.data.Dataset.range(8).shuffle(8).batch(8)
+    (value,) = strategy.experimental_distribute_dataset(mixed)
+    seen["shuffled"] = sorted(plain(strategy.gather(value, axis=0)))
+    padding = tf.distribute.InputOptions(pad_partial_batches=True)
+
+    @tf.function
+    def total(x: Any, valid: Any) -> Any:
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce("sum", tf.reduce_sum(tf.cast(x, tf.float32) * valid))
+
+    padded = strategy.experimental_distribute_dataset(rows, padding)
+    sums = [strategy.run(total, args=step) for step in padded]
+    seen["padded, compiled"] = [plain(strategy.experimental_local_results(x)) for x in sums]
+
+
 def main() -> None:
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     worker = strategy.cluster_resolver.task_id
     seen: dict[str, Any] = {}
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, (tuple, list)):
-            return [plain(part) for part in value]
-        return np.asarray(value).tolist()
 
     def local(value: Any) -> Any:
         return plain(strategy.experimental_local_results(value))
@@ -95,11 +128,8 @@ def main() -> None:
         )
 
     seen["reduced in a function"] = plain(whole(x))
+    see_input(strategy, worker, seen)
     refused = {
-        "a dataset": lambda: strategy.experimental_distribute_dataset(tf.data.Dataset.range(4)),
-        "a function of datasets": lambda: strategy.distribute_datasets_from_function(
-            lambda context: tf.data.Dataset.range(4)
-        ),
         "uneven parts, compiled": lambda: strategy.run(tf.function(lambda y: y + 1), args=(long,)),
     }
     for name, call in refused.items():
