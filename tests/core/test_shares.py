@@ -45,6 +45,8 @@ def test_a_flow_gives_each_step_what_the_rules_give(batch, totals, each):
     steps = model.each_flowing(rows, batch, each)
     expected = [[len(p) for own in steps for p in own[number]] for number in range(len(steps[0]))]
     assert [counts for counts in found if any(counts)] == expected
+    assert all(sum(counts) == batch for counts in found[: flow.full_steps])
+    assert len(found) >= flow.full_steps
 
 
 WORKERS, REPLICAS, ROWS = 4096, 8, 10**12

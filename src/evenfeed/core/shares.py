@@ -93,6 +93,11 @@ class Flow(NamedTuple):
         left = np.array(self.totals, np.int64)[:, None] - used
         return np.clip(left, 0, sizes).ravel()
 
+    @property
+    def full_steps(self) -> int:
+        """At how many steps from the first on every piece is surely full: nothing need be computed there."""
+        return min(self.totals) // self.batch * self.share.workers
+
     def is_over(self, step: int) -> bool:
         """Tell whether no worker has rows at a step or later."""
         first = np.arange(self.share.workers, dtype=np.int64) * self.share.replicas

@@ -75,6 +75,8 @@ class AgreedSteps(HostSteps):
         self._start_talk = talk
         self._talk: Talk | None = None
         self._flow = flow
+        self._full_steps = 0 if flow is None else flow.full_steps
+        self._sizes = () if flow is None else share.sizes(flow.batch)
         self._begin()
 
     def _begin(self) -> None:
@@ -100,18 +102,28 @@ class AgreedSteps(HostSteps):
 
     def _known(self, flow: Flow) -> list[Column]:
         """Return the next step where it is known who gets how many rows at each."""
-        first = self._share.worker * self._share.replicas
-        while not flow.is_over(self._number):
-            counts = flow.counts(self._number)
+        while self._number < self._full_steps or not flow.is_over(self._number):
+            own, gives_any, is_even = self._expected(flow)
             step = self._own()
             if step.error is not None:
                 raise step.error
             self._number += 1
             pieces = self._pieces(step)
-            _check_rows(pieces, counts[first : first + self._share.replicas].tolist())
-            if counts.any():
-                return _together(pieces, is_even=bool((counts == counts[0]).all()))
+            _check_rows(pieces, own)
+            if gives_any:
+                return _together(pieces, is_even=is_even)
         raise StopIteration
+
+    def _expected(self, flow: Flow) -> tuple[list[int], bool, bool]:
+        """Return how many rows this worker's replicas get, whether any gets some, and whether all as many."""
+        count = self._share.replicas
+        if self._number < self._full_steps:
+            first = self._number * count % self._share.everyone
+            return list(self._sizes[first : first + count]), True, self._share.divides(flow.batch)
+        counts = flow.counts(self._number)
+        first = self._share.worker * count
+        is_even = bool((counts == counts[0]).all())
+        return counts[first : first + count].tolist(), bool(counts.any()), is_even
 
     def _own(self) -> _Step:
         step = _Step(self._steps.state())

@@ -139,7 +139,7 @@ def _flow(topic: Topic, share: Share, batch: int, rows: int) -> Flow | None:
     """
     told = [json.loads(text) for text in topic.next_pass().exchange(json.dumps([batch, rows]))]
     batches, totals = zip(*told, strict=True)
-    if UNKNOWN in totals or len(set(batches)) > 1:
+    if batch == 0 or UNKNOWN in totals or len(set(batches)) > 1:
         return None
     return Flow(batch, share, tuple(_ENDLESS if total == INFINITE else total for total in totals))
 
