@@ -13,13 +13,25 @@ ROOT = Path(__file__).parent.parent
 PYTHON = sys.executable
 BIN = Path(PYTHON).parent
 
+# A file of tests stays in one process: its tests share what they compiled.
+PYTEST = [
+    PYTHON,
+    "-m",
+    "pytest",
+    "-q",
+    "-n",
+    str(min(4, os.cpu_count() or 1)),
+    "--dist",
+    "loadfile",
+]
+
 CHECKS = {
     "format": [PYTHON, "-m", "ruff", "format", "--check", "-q"],
     "lint": [PYTHON, "-m", "ruff", "check", "-q"],
     "types": [PYTHON, "-m", "pyright", "--pythonpath", PYTHON],
     "layers": [str(BIN / "lint-imports"), "--no-cache"],
-    "tests: the fast majority": [PYTHON, "-m", "pytest", "-q", "-m", "not slow"],
-    "tests: the slow ones": [PYTHON, "-m", "pytest", "-q", "-m", "slow"],
+    "tests: the fast majority": [*PYTEST, "-m", "not slow"],
+    "tests: the slow ones": [*PYTEST, "-m", "slow"],
 }
 
 

@@ -295,3 +295,8 @@ def test_positions_are_said_to_end_where_they_do(data):
     assert (said[-1] == "resume: by position, at once") == walked
     assert any("no positions from here on" in line for line in said) == (not walked)
     assert not walked or type(plan) in SOURCES or len(said) > 2
+
+
+def test_a_shuffle_below_a_cache_is_explained():
+    said = steps(Dataset.range(5).shuffle(5).cache())
+    assert any("shuffle(5)" in line for line in said)

@@ -32,7 +32,15 @@ class Adds:
         abs,
         np.square,
     ],
-    ids=repr,
+    ids=[
+        "a function",
+        "a partial",
+        "a partial of a ufunc",
+        "an object",
+        "a method",
+        "built in",
+        "a ufunc",
+    ],
 )
 def test_what_has_a_place_in_a_module_can_be_sent(function):
     check_portable(function, vectorize=None)

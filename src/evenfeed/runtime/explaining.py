@@ -86,7 +86,6 @@ class _Step:
 
 def _steps(plan: Node) -> list[_Step]:
     """Return the steps, each behind those that it reads; one that stands in two places comes once."""
-    run = Run(plan, ahead=True)
     steps: dict[int, _Step] = {}
 
     def visit(node: Node) -> _Step:
@@ -96,7 +95,8 @@ def _steps(plan: Node) -> list[_Step]:
         number = len(steps) + 1
         before = [child.number for child in children]
         spec = _spec_of(node)
-        addressed = indexed(node, run) is not None
+        # What a cache keeps has passes of its own: a run knows no shuffle below one.
+        addressed = indexed(node, Run(node, ahead=True)) is not None
         steps[id(node)] = _Step(
             number,
             label_of(node, [] if before in ([], [number - 1]) else before),
