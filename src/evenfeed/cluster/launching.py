@@ -131,9 +131,10 @@ class _Group:
 
     def _copy(self, worker: _Worker, pipe: TextIO, out: TextIO) -> None:
         for line in pipe:
-            worker.last.append(line.rstrip("\n"))
+            text = line.rstrip("\n")
+            worker.last.append(text)  # what it prints to its other stream may follow at once
             with self._output:
-                out.write(f"[worker {worker.index}] {worker.last[-1]}\n")
+                out.write(f"[worker {worker.index}] {text}\n")
                 out.flush()
 
     def wait(self) -> int:
