@@ -57,5 +57,5 @@ __all__ = [
 ]
 
 # The nodes that no random plan has: a HintedShard cannot be read, and OwnBatches needs OwnRows below
-# it (tests/rewrite has laws of its own for both). Who adds a node gives it a line in `STEPS`.
+# it (tests/feeding/test_reading.py has examples of both, and a resume). Who adds a node gives it a line in `STEPS`.
 NOT_YET: Final = {"HintedShard", "OwnBatches"}
