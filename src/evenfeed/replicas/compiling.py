@@ -22,6 +22,7 @@ from evenfeed.replicas.outputs import is_tensor_leaf
 from evenfeed.replicas.programs import Program
 from evenfeed.replicas.retracing import Retraces
 from evenfeed.replicas.staging import Creates, Unstaged
+from evenfeed.replicas.values import PerReplica
 from evenfeed.tensors.creation import convert_to_tensor
 
 _tree: Any = jax_tree  # whose functions have no types
@@ -31,9 +32,8 @@ _VALUES: Final = (bool, int, str, bytes, np.dtype, TensorShape, TypeSpec)
 Fit = Callable[[tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 
 
-# One call: what tells its kind apart from others, its arrays, all its leaves, and their structure. A plain
-# tuple, because each step makes one.
-_Call: TypeAlias = tuple[tuple[Any, ...], list[Any], list[Any], Any]
+# One call: what tells its kind apart from others, and its arrays.
+_Call: TypeAlias = tuple[tuple[Any, ...], list[Any]]
 
 
 @final
@@ -64,6 +64,7 @@ class Compiler:
         self._lock = RLock()
         # The door would look them up at each call.
         self._settings: Any = jax.config
+        self._array: type = type(jax.numpy.zeros(()))
         self._flatten: Callable[[Any], tuple[list[Any], Any]] = _tree.tree_flatten
         self.traces = 0
 
@@ -78,12 +79,51 @@ class Compiler:
         Raises:
             Unstaged: The function cannot be compiled.
         """
+        # Each line here is part of what a step costs (benchmarks/training.py).
+        flat = None if kwargs else self._flat(args, level)
+        program = flat and self._known.get(flat[0])
+        if not flat or program is None:
+            return self._looked_up(args, kwargs, level, flat)
+        if self._retraces is not None:
+            self._retraces.calls += 1
+        return program(flat[1])
+
+    def _flat(self, args: tuple[Any, ...], level: Frame | None) -> _Call | None:
+        """Open arguments that are arrays; None where there are others.
+
+        Most steps take a batch or two: this takes half as long as to open a tree.
+        """
+        config, array_type = self._settings, self._array
+        kinds = [
+            level and _place(level),
+            config.jax_enable_x64,
+            config.jax_default_matmul_precision,
+        ]
+        arrays: list[Any] = []
+        for arg in args:
+            array: Any = arg
+            if type(arg) is PerReplica:
+                parts, kind = arg.opened()
+                kinds.append(kind)
+                array = parts[0] if len(parts) == 1 else None
+            if type(array) is not array_type:
+                return None
+            kinds.append(array.aval)
+            arrays.append(array)
+        return tuple(kinds), arrays
+
+    def _looked_up(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], level: Frame | None, flat: _Call | None
+    ) -> Any:
         call = self._called(args, kwargs, level)
-        program = self._known.get(call[0])
+        asked = call[0]
+        program = self._known.get(asked)
         if program is None:
             program, call = self._found(args, kwargs, call, level)
         elif self._retraces is not None:
             self._retraces.calls += 1
+        if flat is not None and asked in self._known:
+            self._known[flat[0]] = program
         return program(call[1])
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: Frame | None) -> _Call:
@@ -93,10 +133,15 @@ class Compiler:
         except AttributeError:  # there are others than arrays of JAX's
             arrays = []
             kinds = [_kind(leaf, arrays) for leaf in leaves]
-        where = None if level is None else (level.strategy, level.context is None)
         config = self._settings
-        key = (tree, where, config.jax_enable_x64, config.jax_default_matmul_precision, *kinds)
-        return key, arrays, leaves, tree
+        key = (
+            level and _place(level),
+            config.jax_enable_x64,
+            config.jax_default_matmul_precision,
+            tree,
+            *kinds,
+        )
+        return key, arrays
 
     def program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         """Return the program for these arguments, traced where there is none."""
@@ -108,21 +153,21 @@ class Compiler:
     ) -> tuple[Program, _Call]:
         asked = call[0]
         if self._fit is not None:
-            call = self._called(*self._fit(args, kwargs), level)
+            args, kwargs = self._fit(args, kwargs)
+            call = self._called(args, kwargs, level)
         meaning = tuple(_meaning(kind) for kind in call[0])
         with self._lock:  # a second thread with the same arguments waits for the first one's trace
             found = self._programs.get(meaning)
             if found is None:
                 self._forget_the_dead()
-                found = self._traced(meaning, call)
+                found = self._traced(meaning, *self._flatten((args, kwargs)))
         if isinstance(found, Unstaged):
             raise found
         if found.is_lasting and asked == call[0]:
             self._known[asked] = found
         return found, call
 
-    def _traced(self, meaning: Any, call: _Call) -> Program:
-        _, _, leaves, tree = call
+    def _traced(self, meaning: Any, leaves: list[Any], tree: Any) -> Program:
         if any(isinstance(leaf, NextElement) for leaf in leaves):
             raise Unstaged("it takes an iterator", expected=True, always=True)
         self.traces += 1
@@ -160,6 +205,10 @@ class Compiler:
                 k for k in list(programs) if any(type(x) is _Same and x.is_dead for x in k)
             ]:
                 programs.pop(key, None)
+
+
+def _place(level: Frame) -> Any:
+    return level.strategy, level.context is None
 
 
 def _kind(leaf: Any, arrays: list[Any]) -> Any:

@@ -65,10 +65,11 @@ class Function:
         compiler = self._compiler or self._begun()
         if mode.eager:
             return self.python_function(*args, **kwargs)
-        here = contexts.here
-        if here.stagings:
+        here = contexts.here.__dict__  # what this thread has, looked up once
+        if here["stagings"]:
             return self._inside(args, kwargs)
-        level: Any = here.frames[-1] if here.frames else here.chosen
+        frames = here["frames"]
+        level: Any = frames[-1] if frames else here["chosen"]
         alone = level is None or level.context is None or level.replicas.count == 1
         if alone and self._driven is None:
             if kwargs or len(args) < self._positional:

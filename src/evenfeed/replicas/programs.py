@@ -122,7 +122,8 @@ class Program:
         """Keep the structure of a result and what is no tensor in it, and return the tensors."""
         leaves, tree = leaves_of(result)
         settled = [_settled(leaf) for leaf in leaves]
-        flat, self._tree = _tree.tree_flatten(_tree.tree_unflatten(tree, settled))
+        flat, whole = _tree.tree_flatten(_tree.tree_unflatten(tree, settled))
+        self._unflatten: Callable[[list[Any]], Any] = whole.unflatten
         self.result_specs = specs_of(_tree.tree_unflatten(tree, settled))
         self._places = [place for leaf in settled for place in _places_of(leaf)]
         self._computed = [i for i, leaf in enumerate(flat) if is_tensor_leaf(leaf)]
@@ -168,7 +169,9 @@ class Program:
         """Run on arrays, and let the variables hold what it assigns."""
         # Each line here is part of what a step costs (benchmarks/training.py).
         if self._is_simple:
-            return self._tree.unflatten(self._run(*self._placed(arrays)))
+            if self.replicas is not None:
+                arrays = self._placed(arrays)
+            return self._unflatten(self._run(*arrays))
         given = [arrays[index] for index in self._uses]
         if self.reads:
             given += [variable.held for variable in self.reads]
@@ -199,7 +202,7 @@ class Program:
             for index, array in zip(self._computed, outputs, strict=True):
                 flat[index] = array
             outputs = flat
-        return self._tree.unflatten(outputs)
+        return self._unflatten(outputs)
 
     def _placed(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """Return arrays on the devices of the program, themselves where they lie there."""

@@ -71,7 +71,7 @@ class PerReplica(DistributedValues):
         }
     """
 
-    __slots__ = ("_array", "_count", "_lifted", "_parts", "_replicas")
+    __slots__ = ("_array", "_count", "_kind", "_lifted", "_parts", "_replicas")
 
     def __init__(
         self,
@@ -86,6 +86,7 @@ class PerReplica(DistributedValues):
         self._replicas = replicas
         self._array = array
         self._count = count
+        self._kind: _Kind | None = None
         self._lifted = lifted
         self._parts = None if array is not None else tuple(values)
 
@@ -133,6 +134,15 @@ class PerReplica(DistributedValues):
         if self._array is None and _are_alike(self.values):
             return self.array
         return self._array
+
+    def opened(self) -> "tuple[tuple[Any, ...], _Kind]":
+        """Return what `jax.tree` takes it as, its one array or its parts, and what it keeps besides."""
+        kind = self._kind  # kept: every compiled step opens its arguments
+        if kind is None:
+            if self.whole is None:
+                return self.values, (len(self), False, False)
+            kind = self._kind = (len(self), True, self._lifted)
+        return (self._array,), kind
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By its parts: a pickled jax.Array comes back on one device, where it would be one part.
@@ -195,7 +205,7 @@ class Mirrored(DistributedValues):
 def _register() -> None:
     """Make the values pytrees, when the first one is made: JAX is loaded by then."""
     register = _jax.tree_util.register_pytree_node
-    register(PerReplica, _opened, _closed)
+    register(PerReplica, PerReplica.opened, _closed)
     register(Mirrored, _opened_mirrored, _closed_mirrored)
 
 
@@ -203,18 +213,18 @@ def _register() -> None:
 _Kind: TypeAlias = tuple[int, bool, bool]
 
 
-def _opened(value: PerReplica) -> tuple[tuple[Any, ...], _Kind]:
-    whole = value.whole
-    if whole is None:
-        return value.values, (len(value), False, False)
-    return (whole,), (len(value), True, value.is_lifted)
-
-
+# A compiled step makes its results by this: it costs less than the checks of `__init__`.
 def _closed(kind: _Kind, children: Sequence[Any]) -> PerReplica:
     count, is_whole, lifted = kind
-    if is_whole:
-        return PerReplica(array=children[0], lifted=lifted, count=count)
-    return PerReplica(children)
+    if not is_whole:
+        return PerReplica(children)
+    made = _new(PerReplica)
+    made._replicas = made._kind = made._parts = None
+    made._array, made._count, made._lifted = children[0], count, lifted
+    return made
+
+
+_new: Any = object.__new__
 
 
 @final
