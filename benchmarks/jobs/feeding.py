@@ -6,13 +6,16 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-from timing import main, rates_of
+from timing import main, paired, rates_of
 
 ROWS, WIDTH, BATCH = 200_000, 32, 1024
 RANGE, SMALL = 10**9, 64
 STEP = 0.005
 MEASURED = {"tabular": 20, "range": 50}  # how many steps a round has
-BELOW = {"hidden": 10, "computed": 4}
+BELOW = {
+    "hidden": 20,
+    "computed": 20,
+}  # of which two may have been read while the others had their turn
 
 
 def in_jax(seconds: float) -> dict[str, float]:
@@ -31,7 +34,7 @@ def in_jax(seconds: float) -> dict[str, float]:
             "evenfeed": strategy.experimental_distribute_dataset(dataset_of(tf, job)),
             "by hand": (jax.device_put(batch, sharding) for batch in rows),
         }
-        rates |= turns(job, ways, lambda x: x, seconds, count)
+        rates |= rates_of(turns(job, ways, lambda x: x), seconds, no_block, count)
     constant = jax.device_put(next(by_hand()), two.sharding("replica"))
     constant = tf.distribute.PerReplica(array=constant, count=2)
     for job, count in BELOW.items():
@@ -39,20 +42,19 @@ def in_jax(seconds: float) -> dict[str, float]:
             "evenfeed": two.experimental_distribute_dataset(dataset_of(tf, job)),
             "by hand": repeat(constant),
         }
-        rates |= turns(job, ways, step_of(job), 2 * seconds, count)
+        rates |= paired(turns(job, ways, step_of(job, two)), 4 * seconds, no_block, count)
     return rates
 
 
 def turns(
-    job: str,
-    ways: dict[str, Iterable[Any]],
-    step: Callable[[Any], Any],
-    seconds: float,
-    count: int,
-) -> dict[str, float]:
-    """Return the steps per second of each way of a job."""
-    steps = {f"{job}, {name}": over(steps, step) for name, steps in ways.items()}
-    return rates_of(steps, seconds, lambda _: None, count)
+    job: str, ways: dict[str, Iterable[Any]], step: Callable[[Any], Any]
+) -> dict[str, Callable[[], Any]]:
+    """Return what takes the next step in each way of a job."""
+    return {f"{job}, {name}": over(steps, step) for name, steps in ways.items()}
+
+
+def no_block(_: Any) -> None:
+    """Wait for nothing: each step is waited for."""
 
 
 def over(steps: Iterable[Any], step: Callable[[Any], Any]) -> Callable[[], Any]:
@@ -71,7 +73,8 @@ def in_tensorflow(seconds: float) -> dict[str, float]:
     for job in MEASURED:
         strategy = four if job == "range" else two
         steps = strategy.experimental_distribute_dataset(dataset_of(tf, job))
-        rates |= turns(job, {"tensorflow": steps}, lambda x: x, seconds, 20)
+        ways = turns(job, {"tensorflow": steps}, lambda x: x)
+        rates |= rates_of(ways, seconds, no_block, 20)
     return rates
 
 
@@ -111,19 +114,19 @@ def numbers() -> Iterator[Any]:
         yield np.arange(start, start + SMALL, dtype=np.int32)
 
 
-def step_of(job: str) -> Callable[[Any], Any]:
-    """Return a step that waits, or computes, for about 5 ms."""
+def step_of(job: str, strategy: Any) -> Callable[[Any], Any]:
+    """Return a step that waits for 5 ms, or computes on all cores for some 20 ms."""
     if job == "hidden":
         return lambda _: time.sleep(STEP)
     import jax
     import jax.numpy as jnp
 
-    @jax.jit
-    def compute(x: Any, w: Any) -> Any:
-        return jax.lax.fori_loop(0, 24, lambda _, h: jnp.tanh(h @ w), jnp.tile(x, (1, 8))).sum()
+    def compute(x: Any) -> Any:
+        return jax.lax.fori_loop(0, 800, lambda _, h: jnp.tanh(h * 1.01), x)
 
-    weights = jnp.eye(8 * WIDTH)
-    return lambda x: compute(x.array, weights).block_until_ready()
+    spec = jax.sharding.PartitionSpec("replica")
+    step = jax.jit(jax.shard_map(compute, mesh=strategy.mesh, in_specs=spec, out_specs=spec))
+    return lambda x: step(x.array).block_until_ready()
 
 
 if __name__ == "__main__":

@@ -56,6 +56,31 @@ def rates_of(
         block: Waits for what a step returned.
         count: How many steps a round has.
     """
+    times = times_of(steps, seconds, block, count)
+    return {name: count / median(taken) for name, taken in times.items()}
+
+
+def paired(
+    steps: dict[str, Step], seconds: float, block: Callable[[Any], Any], count: int
+) -> dict[str, float]:
+    """Return rates as `rates_of` does, whose ratios are the medians of the ratios in each round.
+
+    A machine that is slower for some seconds is so for all: ratios of a round vary less than times do.
+    """
+    times = times_of(steps, seconds, block, count)
+    *others, last = steps
+    rate = count / median(times[last])
+    ratios = {
+        name: median(theirs / mine for mine, theirs in zip(times[name], times[last], strict=True))
+        for name in others
+    }
+    return {last: rate} | {name: ratio * rate for name, ratio in ratios.items()}
+
+
+def times_of(
+    steps: dict[str, Step], seconds: float, block: Callable[[Any], Any], count: int
+) -> dict[str, list[float]]:
+    """Let steps take turns for some seconds; return how long each took in each round."""
     times: dict[str, list[float]] = {name: [] for name in steps}
     for step in steps.values():
         for _ in range(3):
@@ -68,4 +93,4 @@ def rates_of(
                 result = step()
             block(result)
             times[name].append(time.perf_counter() - start)
-    return {name: count / median(taken) for name, taken in times.items()}
+    return times
