@@ -92,9 +92,9 @@ def test_steps_come_in_order_and_the_end_stays(depth):
 
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_nothing_is_read_before_a_step_is_asked_for(depth):
-    wait_until(lambda: not feeding_threads())
+    before = set(feeding_threads())  # of tests whose iterators are still to be collected
     steps, read = ahead(range(9), depth)
-    assert (steps.state(), read.reads, feeding_threads()) == (0, [], [])
+    assert (steps.state(), read.reads, set(feeding_threads()) - before) == (0, [], set())
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
