@@ -37,6 +37,7 @@ bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and wri
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/feeding.py
+	$(BIN)/python benchmarks/workers.py
 
 oracle: .venv-oracle/done ## Record TensorFlow's answers for tests/oracle anew
 	TF_CPP_MIN_LOG_LEVEL=3 .venv-oracle/bin/python tests/oracle/record.py

@@ -157,11 +157,11 @@ def number(value: float) -> str:
 def machine(*peers: str) -> str:
     """Return what the figures hang on, the versions of these peers among it."""
     ours = versions(sys.executable, "numpy", "jax")
-    theirs = versions(str(PEERS), *peers)
+    theirs = f", {versions(str(PEERS), *peers)}" if peers else ""
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores ({processor()}), {platform.system()}, "
         f"load {os.getloadavg()[1]:.1f}, "
-        f"Python {platform.python_version()}, {ours}, {theirs}.\n"
+        f"Python {platform.python_version()}, {ours}{theirs}.\n"
     )
 
 

@@ -23,6 +23,8 @@ PYTEST = [
     str(min(4, os.cpu_count() or 1)),
     "--dist",
     "loadfile",
+    "--durations=10",  # so that who adds a slow one sees it
+    "--durations-min=5",
 ]
 
 CHECKS = {

@@ -72,6 +72,11 @@ def test_the_feeding_benchmark_runs():
     assert len(re.findall(r"^\| \w+ \| \d", output, re.MULTILINE)) == 4
 
 
+def test_the_workers_benchmark_runs():
+    output = output_of(ROOT / "benchmarks" / "workers.py", "--quick")
+    assert len(re.findall(r"^\| [\w ]+ \| \d", output, re.MULTILINE)) == 5
+
+
 def test_the_benchmark_table_was_made_by_the_script():
     text = (ROOT / "benchmarks" / "README.md").read_text()
     made = text.split("<!-- made by run.py -->")[1].split("<!-- end -->")[0]
