@@ -82,6 +82,35 @@ def test_numpy_gives_what_xla_gives(function, dtype, seed):
         np.testing.assert_allclose(one, two, rtol=2e-6, atol=2e-6)
 
 
+LARGE = [*SIMPLE, lambda x: x, lambda x: (tf.cast(x, tf.float32) / 255.0 - 0.4) / 0.2]
+
+
+@pytest.mark.parametrize("number", range(len(LARGE)))
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_large_rows_are_computed_one_by_one_to_the_same_bits(number, dtype, monkeypatch):
+    column = numbers(dtype)
+    found = found_for(LARGE[number], column)
+    together = found.arithmetic.run([column], 5)
+    monkeypatch.setattr("evenfeed.runtime.arithmetic._LARGE_ROW", 0)
+    before, rooms = column.tobytes(), {}
+
+    def room(number, kind):
+        rooms[number] = np.empty((5, *kind[0]), kind[1])
+        return rooms[number]
+
+    for rows in (column, list(column), list(column[:, ::-1])):
+        expected = together
+        if isinstance(rows, list) and rows[0].strides[0] < 0:
+            expected = found.arithmetic.run([column[:, ::-1]], 5)
+        for given_room in (None, room):
+            one_by_one = found.arithmetic.run([rows], 5, given_room)
+            for one, all_of in zip(one_by_one, expected, strict=True):
+                assert (one.dtype, one.shape) == (all_of.dtype, all_of.shape)
+                assert one.tobytes() == all_of.tobytes()
+        assert all(one is rooms[place] for place, one in enumerate(one_by_one))
+    assert column.tobytes() == before
+
+
 def test_each_operation_is_rounded_as_numpy_does():
     x = numbers()
     (out,) = done(lambda x: x * 3.3 - 1.1, x)

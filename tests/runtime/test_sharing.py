@@ -11,7 +11,8 @@ def block(length):
     return Block((np.arange(length), list(range(length)), None), length)
 
 
-def doubled(part):
+def doubled(piece):
+    part = piece.block
     numbers, rows, _ = part.columns
     return Block((2 * numbers, [np.zeros(row) for row in rows], None), part.length), numbers > 5
 
@@ -28,7 +29,8 @@ def test_results_come_in_their_order(length, threads):
 
 
 def test_parts_that_differ_in_shape_become_a_list():
-    def shaped(part):
+    def shaped(piece):
+        part = piece.block
         rows = part.columns[0].tolist()
         return Block((np.zeros((part.length, 1 + (rows[0] > 3))),), part.length), None
 
@@ -37,8 +39,26 @@ def test_parts_that_differ_in_shape_become_a_list():
     assert {row.shape for row in whole.columns[0]} == {(1,), (2,)}
 
 
+def test_results_are_written_to_their_places_or_brought_there():
+    places = []
+
+    def direct(piece):
+        numbers = piece.block.columns[0]
+        place = piece.place(0, (2,), np.dtype(np.float32))
+        place[...] = numbers[:, None]
+        places.append(place)
+        return Block((place, -numbers, None), piece.block.length), None
+
+    whole, _ = in_threads(direct, block(100), 3)
+    assert all(place.base is whole.columns[0] for place in places)
+    assert whole.columns[0].tolist() == [[number, number] for number in range(100)]
+    assert whole.columns[1].tolist() == [-number for number in range(100)]
+
+
 def test_one_part_without_results_means_none():
-    assert in_threads(lambda p: None if 7 in p.columns[0] else doubled(p), block(16), 2) is None
+    assert (
+        in_threads(lambda p: None if 7 in p.block.columns[0] else doubled(p), block(16), 2) is None
+    )
 
 
 def test_several_threads_work():
@@ -54,7 +74,7 @@ def test_several_threads_work():
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_in_any_thread_is_raised(error):
     def fail(part):
-        if 11 in part.columns[0]:
+        if 11 in part.block.columns[0]:
             raise error("no")
         return doubled(part)
 

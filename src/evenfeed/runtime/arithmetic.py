@@ -49,8 +49,14 @@ _UFUNCS: Final[dict[str, Callable[..., Array]]] = {
 _RESHAPES: Final = frozenset({"expand_dims", "reshape", "squeeze"})
 
 
+# A row of so many bytes is computed by itself: with others it would not stay in the processor's cache.
+_LARGE_ROW: Final = 1 << 17
+
 # The shape and dtype of one row.
 _Kind: TypeAlias = tuple[tuple[int, ...], DType]
+
+# Returns memory for a column of results: the number of the result, and the kind of its rows.
+Room: TypeAlias = Callable[[int, _Kind], Array]
 
 
 @final
@@ -68,6 +74,11 @@ class _Step:
     target: int
     out: int = -1
 
+    @property
+    def writes(self) -> bool:
+        """Whether it can write its result into memory that it is given."""
+        return isinstance(self.apply, np.ufunc) or getattr(self.apply, "func", None) is _cast
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -77,22 +88,54 @@ class Arithmetic:
     Attributes:
         values: A place for each value on the way: first those of the columns, then constants and results.
         steps: The calls.
-        results: The places of the results, and the shapes of their rows.
+        results: The places of the results, and the shapes and dtypes of their rows.
+        roots: By its place, the value whose memory a result has in the end, and the number of the result.
     """
 
     values: Sequence[Any]
     steps: Sequence[_Step]
-    results: Sequence[tuple[int, tuple[int, ...]]]
+    results: Sequence[tuple[int, _Kind]]
+    roots: dict[int, int]
 
-    def run(self, columns: Sequence[Array], length: int) -> list[Array]:
-        """Return the computed columns, which nobody may write to: two may have their memory in common."""
-        values = [*columns, *self.values[len(columns) :]]
+    def run(
+        self, columns: Sequence[Array | list[Array]], length: int, room: Room | None = None
+    ) -> list[Array]:
+        """Return the computed columns, which nobody may write to: two may have their memory in common.
+
+        Args:
+            columns: Those of the elements, or lists of their rows, which are alike.
+            length: How many rows they have.
+            room: Gives memory for the results.
+        """
         with np.errstate(all="ignore"):
-            for step in self.steps:
-                operands = [values[source] for source in step.sources]
-                out = {} if step.out < 0 else {"out": values[step.out]}
-                values[step.target] = step.apply(*operands, **out)
-        return [np.broadcast_to(values[at], (length, *shape)) for at, shape in self.results]
+            if any(_bytes(kind) >= _LARGE_ROW for _, kind in self.results):
+                return self._row_by_row(columns, length, room or partial(_new_room, length))
+            values = self._computed([in_one_piece(column) for column in columns], {})
+        return [np.broadcast_to(values[at], (length, *kind[0])) for at, kind in self.results]
+
+    def _row_by_row(
+        self, columns: Sequence[Array | list[Array]], length: int, room: Room
+    ) -> list[Array]:
+        """Do all that is done to a large row while it is near, and write the results to their places."""
+        found = [room(number, kind) for number, (_, kind) in enumerate(self.results)]
+        for row in range(length):
+            outs = [column[row : row + 1] for column in found]
+            memory = {root: outs[number] for root, number in self.roots.items()}
+            values = self._computed([_row(column, row) for column in columns], memory)
+            for out, (at, _) in zip(outs, self.results, strict=True):
+                if values[at] is not out:
+                    out[...] = values[at]
+        return found
+
+    def _computed(self, columns: Sequence[Array], memory: dict[int, Array]) -> list[Any]:
+        """Return all values on the way; some are to be written to memory that is given."""
+        values = [*columns, *self.values[len(columns) :]]
+        for step in self.steps:
+            operands = [values[source] for source in step.sources]
+            place = memory.get(step.target) if step.out < 0 else values[step.out]
+            out = {} if place is None else {"out": place}
+            values[step.target] = step.apply(*operands, **out)
+        return values
 
 
 def arithmetic_of(closed: Any, dtypes: Sequence[DType]) -> Arithmetic | None:
@@ -131,8 +174,20 @@ class _Reader:
         ]
         self._uses.update(kept)
         steps = [self._in_place(step) for step in self._steps]
-        shapes = [aval.shape for aval in avals]
-        return Arithmetic(self._values, steps, list(zip(kept, shapes, strict=True)))
+        kinds = [(aval.shape, np.dtype(dtype)) for aval, dtype in zip(avals, dtypes, strict=True)]
+        roots = self._roots({step.target: step for step in steps}, kept)
+        return Arithmetic(self._values, steps, list(zip(kept, kinds, strict=True)), roots)
+
+    def _roots(self, steps: dict[int, _Step], results: Sequence[int]) -> dict[int, int]:
+        """Return which values have the memory that results have in the end, if they can be given it."""
+        found: dict[int, int] = {}
+        for number, result in enumerate(results):
+            place = result
+            while place in steps and steps[place].out >= 0:
+                place = steps[place].out
+            if place in steps and place in self._by_row and steps[place].writes:
+                found[place] = number
+        return found
 
     def _body(self, closed: Any, arguments: Sequence[int]) -> list[int]:
         """Read the equations of a function, or of one within it; return where its results are."""
@@ -260,8 +315,28 @@ def _chosen(which: Array, no: Array, yes: Array) -> Array:
     return np.where(which, yes, no)
 
 
-def _cast(dtype: DType, column: Array) -> Array:
-    return column.astype(dtype)
+def _cast(dtype: DType, column: Array, out: Array | None = None) -> Array:
+    if out is None:
+        return column.astype(dtype)
+    np.copyto(out, column, casting="unsafe")
+    return out
+
+
+def _bytes(kind: _Kind) -> int:
+    return prod(kind[0]) * kind[1].itemsize
+
+
+def _new_room(length: int, _: int, kind: _Kind) -> Array:
+    return np.empty((length, *kind[0]), kind[1])
+
+
+def in_one_piece(column: Array | list[Array]) -> Array:
+    """Return a column that may be a list of its rows, which are alike."""
+    return np.stack(column) if isinstance(column, list) else column
+
+
+def _row(column: Array | list[Array], row: int) -> Array:
+    return column[row][None] if isinstance(column, list) else column[row : row + 1]
 
 
 def _view(between: tuple[int, ...], shape: tuple[int, ...], column: Array) -> Array:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from evenfeed.core.block import Block, Column, in_one_piece
+from evenfeed.core.conversion import Array
 from evenfeed.core.handles import Handle
 from evenfeed.core.specs import TensorSpec
 from evenfeed.plan.mapping import AUTOTUNE
 from evenfeed.runtime.compiled import Compiled
 from evenfeed.runtime.kernels import Kernels
-from evenfeed.runtime.sharing import Done, cores, in_threads
+from evenfeed.runtime.sharing import Done, Piece, cores, in_threads
 from evenfeed.runtime.vectorise import Row
 
 
@@ -28,16 +29,20 @@ def on_blocks(compiled: Compiled, kernels: Kernels, block: Block, threads: int) 
     return in_threads(partial(_computed, compiled, kernels), block, threads)
 
 
-def _computed(compiled: Compiled, kernels: Kernels, block: Block) -> Done:
-    block = kernels.widened(block)
+def _computed(compiled: Compiled, kernels: Kernels, piece: Piece) -> Done:
+    block = kernels.widened(piece.block)
     rows = _row_shapes(block, kernels)
     program = None if rows is None else compiled.program(rows)
     if rows is None or program is None or not program.may_run():
         return None
     pairs = zip(block.columns, rows, strict=True)
-    numeric = [np.asarray(column) for column, row in pairs if row is not None]
-    outputs, failed = program.run(numeric, block.length)
-    return _assembled(block, program.found.parts, outputs), failed
+    numeric = [column for column, row in pairs if row is not None and column is not None]
+    parts = program.found.parts
+    numbers = [number for number, part in enumerate(parts) if isinstance(part, Row)]
+    outputs, failed = program.run(
+        numeric, block.length, lambda number, kind: piece.place(numbers[number], *kind)
+    )
+    return _assembled(block, parts, outputs), failed
 
 
 def _row_shapes(block: Block, kernels: Kernels) -> tuple[Row | None, ...] | None:
@@ -46,11 +51,18 @@ def _row_shapes(block: Block, kernels: Kernels) -> tuple[Row | None, ...] | None
     for column, spec, handle in zip(block.columns, kernels.specs, kernels.handles, strict=True):
         if column is None or handle or not isinstance(spec, TensorSpec):
             rows.append(None)
-        elif isinstance(column, list) or column.dtype != spec.dtype:
+        elif (row := _row_shape(column)) is None or row.dtype != spec.dtype:
             return None
         else:
-            rows.append(Row(column.shape[1:], column.dtype))
+            rows.append(row)
     return tuple(rows)
+
+
+def _row_shape(column: Array | list[Any]) -> Row | None:
+    if not isinstance(column, list):
+        return Row(column.shape[1:], column.dtype)
+    kinds = {(part.shape, part.dtype) for part in column}
+    return Row(*kinds.pop()) if len(kinds) == 1 else None
 
 
 def _assembled(block: Block, parts: Sequence[Any], outputs: Sequence[Any]) -> Block:

@@ -17,6 +17,8 @@ from evenfeed.runtime.widening import Stretch
 # No wait is longer, so that an abandoned thread ends and Ctrl-C is heard, whatever goes wrong.
 _WAIT: Final = 0.05
 _JOIN: Final = 1.0
+# The interpreter waits longer for a read to end: to leave amid compiled code aborts the process.
+_LEAVE: Final = 5.0
 
 
 @final
@@ -179,7 +181,7 @@ class _Shared:
     def _leave(self) -> None:
         """End the thread before the interpreter goes: a thread that NumPy or XLA runs in may crash it."""
         self.stop()
-        self.joined(_JOIN)
+        self.joined(_LEAVE)
 
     def _add(self, item: _Item) -> None:
         with self._changed:

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias, final
 import numpy as np
 
 from evenfeed.core.conversion import Array
+from evenfeed.runtime.arithmetic import Room, in_one_piece
 from evenfeed.runtime.vectorise import Call, Program, Row, Traced, traced
 
 RowShapes: TypeAlias = tuple[Row | None, ...]
@@ -89,12 +90,21 @@ class Sized:
             self._may_run = self._may_run or self._owner.takes()
         return self._may_run
 
-    def run(self, columns: Sequence[Array], length: int) -> tuple[list[Array], Array | None]:
-        """Return the computed columns for `length` rows, and which rows read out of range."""
+    def run(
+        self, columns: Sequence[Array | list[Array]], length: int, room: Room | None = None
+    ) -> tuple[list[Array], Array | None]:
+        """Return the computed columns for `length` rows, and which rows read out of range.
+
+        Args:
+            columns: Those of the elements, or lists of their rows, which are alike.
+            length: How many rows they have.
+            room: Gives memory for the results to who can use it.
+        """
         if not _computed(self.found):
             return [], None
         if self.found.arithmetic is not None:
-            return self.found.arithmetic.run(columns, length), None
+            return self.found.arithmetic.run(columns, length, room), None
+        columns = [in_one_piece(one) for one in columns]
         size = self.length
         # All are begun before the first is waited for.
         begun = [

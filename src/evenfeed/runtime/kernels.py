@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, final
 
 from evenfeed.core import dtypes
-from evenfeed.core.block import Block, Column, in_one_piece
+from evenfeed.core.block import Block, Column
 from evenfeed.core.handles import Handle, KernelCall, RowKernel, Stage, on_stage
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec, TypeSpec
@@ -78,12 +78,10 @@ class Kernels:
         return next((part for part in range(len(self.specs)) if self.computable(part)), None)
 
     def widened(self, block: Block) -> Block:
-        """Return the Block with the results of the kernels as further columns."""
+        """Return the Block with the results of the kernels as further columns, those by rows as lists."""
         columns: list[Column] = list(block.columns)
         for call in self.calls:
             columns += call.kernel.run(*(columns[part] for part in call.parts))
-        for part in self.computed:
-            columns[part] = in_one_piece(columns[part])
         return Block(tuple(columns), block.length)
 
     def staged(self, call: Call) -> Call:
