@@ -6,7 +6,7 @@ from PIL import Image
 from tests.images.pictures import file_of, jpeg, pixels
 
 import evenfeed as tf
-from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
+from evenfeed.core.errors import InvalidArgumentError
 
 
 def test_a_decoded_image_is_a_tensor():
@@ -72,9 +72,13 @@ def test_a_file_that_claims_many_pixels_takes_no_memory():
         tf.io.decode_png(bytes(content))
 
 
-def test_what_is_not_there_says_so():
-    with pytest.raises(UnimplementedError, match="ratio=2"):
-        tf.io.decode_jpeg(jpeg(), ratio=2)
+@pytest.mark.parametrize("size", [(1, 1), (3, 17), (20, 24), (33, 65)])
+@pytest.mark.parametrize("ratio", [1, 2, 4, 8])
+def test_a_ratio_makes_the_image_smaller(size, ratio):
+    expected = tuple(-(-length // ratio) for length in size)
+    for channels in (1, 3):
+        found = tf.io.decode_jpeg(jpeg(*size), channels=channels, ratio=ratio)
+        assert found.shape == (*expected, channels)
 
 
 def test_a_missing_library_says_what_to_install(monkeypatch):

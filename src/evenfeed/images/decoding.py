@@ -10,13 +10,22 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import RowKernel
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
 from evenfeed.images.colours import converted
 from evenfeed.images.cropping import Crop
-from evenfeed.images.files import Format, format_of, frames, jpeg_pixels, jpeg_size, other_pixels
+from evenfeed.images.files import (
+    WHOLE,
+    Format,
+    JpegWay,
+    format_of,
+    frames,
+    jpeg_pixels,
+    jpeg_size,
+    other_pixels,
+)
 from evenfeed.images.kernels import applied, lengths_of, text_of
 
 _METHODS: Final = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
@@ -39,7 +48,7 @@ def decode_jpeg(
     Args:
         contents: The bytes of the file.
         channels: 1 for grey, 3 for red, green and blue, 0 for what the file has.
-        ratio: 1; smaller images come from `resize`.
+        ratio: 2, 4 or 8 give the image in a half, a quarter or an eighth of its size, in less time.
         fancy_upscaling: Smooth colours that are stored in half the size.
         try_recover_truncated: Take a file that ends too early, and leave grey what is missing.
         acceptable_fraction: Taken for compatibility.
@@ -56,7 +65,7 @@ def decode_jpeg(
         (4, 6, 1)
     """
     del acceptable_fraction, name
-    jpeg = _jpeg_options(ratio, fancy_upscaling, try_recover_truncated, dct_method)
+    jpeg = _jpeg_way(ratio, fancy_upscaling, try_recover_truncated, dct_method)
     return applied(Decode(("JPEG", "PNG", "GIF"), _checked(channels), jpeg=jpeg), contents)
 
 
@@ -92,7 +101,7 @@ def decode_and_crop_jpeg(
         (3, 4, 3)
     """
     del acceptable_fraction, name
-    jpeg = _jpeg_options(ratio, fancy_upscaling, try_recover_truncated, dct_method)
+    jpeg = _jpeg_way(ratio, fancy_upscaling, try_recover_truncated, dct_method)
     box = Crop(*lengths_of(crop_window, "crop_window", 4))
     if min(box.top, box.left) < 0 or min(box.height, box.width) < 1:
         raise InvalidArgumentError(
@@ -229,14 +238,14 @@ class Decode(RowKernel):
         channels: How many come out; 0 for those of the file.
         dtype: What comes out.
         animated: Whether a GIF gives all its frames.
-        jpeg: Which of the ways to decode a JPEG are taken: fancy, exact, recover.
+        jpeg: How a JPEG is decoded.
     """
 
     kinds: tuple[Format, ...]
     channels: int
     dtype: DType = dtypes.uint8
     animated: bool = False
-    jpeg: tuple[bool, bool, bool] = (True, False, False)
+    jpeg: JpegWay = WHOLE
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
         """Return an image of any size."""
@@ -268,8 +277,7 @@ class Decode(RowKernel):
     def _jpeg(self, content: bytes) -> Array:
         if self.channels == 4:
             raise InvalidArgumentError("JPEG does not support 4 channels.", fix="pass channels=3.")
-        fancy, exact, recover = self.jpeg
-        return jpeg_pixels(content, self.channels, fancy=fancy, exact=exact, recover=recover)
+        return jpeg_pixels(content, self.channels, self.jpeg)
 
     def _widened(self, pixels: Array) -> Array:
         return converted(pixels, self.dtype)
@@ -305,20 +313,16 @@ class IsJpeg(RowKernel):
         return np.array(text_of(parts[0]).startswith(b"\xff\xd8\xff"))
 
 
-def _jpeg_options(ratio: int, fancy: bool, recover: bool, method: str) -> tuple[bool, bool, bool]:
+def _jpeg_way(ratio: int, fancy: bool, recover: bool, method: str) -> JpegWay:
     if ratio not in (1, 2, 4, 8):
         raise InvalidArgumentError(
             f"ratio must be 1, 2, 4, or 8, got {ratio}.", fix="pass ratio=1."
-        )
-    if ratio != 1:
-        raise UnimplementedError(
-            f"ratio={ratio} is not implemented.", fix="decode, and call evenfeed.image.resize."
         )
     if method not in _METHODS:
         raise InvalidArgumentError(
             f"dct_method must be one of {_METHODS}, but got {method!r}.", fix='pass "".'
         )
-    return bool(fancy), method == "INTEGER_ACCURATE", bool(recover)
+    return JpegWay(bool(fancy), method == "INTEGER_ACCURATE", bool(recover), int(ratio))
 
 
 def _checked(channels: int) -> int:

@@ -72,7 +72,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> An
     """Return an image as a PNG file, which loses nothing.
 
     Args:
-        image: Height, width and 1 to 4 channels of uint8; or one channel of uint16.
+        image: Height, width and 1 to 4 channels of uint8 or uint16.
         compression: From 0, large and quick, to 9; -1 for what zlib thinks right.
         name: Taken for compatibility.
 

@@ -1,7 +1,8 @@
 """The formats of images: which one a file has, and its pixels by the libraries that know it."""
 
 import io
-from typing import Any, Final, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 
@@ -9,7 +10,8 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.doors import pil_image, simplejpeg
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.images.wide_png import in_channels, is_wide, wide_file, wide_pixels
 
 Format: TypeAlias = Literal["JPEG", "PNG", "GIF", "BMP"]
 
@@ -46,36 +48,56 @@ def jpeg_size(content: bytes) -> tuple[int, int, int]:
     return height, width, 1 if space.lower() == "gray" else 3
 
 
-def jpeg_pixels(
-    content: bytes,
-    channels: int = 0,
-    *,
-    fancy: bool = True,
-    exact: bool = False,
-    recover: bool = False,
-) -> Array:
-    """Return the pixels of a JPEG file.
+@final
+@dataclass(frozen=True)
+class JpegWay:
+    """How a JPEG file is decoded.
 
-    Args:
-        content: The file.
-        channels: 1 or 3; 0 for what the file has.
+    Attributes:
         fancy: Smooth colours that are stored in half the size.
         exact: The slower of two ways to compute, TensorFlow's INTEGER_ACCURATE.
         recover: Take a file that ends too early, and leave grey what is missing.
+        ratio: By how much the image becomes smaller.
     """
+
+    fancy: bool = True
+    exact: bool = False
+    recover: bool = False
+    ratio: int = 1
+
+    def size(self, content: bytes) -> dict[str, int]:
+        """Return what the library is asked for: the smallest image that is large enough."""
+        if self.ratio == 1:
+            return {}
+        height, width, _ = jpeg_size(content)
+        ratio = self.ratio
+        return {
+            "min_height": -(-height // ratio),
+            "min_width": -(-width // ratio),
+            "min_factor": ratio,
+        }
+
+
+# As TensorFlow decodes one by default.
+WHOLE: Final = JpegWay()
+
+
+def jpeg_pixels(content: bytes, channels: int, way: JpegWay) -> Array:
+    """Return the pixels of a JPEG file: of 1 or 3 channels, or as many as the file has for 0."""
     library = _jpeg()
     if channels == 0:
         channels = jpeg_size(content)[2]
     how: dict[str, Any] = {
         "colorspace": "GRAY" if channels == 1 else "RGB",
-        "fastdct": not exact,
-        "fastupsample": not fancy,
+        "fastdct": not way.exact,
+        "fastupsample": not way.fancy,
+        **way.size(content),
     }
     try:
         return library.decode_jpeg(content, **how)
     except ValueError as error:
         # The library also complains of what does no harm: TensorFlow only does where the file ends.
-        if not recover and "end of JPEG file" in str(error):
+        if not way.recover and "end of JPEG file" in str(error):
             raise _no_jpeg(content, error) from error
     try:
         return library.decode_jpeg(content, strict=False, **how)
@@ -87,13 +109,9 @@ def other_pixels(content: bytes, kind: Format, channels: int, dtype: DType = dty
     """Return the pixels of a PNG or BMP file, or of the first frame of a GIF."""
     image = _opened(content, kind)
     try:
-        if dtype == dtypes.uint16 and image.mode.startswith("I;16"):
-            return _as_channels(np.asarray(image, np.uint16)[..., None], channels)
-        if dtype == dtypes.uint16 and kind == "PNG" and content[24:25] == b"\x10":
-            raise UnimplementedError(
-                "A PNG file of 16 bits in several channels is read with 8 bits only.",
-                fix="pass dtype=evenfeed.uint8, or store one channel in each file.",
-            )
+        if kind == "PNG" and is_wide(content):
+            wide = in_channels(wide_pixels(lambda: _opened(content, kind), content), channels)
+            return wide if dtype == dtypes.uint16 else (wide >> 8).astype(np.uint8)
         pixels = _in_bytes(image, kind, channels)
     except (OSError, SyntaxError, ValueError) as error:
         raise _no_image(content, kind, error) from error
@@ -115,11 +133,8 @@ def frames(content: bytes) -> Array:
 
 def encoded(pixels: Array, kind: Literal["JPEG", "PNG"], **how: Any) -> bytes:
     """Return an image as a file."""
-    if pixels.dtype == np.uint16 and pixels.shape[-1] > 1:
-        raise UnimplementedError(
-            "A PNG file of 16 bits in several channels cannot be written.",
-            fix="write each channel for itself, or 8 bits.",
-        )
+    if pixels.dtype == np.uint16:
+        return wide_file(pixels, how.get("compress_level", -1))
     plain = pixels[..., 0] if pixels.shape[-1] == 1 else pixels
     out = io.BytesIO()
     _pil().fromarray(np.ascontiguousarray(plain)).save(out, kind, **how)
@@ -127,9 +142,6 @@ def encoded(pixels: Array, kind: Literal["JPEG", "PNG"], **how: Any) -> bytes:
 
 
 def _in_bytes(image: Any, kind: Format, channels: int) -> Array:
-    if image.mode.startswith("I"):  # 16 bits: the upper eight
-        wide = np.asarray(image).astype(np.int64)
-        return _as_channels((wide >> 8).astype(np.uint8)[..., None], channels)
     if channels == 0:
         channels = _channels(image, kind)
     if channels == 1 and image.mode != "L":
@@ -152,13 +164,6 @@ def _grey(pixels: Array) -> Array:
     red, green, blue = (pixels[..., i].astype(np.int32) for i in range(3))
     weighed = 9798 * red + 19235 * green + 3735 * blue
     return (weighed >> 15).astype(np.uint8)[..., None]
-
-
-def _as_channels(grey: Array, channels: int) -> Array:
-    if channels in (0, 1):
-        return grey
-    full = np.full_like(grey, np.iinfo(grey.dtype).max)
-    return np.concatenate([grey] * 3 + [full] * (channels == 4), axis=-1)
 
 
 def _opened(content: bytes, kind: Format) -> Any:

@@ -8,20 +8,38 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
-from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import RowKernel
 from evenfeed.core.specs import TensorSpec
 from evenfeed.images.kernels import applied, check_image, lengths_of, size_of, with_size
+from evenfeed.images.resampling import middles, weights
 
 BILINEAR: Final = "bilinear"
 NEAREST: Final = "nearest"
-_OTHERS: Final = ("area", "bicubic", "gaussian", "lanczos3", "lanczos5", "mitchellcubic")
+_METHODS: Final = (
+    BILINEAR,
+    NEAREST,
+    "area",
+    "bicubic",
+    "gaussian",
+    "lanczos3",
+    "lanczos5",
+    "mitchellcubic",
+)
+# Those that keep the pixels of an image whose size stays; the others are curves that smooth it all the same.
+_EXACT: Final = (BILINEAR, "area", "bicubic")
 
 
 class ResizeMethod:
     """The names of the ways to resize."""
 
+    AREA = "area"
+    BICUBIC = "bicubic"
     BILINEAR = BILINEAR
+    GAUSSIAN = "gaussian"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    MITCHELLCUBIC = "mitchellcubic"
     NEAREST_NEIGHBOR = NEAREST
 
 
@@ -38,9 +56,10 @@ def resize(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     Args:
         images: Height, width, channels; a batch has one more in front.
         size: The new height and width.
-        method: "bilinear", which returns float32, or "nearest", which keeps the dtype.
+        method: "nearest", which keeps the dtype, or one that returns float32: "bilinear", "bicubic", "area",
+            "lanczos3", "lanczos5", "gaussian", "mitchellcubic".
         preserve_aspect_ratio: Keep the form: the size is then the most that the image may take.
-        antialias: Let all old pixels count where the image becomes smaller, not only the nearest four.
+        antialias: Let all old pixels count where the image becomes smaller, not only the nearest ones.
         name: Taken for compatibility.
 
     Examples:
@@ -51,13 +70,13 @@ def resize(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         [[0.0, 2.5, 7.5, 10.0]]
     """
     del name
-    if method in _OTHERS:
-        raise UnimplementedError(
-            f"Resize method {method!r} is not implemented.",
-            fix='pass method="bilinear", with antialias=True for smooth results, or "nearest".',
+    if method not in _METHODS:
+        raise ValueError(
+            described(
+                f"Resize method is not implemented: {method}.",
+                fix=f"pass one of {', '.join(map(repr, _METHODS))}.",
+            )
         )
-    if method not in (BILINEAR, NEAREST):
-        raise ValueError(described(f"Resize method is not implemented: {method}."))
     height, width = lengths_of(size, "size", 2)
     if min(height, width) < 1:
         raise InvalidArgumentError(
@@ -103,9 +122,11 @@ class Resize(RowKernel):
         if self.method == NEAREST:
             return image if old == new else _nearest(image, new)
         image = image.astype(np.float32)
-        if old == new:
+        if old == new and self.method in _EXACT:
             return image
-        return _weighed(image, new) if self.antialias else _bilinear(image, new)
+        if self.method == BILINEAR and not self.antialias:
+            return _bilinear(image, new)
+        return _weighed(image, new, self.method, antialias=self.antialias)
 
     def _size(self, height: int, width: int) -> tuple[int, int]:
         if not self.keeps_form:
@@ -118,7 +139,7 @@ class Resize(RowKernel):
 
 def _nearest(image: Array, size: tuple[int, int]) -> Array:
     rows, columns = (
-        np.minimum((_middles(new) * (np.float32(old) / np.float32(new))).astype(np.int64), old - 1)
+        np.minimum((middles(new) * (np.float32(old) / np.float32(new))).astype(np.int64), old - 1)
         for old, new in zip(size_of(image), size, strict=True)
     )
     return image.take(rows, axis=-3).take(columns, axis=-2)
@@ -156,28 +177,17 @@ class _Between:
 
 @lru_cache(maxsize=256)
 def _between(old: int, new: int) -> _Between:
-    places = _middles(new) * (np.float32(old) / np.float32(new)) - np.float32(0.5)
+    places = middles(new) * (np.float32(old) / np.float32(new)) - np.float32(0.5)
     below = np.floor(places)
     lower = np.maximum(below, 0).astype(np.int64)
     upper = np.minimum(np.ceil(places), old - 1).astype(np.int64)
     return _Between(lower, upper, places - below)
 
 
-def _middles(count: int) -> Array:
-    return np.arange(count, dtype=np.float32) + np.float32(0.5)
-
-
-def _weighed(image: Array, size: tuple[int, int]) -> Array:
-    rows, columns = (_triangles(old, new) for old, new in zip(size_of(image), size, strict=True))
+def _weighed(image: Array, size: tuple[int, int], method: str, *, antialias: bool) -> Array:
+    rows, columns = (
+        weights(method, old, new, antialias=antialias)
+        for old, new in zip(size_of(image), size, strict=True)
+    )
     high = np.einsum("oh,...hwc->...owc", rows, image, optimize=True)
     return np.einsum("pw,...owc->...opc", columns, high, optimize=True)
-
-
-@lru_cache(maxsize=64)
-def _triangles(old: int, new: int) -> Array:
-    """Return a row of weights for each new place: they fall to both sides, further where it becomes smaller."""
-    scale = np.float32(old) / np.float32(new)
-    reach = np.maximum(scale, np.float32(1))
-    distance = (_middles(old)[None, :] - (_middles(new) * scale)[:, None]) / reach
-    weights = np.maximum(0, 1 - np.abs(distance)).astype(np.float32)
-    return weights / weights.sum(axis=1, keepdims=True)

@@ -30,7 +30,21 @@ PNGS = {
         "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAEBAMAAAC0HehzAAAAGFBMVEXO3FnQsXt/wkVSvXPRep+3XbNzR6ckaGnZumjsAAAAGElEQVR4nGNkMJdkEuC7wORyhoGFSdAPABRFArnYvGW4AAAAAElFTkSuQmCC"
     ),
 }
+# Of 16 bits: grey with opacity, colour, colour with opacity.
+WIDE = {
+    "grey with opacity": base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAQAAAADEAQAAABObboOAAAAPklEQVR42gEzAMz/AKu4zhQFzM7VeAaD7KFXSSoA+sINzkcmYiSSOWiRIY0LlwAAQgx7Jhj/yjDkpwHAEDwIOasUUB8LMeoAAAAASUVORK5CYII="
+    ),
+    "colour": base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAQAAAADEAIAAABrBuXSAAAAVklEQVR42gFLALT/AEhAb1hDY/lkLX/lzsw12B8doGR0oMZ+NgCqdq07qbUPkPWHjjvnTEV9XIzhMC/YEHAAX7it3h9L3r5XTzoxi2HlPOJJ30hOdAS9GJIisyllSBcAAAAASUVORK5CYII="
+    ),
+    "colour with opacity": base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAQAAAADEAYAAADkZHKFAAAAbklEQVR42gFjAJz/AMc0tR7FXgBOCbGA3FXMb8nuaTQIhylTL0uCzmQnOVEDAB5oJidH8LLRlF1y0ytnzIfMvjxKD0hR3SVgzMSFAYHPAEpigaL3qzx3xJ8DuFBV7uffCxX419HYTXQKXi36+vN2U1YuNTtkg2kAAAAASUVORK5CYII="
+    ),
+}
 IMAGE = np.random.default_rng(0).integers(0, 256, (5, 7, 3), np.uint8)
+# Sums of many products differ in their last bits, by the order in which they are added: far from zero that is little.
+FAR = IMAGE + np.float32(1000)
 FLOATS = (IMAGE / 255).astype(np.float32)
 BATCH = np.stack([IMAGE, IMAGE[::-1]])
 
@@ -58,7 +72,11 @@ def decode_jpeg(tf, ask):
         "a number": jpeg(3),
         "2 channels": jpeg(COLOUR, channels=2),
         "4 channels": jpeg(COLOUR, channels=4),
-        "ratio 3": jpeg(COLOUR, ratio=3),
+        **{f"ratio {by}": jpeg(COLOUR, ratio=by) for by in (2, 3, 4, 8)},
+        "grey, ratio 2": jpeg(GREY, ratio=2),
+        "exact, ratio 2": jpeg(COLOUR, ratio=2, dct_method="INTEGER_ACCURATE"),
+        "plain upscaling, ratio 2": jpeg(COLOUR, ratio=2, fancy_upscaling=False),
+        "as grey, ratio 4": jpeg(COLOUR, ratio=4, channels=1),
         "unknown method": jpeg(COLOUR, dct_method="SLOW"),
         "a PNG": jpeg(PNGS["colour"]),
         "a box": ask(tf.io.decode_and_crop_jpeg, COLOUR, [3, 4, 5, 6]),
@@ -77,6 +95,14 @@ def decode_png(tf, ask):
         f"{kind} {channels}": ask(tf.io.decode_png, content, channels=channels)
         for kind, content in PNGS.items()
         for channels in (0, 1, 3, 4)
+    }
+    answers |= {
+        f"{kind} of 16 bits, {channels}, {dtype}": ask(
+            tf.io.decode_png, content, channels=channels, dtype=getattr(tf, dtype)
+        )
+        for kind, content in WIDE.items()
+        for channels in (0, 1, 3, 4)
+        for dtype in ("uint8", "uint16")
     }
     wide = partial(ask, tf.io.decode_png, dtype=tf.uint16)
     return answers | {
@@ -111,6 +137,19 @@ def round_trips(tf, ask):
         "grey": ask(png, IMAGE[..., :1]),
         "two channels": ask(png, IMAGE[..., :2]),
         "four": ask(png, np.concatenate([IMAGE, IMAGE[..., :1]], -1)),
+        **{
+            f"16 bits, {channels} channels": ask(
+                lambda image: tf.io.decode_png(tf.io.encode_png(image), dtype=tf.uint16),
+                np.stack(
+                    [
+                        IMAGE[..., 0].astype(np.uint16) * 250 + channel
+                        for channel in range(channels)
+                    ],
+                    -1,
+                ),
+            )
+            for channels in (1, 2, 3, 4)
+        },
         "JPEG of floats": ask(tf.io.encode_jpeg, tf.constant(FLOATS)),
         "JPEG of two axes": ask(tf.io.encode_jpeg, IMAGE[..., 0]),
         "JPEG of two channels": ask(tf.io.encode_jpeg, IMAGE[..., :2]),
@@ -178,6 +217,14 @@ def resized(tf, ask):
             "antialias": {"antialias": True},
             "form kept": {"preserve_aspect_ratio": True},
         }.items()
+    }
+    answers |= {
+        f"{height} x {width} {method}{', antialias' * smooth}": ask(
+            resize, FAR, [height, width], method, antialias=smooth
+        )
+        for height, width in ((3, 4), (10, 14), (5, 7), (1, 1), (11, 2))
+        for method in ("area", "bicubic", "gaussian", "lanczos3", "lanczos5", "mitchellcubic")
+        for smooth in (False, True)
     }
     return answers | {
         "batch": ask(resize, BATCH, [4, 4]),

@@ -1,0 +1,62 @@
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.images.pictures import pixels
+
+import evenfeed as tf
+from evenfeed.core.errors import InvalidArgumentError
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("dtype", [tf.uint8, tf.uint16])
+@pytest.mark.parametrize("compression", [-1, 0, 9])
+def test_a_png_loses_nothing(channels, dtype, compression):
+    image = pixels(5, 6, channels).astype(dtype)
+    if dtype == tf.uint16:
+        image = image * np.uint16(256) + image[::-1]
+    file = tf.io.encode_png(image, compression)
+    np.testing.assert_array_equal(tf.io.decode_png(file, dtype=dtype), image)
+
+
+def test_a_jpeg_is_what_was_asked_for():
+    image = pixels(40, 50)
+    opened = Image.open(
+        io.BytesIO(tf.io.encode_jpeg(image, progressive=True, x_density=72, y_density=90).item())
+    )
+    assert (opened.format, opened.mode, opened.size) == ("JPEG", "RGB", (50, 40))
+    assert opened.info["progressive"]
+    assert opened.info["dpi"] == (72, 90)
+    grey = tf.io.encode_jpeg(image[..., :1], "grayscale")
+    assert tf.io.extract_jpeg_shape(grey).tolist() == [40, 50, 1]
+    low, high = (len(tf.io.encode_jpeg(image, quality=q).item()) for q in (10, 95))
+    assert low < high
+
+
+def test_an_image_is_encoded_inside_map():
+    images = np.stack([pixels(seed=seed) for seed in range(3)])
+    files = tf.data.Dataset.from_tensor_slices(images).map(tf.io.encode_png)
+    assert files.element_spec == tf.TensorSpec([], tf.string)
+    np.testing.assert_array_equal(list(files.map(tf.io.decode_png)), images)
+
+
+@pytest.mark.parametrize(
+    ("image", "how", "said"),
+    [
+        (np.zeros([4, 4], np.uint8), {}, "must be 3-dimensional"),
+        (np.zeros([4, 4, 2], np.uint8), {}, "must be 3-dimensional with"),
+        (np.zeros([0, 4, 3], np.uint8), {}, "must be 3-dimensional"),
+        (np.zeros([4, 4, 3], np.float32), {}, "expected to be uint8, but is float32"),
+        (np.zeros([4, 4, 3], np.uint8), {"quality": 101}, "quality must be in"),
+        (np.zeros([4, 4, 3], np.uint8), {"format": "bgr"}, "format must be"),
+    ],
+)
+def test_what_is_no_image_is_refused(image, how, said):
+    with pytest.raises(InvalidArgumentError, match=said):
+        tf.io.encode_jpeg(image, **how)
+
+
+def test_a_compression_that_zlib_does_not_know_is_refused():
+    with pytest.raises(InvalidArgumentError, match=r"\[-1,9\]"):
+        tf.io.encode_png(pixels(), 10)
