@@ -10,7 +10,7 @@ from tests.resuming import assert_resumes
 
 import evenfeed as tf
 from evenfeed.dataset import plan_of
-from evenfeed.formats import parquet_files
+from evenfeed.formats.parquet_files import RowGroup
 from evenfeed.runtime import files as runtime_files
 from evenfeed.runtime.build import build
 from evenfeed.runtime.run import Run
@@ -118,10 +118,8 @@ def test_rows_have_positions(folder):
 @pytest.mark.parametrize(("most", "decoded"), [(1 << 30, {6}), (0, range(12, 25))])
 def test_row_groups_are_kept_for_who_comes_back_up_to_a_limit(folder, monkeypatch, most, decoded):
     monkeypatch.setattr(runtime_files, "_MOST_HELD", most)
-    seen, decode = [], parquet_files._decoded
-    monkeypatch.setattr(
-        parquet_files, "_decoded", lambda group: seen.append(group) or decode(group)
-    )
+    seen, decode = [], RowGroup.decoded
+    monkeypatch.setattr(RowGroup, "decoded", lambda group: seen.append(group) or decode(group))
     assert numbers(P("?.parquet").repeat(2)) == 2 * NUMBERS
     assert len(seen) in decoded
 

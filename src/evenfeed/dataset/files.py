@@ -23,6 +23,7 @@ from evenfeed.dataset.face import (
     plan_made,
 )
 from evenfeed.formats.array_records import ArrayRecordFile
+from evenfeed.formats.arrow_files import record_batches
 from evenfeed.formats.json_lines import JsonFile, checked_spec, guessed_spec
 from evenfeed.formats.parquet_groups import row_groups
 from evenfeed.formats.paths import as_text, expanded_paths, matching_paths
@@ -119,6 +120,40 @@ class FromFiles(Face):
         """
         spec, groups = row_groups(expanded_paths(paths, "paths"), columns, filter, fill_null)
         return dataset_of(Files(groups, spec))
+
+    @staticmethod
+    def from_arrow(
+        paths: Any,
+        columns: Sequence[str] | None = None,
+        fill_null: Mapping[str, Any] | None = None,
+    ) -> "Dataset":
+        """Make a dataset of the rows of Arrow files, as dicts of columns. It needs `evenfeed[parquet]`.
+
+        Feather files are Arrow files, and so are those that Hugging Face's datasets keep: streams. What is
+        not compressed is mapped into memory, and numbers are views of it. Every row has a position:
+        `shuffle`, `shard` and `skip` read only record batches that they need.
+
+        Args:
+            paths: A path or a pattern, or several. Their record batches are counted now.
+            columns: The names of columns; all by default.
+            fill_null: What stands for nulls, by the names of columns. Others are an error for their row.
+
+        Examples:
+            >>> import tempfile
+            >>> import pyarrow, pyarrow.feather
+            >>> import evenfeed as tf
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> table = pyarrow.table({"x": [1, 2, 3], "y": ["a", "b", "c"], "z": [0, 0, 0]})
+            >>> pyarrow.feather.write_feather(table, folder.name + "/table.arrow")
+            >>> rows = tf.data.Dataset.from_arrow(folder.name + "/*.arrow", columns=["x", "y"])
+            >>> len(rows)
+            3
+            >>> [(batch["x"].tolist(), batch["y"].tolist()) for batch in rows.batch(2)]
+            [([1, 2], [b'a', b'b']), ([3], [b'c'])]
+            >>> folder.cleanup()
+        """
+        spec, batches = record_batches(expanded_paths(paths, "paths"), columns, fill_null)
+        return dataset_of(Files(batches, spec))
 
     @staticmethod
     def from_array_record(paths: Any) -> "Dataset":

@@ -56,6 +56,15 @@ class RowReader(Reader):
         """Return what is said of a row of the chunk that is wrong."""
         return InvalidArgumentError(f"{self.path}, row {self._first + row}: {what}")
 
+    def byte_of(self, row: int) -> int | None:
+        """Return the byte at which a row of the chunk begins; None for others, or where that is not known."""
+        inside = self._first <= row < self._first + self._chunk.block.length
+        return self._byte(row - self._first) if inside else None
+
+    def _byte(self, row: int) -> int | None:  # noqa: ARG002 - others know
+        """Return the byte at which a row of the chunk begins."""
+        return None
+
     def read(self, start: int, count: int) -> Block | None:
         """Return rows from `start` on, of one chunk."""
         self._passed = False

@@ -217,13 +217,16 @@ class CsvReader(RowReader):
         return InvalidArgumentError(
             f"{self.path}, line {line}: {what}.",
             fix="correct the line; dataset.ignore_errors() passes over what is wrong.",
-        ).in_file(self.path)
+        ).in_file(self.path, self._byte(row))
+
+    def _byte(self, row: int) -> int | None:
+        return self._begin + self._records.byte(row + self._skipped)
 
     def _headless(self) -> InvalidArgumentError:
         return InvalidArgumentError(
             f"{self.path} is empty, but was to begin with a header.",
             fix="pass header=False, or leave the file out.",
-        )
+        ).in_file(self.path, 0)
 
     def close(self) -> None:
         """Close the file."""

@@ -13,6 +13,7 @@ from typing import Final, final
 import numpy as np
 
 from evenfeed.core.block import Positions
+from evenfeed.formats.lines import behind_lines
 
 QUOTE: Final = b'"'
 OPEN: Final = "a quote is opened, and not closed up to the end of the file"
@@ -57,11 +58,14 @@ class Records:
 
     def line(self, number: int) -> int:
         """Return how many lines come before a record."""
+        return number if self.ends is None else len(self.text[: self.byte(number)].splitlines())
+
+    def byte(self, number: int) -> int:
+        """Return how many bytes come before a record."""
         if self.ends is None:
-            return number
+            return behind_lines(self.text, number)
         fields = int(self.stops[number - 1]) if number else 0
-        passed = sum(map(len, self.fields[:fields])) + sum(map(len, self.ends[:fields]))
-        return len(self.text[:passed].splitlines())
+        return sum(map(len, self.fields[:fields])) + sum(map(len, self.ends[:fields]))
 
     @property
     def lines(self) -> int:
@@ -103,13 +107,14 @@ class Cutter:
         end = text.rfind(b"\n") + 1
         is_cut_there = end == len(text) if is_last else end > 0
         if is_cut_there and not (self._quoted and QUOTE in text):
-            even = self._even(text[:end].replace(b"\r\n", b"\n"))
+            even = self._even(text[:end])
             if even is not None:
                 return even, text[end:]
         return self._any(text, is_last=is_last)
 
-    def _even(self, text: bytes) -> Records | None:
+    def _even(self, original: bytes) -> Records | None:
         """Return records that have one number of fields each and no quotes, at a stroke; None for others."""
+        text = original.replace(b"\r\n", b"\n")
         if b"\r" in text:
             return None
         width = text.count(self._delimiter, 0, max(0, text.find(b"\n"))) + 1
@@ -121,7 +126,7 @@ class Cutter:
             return None
         fields = text.replace(b"\n", self._delimiter).split(self._delimiter)
         del fields[-1]  # behind the last record
-        return Records(text, fields, stops)
+        return Records(original, fields, stops)
 
     def _any(self, text: bytes, *, is_last: bool) -> tuple[Records, bytes]:
         parts = self._token.split(text)  # nothing, a field, its end, nothing, a field, its end, …

@@ -56,6 +56,10 @@ class FixedRecordFile(ByteFile):
             raise InvalidArgumentError(self.misfit(body), fix=_FIX)
         return body // self.record_bytes
 
+    def byte_of(self, row: int) -> int:
+        """Return where a record begins, in what the file holds."""
+        return self.header_bytes + row * self.record_bytes
+
     def misfit(self, body: int) -> str:
         """Say that the length of the file fits no number of records."""
         return (
@@ -81,6 +85,7 @@ class MappedRecords(Reader):
 
     def __init__(self, file: FixedRecordFile, rows: int) -> None:
         self.path = file.path
+        self._byte_of = file.byte_of
         self._file = MappedFile(file.path)
         count = rows * file.record_bytes
         joined = np.frombuffer(self._file.bytes, np.uint8, count, file.header_bytes if rows else 0)
@@ -91,6 +96,10 @@ class MappedRecords(Reader):
         self._file.check()
         rows = self._records[start : start + count]
         return _block(rows) if len(rows) else None
+
+    def byte_of(self, row: int) -> int | None:
+        """Return where a record begins."""
+        return self._byte_of(row)
 
     def fetch(self, positions: Positions) -> Block:
         """Return the records at `positions`, in that order."""
@@ -120,6 +129,9 @@ class StreamedRecords(ChunkReader):
     def _rewind(self) -> None:
         self.close()
         self._begin()
+
+    def _byte(self, row: int) -> int | None:
+        return self._file.byte_of(self._first + row)
 
     def _begin(self) -> None:
         self._bytes = open_bytes(self.path, self._file.compression)

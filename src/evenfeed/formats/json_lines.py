@@ -99,10 +99,14 @@ class JsonReader(RowReader):
         return Chunk(Block(tuple(columns), len(lines)), dict(sorted(wrong.items())))
 
     def _error(self, row: int, what: str) -> InvalidArgumentError:
+        line = self._line + self._numbers[row]
         return InvalidArgumentError(
-            f"{self.path}, line {self._line + self._numbers[row] + 1}: {what}.",
+            f"{self.path}, line {line + 1}: {what}.",
             fix="correct the line; dataset.ignore_errors() passes over what is wrong.",
-        ).in_file(self.path)
+        ).in_file(self.path, self._byte(row))
+
+    def _byte(self, row: int) -> int | None:
+        return self._lines.byte_of(self._line + self._numbers[row])
 
     def close(self) -> None:
         """Close the file."""

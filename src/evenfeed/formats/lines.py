@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, final
 
+import numpy as np
+
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError
 from evenfeed.formats.byte_files import ByteFile
@@ -47,12 +49,16 @@ class LineReader(ChunkReader):
         self._next_read = first_read
         self._bytes = open_bytes(path, compression)
         self._rest = b""  # the beginning of a line whose end is not read yet
+        self._text = b""  # what the chunk is made of
         self._begin = 0  # the byte at which the chunk begins
         self._behind = 0  # and the one behind it
 
     def mark(self) -> Any:
         """Return the byte and the row at which the chunk begins; None where bytes cannot be found again."""
         return None if self._compression else [self._begin, self._first]
+
+    def _byte(self, row: int) -> int | None:
+        return self._begin + behind_lines(self._text, row)
 
     def seek(self, mark: Any) -> None:
         """Go to a byte at which a line begins."""
@@ -72,7 +78,7 @@ class LineReader(ChunkReader):
         text = self._whole_lines()
         if not text:
             return None
-        self._begin, self._behind = self._behind, self._behind + len(text)
+        self._text, self._begin, self._behind = text, self._behind, self._behind + len(text)
         return bytes_column(_split(text))
 
     def _whole_lines(self) -> bytes:
@@ -94,11 +100,18 @@ class LineReader(ChunkReader):
             raise DataLossError(
                 f"{self.path} has no lines: a GZIP file begins at byte 0.",
                 fix='pass compression_type="GZIP".',
-            )
+            ).in_file(self.path, 0)
 
     def close(self) -> None:
         """Close the file."""
         self._bytes.close()
+
+
+def behind_lines(text: bytes, count: int) -> int:
+    r"""Return the place behind the first `count` lines of a text, each of which ends at `\n`."""
+    if not count:
+        return 0
+    return int(np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))[count - 1]) + 1
 
 
 def _split(text: bytes) -> list[bytes]:

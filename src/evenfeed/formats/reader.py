@@ -56,6 +56,10 @@ class Reader(ABC):
         first, last = int(positions.min()), int(positions.max())
         return self.whole(first, last + 1 - first).gather(positions - first)
 
+    def byte_of(self, row: int) -> int | None:  # noqa: ARG002 - others know
+        """Return the byte at which a row begins that was read last; None where that is not known."""
+        return None
+
     def mark(self) -> Any:
         """Return data for JSON with which `seek` finds the rows from here on again; None where it needs none."""
         return None
@@ -97,6 +101,10 @@ class DataFile(ABC):
     @abstractmethod
     def fingerprint(self) -> str:
         """A short text that two files share only if they hold the same rows, wherever they are."""
+
+    def named(self, row: int) -> str:
+        """Return what a row is called by who says something about it."""
+        return f"row {row}"
 
     @property
     def is_read_again(self) -> bool:

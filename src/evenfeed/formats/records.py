@@ -93,6 +93,7 @@ class RecordReader(Reader):
         self._place = 0  # where it begins
         self._passed = False  # only a payload was damaged, when `read` last raised
         self._ended = False  # a length is damaged: nobody knows where the next record begins
+        self._last: tuple[int, Positions] = 0, np.zeros(0, np.int64)  # what was passed last
 
     @property
     def goes_on(self) -> bool:
@@ -133,6 +134,13 @@ class RecordReader(Reader):
     def whole(self, start: int, count: int) -> Block:
         """Return all of `count` records from `start` on, by the index of the file."""
         return self.fetch(np.arange(start, start + count, dtype=np.int64))
+
+    def byte_of(self, row: int) -> int | None:
+        """Return where a record begins, of those that were read last or by an index."""
+        if "index" in vars(self._file):
+            return int(self._file.index.places[row])
+        first, places = self._last
+        return int(places[row - first]) if first <= row < first + len(places) else None
 
     def indexed(self) -> RecordIndex:
         """Look at all lengths."""
@@ -183,6 +191,7 @@ class RecordReader(Reader):
 
     def _step(self, places: Positions) -> None:
         """Go behind records."""
+        self._last = self._row, places[:-1]
         self._row += len(places) - 1
         self._place = int(places[-1])
         self._source.forget(self._place)

@@ -91,6 +91,10 @@ class TarReader(Reader):
         with open_file(self.path) as file:
             return _block([self._row(file, self._samples[int(at)]) for at in positions])
 
+    def byte_of(self, row: int) -> int | None:
+        """Return where the first of its files begins."""
+        return _first_byte(self._samples[row])
+
     def _row(self, file: IO[bytes], sample: Sample) -> list[bytes]:
         return [sample.key.encode(), *(self._part(file, sample, part) for part in self._parts)]
 
@@ -99,14 +103,14 @@ class TarReader(Reader):
             raise InvalidArgumentError(
                 f"{self.path}: sample {sample.key!r} has no {part!r}, only {sorted(sample.places)}.",
                 fix="name the parts that all samples have: from_webdataset(paths, parts=[…]).",
-            )
+            ).in_file(self.path, _first_byte(sample))
         start, length = sample.places[part]
         file.seek(start)
         content = file.read(length)
         if len(content) < length:
             raise DataLossError(
                 f"{self.path} ends at byte {start + len(content)}, in {sample.key}.{part}."
-            )
+            ).in_file(self.path, start + len(content))
         return content
 
 
@@ -155,6 +159,10 @@ def _add(found: list[Sample], member: "tarfile.TarInfo") -> None:
     if not found or found[-1].key != key:
         found.append(Sample(key))
     found[-1].places[end] = member.offset_data, member.size
+
+
+def _first_byte(sample: Sample) -> int:
+    return min(start for start, _ in sample.places.values())
 
 
 def _block(rows: list[list[bytes]]) -> Block:

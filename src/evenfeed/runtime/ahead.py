@@ -11,6 +11,7 @@ from typing import Final, final
 from evenfeed.core.block import Block, Outcome, concatenated
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.operator import Operator, State, read_full
+from evenfeed.runtime.whence import Whence, nowhere, placed
 
 # Who has something to deliver does not wait longer for a slow child, to have more at work.
 _PATIENCE: Final = 0.01
@@ -27,6 +28,7 @@ class _Call:
         row: See `before`.
         block: The elements; None where the child failed instead.
         result: What becomes of them.
+        whence: Says of a row where it comes from.
     """
 
     number: int
@@ -34,6 +36,7 @@ class _Call:
     row: int
     block: Block | None
     result: "Future[list[Outcome]]"
+    whence: Whence = nowhere
 
 
 class WorkAhead(Operator):
@@ -83,8 +86,9 @@ class WorkAhead(Operator):
             if not isinstance(outcome, Block):
                 if done:
                     break  # raised at the next read, behind what came before it
+                raised = placed(outcome, call.whence(call.row))
                 self._deliver(call, 1)
-                raise outcome from outcome.__cause__
+                raise raised from raised.__cause__
             rows = outcome.cut(0, most)
             most -= rows.length
             self._deliver(call, rows.length)
@@ -166,7 +170,7 @@ class WorkAhead(Operator):
                 return
 
     def _start(self, before: State, block: Block) -> None:
-        row = 0
+        row, whence = 0, self._child.whence(block.length)
         while row < block.length:
             if self._next in self._early:  # delivered before the position was taken up
                 self._next += 1
@@ -175,7 +179,7 @@ class WorkAhead(Operator):
             count = self._run(min(self.together, block.length - row))
             part = block.cut(row, row + count)
             started = self.start(part, self._next)
-            self._add(_Call(self._next, before, row, part, started), count)
+            self._add(_Call(self._next, before, row, part, started, whence), count)
             row += count
 
     def _run(self, most: int) -> int:

@@ -10,6 +10,7 @@ from evenfeed.core.cardinality import INFINITE
 from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors
 from evenfeed.runtime.operator import Operator, Replayed, State
+from evenfeed.runtime.whence import Whence
 
 _logger: Final = logging.getLogger("evenfeed")
 
@@ -73,6 +74,10 @@ class DropFailed(Operator):
             if block is None:
                 self._say_how_many()
             return block
+
+    def whence(self, count: int) -> Whence:
+        """Return where the same elements of the child come from."""
+        return self._child.whence(count)
 
     def _are_enough(self) -> bool:
         """Tell whether one more error is too many."""

@@ -8,6 +8,7 @@ from evenfeed.core.block import Block, Positions
 from evenfeed.core.draws import key_of, words_at
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.rows import Rows, numbered, side_by_side
+from evenfeed.runtime.whence import Place, Whence
 
 
 @final
@@ -30,6 +31,10 @@ class CountElements(Operator):
         first = self._next
         self._next += block.length
         return numbered(block, np.arange(first, self._next, dtype=np.int64))
+
+    def whence(self, count: int) -> Whence:
+        """Return where the same elements of the child come from."""
+        return self._child.whence(count)
 
     def state(self) -> State:
         """Return the next number, and the child's position."""
@@ -61,6 +66,10 @@ class DrawKeys(Operator):
         numbers, *columns = block.columns
         return keyed(Block(tuple(columns), block.length), self._key, np.asarray(numbers))
 
+    def whence(self, count: int) -> Whence:
+        """Return where the same elements of the child come from."""
+        return self._elements.whence(count)
+
     def state(self) -> State:
         """Return the next position, and the child's."""
         return self._elements.state()
@@ -91,6 +100,10 @@ class KeyedRows(Rows):
         """Return `count` rows from `start` on, each behind its bits."""
         positions = np.arange(start, start + count, dtype=np.int64)
         return keyed(self._rows.run(start, count), self._key, positions)
+
+    def whence(self, position: int) -> Place | None:
+        """Return where the same row comes from."""
+        return self._rows.whence(position)
 
 
 def keyed(block: Block, key: int, positions: Positions) -> Block:

@@ -14,6 +14,7 @@ from evenfeed.runtime.functions import FailedRow
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.orders import Order
 from evenfeed.runtime.rows import Rows
+from evenfeed.runtime.whence import Place, Whence, nowhere
 
 # Rows that had to be decoded are kept for who comes back to them, up to so many bytes.
 _MOST_HELD: Final = 1 << 30
@@ -26,6 +27,7 @@ class FileRows(Rows):
     def __init__(self, files: Sequence[DataFile], counts: Sequence[int]) -> None:
         self._files = files
         self._readers: dict[int, Reader] = {}
+        self._next_look = 1  # how many are opened before it is looked at how much all hold
         self._ends = np.cumsum(counts, dtype=np.int64)
         self._starts = np.append(0, self._ends)
         self.size = int(self._starts[-1])
@@ -33,12 +35,14 @@ class FileRows(Rows):
     def fetch(self, positions: Positions) -> Block:
         """Return the rows at `positions`, whichever files they are in."""
         if len(self._files) == 1:
-            with _failing_alone():
-                return self._reader(0).fetch(positions)
+            return self._fetched(0, positions)
         files = np.searchsorted(self._ends, positions, "right")
         within = positions - self._starts[files]
-        with _failing_alone():
-            return fetched_apart(files, within, lambda file, rows: self._reader(file).fetch(rows))
+        return fetched_apart(files, within, self._fetched)
+
+    def _fetched(self, file: int, rows: Positions) -> Block:
+        with _failing_alone(self._files[file]):
+            return self._reader(file).fetch(rows)
 
     def run(self, start: int, count: int) -> Block:
         """Return `count` rows from `start` on, as views where one file has them in one piece."""
@@ -47,10 +51,17 @@ class FileRows(Rows):
             file = int(np.searchsorted(self._ends, start, "right"))
             first = start - int(self._starts[file])
             some = min(count, int(self._ends[file]) - start)
-            with _failing_alone():
+            with _failing_alone(self._files[file]):
                 blocks.append(self._reader(file).whole(first, some))
             start, count = start + some, count - some
         return concatenated(blocks)
+
+    def whence(self, position: int) -> Place | None:
+        """Return the file and the row in it."""
+        file = int(np.searchsorted(self._ends, position, "right"))
+        return _place(
+            self._files[file], position - int(self._starts[file]), self._readers.get(file)
+        )
 
     def _reader(self, file: int) -> Reader:
         reader = self._readers.pop(file, None)
@@ -62,6 +73,11 @@ class FileRows(Rows):
 
     def _forget(self) -> None:
         """Drop the readers used longest ago where all together hold too much."""
+        self._next_look -= 1
+        if self._next_look:
+            return
+        # Of many it is asked seldom, or to open all would take the square of the time.
+        self._next_look = 1 + len(self._readers) // 64
         held = {number: reader.held for number, reader in list(self._readers.items())}
         left = sum(held.values())
         for number, size in held.items():
@@ -73,12 +89,23 @@ class FileRows(Rows):
 
 
 @contextmanager
-def _failing_alone() -> Generator[None]:
+def _failing_alone(file: DataFile) -> Generator[None]:
     """Let rows that cannot be read fail one by one: those before come first, those behind later."""
     try:
         yield
     except (EvenfeedError, OSError) as error:
+        _name(error, file)
         raise FailedRow(0, None, error) from error
+
+
+def _name(error: Exception, file: DataFile) -> None:
+    """Let an error say in which file it was met, unless it does."""
+    if isinstance(error, EvenfeedError) and error.file is None:
+        error.in_file(file.path)
+
+
+def _place(file: DataFile, row: int, reader: Reader | None) -> Place:
+    return Place(file.path, file.named(row), None if reader is None else reader.byte_of(row))
 
 
 @final
@@ -131,8 +158,7 @@ class ReadFiles(Operator):
             try:
                 block = self._read(most)
             except Exception as error:
-                if isinstance(error, EvenfeedError) and error.file is None:
-                    error.in_file(self._files[self._file].path)
+                _name(error, self._files[self._file])
                 self._pass()
                 raise
             if block is not None:
@@ -148,6 +174,13 @@ class ReadFiles(Operator):
             self._end = weakref.finalize(self, self._reader.close)
             self._reader.seek(self._mark)
         return self._reader.read(self._row, most)
+
+    def whence(self, count: int) -> Whence:
+        """Return what says which rows of the file that is open were read last."""
+        if self._file == len(self._files):
+            return nowhere
+        file, first, reader = self._files[self._file], self._row - count, self._reader
+        return lambda index: _place(file, first + index, reader)
 
     def _pass(self) -> None:
         """Go behind a row that cannot be read, or behind its file."""

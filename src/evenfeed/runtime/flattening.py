@@ -11,6 +11,7 @@ from evenfeed.plan.node import Node
 from evenfeed.runtime.files import ReadFiles
 from evenfeed.runtime.operator import Feed, Operator, State, read_full
 from evenfeed.runtime.run import Build, Inner
+from evenfeed.runtime.whence import Whence, nowhere
 
 # Makes the plan of an inner dataset of the parts of one element, and starts it.
 Start: TypeAlias = Callable[[list[Any]], Inner]
@@ -115,6 +116,10 @@ class ReadInner(_Opens):
                 return block
             self._slot.inner.operator.close()
             self._slot = None
+
+    def whence(self, count: int) -> Whence:
+        """Return where the elements of the inner dataset come from."""
+        return nowhere if self._slot is None else self._slot.inner.operator.whence(count)
 
     def state(self) -> State:
         """Return the open element and the position in it, and the position in the child."""

@@ -10,6 +10,7 @@ from evenfeed.runtime.ahead import WorkAhead
 from evenfeed.runtime.functions import FailedRow, RowFunction
 from evenfeed.runtime.operator import Fed, Operator
 from evenfeed.runtime.rows import Rows
+from evenfeed.runtime.whence import Place, Whence
 
 
 def mapped(child: Operator, function: RowFunction, node: Map) -> Operator:
@@ -50,6 +51,10 @@ class MapRows(Fed):
             self._feed.refuse(block.length - failed.index, failed.error)
             before = failed.before
         return before or self.read(most)
+
+    def whence(self, count: int) -> Whence:
+        """Return where the elements of the child come from, one for each."""
+        return self._feed.whence(count)
 
 
 @final
@@ -117,3 +122,7 @@ class MappedRows(Rows):
     def run(self, start: int, count: int) -> Block:
         """Return the results for `count` rows from `start` on."""
         return self._function.rows(self._rows.run(start, count), start)
+
+    def whence(self, position: int) -> Place | None:
+        """Return where the one row comes from."""
+        return self._rows.whence(position)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core.block import Block
+from evenfeed.runtime.whence import Whence, nowhere, placed
 
 # What JSON can hold, small: numbers and the states of children.
 State: TypeAlias = Any
@@ -37,6 +38,10 @@ class Operator(ABC):
     @abstractmethod
     def restore(self, state: State) -> None:
         """Take up a position that `state` of an operator of the same plan returned."""
+
+    def whence(self, count: int) -> Whence:  # noqa: ARG002 - only some know
+        """Return what says where the last `count` elements come from, all of which the last `read` returned."""
+        return nowhere
 
     def close(self) -> None:
         """Stop the threads that run for this operator; it is not read any more."""
@@ -107,7 +112,12 @@ class Feed:
         Until then the position lies before that element, so that what came before can be delivered.
         """
         self.give_back(count)
-        self._error = error
+        self._error = placed(error, self.whence(0)(0))
+
+    def whence(self, count: int) -> Whence:
+        """Return what says where the last `count` elements that were used come from, and those behind them."""
+        unused = 0 if self._block is None else self._block.length - self._used
+        return self.child.whence(count + unused)
 
     def state(self) -> State:
         """Return the position behind the last element used."""

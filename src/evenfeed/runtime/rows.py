@@ -11,6 +11,7 @@ from evenfeed.core.cardinality import INFINITE
 from evenfeed.runtime.functions import FailedRow
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.orders import Forward, Order
+from evenfeed.runtime.whence import Place, Whence, placed
 
 
 class Rows(ABC):
@@ -25,6 +26,10 @@ class Rows(ABC):
     def run(self, start: int, count: int) -> Block:
         """Return `count` elements from `start` on."""
         return self.fetch(np.arange(start, start + count, dtype=np.int64))
+
+    def whence(self, position: int) -> Place | None:  # noqa: ARG002 - only some know
+        """Return where the row at `position` comes from; None if unknown."""
+        return None
 
 
 @final
@@ -43,6 +48,10 @@ class Reordered(Rows):
     def run(self, start: int, count: int) -> Block:
         """Return the rows of `count` steps from `start` on."""
         return fetch_steps(self._rows, self._order, start, count)
+
+    def whence(self, position: int) -> Place | None:
+        """Return where the row that the order has there comes from."""
+        return self._rows.whence(_at(self._order, position))
 
 
 @final
@@ -78,6 +87,15 @@ class Chained(Rows):
         within = positions - late * self._first.size
         return fetched_apart(late, within, lambda part, rows: parts[part].fetch(rows))
 
+    def whence(self, position: int) -> Place | None:
+        """Return where the row of one of both comes from."""
+        late = position >= self._first.size
+        return (
+            self._second.whence(position - self._first.size)
+            if late
+            else self._first.whence(position)
+        )
+
 
 @final
 class Rounds(Rows):
@@ -98,6 +116,12 @@ class Rounds(Rows):
         }
         return fetched_apart(rounds, within, lambda number, rows: self._rows[number].fetch(rows))
 
+    def whence(self, position: int) -> Place | None:
+        """Return where the row of its round comes from, if that round was fetched last."""
+        number, within = divmod(position, self._round)
+        rows = self._rows.get(number)
+        return None if rows is None else rows.whence(within)
+
 
 @final
 class Numbered(Rows):
@@ -111,6 +135,10 @@ class Numbered(Rows):
     def fetch(self, positions: Positions) -> Block:
         """Return the rows at `positions`, each behind its number."""
         return numbered(self._rows.fetch(positions), positions + self._start)
+
+    def whence(self, position: int) -> Place | None:
+        """Return where the same row comes from."""
+        return self._rows.whence(position)
 
 
 @final
@@ -138,11 +166,16 @@ class Walk(Operator):
             if left > 1:  # deliver what comes before the row that fails
                 return self.read(left // 2)
             self._step += 1
-            error = failed.error
+            error = placed(failed.error, self.whence(1)(0))
         else:
             self._step += left
             return block
         raise error from error.__cause__
+
+    def whence(self, count: int) -> Whence:
+        """Return what says where the rows of the last `count` steps come from."""
+        first = self._step - count
+        return lambda index: self._rows.whence(_at(self._order, first + index))
 
     def state(self) -> State:
         """Return how many rows were read."""
@@ -158,6 +191,10 @@ def fetch_steps(rows: Rows, order: Order, start: int, count: int) -> Block:
     if isinstance(order, Forward):
         return rows.run(start, count)
     return rows.fetch(order.stretch(start, count))
+
+
+def _at(order: Order, step: int) -> int:
+    return int(order.at(np.array([step], np.int64))[0])
 
 
 def side_by_side(blocks: Sequence[Block]) -> Block:

@@ -7,6 +7,7 @@ from typing import Final, final
 from evenfeed.core.block import Block
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.operator import Fed, Operator
+from evenfeed.runtime.whence import Whence
 
 # What is read and not used in the end is lost: no stretch takes longer, or more memory.
 _LONGEST_READ: Final = 0.002
@@ -73,3 +74,7 @@ class ReadWide(Fed):
             return None
         self._feed.give_back(max(0, rows.length - most))
         return rows.cut(0, most)
+
+    def whence(self, count: int) -> Whence:
+        """Return where the same elements of the child come from."""
+        return self._feed.whence(count)
