@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.feeding import model
 from tests.feeding.distribution import numbers, with_policy
-from tests.feeding.workers import InMemory, fed, fed_from_function, on_all, reading
+from tests.feeding.workers import InMemory, fed, fed_from_function, on_all, reading, worker_of
 
 import evenfeed as tf
 from evenfeed.core.errors import (
@@ -20,6 +20,8 @@ from evenfeed.core.errors import (
     NotFoundError,
 )
 from evenfeed.core.shares import Share
+from evenfeed.dataset import plan_of
+from evenfeed.feeding.reading import ElementReading
 
 Dataset = tf.data.Dataset
 HINT = tf.data.experimental.SHARD_HINT
@@ -331,6 +333,22 @@ def test_no_step_is_without_rows_where_batches_are_smaller_than_the_cluster():
     assert all(any(piece for own in step for piece in own) for step in steps)
     seen = [row for step in steps for own in step for piece in own for row in piece]
     assert sorted(seen) == [0, 0, 1, 2, 3, 4]
+
+
+def test_workers_know_the_shapes_of_rows_that_differ_too():
+    """Batches that are padded each by itself have rows of other shapes on other workers."""
+
+    def run(worker):
+        lengths = ([1, 3, 2], [2, 4])[worker]
+        data = Dataset.from_generator(
+            lambda: (np.ones(length) for length in lengths),
+            output_signature=tf.TensorSpec([None], tf.float32),
+        ).padded_batch(2)
+        steps = ElementReading([plan_of(data)], worker_of(Share(worker, 2, 1), memory)).steps()
+        return [steps.read()[0].shapes for _ in range(2)]
+
+    memory = InMemory(2)
+    assert on_all(2, run) == [[((2, 3), (2, 4)), ((1, 2), (0, 0))]] * 2
 
 
 @pytest.mark.parametrize("policy", ["DATA", "OFF"])

@@ -9,7 +9,7 @@ from evenfeed.core.errors import CancelledError
 from evenfeed.core.shares import Share
 from evenfeed.dataset import plan_of
 from evenfeed.feeding.agreement import Topic
-from evenfeed.feeding.host_steps import HostSteps
+from evenfeed.feeding.host_steps import HostSteps, Pieces
 from evenfeed.feeding.reading import BatchReading, ElementReading, Worker
 
 MANY = 400
@@ -64,8 +64,18 @@ def reading(make: Callable[[int], Any], share: Share, memory: InMemory) -> Batch
     return BatchReading(plan_of(make(share.worker)), worker_of(share, memory))
 
 
-def all_pieces(steps: HostSteps, replicas: int, many: int = MANY) -> list[list[Any]]:
-    """Return the first column of each step, for each replica of a worker."""
+def all_pieces(
+    steps: HostSteps, replicas: int, many: int = MANY, told: list[Any] | None = None
+) -> list[list[Any]]:
+    """Return the first column of each step, for each replica of a worker.
+
+    Args:
+        steps: The steps.
+        replicas: How many the worker has.
+        many: At most so many steps.
+        told: Gets for each step how many rows each of all replicas is said to have; one number where it is
+            said to be the same for all.
+    """
     found: list[list[Any]] = []
     while len(found) < many:
         try:
@@ -79,8 +89,19 @@ def all_pieces(steps: HostSteps, replicas: int, many: int = MANY) -> list[list[A
             else [column[i * size : (i + 1) * size] for i in range(replicas)]
         )
         found.append([piece.tolist() for piece in pieces])
+        if told is not None:
+            is_told = isinstance(column, Pieces)
+            told.append([shape[0] for shape in column.shapes] if is_told else [len(pieces[0])])
     steps.close()
     return found
+
+
+def check_told(found: list[list[list[Any]]], told: list[list[list[int]]]) -> None:
+    """Check that what workers know of each other is what each has."""
+    for steps, said in zip(zip(*found, strict=True), zip(*told, strict=True), strict=True):
+        lengths = [len(piece) for worker in steps for piece in worker]
+        for counts in said:
+            assert counts == lengths or counts * len(lengths) == lengths
 
 
 def fed(
@@ -92,12 +113,15 @@ def fed(
 ) -> list[list[list[Any]]]:
     """Return the steps of every worker, each a list of what its replicas get."""
     memory = memory or InMemory(workers)
+    told: list[list[Any]] = [[] for _ in range(workers)]
 
     def run(worker: int) -> list[list[Any]]:
         share = Share(worker, workers, replicas)
-        return all_pieces(reading(make, share, memory).steps(), replicas, many)
+        return all_pieces(reading(make, share, memory).steps(), replicas, many, told[worker])
 
-    return on_all(workers, run)
+    found = on_all(workers, run)
+    check_told(found, told)
+    return found
 
 
 def fed_from_function(
@@ -105,10 +129,13 @@ def fed_from_function(
 ) -> list[list[list[Any]]]:
     """Return the steps of every worker where each has a dataset of batches for single replicas."""
     memory = InMemory(workers)
+    told: list[list[Any]] = [[] for _ in range(workers)]
 
     def run(worker: int) -> list[list[Any]]:
         share = Share(worker, workers, replicas)
         reader = ElementReading([plan_of(make(worker))], worker_of(share, memory))
-        return all_pieces(reader.steps(), replicas, many)
+        return all_pieces(reader.steps(), replicas, many, told[worker])
 
-    return on_all(workers, run)
+    found = on_all(workers, run)
+    check_told(found, told)
+    return found

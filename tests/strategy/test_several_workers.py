@@ -1,28 +1,13 @@
 """MultiWorkerMirroredStrategy of two workers with two replicas each, in real processes."""
 
-import json
-import subprocess
-import sys
-from functools import cache
-from pathlib import Path
-
 import pytest
-
-PROGRAM = Path(__file__).parent / "programs" / "two_workers.py"
-RUN = [sys.executable, "-m", "evenfeed", "run", "--workers", "2", "--replicas", "2"]
+from tests.strategy.starting import seen_by_workers
 
 pytestmark = pytest.mark.slow
 
 
-@cache
 def seen():
-    """Return what each worker saw."""
-    done = subprocess.run(
-        [*RUN, str(PROGRAM)], capture_output=True, text=True, timeout=110, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stdout.splitlines() if "seen {" in line]
-    return {int(line.split("]")[0][-1]): json.loads(line.partition("seen ")[2]) for line in lines}
+    return seen_by_workers("two_workers.py")
 
 
 # What both see; where they see different things, one after the other.
@@ -45,7 +30,6 @@ SAME = {
     "reduced in a function": [50.0],
     "shuffled": list(range(8)),
     "padded, compiled": [[28.0, 28.0], [17.0, 17.0]],
-    "uneven parts, compiled": "Parts that differ in shape cannot run compiled on several workers yet.",
 }
 EACH = {
     "values": [[[1.0], [2.0]], [[3.0], [4.0]]],

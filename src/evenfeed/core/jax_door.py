@@ -24,10 +24,10 @@ __all__ = [
 
 
 class _JaxDoor(Door):
-    """A module of JAX's, whose arrays get TensorFlow's `numpy()`.
+    """A module of JAX's, whose arrays get TensorFlow's `numpy()` and `read_value()`.
 
     Scripts written for TensorFlow say `loss.numpy()` and `x.numpy()`; a class of tensors of our own
-    would cost every other use of them.
+    would cost every other use of them. The copies of a variable are arrays, which scripts read like variables.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -35,12 +35,18 @@ class _JaxDoor(Door):
         arrays: Any = sys.modules["jax"].Array
         if not hasattr(arrays, "numpy"):
             arrays.numpy = _numpy
+            arrays.read_value = _read_value
         return value
 
 
 def _numpy(self: Any) -> Any:
     """Return the values as a NumPy array; of a single value the scalar."""
     return np.asarray(self)[()]
+
+
+def _read_value(self: Any) -> Any:
+    """Return the array: it is what a replica's copy of a variable holds."""
+    return self
 
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeAlias, final
-from zlib import crc32
 
 import numpy as np
 
@@ -18,17 +17,16 @@ from evenfeed.core.shares import Flow, Share
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.feeding.agreement import Talk
-from evenfeed.feeding.host_steps import Column, HostSteps
+from evenfeed.feeding.host_steps import Column, HostSteps, Pieces, pieces_of
 from evenfeed.plan.node import Node
 
 # How many steps are agreed on at once, at most, and how much memory those of one worker may take.
 _MOST_STEPS: Final = 64
 _MOST_BYTES: Final = 1 << 25
 
-# What a worker tells of a step: for each of its replicas how many rows it gets, and a number that stands for
-# the shapes of all parts; nothing, where no replica gets rows and nobody need take the step for that; or what
-# it failed with.
-_Told: TypeAlias = list[list[int]] | str | None
+# What a worker tells of a step: for each of its replicas the shapes of all parts; nothing, where no replica gets
+# rows and nobody need take the step for that; or what it failed with.
+_Told: TypeAlias = list[list[list[int]]] | str | None
 
 
 @final
@@ -71,12 +69,15 @@ class AgreedSteps(HostSteps):
         self._steps = steps
         self._skips = skips
         self._specs: list[TypeSpec] = flatten(plan.element_spec, DATA)
+        tensors = (spec for spec in self._specs if isinstance(spec, TensorSpec))
+        self._dry = [without_rows(spec).shape for spec in tensors]  # of who has run dry
         self._share = share
         self._start_talk = talk
         self._talk: Talk | None = None
         self._flow = flow
         self._full_steps = 0 if flow is None else flow.full_steps
-        self._sizes = () if flow is None else share.sizes(flow.batch)
+        self._full = [] if flow is None else [flow.batch // share.everyone] * share.everyone
+        self._first = share.worker * share.replicas
         self._begin()
 
     def _begin(self) -> None:
@@ -103,27 +104,30 @@ class AgreedSteps(HostSteps):
     def _known(self, flow: Flow) -> list[Column]:
         """Return the next step where it is known who gets how many rows at each."""
         while self._number < self._full_steps or not flow.is_over(self._number):
-            own, gives_any, is_even = self._expected(flow)
+            counts, is_even = self._expected(flow)
             step = self._own()
             if step.error is not None:
                 raise step.error
             self._number += 1
             pieces = self._pieces(step)
-            _check_rows(pieces, own)
-            if gives_any:
-                return _together(pieces, is_even=is_even)
+            _check_rows(pieces, counts[self._first : self._first + self._share.replicas])
+            if any(counts):
+                return [self._counted(column, counts, is_even=is_even) for column in pieces]
         raise StopIteration
 
-    def _expected(self, flow: Flow) -> tuple[list[int], bool, bool]:
-        """Return how many rows this worker's replicas get, whether any gets some, and whether all as many."""
-        count = self._share.replicas
-        if self._number < self._full_steps:
-            first = self._number * count % self._share.everyone
-            return list(self._sizes[first : first + count]), True, self._share.divides(flow.batch)
-        counts = flow.counts(self._number)
-        first = self._share.worker * count
-        is_even = bool((counts == counts[0]).all())
-        return counts[first : first + count].tolist(), bool(counts.any()), is_even
+    def _counted(
+        self, column: list[Array] | None, counts: Sequence[int], *, is_even: bool
+    ) -> Column:
+        if column is None or (is_even and _can_be_one(column)):
+            return None if column is None else _one_array(column)
+        return pieces_of(column, self._share, counts)
+
+    def _expected(self, flow: Flow) -> tuple[list[int], bool]:
+        """Return how many rows each of all replicas gets, and whether that is one number."""
+        if self._number < self._full_steps and self._share.divides(flow.batch):
+            return self._full, True
+        counts = flow.counts(self._number).tolist()
+        return counts, len(set(counts)) == 1
 
     def _own(self) -> _Step:
         step = _Step(self._steps.state())
@@ -160,9 +164,11 @@ class AgreedSteps(HostSteps):
     def _told(self, step: _Step) -> _Told:
         if step.error is not None:
             return f"{type(step.error).__name__}: {shortened(str(step.error))}"
-        columns = self._pieces(step)
-        told = [_described(columns, replica) for replica in range(self._share.replicas)]
-        return None if self._skips and not any(rows for rows, _ in told) else told
+        columns = [column for column in self._pieces(step) if column is not None]
+        if self._skips and columns and not any(map(len, columns[0])):
+            return None
+        places = range(self._share.replicas)
+        return [[list(column[place].shape) for column in columns] for place in places]
 
     def _next_window(self, own: Sequence[_Step]) -> int:
         size = max(map(_bytes, own), default=0)
@@ -173,11 +179,13 @@ class AgreedSteps(HostSteps):
         for worker, step in enumerate(told):
             if isinstance(step, str):
                 return [_Step(mine.before, error=mine.error or _failed(worker, step))]
-        pieces = [piece for step in told for piece in (step or [None])]
-        if not any(pieces):
+        if not any(told):
             return []
-        is_even = pieces.count(pieces[0]) == self._share.everyone
-        return [_Step(mine.before, _together(self._pieces(mine), is_even=is_even))]
+        dry = [self._dry] * self._share.replicas
+        rows: Any = [piece for step in told for piece in (step or dry)]
+        shapes = zip(*rows, strict=True)
+        columns = [None if c is None else _told_of(c, next(shapes)) for c in self._pieces(mine)]
+        return [_Step(mine.before, columns)]
 
     def _pieces(self, step: _Step) -> list[list[Array] | None]:
         """Return what each of this worker's replicas gets; no rows where it has run dry."""
@@ -226,24 +234,19 @@ def _heard(text: str) -> _Heard:
     return _Heard([step for count, step in runs for _ in range(count)], is_dry, window)
 
 
-def _described(columns: Sequence[list[Array] | None], replica: int) -> list[int]:
-    """Return how many rows a replica gets, and a number for the shapes of what goes to its device."""
-    parts = [column[replica] for column in columns if column is not None]
-    rows = next((len(part) for part in parts if part.ndim), 1)
-    shapes = [part.shape for part in parts if part.dtype != dtypes.string]
-    return [rows, crc32(repr(shapes).encode())]
+def _told_of(column: list[Array], shapes: Sequence[Sequence[int]]) -> Column:
+    """Return a column where workers have told the shapes of all its pieces."""
+    pieces = Pieces(column, shapes)
+    is_even = len(set(pieces.shapes)) == 1
+    return _one_array(column) if is_even and _can_be_one(column) else pieces
 
 
-def _together(columns: Sequence[list[Array] | None], *, is_even: bool) -> list[Column]:
-    """Return the columns; as arrays, where the replicas of all workers get as many rows and some."""
-    return [_one_array(column) if is_even else column for column in columns]
+def _can_be_one(column: list[Array]) -> bool:
+    """Tell whether pieces of one shape are one array on the devices: scalars are lifted there."""
+    return column[0].dtype != dtypes.string and column[0].size > 0 and column[0].ndim > 0
 
 
-def _one_array(column: list[Array] | None) -> Column:
-    if column is None or column[0].dtype == dtypes.string or column[0].size == 0:
-        return column
-    if column[0].ndim == 0:
-        return column  # lifted where they are brought to the devices
+def _one_array(column: list[Array]) -> Array:
     return column[0] if len(column) == 1 else np.concatenate(column)
 
 

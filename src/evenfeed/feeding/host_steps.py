@@ -1,7 +1,7 @@
 """The rows of each replica at each step, on the host."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -18,6 +18,33 @@ from evenfeed.runtime.elements import ElementIterator
 
 # One part of a step: rows that the replicas share evenly, what each gets, or None.
 Column: TypeAlias = "Array | list[Array] | None"
+
+
+@final
+class Pieces(list[Array]):
+    """What each replica of one worker gets, where others have replicas too.
+
+    Args:
+        own: This worker's pieces.
+        shapes: Those of the pieces of all replicas.
+    """
+
+    def __init__(self, own: Iterable[Array], shapes: Iterable[Sequence[int]]) -> None:
+        super().__init__(own)
+        self.shapes = tuple(map(tuple, shapes))
+
+
+def pieces_of(own: Sequence[Array], share: Share, counts: Sequence[int]) -> list[Array]:
+    """Return the pieces of a worker, which know the others' where there are some; rows have one shape.
+
+    Args:
+        own: The pieces.
+        share: Whose they are.
+        counts: How many rows all replicas get.
+    """
+    if share.workers == 1:
+        return list(own)
+    return Pieces(own, ((count, *own[0].shape[1:]) for count in counts))
 
 
 class HostSteps(ABC):
@@ -128,7 +155,9 @@ class CutBatches(BatchSteps):
         if even and self._share.workers == 1:
             return part
         pieces = [part[start:stop] for start, stop in self._share.pieces(len(part))]
-        return np.concatenate(pieces) if even else pieces
+        if even:
+            return np.concatenate(pieces)
+        return pieces_of(pieces, self._share, self._share.counts(len(part)))
 
 
 @final
@@ -153,7 +182,7 @@ class OwnParts(HostSteps):
         if part is None or (part.dtype != dtypes.string and self._share.divides(length)):
             return part
         ends = np.cumsum([stop - start for start, stop in self._share.pieces(length)])
-        return np.split(part, ends[:-1])
+        return pieces_of(np.split(part, ends[:-1]), self._share, self._share.counts(length))
 
     def state(self) -> Any:
         """Return the position."""

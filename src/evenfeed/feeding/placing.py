@@ -6,7 +6,7 @@ from typing import Any, final
 from evenfeed.core import dtypes
 from evenfeed.core.structure import DATA, packer, paths
 from evenfeed.core.tensor_types import host_tensor
-from evenfeed.feeding.host_steps import Column, cut
+from evenfeed.feeding.host_steps import Column, Pieces, cut
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import PerReplica
 
@@ -42,17 +42,22 @@ class Placing:
             if self._fetch and not replicas.spans:
                 return PerReplica(array=replicas.put_sharded(column, what), count=own)
             return self._of_pieces(cut(column, own), what, are_alike=True)
-        alike = column[0].ndim == 0 if replicas.spans else _are_alike(column)
+        alike = _all_alike(column) if isinstance(column, Pieces) else _are_alike(column)
         return self._of_pieces(column, what, are_alike=alike)
 
     def _of_pieces(self, pieces: Sequence[Any], what: str, *, are_alike: bool) -> Any:
         """Return a piece for each replica here; one array, where those of all workers have one shape."""
+        replicas = self._replicas
         if self._fetch and are_alike and pieces[0].dtype != dtypes.string:
-            array = self._replicas.put_pieces(pieces, what)
-            return PerReplica(array=array, count=self._replicas.count, lifted=pieces[0].ndim == 0)
-        return PerReplica(
-            self._pieces(pieces, what), replicas=self._replicas if self._replicas.spans else None
-        )
+            array = replicas.put_pieces(pieces, what)
+            return PerReplica(array=array, count=replicas.count, lifted=pieces[0].ndim == 0)
+        own = self._pieces(pieces, what)
+        if not replicas.spans:
+            return PerReplica(own)
+        # Else they were filled up, or shared out evenly.
+        alike = (pieces[0].shape,) * replicas.count
+        shapes = pieces.shapes if isinstance(pieces, Pieces) else alike
+        return PerReplica(own, replicas=replicas, shapes=shapes)
 
     def _pieces(self, pieces: Sequence[Any], what: str) -> Sequence[Any]:
         if not self._fetch or pieces[0].dtype == dtypes.string:
@@ -66,6 +71,11 @@ def _are_alike(pieces: Sequence[Any]) -> bool:
     if first.dtype == dtypes.string or first.size == 0:
         return False
     return all(piece.shape == first.shape for piece in pieces)
+
+
+def _all_alike(pieces: Pieces) -> bool:
+    """Tell whether the pieces of all workers are one array on the devices: scalars, which have no rows."""
+    return pieces[0].ndim == 0 and len(set(pieces.shapes)) == 1
 
 
 def _name(path: str) -> str:

@@ -8,15 +8,16 @@ done step by step, and its `run` in pieces for each replica (`segments`).
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
-from evenfeed.core.errors import UnimplementedError
-from evenfeed.core.jax_door import jax, jax_extend_core, jnp
+from evenfeed.core.jax_door import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives import reduce_inside, sums_over
+from evenfeed.replicas.later import later
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
 from evenfeed.replicas.outputs import Outputs, as_tensor
 from evenfeed.replicas.reduction import ReduceOp
@@ -28,38 +29,6 @@ from evenfeed.replicas.staging import Staging, Unstaged
 from evenfeed.replicas.steady import Watch
 from evenfeed.replicas.values import Mirrored, PerReplica
 from evenfeed.tensors.placement import is_traced
-
-
-@cache
-def _later() -> Any:
-    """Return the operation that is done in Python, when a trace is run step by step."""
-    operation = jax_extend_core.Primitive("evenfeed_later")
-    operation.multiple_results = True
-    operation.def_impl(_do)
-    operation.def_abstract_eval(_look)
-    return operation
-
-
-def _do(*values: Any, call: Callable[..., Sequence[Any]], results: Sequence[Any]) -> Sequence[Any]:
-    del results
-    return call(*values)
-
-
-def _look(*values: Any, call: Callable[..., Sequence[Any]], results: Sequence[Any]) -> list[Any]:
-    del values, call
-    return list(results)
-
-
-def later(call: Callable[..., Sequence[Any]], results: Sequence[Any], *values: Any) -> list[Any]:
-    """Call a function on arrays, now or when the trace that goes on is run step by step.
-
-    Args:
-        call: Takes arrays, returns a list of arrays.
-        results: Their shapes and dtypes.
-        values: What it is called with.
-    """
-    avals = [jax.core.ShapedArray(r.shape, r.dtype) for r in results]  # pyright: ignore[reportAttributeAccessIssue]
-    return list(_later().bind(*values, call=call, results=tuple(avals)))
 
 
 @final
@@ -102,45 +71,91 @@ class ApartReplica(Replica):
 
 
 def run_apart(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Trace a function for each shape of a replica's part, and add it to the trace that goes on."""
+    """Trace a function for each shape of a replica's part, and add it to the trace that goes on.
+
+    It is traced for the shapes that other workers have too: all must do the same things together.
+    """
     outer: Staging = contexts.staging()
-    replicas = site.replicas
-    if replicas.spans:
-        raise UnimplementedError(
-            "Parts that differ in shape cannot run compiled on several workers yet.",
-            fix="let all parts be equally long, or call run without evenfeed.function.",
-        )
+    replicas = outer.over = site.replicas
     inputs, tree = leaves_of((args, kwargs))
     places = [i for i, leaf in enumerate(inputs) if isinstance(leaf, (PerReplica, Mirrored))]
     variables = [v for v in outer.values if getattr(v, "replicas", None) is replicas]
-    columns = [[as_tensor(part) for part in inputs[i].values] for i in places]
+    columns = [_column(inputs[i], replicas) for i in places]
     traces: dict[Any, _Trace] = {}
-    own: list[_Trace] = []
+    every: list[_Trace] = []
     for replica in range(replicas.count):
-        parts = [column[replica] for column in columns]
-        look = tuple((part.shape, str(part.dtype)) for part in parts)
-        if look not in traces:
+        looks = tuple((column.shapes[replica], column.dtypes[replica]) for column in columns)
+        if looks not in traces:
             with noted(f"while its function was traced for replica {replica} of {replicas.count}."):
                 arguments = (inputs, tree, places)
-                traces[look] = _Trace(site, function, outer, variables, arguments, parts)
-        own.append(traces[look])
-    _check_alike(own)
-    consts = [trace.consts for trace in own]
+                traces[looks] = _Trace(site, function, outer, variables, arguments, looks)
+        every.append(traces[looks])
+    _check_alike(every)
     stacks = [outer.values[variable] for variable in variables]
-    watch = Watch(function, _rows(columns))
-    joined = _Joined(replicas, own, len(columns), len(stacks), watch)
+    joined = _Joined(replicas, every, len(columns), len(stacks), Watch(function, _rows(columns)))
     flat = [
         *stacks,
-        *(v for r in range(replicas.count) for v in (*consts[r], *(c[r] for c in columns))),
+        *(v for r, t in enumerate(joined.own) for v in (*t.consts, *(c.parts[r] for c in columns))),
     ]
     results = later(joined, joined.results(stacks, variables), *flat)
     return joined.regrouped(results, outer)
 
 
-def _rows(columns: Sequence[Sequence[Any]]) -> list[int]:
+@final
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One argument of a function that has a part for each replica.
+
+    Attributes:
+        parts: Those of this worker's replicas.
+        shapes: Those of all parts.
+        dtypes: Those of all parts.
+    """
+
+    parts: Sequence[Any]
+    shapes: Sequence[tuple[int, ...]]
+    dtypes: Sequence[Any]
+
+
+def _column(value: "PerReplica | Mirrored", replicas: Replicas) -> _Column:
+    parts = [as_tensor(part) for part in _own_parts(value, replicas)]
+    if not replicas.spans:
+        return _Column(parts, [part.shape for part in parts], [part.dtype for part in parts])
+    dtypes = [parts[0].dtype] * replicas.count
+    if isinstance(value, Mirrored) or value.whole is not None:
+        return _Column(parts, [parts[0].shape] * replicas.count, dtypes)
+    if value.shapes is None:  # the function itself made it
+        raise Unstaged("it is not known what other workers have of a value", expected=True)
+    return _Column(parts, value.shapes, dtypes)
+
+
+def _own_parts(value: "PerReplica | Mirrored", replicas: Replicas) -> Sequence[Any]:
+    """Return the parts of this worker's replicas; those of an array that is traced are taken when it runs."""
+    array = value.array if isinstance(value, Mirrored) else value.whole
+    if array is None or not is_traced(array):
+        return value.values
+    if isinstance(value, Mirrored):
+        shape, take = array.shape, _copies
+    elif value.is_lifted:
+        shape, take = array.shape[1:], _rows_alone
+    else:
+        shape, take = (array.shape[0] // replicas.count, *array.shape[1:]), shards
+    results = [jax.ShapeDtypeStruct(shape, array.dtype)] * replicas.local_count
+    return later(take, results, array)
+
+
+def _copies(array: Any) -> list[Any]:
+    return [shard.data for shard in array.addressable_shards]
+
+
+def _rows_alone(array: Any) -> list[Any]:
+    return [part[0] for part in shards(array)]
+
+
+def _rows(columns: Sequence[_Column]) -> list[int]:
     """Return how many rows each replica has, of the first value whose parts differ in that."""
     for column in columns:
-        lengths = [part.shape[0] if part.shape else 1 for part in column]
+        lengths = [shape[0] if shape else 1 for shape in column.shapes]
         if len(set(lengths)) > 1:
             return lengths
     return []
@@ -167,7 +182,7 @@ class _Trace:
         outer: Staging,
         variables: Sequence[Any],
         arguments: tuple[list[Any], Any, list[int]],
-        parts: Sequence[Any],
+        looks: Sequence[tuple[tuple[int, ...], Any]],
     ) -> None:
         inputs, tree, places = arguments
         replicas = site.replicas
@@ -188,7 +203,7 @@ class _Trace:
         struct = jax.ShapeDtypeStruct
         copies = [struct((1, *outer.values[v].shape[1:]), outer.values[v].dtype) for v in variables]
         closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(
-            struct((), jnp.int32), copies, [struct(p.shape, p.dtype) for p in parts]
+            struct((), jnp.int32), copies, [struct(shape, dtype) for shape, dtype in looks]
         )
         self.cut: Cut = cut(closed, closed.jaxpr.invars[0])
         self.consts = list(closed.consts)
@@ -197,7 +212,18 @@ class _Trace:
 
 @final
 class _Joined:
-    """Runs the pieces of all replicas, one after the other, and what is between them."""
+    """Runs the pieces of this worker's replicas, one after the other, and what all do between them.
+
+    Args:
+        replicas: The replicas.
+        traces: Their functions, those of other workers too.
+        columns: How many parts each gets.
+        stacks: How many variables there are.
+        watch: Counts the steps.
+
+    Attributes:
+        own: The functions of this worker's replicas.
+    """
 
     def __init__(
         self, replicas: Replicas, traces: Sequence[_Trace], columns: int, stacks: int, watch: Watch
@@ -205,20 +231,21 @@ class _Joined:
         self._watch = watch
         self._replicas = replicas
         self._traces = traces
+        self.own = traces[replicas.first : replicas.first + replicas.local_count]
         self._columns = columns
         self._stacks = stacks
-        self._written = traces[0].outputs.written
-        self._tensors = len(traces[0].results) - len(self._written)
+        self._written = self.own[0].outputs.written
+        self._tensors = len(self.own[0].results) - len(self._written)
 
     @cached_property
     def _numbers(self) -> list[Any]:
         """Who is who, on their devices; made when it first runs, not while it is traced."""
-        place = self._replicas.to_replica
-        return [place(np.int32(replica), replica) for replica in range(self._replicas.count)]
+        first, place = self._replicas.first, self._replicas.to_replica
+        return [place(np.int32(first + r), r) for r in range(self._replicas.local_count)]
 
     def results(self, stacks: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
         """Return the shapes of what it returns: each replica's results, then whole variables."""
-        each = [aval for trace in self._traces for aval in trace.results[: self._tensors]]
+        each = [aval for trace in self.own for aval in trace.results[: self._tensors]]
         whole = dict(zip(variables, stacks, strict=True))
         return [*each, *(whole[variable] for variable in self._written)]
 
@@ -226,15 +253,13 @@ class _Joined:
         """Run."""
         self._watch.step()
         held = self._begin(flat)
-        summed: list[list[Any]] = [[] for _ in self._traces]
-        count = len(self._traces[0].cut.segments)
+        summed: list[list[Any]] = [[] for _ in self.own]
+        count = len(self.own[0].cut.segments)
         for place in range(count):
             operands = [self._step(place, r, held[r], summed[r]) for r in range(len(held))]
             if place + 1 < count:
                 summed = sums_over(self._replicas, operands)
-        ends = [
-            [_value(h, o) for o in t.cut.outputs] for h, t in zip(held, self._traces, strict=True)
-        ]
+        ends = [self._end(replica, held[replica]) for replica in range(len(held))]
         tensors = [value for row in ends for value in row[: self._tensors]]
         rows = zip(*(row[self._tensors :] for row in ends), strict=True)
         return [*tensors, *(self._replicas.joined(row) for row in rows)]
@@ -243,7 +268,7 @@ class _Joined:
         copies = [shards(stack) for stack in flat[: self._stacks]]
         rest = iter(flat[self._stacks :])
         held: list[dict[Any, Any]] = []
-        for replica, trace in enumerate(self._traces):
+        for replica, trace in enumerate(self.own):
             consts = [self._replicas.to_replica(next(rest), replica) for _ in trace.consts]
             parts = [self._replicas.to_replica(next(rest), replica) for _ in range(self._columns)]
             number = self._numbers[replica]
@@ -252,22 +277,30 @@ class _Joined:
         return held
 
     def _step(self, place: int, replica: int, held: dict[Any, Any], summed: list[Any]) -> list[Any]:
-        segment = self._traces[replica].cut.segments[place]
-        with jax.default_device(self._replicas.devices[replica]):
+        segment = self.own[replica].cut.segments[place]
+        with jax.default_device(self._replicas.local_devices[replica]):
             gives, operands = segment.run([held[name] for name in segment.needs], summed)
         held.update(zip(segment.gives, gives, strict=True))
         return operands
 
+    def _end(self, replica: int, held: dict[Any, Any]) -> list[Any]:
+        """Return what a replica's function returns, its constants too on its device."""
+        return [
+            self._replicas.to_replica(jnp.asarray(o.val), replica) if hasattr(o, "val") else held[o]
+            for o in self.own[replica].cut.outputs
+        ]
+
     def regrouped(self, results: list[Any], outer: Staging) -> Any:
         """Return what the replicas returned, and let the variables hold what they assigned."""
-        count = self._replicas.count
+        count = len(self.own)
         for variable, stack in zip(self._written, results[count * self._tensors :], strict=True):
             outer.write(variable, stack)
         rows = [results[r * self._tensors : (r + 1) * self._tensors] for r in range(count)]
-        return regrouped(
-            [trace.outputs.filled(row) for trace, row in zip(self._traces, rows, strict=True)]
-        )
+        values = [self._value(k, [row[k] for row in rows]) for k in range(self._tensors)]
+        return regrouped([trace.outputs.filled(values) for trace in self.own], self._replicas)
 
-
-def _value(held: dict[Any, Any], atom: Any) -> Any:
-    return jnp.asarray(atom.val) if hasattr(atom, "val") else held[atom]
+    def _value(self, place: int, parts: Sequence[Any]) -> PerReplica:
+        if not self._replicas.spans:
+            return PerReplica(parts)
+        shapes = tuple(tuple(trace.results[place].shape) for trace in self._traces)
+        return PerReplica(parts, replicas=self._replicas, shapes=shapes)

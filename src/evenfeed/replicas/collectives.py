@@ -73,17 +73,21 @@ def _mapped(replicas: Replicas, function: Any) -> Any:
     )
 
 
-def gather_parts(replicas: Replicas, parts: Sequence[Any], axis: int) -> list[Any]:
-    """Join arrays of the replicas along an axis, on the device of each."""
-    joined = gathered(replicas, parts, axis, 0)
-    return [replicas.to_replica(joined, replica) for replica in range(replicas.local_count)]
+def gather_parts(
+    replicas: Replicas, parts: Sequence[Any], axis: int, lengths: Sequence[int]
+) -> list[Any]:
+    """Join arrays of the replicas along an axis, on the device of each.
 
-
-def gathered(replicas: Replicas, parts: Sequence[Any], axis: int, replica: int) -> Any:
-    """Join arrays of the replicas along an axis, on the device of one."""
+    Args:
+        replicas: The devices.
+        parts: What this worker's replicas bring.
+        axis: Which one.
+        lengths: How long the parts of all replicas are along it.
+    """
     if replicas.spans:
-        parts = _from_all_workers(replicas, parts, axis)
-    return jnp.concatenate([replicas.to_replica(part, replica) for part in parts], axis)
+        parts = _from_all_workers(replicas, parts, axis, lengths)
+    joined = jnp.concatenate([replicas.to_replica(part, 0) for part in parts], axis)
+    return [replicas.to_replica(joined, replica) for replica in range(replicas.local_count)]
 
 
 def held_by_all(replicas: Replicas, array: Any) -> Any:
@@ -91,17 +95,11 @@ def held_by_all(replicas: Replicas, array: Any) -> Any:
     return _copier(replicas)(array).addressable_data(0)
 
 
-def rows_of_all(replicas: Replicas, rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Tell all workers the whole numbers of each replica, and return those of all."""
-    parts = [jnp.asarray([row], jnp.int32) for row in rows]
-    placed = [replicas.to_replica(part, r) for r, part in enumerate(parts)]
-    return held_by_all(replicas, replicas.joined(placed)).tolist()
-
-
-def _from_all_workers(replicas: Replicas, parts: Sequence[Any], axis: int) -> list[Any]:
+def _from_all_workers(
+    replicas: Replicas, parts: Sequence[Any], axis: int, lengths: Sequence[int]
+) -> list[Any]:
     """Return the parts of all replicas. No program may see shapes that others do not have: all are filled up."""
     own = [jnp.moveaxis(replicas.to_replica(p, r), axis, 0) for r, p in enumerate(parts)]
-    lengths = [row[0] for row in rows_of_all(replicas, [[len(part)] for part in own])]
     most = max(lengths)
     filled = [jnp.pad(p, [(0, most - len(p)), *[(0, 0)] * (p.ndim - 1)]) for p in own]
     whole = held_by_all(replicas, replicas.joined(filled))

@@ -20,9 +20,10 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.outputs import is_tensor_leaf
 from evenfeed.replicas.programs import Program
+from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.retracing import Retraces
 from evenfeed.replicas.staging import Creates, Unstaged
-from evenfeed.replicas.values import PerReplica
+from evenfeed.replicas.values import PerReplica, agree
 from evenfeed.tensors.creation import convert_to_tensor
 
 _tree: Any = jax_tree  # whose functions have no types
@@ -151,6 +152,9 @@ class Compiler:
     def _found(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], call: _Call, level: Frame | None
     ) -> tuple[Program, _Call]:
+        values = [leaf for leaf in leaves_of((args, kwargs))[0] if isinstance(leaf, PerReplica)]
+        if agree(values):
+            call = self._called(args, kwargs, level)
         asked = call[0]
         if self._fit is not None:
             args, kwargs = self._fit(args, kwargs)

@@ -14,6 +14,7 @@ from evenfeed.replicas.outputs import is_tensor_leaf
 from evenfeed.replicas.programs import Program
 from evenfeed.replicas.regrouping import leaves_of, packed
 from evenfeed.replicas.signatures import Parameters, specs_of
+from evenfeed.replicas.staging import Unstaged
 from evenfeed.replicas.values import PerReplica, PerReplicaSpec
 from evenfeed.replicas.variables import Variable
 from evenfeed.tensors.creation import convert_to_tensor
@@ -130,7 +131,13 @@ class ConcreteFunction:
                 )
             )
         inputs = enumerate(zip(self.inputs, leaves, strict=True))
-        return self._program([self._fitting(index, *pair) for index, pair in inputs])
+        try:
+            return self._program([self._fitting(index, *pair) for index, pair in inputs])
+        except Unstaged as reason:
+            raise InvalidArgumentError(
+                f"{self.name} does not fit its arguments: {reason.why}.",
+                fix="call the function itself.",
+            ) from None
 
     def _without_constants(self, leaves: Sequence[Any]) -> list[Any]:
         tensors: list[Any] = []

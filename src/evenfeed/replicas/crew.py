@@ -159,6 +159,10 @@ class Crew:
         # The lock is free meanwhile: a function given to merge_call may take its time.
         self._change.release()
         try:
+            if (
+                self.replicas.spans
+            ):  # a collective of another shape, or another one, would end their processes
+                self.replicas.told(stops[0].what)
             shares = list(stops[-1].resolve([stop.brought for stop in stops]))
         finally:
             self._change.acquire()

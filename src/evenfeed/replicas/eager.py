@@ -11,7 +11,7 @@ from typing import Any, final
 from evenfeed.core.callsite import where_called
 from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax, jax_extend_core, jnp
-from evenfeed.replicas.collectives import copies_of_first, means, rows_of_all
+from evenfeed.replicas.collectives import copies_of_first, means
 from evenfeed.replicas.in_programs import Seat
 from evenfeed.replicas.joint import Join, Sum, together
 from evenfeed.replicas.reduction import ReduceOp
@@ -82,7 +82,8 @@ class EagerReplica(Replica):
         """Tell the others how long this replica's arrays are. Inside of a program nobody would be there."""
 
         def everybody(lengths: list[Any]) -> Sequence[Any]:
-            every = rows_of_all(self.replicas, lengths) if self.replicas.spans else lengths
+            heard = self.replicas.told("the lengths of all_gather", lengths)
+            every = [each for worker in heard for each in worker]
             return [every] * self.replicas.local_count
 
         return self._meet(f"all_gather of {len(own)}", own, everybody)
@@ -97,7 +98,10 @@ class EagerReplica(Replica):
         def copies(parts: list[Any]) -> Sequence[Any]:
             return copies_of_first(self.replicas, parts)
 
-        return self._meet("an assignment of the first replica's value", jnp.asarray(array), copies)
+        own = jnp.asarray(array)
+        # Over workers a collective brings it, which needs one shape.
+        said = f"{own.dtype}{list(own.shape)}" if self.replicas.spans else "value"
+        return self._meet(f"an assignment of the first replica's {said}", own, copies)
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Meet the others, and call the function once across replicas."""

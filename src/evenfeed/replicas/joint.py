@@ -18,7 +18,7 @@ import numpy as np
 
 from evenfeed.core.callsite import Origin
 from evenfeed.core.conversion import Array
-from evenfeed.core.errors import described
+from evenfeed.core.errors import UnimplementedError, described
 from evenfeed.core.jax_door import jax, jax_ad, jax_batching, jax_extend_core, jax_mlir, jnp
 from evenfeed.replicas.collectives import gather_parts, sum_parts
 from evenfeed.replicas.in_programs import Seat, called_back
@@ -126,8 +126,8 @@ class Join(Deed):
 
     def on_devices(self, replicas: Replicas, parts: Sequence[Any]) -> Sequence[Any]:
         """Copy everything to every device, and join it there."""
-        rows = zip(zip(*parts, strict=True), self.axes, strict=True)
-        columns = [gather_parts(replicas, column, axis) for column, axis in rows]
+        rows = zip(zip(*parts, strict=True), self.axes, self.lengths, strict=True)
+        columns = [gather_parts(replicas, column, axis, each) for column, axis, each in rows]
         return list(zip(*columns, strict=True))
 
     def on_host(self, parts: Sequence[Sequence[Array]]) -> list[Array]:
@@ -150,7 +150,8 @@ class Join(Deed):
         """Add what comes back to all replicas, and take this one's part."""
         totals = together(seat, Sum(self.origin), changes)
         rows = zip(totals, self.axes, self.lengths, strict=True)
-        return [_part(total, axis, lengths, seat.number) for total, axis, lengths in rows]
+        number = seat.replicas.first + seat.number
+        return [_part(total, axis, lengths, number) for total, axis, lengths in rows]
 
     def chosen(self, places: Sequence[int]) -> "Join":
         """Return the one of fewer arrays."""
@@ -242,6 +243,13 @@ def _batch(values: Any, dims: Any, *, seat: Seat, deed: Deed) -> tuple[list[Any]
 
 def _staged(*values: Any, seat: Seat, deed: Deed) -> list[Any]:
     """Return what becomes part of a program: a call of the host."""
+    if seat.replicas.spans:
+        raise UnimplementedError(
+            "A collective stands in code that JAX compiles (jit, scan, cond), in a function that runs as plain "
+            "Python: there it cannot reach the replicas of other workers.",
+            fix="let evenfeed.function compile the whole function, or call the collective outside of that code.",
+            origin=deed.origin,
+        )
     results = [
         jax.ShapeDtypeStruct(aval.shape, aval.dtype)
         for aval in _look(*values, seat=seat, deed=deed)

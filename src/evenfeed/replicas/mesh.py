@@ -1,15 +1,17 @@
 """The replicas of all workers: their devices, and the way of data to those of this one."""
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.tensors.placement import held_dtype, narrowed
 
@@ -17,16 +19,48 @@ AXIS: Final = "replica"
 
 _jax: Any = jax  # whose device_put has no types
 
+# Says a text to all workers, and returns what each of them said, in their order.
+Tell: TypeAlias = Callable[[str], list[str]]
+
 
 @final
 class Replicas:
     """The devices that hold one replica each, in order, those of a worker beside each other.
 
     A worker reaches its own replicas alone. In the methods they are numbered among themselves.
+
+    Args:
+        devices: The devices.
+        tell: The way to the other workers, off the devices, where they have some.
     """
 
-    def __init__(self, devices: Sequence[Any]) -> None:
+    def __init__(self, devices: Sequence[Any], tell: Tell | None = None) -> None:
         self.devices: tuple[Any, ...] = tuple(devices)  # JAX's, which have no types
+        self._tell = tell
+
+    def told(self, what: str, said: Any = None) -> list[Any]:
+        """Say something at a place of the program that all workers come to; return what each said there.
+
+        Args:
+            what: What is done there.
+            said: Data for JSON.
+
+        Raises:
+            RuntimeError: The workers do different things.
+        """
+        if self._tell is None:
+            return [said]
+        heard: list[Any] = [json.loads(text) for text in self._tell(json.dumps([what, said]))]
+        places = [place for place, _ in heard]
+        if len(set(places)) > 1:
+            seen = "; ".join(f"worker {worker} at {place}" for worker, place in enumerate(places))
+            raise RuntimeError(
+                described(
+                    f"The workers do not meet at the same place: {seen}.",
+                    fix="let all workers run the same program, with the same collectives in the same order.",
+                )
+            )
+        return [each for _, each in heard]
 
     @cached_property
     def local_devices(self) -> tuple[Any, ...]:

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any, final
 
 from evenfeed.core.callsite import where_called
-from evenfeed.core.errors import described
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives import copies_of_first, held_by_all, reduce_inside
 from evenfeed.replicas.contexts import Frame
+from evenfeed.replicas.looks import looks_of_all
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
 from evenfeed.replicas.reduction import (
     ReduceOp,
@@ -21,6 +22,7 @@ from evenfeed.replicas.reduction import (
     divided,
 )
 from evenfeed.replicas.replica import Replica
+from evenfeed.replicas.staging import Staging, Unstaged
 from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
 from evenfeed.replicas.variable_rules import (
     check_assignable,
@@ -115,8 +117,19 @@ class DistributedVariable(ScopedVariable):
     def _hold(self, array: Any) -> None:
         replicas = self.replicas
         own = [array] * replicas.local_count
+        self._check_begun(own)
         self._copies: list[Any] | None = copies_of_first(replicas, own)  # the chief's, for all
         self._array = None
+
+    def _check_begun(self, copies: list[Any]) -> None:
+        """Refuse to begin with values of several shapes: to bring the chief's to all would end processes."""
+        (looks,) = looks_of_all(self.replicas, [copies])
+        if len(set(looks)) > 1:
+            found = [f"{look.dtype}{list(look.shape)}" for look in looks if look is not None]
+            raise InvalidArgumentError(
+                f"The variable {self.name!r} begins with {', '.join(dict.fromkeys(found))} on different workers.",
+                fix="create it with one shape and dtype on all; the chief's value is taken.",
+            )
 
     @property
     def held(self) -> Any:
@@ -148,7 +161,15 @@ class DistributedVariable(ScopedVariable):
         if level is None:
             return self.held
         held = level.read(self)
-        return held if level.within is not self.replicas else jax.lax.all_gather(held, AXIS)
+        if level.within is self.replicas:
+            return jax.lax.all_gather(held, AXIS)
+        self._check_not_apart(level)
+        return held
+
+    def _check_not_apart(self, level: Staging) -> None:
+        """Give up a trace that is run step by step, where the copies of other workers are not at hand."""
+        if level.apart and self.replicas.spans:
+            raise Unstaged(f"it uses the copies of {self.name!r} across workers", expected=True)
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -177,6 +198,7 @@ class DistributedVariable(ScopedVariable):
             return self._across() if own is None else self.copies[own]
         held = level.read(self)
         if level.within is not self.replicas:
+            self._check_not_apart(level)
             return self._of_stack(held)
         return held if inside else self._of_own(held)
 
@@ -265,6 +287,7 @@ class DistributedVariable(ScopedVariable):
             if isinstance(value, DistributedValues):
                 own = jnp.stack(value.values)[jax.lax.axis_index(AXIS)]
             return self._change_own(how, self._fitting(how, own))
+        self._check_not_apart(level)
         stack, parts = level.read(self), self._parts(how, value)
         new = jnp.stack([self._changed(how, stack[r], part) for r, part in enumerate(parts)])
         level.write(self, self._cut(new))
@@ -321,7 +344,8 @@ class SyncOnReadVariable(DistributedVariable):
         check_readable(self)
 
     def _across(self) -> Any:
-        if self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
+        first = self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA
+        if first and not self.replicas.spans:
             return self.copies[0]
         if self.replicas.spans:
             return self._of_stack(held_by_all(self.replicas, self.held))

@@ -11,6 +11,7 @@ import numpy as np
 from evenfeed.core.callsite import where_raised
 from evenfeed.core.jax_door import jax, jax_extend_core, jax_tree
 from evenfeed.replicas import contexts
+from evenfeed.replicas.looks import PlainArrays
 from evenfeed.replicas.mesh import AXIS, Replicas
 from evenfeed.replicas.outputs import is_tensor_leaf
 from evenfeed.replicas.regrouping import leaves_of
@@ -88,6 +89,7 @@ class Program:
         self._run = self._compiled(needed)
         self.is_lasting = not any(map(is_traced, self.closed.consts))
         self._consts = self._placed(self.closed.consts)
+        self._compared = self._plain_arrays(_tree.tree_unflatten(tree, leaves), needed)
         # Nothing but arrays in and out: then the way around the program should cost nothing.
         others = (
             self._consts or self.reads or self.writes or self._takes_out or self._rest is not None
@@ -131,6 +133,27 @@ class Program:
         self.writes: list[Variable] = list(staging.written)
         return [*(flat[i] for i in self._computed), *(staging.values[v] for v in self.writes)]
 
+    def _plain_arrays(self, arguments: Any, needed: Sequence[int]) -> PlainArrays | None:
+        """Return what compares the arrays that are each worker's own; None where all know their shapes."""
+        self._own: list[int] = []
+        over = self._over or self.replicas
+        if over is None or not over.spans:
+            return None
+        # A scalar has one shape only. What has parts says the shapes of all of them.
+        own = {id(x) for x in leaves_of(arguments)[0] if is_tensor_leaf(x) and x.ndim}
+        leaves = _tree.tree_leaves(arguments)
+        places = [i for i, leaf in enumerate(self._tensors) if id(leaves[leaf]) in own]
+        self._own = [i for i in places if i in needed]
+        closed = any(array.ndim for array in self.closed.consts)
+        return PlainArrays(over) if self._own or closed else None
+
+    def _compare(self, arrays: Sequence[Any]) -> None:
+        """Refuse to run where other workers have other shapes: that ends their processes."""
+        assert self._compared is not None
+        own = [*(c for c in self.closed.consts if c.ndim), *(arrays[i] for i in self._own)]
+        if not self._compared.are_alike(own):
+            raise Unstaged("an array has another shape on another worker", expected=True)
+
     def _found(self, leaves: Sequence[Any]) -> Replicas | None:
         """Return the replicas that hold one of the variables or arguments."""
         for variable in (*self.reads, *self.writes):
@@ -168,6 +191,8 @@ class Program:
     def __call__(self, arrays: Sequence[Any]) -> Any:
         """Run on arrays, and let the variables hold what it assigns."""
         # Each line here is part of what a step costs (benchmarks/training.py).
+        if self._compared is not None:
+            self._compare(arrays)
         if self._is_simple:
             if self.replicas is not None:
                 arrays = self._placed(arrays)

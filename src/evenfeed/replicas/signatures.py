@@ -226,9 +226,9 @@ def _accepts_parts(spec: PerReplicaSpec, value: Any) -> bool:
 def _part_specs(value: DistributedValues) -> Sequence[TypeSpec]:
     """Return the specs of the parts, without taking the value apart where it is one array."""
     if isinstance(value, PerReplica) and value.whole is not None:
-        shape, count = value.array.shape, len(value)
-        own = () if value.is_lifted else (shape[0] // count, *shape[1:])
-        return [TensorSpec(own, value.array.dtype)] * count
+        shape = value.array.shape
+        own = () if value.is_lifted else (shape[0] // value.replica_count, *shape[1:])
+        return [TensorSpec(own, value.array.dtype)] * len(value)
     return [type_spec_from_value(part) for part in value.values]
 
 

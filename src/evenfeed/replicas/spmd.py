@@ -130,6 +130,8 @@ def _as_one(leaf: Any, replicas: Replicas) -> Any:
     """
     if not isinstance(leaf, PerReplica) or leaf.whole is not None:
         return leaf
+    if replicas.spans:  # the function itself made it, and other workers may have other parts
+        raise Unstaged("it is not known what other workers have of a value", expected=True)
     if all(part is leaf.values[0] for part in leaf.values):
         return leaf.values[0]
     parts = [as_tensor(part) for part in leaf.values]

@@ -70,10 +70,12 @@ def _of_each(change: Any, *values: Any) -> Any:
         return change(*values)
     whole = [value.whole for value in values]
     if any(array is None for array in whole) or values[0].is_lifted:
+        parts = zip(*(value.values for value in values), strict=True)
+        first = values[0]
         return PerReplica(
-            [change(*parts) for parts in zip(*(v.values for v in values), strict=True)]
+            [change(*each) for each in parts], replicas=first.replicas, shapes=first.shapes
         )
-    return PerReplica(array=change(*whole), count=len(values[0]))
+    return PerReplica(array=change(*whole), count=values[0].replica_count)
 
 
 def _kept(values: Any, valid: Any) -> Any:

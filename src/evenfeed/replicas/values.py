@@ -7,11 +7,11 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from evenfeed.core.conversion import is_tensor
-from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, type_spec_from_value
+from evenfeed.replicas.looks import Look, looks_of_all
 from evenfeed.replicas.mesh import Replicas, shards
+from evenfeed.replicas.one_array import Shapes, are_alike, device_of, joined_parts, not_one_array
 from evenfeed.tensors.placement import is_traced
 from evenfeed.tensors.printing import tensor_repr, tensor_text
 
@@ -61,6 +61,7 @@ class PerReplica(DistributedValues):
         lifted: The parts are scalars, which stand in `array` as rows of length one.
         count: How many parts `array` has, where it is one that JAX traces and cannot say it.
         replicas: Whose parts they are, where other workers have some of them.
+        shapes: Those of the parts of all replicas, where it is known what other workers have.
 
     Examples:
         >>> import evenfeed as tf
@@ -71,9 +72,9 @@ class PerReplica(DistributedValues):
         }
     """
 
-    __slots__ = ("_array", "_count", "_kind", "_lifted", "_parts", "_replicas")
+    __slots__ = ("_array", "_count", "_kind", "_lifted", "_parts", "_replicas", "_shapes")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is told apart by its name
         self,
         values: Sequence[Any] = (),
         *,
@@ -81,9 +82,11 @@ class PerReplica(DistributedValues):
         lifted: bool = False,
         count: int | None = None,
         replicas: Replicas | None = None,
+        shapes: Shapes | None = None,
     ) -> None:
         _register()
         self._replicas = replicas
+        self._shapes = shapes
         self._array = array
         self._count = count
         self._kind: _Kind | None = None
@@ -109,19 +112,49 @@ class PerReplica(DistributedValues):
                 share a device.
         """
         if self._array is None:
-            self._array, self._lifted = _joined(self.values, self._replicas)
+            agree([self])
+            if self.is_open:
+                raise not_one_array("other workers have parts of another kind", "use value.values.")
+            self._array, self._lifted = joined_parts(self.values, self._replicas, self._shapes)
         return self._array
 
     def __len__(self) -> int:
         return _count_here(self._array, self._count) if self._parts is None else len(self._parts)
 
     @property
+    def replicas(self) -> Replicas | None:
+        """Whose parts they are, where other workers have some of them."""
+        return self._replicas
+
+    @property
     def replica_count(self) -> int:
         """How many parts there are in all, those of other workers too."""
         array: Any = self._array
-        if array is None or is_traced(array):
-            return len(self)
-        return len(array.sharding.device_set)
+        if array is None:
+            return len(self) if self._replicas is None else self._replicas.count
+        # An array that is traced, or known by its shape alone, cannot say where it lies.
+        here = is_traced(array) or getattr(array, "is_fully_addressable", True)
+        return len(self) if here else len(array.sharding.device_set)
+
+    @property
+    def shapes(self) -> Shapes | None:
+        """The shapes of the parts of all replicas; None where nobody knows what other workers have."""
+        return self._shapes
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not known what parts other workers have."""
+        own = self._replicas is None or not self._replicas.spans
+        return not own and self._array is None and self._shapes is None
+
+    def close(self, looks: Sequence[Look | None]) -> None:
+        """Know what the parts of all replicas look like; where all are tensors, they go to their devices."""
+        tensors = [look for look in looks if look is not None and not look.is_text]
+        alike = len(tensors) == len(looks) and len({look.dtype for look in tensors}) == 1
+        if not alike or self._replicas is None:
+            return
+        self._shapes = tuple(look.shape for look in tensors)
+        self._parts = tuple(self._replicas.to_replica(p, r) for r, p in enumerate(self.values))
 
     @property
     def is_lifted(self) -> bool:
@@ -131,7 +164,7 @@ class PerReplica(DistributedValues):
     @property
     def whole(self) -> "jax.Array | None":
         """The array, or None where the parts are not one."""
-        if self._array is None and _are_alike(self.values):
+        if self._array is None and not self.is_open and are_alike(self.values, self._shapes):
             return self.array
         return self._array
 
@@ -140,8 +173,8 @@ class PerReplica(DistributedValues):
         kind = self._kind  # kept: every compiled step opens its arguments
         if kind is None:
             if self.whole is None:
-                return self.values, (len(self), False, False)
-            kind = self._kind = (len(self), True, self._lifted)
+                return self.values, (len(self), False, False, self._replicas, self._shapes)
+            kind = self._kind = (self.replica_count, True, self._lifted, None, None)
         return (self._array,), kind
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -209,17 +242,37 @@ def _register() -> None:
     register(Mirrored, _opened_mirrored, _closed_mirrored)
 
 
-# What `jax.tree` keeps of a PerReplica: how many parts, whether they are one array, of scalars.
-_Kind: TypeAlias = tuple[int, bool, bool]
+def agree(values: Sequence[PerReplica]) -> bool:
+    """Let workers tell each other what values look like of which they know their own parts alone.
+
+    All workers must come to here. What is known already costs no message.
+
+    Returns:
+        Whether there were such values.
+    """
+    unknown = [value for value in values if value.is_open]
+    if not unknown:
+        return False
+    replicas = unknown[0].replicas
+    assert replicas is not None
+    every = looks_of_all(replicas, [value.values for value in unknown])
+    for value, looks in zip(unknown, every, strict=True):
+        value.close(looks)
+    return True
+
+
+# What `jax.tree` keeps of a PerReplica: how many parts, whether they are one array, of scalars, whose, and
+# the shapes of all, where other workers have some.
+_Kind: TypeAlias = tuple[int, bool, bool, Replicas | None, Shapes | None]
 
 
 # A compiled step makes its results by this: it costs less than the checks of `__init__`.
 def _closed(kind: _Kind, children: Sequence[Any]) -> PerReplica:
-    count, is_whole, lifted = kind
+    count, is_whole, lifted, replicas, shapes = kind
     if not is_whole:
-        return PerReplica(children)
+        return PerReplica(children, replicas=replicas, shapes=shapes)
     made = _new(PerReplica)
-    made._replicas = made._kind = made._parts = None
+    made._replicas = made._kind = made._parts = made._shapes = None
     made._array, made._count, made._lifted = children[0], count, lifted
     return made
 
@@ -271,7 +324,7 @@ def _closed_mirrored(count: int, children: Sequence[Any]) -> Mirrored:
 
 def _replicated(parts: Sequence[Any]) -> "jax.Array":
     """Make one replicated array of equal copies that lie on their devices already."""
-    replicas = Replicas([device for part in parts if (device := _device(part)) is not None])
+    replicas = Replicas([device for part in parts if (device := device_of(part)) is not None])
     make: Any = _jax.make_array_from_single_device_arrays
     return make(parts[0].shape, replicas.replicated, list(parts))
 
@@ -292,75 +345,3 @@ def _copies(array: "jax.Array", count: int) -> tuple[Any, ...]:
     if is_traced(array):
         return (array,) * count
     return tuple(shard.data for shard in array.addressable_shards)
-
-
-def _are_alike(parts: Sequence[Any]) -> bool:
-    """Tell whether the parts are arrays of one shape and dtype, each on a device of its own."""
-    devices = [_device(part) for part in parts]
-    if not parts or None in devices or len(set(devices)) < len(parts):
-        return False
-    return len({(part.shape, part.dtype) for part in parts}) == 1
-
-
-def _joined(parts: Sequence[Any], of: Replicas | None) -> "tuple[jax.Array, bool]":
-    """Make one sharded array of parts that lie on their devices already; tell whether they are scalars."""
-    _check_numbers(parts)
-    _check_alike(parts)
-    devices = [_device(part) for part in parts]
-    own = [device for device in dict.fromkeys(devices) if device is not None]
-    if len(own) < len(parts):
-        raise _not_one_array(
-            f"they lie on {[_place(part) for part in parts]}",
-            "put each part on a device of its own with jax.device_put(part, device), or join them "
-            "on one device with jax.numpy.concatenate(value.values).",
-        )
-    replicas = Replicas(own) if of is None else of
-    if parts[0].shape:
-        return replicas.joined(parts), False
-    return replicas.stacked(parts), True
-
-
-def _check_numbers(parts: Sequence[Any]) -> None:
-    if any(isinstance(part, (str, bytes)) or _is_text(part) for part in parts):
-        raise _not_one_array("they are text, which stays on the host", "use value.values.")
-    if not parts:
-        raise _not_one_array("there are none", "pass one part for each replica.")
-    others = [type(part).__name__ for part in parts if not is_tensor(part)]
-    if others:
-        raise _not_one_array(f"they are no arrays but {', '.join(others)}", "use value.values.")
-
-
-def _check_alike(parts: Sequence[Any]) -> None:
-    shapes = [tuple(part.shape) for part in parts]
-    if len(set(shapes)) > 1:
-        raise _not_one_array(
-            f"their shapes are {shapes}",
-            "choose a batch size that the number of replicas divides, and drop_remainder=True.",
-        )
-    names = [str(part.dtype) for part in parts]
-    if len(set(names)) > 1:
-        raise _not_one_array(f"their dtypes are {names}", "cast the parts to one dtype.")
-
-
-def _not_one_array(why: str, fix: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"The replicas' parts are not one sharded array: {why}.", fix=fix)
-
-
-def _is_text(part: Any) -> bool:
-    return is_tensor(part) and part.dtype.kind in "OSU"
-
-
-def _device(part: Any) -> Any:
-    """Return the one device of an array; None for an array of the host, of several, or of none yet."""
-    if not isinstance(part, _jax.Array) or is_traced(part):
-        return None
-    devices = list(part.devices())
-    return devices[0] if len(devices) == 1 else None
-
-
-def _place(part: Any) -> str:
-    if not isinstance(part, _jax.Array):
-        return "the host"
-    if is_traced(part):
-        return "no device yet (JAX is tracing)"
-    return " and ".join(sorted(map(str, part.devices())))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evenfeed.cluster.agreement import StoredAgreement, topic_name
 from evenfeed.cluster.communication import (
     CommunicationImplementation,
     CommunicationOptions,
@@ -17,6 +18,7 @@ from evenfeed.cluster.tf_config import TFConfigClusterResolver
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax
+from evenfeed.feeding.agreement import Topic
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.strategy.devices import default_devices, device_string, jax_device
 from evenfeed.strategy.mirrored import replicas_on
@@ -124,7 +126,11 @@ def _replicas(membership: Membership, options: CommunicationOptions) -> Replicas
     _check_possible(options, own)
     ensure_threads(len(own))
     every: Any = _jax.devices(own[0].platform)
-    return Replicas(sorted(every, key=lambda device: (device.process_index, device.id)))
+    agreement = StoredAgreement(membership.place, membership.worker_count)
+    # All that the replicas agree on in the course of the program is one talk.
+    talk = Topic(topic_name(), agreement).next_pass()
+    ordered = sorted(every, key=lambda device: (device.process_index, device.id))
+    return Replicas(ordered, talk.exchange)
 
 
 def _check_possible(options: CommunicationOptions, devices: Any) -> None:

@@ -16,8 +16,9 @@ from evenfeed.feeding.distributing import distributed, distributed_from_function
 from evenfeed.feeding.input_options import InputContext, input_options
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
+from evenfeed.replicas.gathering import gathered
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.reducing import gathered, reduced
+from evenfeed.replicas.reducing import reduced
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.reduction import reduce_op as named
 from evenfeed.replicas.valid import reduced_valid
@@ -238,7 +239,7 @@ class Strategy:
             self._on(value_fn(ValueContext(replicas.first + r, replicas.count)), r)
             for r in range(replicas.local_count)
         ]
-        if len(made) == 1:
+        if replicas.count == 1:
             return made[0]
         return map_structure(lambda *parts: PerReplica(parts, replicas=replicas), *made, rules=NEST)
 

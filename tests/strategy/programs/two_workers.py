@@ -129,14 +129,6 @@ def main() -> None:
 
     seen["reduced in a function"] = plain(whole(x))
     see_input(strategy, worker, seen)
-    refused = {
-        "uneven parts, compiled": lambda: strategy.run(tf.function(lambda y: y + 1), args=(long,)),
-    }
-    for name, call in refused.items():
-        try:
-            call()
-        except tf.errors.UnimplementedError as error:
-            seen[name] = error.message
     sys.stdout.write(f"seen {json.dumps(seen)}\n")
 
 

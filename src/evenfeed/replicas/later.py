@@ -1,0 +1,42 @@
+"""What is done in Python in the middle of a traced function, when its trace is run step by step."""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from evenfeed.core.jax_door import jax, jax_extend_core
+
+
+@cache
+def _later() -> Any:
+    """Return the operation that is done in Python, when a trace is run step by step."""
+    operation = jax_extend_core.Primitive("evenfeed_later")
+    operation.multiple_results = True
+    operation.def_impl(_do)
+    operation.def_abstract_eval(_look)
+    return operation
+
+
+def _do(*values: Any, call: Callable[..., Sequence[Any]], results: Sequence[Any]) -> Sequence[Any]:
+    del results
+    return call(*values)
+
+
+def _look(*values: Any, call: Callable[..., Sequence[Any]], results: Sequence[Any]) -> list[Any]:
+    del values, call
+    return list(results)
+
+
+def later(call: Callable[..., Sequence[Any]], results: Sequence[Any], *values: Any) -> list[Any]:
+    """Call a function on arrays, now or when the trace that goes on is run step by step.
+
+    Args:
+        call: Takes arrays, returns a list of arrays.
+        results: Their shapes and dtypes.
+        values: What it is called with.
+    """
+    avals = [jax.core.ShapedArray(r.shape, r.dtype) for r in results]  # pyright: ignore[reportAttributeAccessIssue]
+    return list(_later().bind(*values, call=call, results=tuple(avals)))
