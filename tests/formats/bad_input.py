@@ -206,8 +206,18 @@ def read_shuffled_examples(path: str) -> Dataset:
     return records.map(lambda record: tf.io.parse_single_example(record, WANTED))
 
 
+def read_examples_in_turn(path: str) -> Dataset:
+    records = tf.data.TFRecordDataset([path], num_parallel_reads=2)
+    return records.map(lambda record: tf.io.parse_single_example(record, WANTED))
+
+
+def read_batches_of_examples(path: str) -> Dataset:
+    batches = read_records(path).batch(1)
+    return batches.map(lambda records: tf.io.parse_example(records, WANTED))
+
+
 AT = len(GOOD) + 16
-PLACE = ("row 1 of", f"at byte {AT}")
+PLACE = ("row 1 ", f"at byte {AT}")
 EXAMPLES = [
     Bad(
         f"{what}, {reading.__name__}",
@@ -218,7 +228,12 @@ EXAMPLES = [
         AT,
         (1, 1),
     )
-    for reading in (read_examples, read_shuffled_examples)
+    for reading in (
+        read_examples,
+        read_shuffled_examples,
+        read_examples_in_turn,
+        read_batches_of_examples,
+    )
     for what, bad, says in (
         ("a feature that is missing", example(x=[1.0, 2.0]), ("'y' (int64) is required",)),
         ("a feature of another type", example(x=[1, 2], y=[3]), ("'x'", "is int64, but float32")),

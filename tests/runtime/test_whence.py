@@ -69,6 +69,37 @@ def test_rows_of_inner_datasets_are_named(paths):
     assert skipped(numbers(records, 3, 16)) == [("a", 9), ("b", 18)]
 
 
+@pytest.mark.parametrize("block", [1, 2, 3])
+@pytest.mark.parametrize("batch", [1, 5])
+def test_rows_that_are_read_in_turn_are_named(paths, block, batch):
+    names = tf.data.Dataset.from_tensor_slices([*paths, *paths])
+    reader = lambda name: tf.data.FixedLengthRecordDataset(name, 3)  # noqa: E731 - as users write it
+    records = names.interleave(reader, cycle_length=3, block_length=block)
+    dataset = numbers(records, 3, 16).ignore_errors()
+    list(dataset.batch(batch))
+    found = [(Path(file).name, offset) for file, offset, _ in dataset.ignored_errors().skipped]
+    assert sorted(found) == [("a", 9), ("a", 9), ("b", 18), ("b", 18)]
+    parallel = tf.data.FixedLengthRecordDataset(paths, 3, num_parallel_reads=2)
+    assert sorted(skipped(numbers(parallel, 3, 16))) == [("a", 9), ("b", 18)]
+
+
+@pytest.mark.parametrize("threads", [None, 2])
+@pytest.mark.parametrize("change", [lambda d: d, lambda d: d.skip(0)])
+def test_a_batch_is_named_by_its_first_row(paths, threads, change):
+    dataset = change(tf.data.FixedLengthRecordDataset(paths, 3)).batch(4)
+
+    def checked(texts):
+        return np.array([unless({5, 16})(text) for text in texts])
+
+    spec = tf.TensorSpec([None], tf.int64)
+    dataset = dataset.map(checked, threads, output_signature=spec, vectorize=False)
+    assert skipped(dataset) == [("a", 12), ("b", 15)]
+    with pytest.raises(InvalidArgumentError) as raised:
+        list(dataset)
+    note = f"the element is the batch from row 4 on of {paths[0]}, at byte 12"
+    assert note in raised.value.__notes__
+
+
 def test_rows_of_two_files_side_by_side_are_not_blamed(paths):
     both = tf.data.Dataset.zip(*(tf.data.FixedLengthRecordDataset(path, 3) for path in paths))
     dataset = both.map(

@@ -2,19 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, concatenated
+from evenfeed.core.block import Block, Positions, concatenated
 from evenfeed.plan.node import Node
 from evenfeed.runtime.files import ReadFiles
 from evenfeed.runtime.operator import Feed, Operator, State, read_full
 from evenfeed.runtime.run import Build, Inner
-from evenfeed.runtime.whence import Whence, nowhere
+from evenfeed.runtime.whence import Place, Whence, nowhere
 
 # Makes the plan of an inner dataset of the parts of one element, and starts it.
 Start: TypeAlias = Callable[[list[Any]], Inner]
+
+
+_NO_TURNS: Final[Positions] = np.zeros(0, np.int64)
 
 
 @final
@@ -62,6 +65,11 @@ class _Slot:
         if self._used == self.held.length:
             self.held, self._used = None, 0
         return block
+
+    def whence(self, count: int) -> Whence:
+        """Return what says where the last `count` elements come from that were read."""
+        unused = 0 if self.held is None else self.held.length - self._used
+        return self.inner.operator.whence(count + unused)
 
     def state(self) -> State:
         position = self.inner.state() if self.held is None else self._before_held
@@ -119,7 +127,7 @@ class ReadInner(_Opens):
 
     def whence(self, count: int) -> Whence:
         """Return where the elements of the inner dataset come from."""
-        return nowhere if self._slot is None else self._slot.inner.operator.whence(count)
+        return nowhere if self._slot is None else self._slot.whence(count)
 
     def state(self) -> State:
         """Return the open element and the position in it, and the position in the child."""
@@ -152,6 +160,8 @@ class ReadInnersInTurn(_Opens):
         self._turn = 0
         self._taken = 0  # of the block of the one whose turn it is
         self._ended = False
+        # Whose elements were read last, and in which order, if they are of several.
+        self._last: tuple[list[_Slot], Positions] = [], _NO_TURNS
 
     def read(self, most: int) -> Block | None:
         """Return elements of the one whose turn it is, or of whole rounds."""
@@ -165,12 +175,27 @@ class ReadInnersInTurn(_Opens):
                 continue
             block = slot.read(min(most, self._block - self._taken))
             if block is not None:
+                self._last = [slot], _NO_TURNS
                 self._advance(block.length)
                 return block
             slot.inner.operator.close()
             self._slots[self._turn] = None
             self._next_turn()
         return None
+
+    def whence(self, count: int) -> Whence:
+        """Return what says where the elements of the inner datasets come from."""
+        slots, turns = self._last
+        if not len(turns):
+            return slots[0].whence(count) if slots else nowhere
+        each, first = len(turns) // len(slots), len(turns) - count
+        whences = [slot.whence(each) for slot in slots]
+
+        def found(index: int) -> Place | None:
+            slot, row = divmod(int(turns[first + index]), each)
+            return whences[slot](row)
+
+        return found
 
     def _rounds(self, most: int) -> Block | None:
         """Return the elements of as many rounds as all can give; None where one fails or ends, or is not open."""
@@ -183,8 +208,9 @@ class ReadInnersInTurn(_Opens):
             return None
         blocks = [slot.read(rounds * self._block) for slot in slots]
         rows = np.arange(len(slots) * rounds * self._block)
-        turns = rows.reshape(len(slots), rounds, self._block).swapaxes(0, 1)
-        return concatenated([block for block in blocks if block is not None]).gather(turns.ravel())
+        turns = rows.reshape(len(slots), rounds, self._block).swapaxes(0, 1).ravel()
+        self._last = slots, turns
+        return concatenated([block for block in blocks if block is not None]).gather(turns)
 
     def _in_round(self) -> list[_Slot]:
         """Return all that take part in a round, from the one on whose turn it is; none where not all read files."""

@@ -1,6 +1,7 @@
 """Operators that make one element of several."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -9,7 +10,8 @@ from evenfeed.core.block import Block, Column, concatenated, stacked
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.structure import DATA, paths
 from evenfeed.plan.grouping import Batch
-from evenfeed.runtime.operator import Operator, State, read_before_error
+from evenfeed.runtime.operator import Operator, State, Watched, read_before_error
+from evenfeed.runtime.whence import Place, Whence
 
 
 @final
@@ -26,6 +28,11 @@ class StackBatches(Operator):
         self._before: State = child.state()
         self._asked = 0
         self._done = 0
+        self._watched = Watched(child)
+        self._last = (
+            0,
+            0,
+        )  # which of the elements read were returned last: the first, and how many batches
 
     @property
     def reads_freely(self) -> bool:
@@ -42,8 +49,9 @@ class StackBatches(Operator):
             run = self._runs.pop(0)
             if isinstance(run, Exception):
                 raise run
-            self._done += _length(run)
+            first, self._done = self._done, self._done + _length(run)
             count = _length(run) // self._node.batch_size
+            self._last = first, max(1, count)
             if count or not self._node.drop_remainder:
                 return _folded(self._joined(run), max(1, count))
         return None
@@ -51,7 +59,8 @@ class StackBatches(Operator):
     def _read_runs(self) -> list[list[Block] | Exception]:
         """Read elements, and return those not done in runs that fit together."""
         size = self._node.batch_size
-        read, errors = read_before_error(self._child, self._asked)
+        self._watched.forget()
+        read, errors = read_before_error(self._watched, self._asked)
         blocks = list(_without(read, self._done))
         # Elements of several shapes are short batches themselves: no two batches then fit together.
         rows = _length(blocks) if _have_one_shape(blocks) else size
@@ -59,6 +68,17 @@ class StackBatches(Operator):
         if errors and runs and _length(runs[-1]) % size:
             runs.pop()
         return [*runs, *errors]
+
+    def whence(self, count: int) -> Whence:
+        """Return what says where the first element of each batch comes from."""
+        first, batches = self._last
+        size, elements = self._node.batch_size, self._watched.whence()
+
+        def found(index: int) -> Place | None:
+            place = elements(first + (batches - count + index) * size)
+            return None if place is None else replace(place, row=f"the batch from {place.row} on")
+
+        return found
 
     def _joined(self, run: Sequence[Block]) -> Block:
         rows = concatenated(run)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core.block import Block
-from evenfeed.runtime.whence import Whence, nowhere, placed
+from evenfeed.runtime.whence import Place, Whence, nowhere, placed
 
 # What JSON can hold, small: numbers and the states of children.
 State: TypeAlias = Any
@@ -135,6 +135,39 @@ class Feed:
         self.number = number
 
 
+@final
+class Watched:
+    """Reads from an operator several times, and knows where all that was read comes from."""
+
+    def __init__(self, child: Operator) -> None:
+        self._child = child
+        self._reads: list[tuple[int, Whence]] = []
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements."""
+        block = self._child.read(most)
+        if block is not None:
+            self._reads.append((block.length, self._child.whence(block.length)))
+        return block
+
+    def forget(self) -> None:
+        """Begin to count anew."""
+        self._reads = []
+
+    def whence(self) -> Whence:
+        """Return what says where the elements come from that were read since."""
+        reads = self._reads
+
+        def found(index: int) -> Place | None:
+            for length, whence in reads:
+                if index < length:
+                    return whence(index)
+                index -= length
+            return None
+
+        return found
+
+
 class Fed(Operator):
     """An operator whose position is that of what it reads from."""
 
@@ -209,7 +242,10 @@ class Replayed(Operator):
         return (self._child,)
 
 
-def read_before_error(source: "Operator | Feed", count: int) -> tuple[list[Block], list[Exception]]:
+Source: TypeAlias = Operator | Feed | Watched
+
+
+def read_before_error(source: Source, count: int) -> tuple[list[Block], list[Exception]]:
     """Return blocks of `count` elements or less, and the error that kept more from coming.
 
     What came before an error is delivered first: a user who catches it has all the rest.
@@ -239,7 +275,7 @@ def most_rows(block: Block) -> int:
     return max(1, _BLOCK_BYTES // max(1, block.bytes_per_row))
 
 
-def read_full(source: "Operator | Feed", count: int) -> Iterator[Block]:
+def read_full(source: Source, count: int) -> Iterator[Block]:
     """Yield blocks until they hold `count` elements or the source ends."""
     while count > 0:
         block = source.read(count)
