@@ -4,29 +4,22 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count
-from typing import Any, Final, cast
+from typing import Any, Final
 
-import numpy as np
-
-from evenfeed.core import dtypes
-from evenfeed.core.arguments import compression_type_of, whole_number, yes_or_no
-from evenfeed.core.conversion import shortened, to_array
-from evenfeed.core.dtypes import DType, name_of
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.arguments import compression_type_of, yes_or_no
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.dataset import Dataset
 from evenfeed.file_datasets import FileDataset, at_least, reading
+from evenfeed.formats.csv_arguments import column_of, columns_of, delimiter_of, plain_text
 from evenfeed.formats.csv_files import CsvFile, CsvLayout
 from evenfeed.formats.csv_guessing import guessed_columns, header_of
-from evenfeed.formats.csv_values import KINDS, CsvColumn
+from evenfeed.formats.csv_values import CsvColumn
 from evenfeed.formats.paths import as_text, matching_paths
 from evenfeed.plan.buffering import AUTOTUNE
 
-_KINDS: Final = (
-    "pass tf.float32, tf.float64, tf.int32, tf.int64 or tf.string, or a default in a list."
-)
 _NAMES: Final = "check the names, and whether the files begin with them."
 
 
@@ -79,15 +72,15 @@ class CsvDataset(FileDataset):
     ) -> None:
         if buffer_size is not None:
             at_least(buffer_size, 1, "buffer_size")
-        columns, select, exclude = _columns(record_defaults, select_cols, exclude_cols)
+        columns, select, exclude = columns_of(record_defaults, select_cols, exclude_cols)
         layout = CsvLayout(
             columns,
             tuple(range(len(columns))),
             select,
             exclude,
-            _delimiter(field_delim),
+            delimiter_of(field_delim),
             yes_or_no(use_quote_delim, "use_quote_delim"),
-            _text(na_value),
+            plain_text(na_value),
             yes_or_no(header, "header"),
         )
         spec = tuple(TensorSpec([], column.dtype) for column in columns)
@@ -162,9 +155,9 @@ def make_csv_dataset(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     form = CsvLayout(
         (),
         (),
-        delimiter=_delimiter(field_delim),
+        delimiter=delimiter_of(field_delim),
         quoted=yes_or_no(use_quote_delim, "use_quote_delim"),
-        na_value=_text(na_value),
+        na_value=plain_text(na_value),
         header=yes_or_no(header, "header"),
     )
     files = [CsvFile(name, packed, form) for name in names]
@@ -266,99 +259,4 @@ def _given(defaults: Sequence[Any], names: list[str]) -> list[CsvColumn]:
                 fix="pass one for each column that is taken.",
             )
         )
-    return [_column(f"column {name!r}", one) for name, one in zip(names, defaults, strict=True)]
-
-
-def _columns(
-    defaults: Any, select_cols: Sequence[int] | None, exclude_cols: Sequence[int] | None
-) -> tuple[tuple[CsvColumn, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return the columns, and the numbers of the fields that are taken, or left out."""
-    if not isinstance(defaults, list | tuple):
-        raise TypeError(
-            described(f"record_defaults must be a list, but got {shortened(defaults)}.", fix=_KINDS)
-        )
-    values = cast("Sequence[Any]", defaults)
-    if not values:
-        raise InvalidArgumentError("record_defaults is empty.", fix=_KINDS)
-    select, exclude = _choice(select_cols, exclude_cols, len(values))
-    places = select or (place for place in count() if place not in exclude)
-    named = zip(places, values, strict=False)
-    return tuple(_column(f"field {place}", value) for place, value in named), select, exclude
-
-
-def _column(name: str, default: Any) -> CsvColumn:
-    """Return a column of a dtype, or of a value that stands for empty fields."""
-    dtype = _dtype(default)
-    if dtype is not None:
-        return CsvColumn(name, dtype)
-    value = to_array(default)
-    if value.dtype not in KINDS:
-        raise InvalidArgumentError(
-            f"{name} cannot be {name_of(value.dtype)}, as its default {shortened(default)} is.",
-            fix=_KINDS,
-        )
-    if value.ndim > 1 or value.size > 1:
-        raise InvalidArgumentError(
-            f"{name} must have one default, but got {shortened(default)}.", fix=_KINDS
-        )
-    return CsvColumn(name, value.dtype, _as_field(value.item()) if value.size else None)
-
-
-def _dtype(value: Any) -> DType | None:
-    """Return the dtype that a value is; None where it is a default."""
-    if isinstance(value, str):
-        return next((kind for kind in KINDS if name_of(kind) == value), None)
-    if not isinstance(value, type | np.dtype):
-        return None
-    dtype = dtypes.as_dtype(cast("object", value))
-    if dtype not in KINDS:
-        raise ValueError(
-            described(f"A column of CSV files cannot be {name_of(dtype)}.", fix=_KINDS)
-        )
-    return dtype
-
-
-def _as_field(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else repr(value).encode()
-
-
-def _choice(
-    select_cols: Sequence[int] | None, exclude_cols: Sequence[int] | None, columns: int
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    select = _increasing(select_cols, "select_cols")
-    exclude = _increasing(exclude_cols, "exclude_cols")
-    if select and exclude:
-        raise InvalidArgumentError(
-            "select_cols and exclude_cols are both given.", fix="pass one of them."
-        )
-    if select and len(select) != columns:
-        raise InvalidArgumentError(
-            f"select_cols has {len(select)} numbers, but record_defaults {columns} values.",
-            fix="pass one default for each column that is taken.",
-        )
-    return select, exclude
-
-
-def _increasing(value: Sequence[int] | None, name: str) -> tuple[int, ...]:
-    numbers = tuple(whole_number(number, name) for number in (value if value is not None else ()))
-    if list(numbers) != sorted(set(numbers)) or any(number < 0 for number in numbers):
-        raise InvalidArgumentError(
-            f"{name} must hold the numbers of fields, from 0 on, each larger than the one before, "
-            f"but got {shortened(value)}.",
-            fix=f"pass {name}=sorted(set(numbers)).",
-        )
-    return numbers
-
-
-def _delimiter(value: str) -> bytes:
-    delimiter = _text(value)
-    if len(delimiter) != 1:
-        raise InvalidArgumentError(
-            f"field_delim must be one character of ASCII, but got {value!r}.",
-            fix="pass field_delim=',' or another one.",
-        )
-    return delimiter
-
-
-def _text(value: Any) -> bytes:
-    return to_array(value, dtypes.string).item()
+    return [column_of(f"column {name!r}", one) for name, one in zip(names, defaults, strict=True)]

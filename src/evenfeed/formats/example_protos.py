@@ -1,4 +1,4 @@
-"""The messages of `tf.train`: `Example` and its parts, and what describes a cluster.
+"""The messages of `tf.train`: `Example` and its parts, what describes a cluster; and `TensorProto`.
 
 They are protocol buffers, made here of their description. They live in a pool of their own: TensorFlow, or
 another package that has messages of the same names, may be loaded in the same process.
@@ -14,7 +14,8 @@ from evenfeed.core.doors import descriptor_pb2, descriptor_pool, message_factory
 
 _PACKAGE: Final = "tensorflow"
 
-# Of each message its fields, in the order of their numbers. "[x]" is a list of x, "{x}" a map from names to x, "{k:x}" from k.
+# Of each message its fields, in the order of their numbers, or with these before them. "[x]" is a list of x, "{x}" a
+# map from names to x, "{k:x}" from k.
 _MESSAGES: Final[dict[str, dict[str, str]]] = {
     "BytesList": {"value": "[bytes]"},
     "FloatList": {"value": "[float]"},
@@ -31,6 +32,24 @@ _MESSAGES: Final[dict[str, dict[str, str]]] = {
     "SequenceExample": {"context": "Features", "feature_lists": "FeatureLists"},
     "JobDef": {"name": "string", "tasks": "{int32:string}"},
     "ClusterDef": {"job": "[JobDef]"},
+    "Dim": {"size": "int64", "name": "string"},
+    "TensorShapeProto": {"dim": "2 [Dim]", "unknown_rank": "3 bool"},
+    "TensorProto": {
+        "dtype": "1 int32",
+        "tensor_shape": "2 TensorShapeProto",
+        "tensor_content": "4 bytes",
+        "float_val": "5 [float]",
+        "double_val": "6 [double]",
+        "int_val": "7 [int32]",
+        "string_val": "8 [bytes]",
+        "scomplex_val": "9 [float]",
+        "int64_val": "10 [int64]",
+        "bool_val": "11 [bool]",
+        "dcomplex_val": "12 [double]",
+        "half_val": "13 [int32]",
+        "uint32_val": "16 [uint32]",
+        "uint64_val": "17 [uint64]",
+    },
 }
 
 
@@ -50,8 +69,9 @@ def _pool() -> Any:
     )
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
-        for number, (field, kind) in enumerate(fields.items(), 1):
-            _add_field(message, field, number, kind)
+        for place, (field, kind) in enumerate(fields.items(), 1):
+            number, _, own = kind.rpartition(" ")
+            _add_field(message, field, int(number or place), own)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return pool

@@ -11,6 +11,7 @@ from evenfeed.core.errors import described
 from evenfeed.core.handles import RowKernel, stands_for_part
 from evenfeed.core.publish import publish, refusal
 from evenfeed.core.specs import TensorSpec
+from evenfeed.formats.csv_decoding import decode_csv
 from evenfeed.formats.example_parsing import parse_example, parse_single_example
 from evenfeed.formats.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from evenfeed.formats.filesystems import folder_for, open_file
@@ -20,6 +21,7 @@ from evenfeed.formats.sequence_parsing import (
     parse_sequence_example,
     parse_single_sequence_example,
 )
+from evenfeed.formats.tensor_bytes import parse_tensor, serialize_tensor
 from evenfeed.images.decoding import (
     decode_and_crop_jpeg,
     decode_bmp,
@@ -43,6 +45,7 @@ __all__ = [
     "VarLenFeature",
     "decode_and_crop_jpeg",
     "decode_bmp",
+    "decode_csv",
     "decode_gif",
     "decode_image",
     "decode_jpeg",
@@ -58,7 +61,9 @@ __all__ = [
     "parse_sequence_example",
     "parse_single_example",
     "parse_single_sequence_example",
+    "parse_tensor",
     "read_file",
+    "serialize_tensor",
     "write_file",
 ]
 
