@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from evenfeed.cluster.launching import launch
+from evenfeed.cluster.launching import DEFAULT_GRACE_SECONDS, launch
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -13,7 +13,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if not given.command:  # Python would wait for a program to be typed in
         parser.error("name the program: evenfeed run --workers 2 script.py")
-    return launch(given.command, given.workers, given.replicas)
+    return launch(given.command, given.workers, given.replicas, given.grace)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -23,10 +23,17 @@ def _parser() -> argparse.ArgumentParser:
         "run",
         help="run a program in several workers on this machine",
         description="Starts workers on this machine, each with its TF_CONFIG. What they print comes with "
-        "their number before it; when one fails, all are ended.",
+        "their number before it; when one fails, the others have some seconds to save and end, then they are ended.",
     )
     run.add_argument("--workers", type=_count, default=1, help="how many processes (1)")
     run.add_argument("--replicas", type=_count, help="how many logical CPU devices in each")
+    run.add_argument(
+        "--grace",
+        type=float,
+        default=DEFAULT_GRACE_SECONDS,
+        metavar="SECONDS",
+        help=f"how long the others have to end by themselves when one fails ({DEFAULT_GRACE_SECONDS:g})",
+    )
     run.add_argument(
         "command",
         nargs=argparse.REMAINDER,

@@ -1,18 +1,30 @@
 """What workers tell each other; tests/strategy/test_several_workers.py does it with real processes."""
 
+import logging
+
 import pytest
 
 from evenfeed.cluster import agreement
 from evenfeed.cluster.agreement import StoredAgreement, topic_name
-from evenfeed.core.errors import CancelledError, UnavailableError
+from evenfeed.core.errors import CancelledError, DeadlineExceededError, UnavailableError
+from evenfeed.core.peers import Peers
 
 
 @pytest.fixture
 def store(monkeypatch):
     texts = {}
     monkeypatch.setattr(agreement, "store_text", texts.__setitem__)
+    monkeypatch.setattr(agreement, "forget_text", texts.__delitem__)
     monkeypatch.setattr(agreement, "stored_text", lambda key, _: texts.get(key))
     return texts
+
+
+@pytest.fixture
+def peers(monkeypatch):
+    made = Peers()
+    made.expect(["worker 0 (a:1)", "worker 1 (b:1)", "worker 2 (c:1)"])
+    monkeypatch.setattr(agreement, "peers", made)
+    return made
 
 
 def test_everybody_hears_what_each_said_in_the_order_of_workers(store):
@@ -22,17 +34,61 @@ def test_everybody_hears_what_each_said_in_the_order_of_workers(store):
     assert store["a/1"] == "one"
 
 
+def test_what_is_forgotten_is_ones_own(store):
+    store.update({"a/0": "zero", "a/1": "one"})
+    StoredAgreement(1, 2).forget("a")
+    assert store == {"a/0": "zero"}
+
+
 def test_nobody_waits_where_the_iterator_is_closed(store):
     with pytest.raises(CancelledError, match="iterator is closed"):
         StoredAgreement(0, 2).exchange("a", "zero", lambda: True)
     assert store == {"a/0": "zero"}
 
 
+@pytest.mark.usefixtures("store", "peers")
+def test_a_worker_that_is_there_and_does_not_answer_is_named():
+    with pytest.raises(DeadlineExceededError) as caught:
+        StoredAgreement(0, 2, patience=0.0).exchange("a", "zero", lambda: False)
+    assert caught.value.message == (
+        "worker 1 (b:1) is there, but did not say within 0 seconds what it has at the next steps."
+    )
+
+
+@pytest.mark.usefixtures("store", "peers")
+def test_a_worker_that_is_silent_is_named_early_and_once(monkeypatch, caplog):
+    monkeypatch.setattr(agreement, "_WARN_SECONDS", 0.0)
+    looks = iter([False] * 5 + [True])
+    with caplog.at_level(logging.WARNING, "evenfeed"), pytest.raises(CancelledError):
+        StoredAgreement(0, 2, patience=60).exchange("a", "zero", lambda: next(looks))
+    (record,) = caplog.records
+    assert record.getMessage().startswith("Waiting for worker 1 (b:1), which has not said for 0 ")
+
+
 @pytest.mark.usefixtures("store")
-def test_a_worker_that_does_not_answer_is_named(monkeypatch):
-    monkeypatch.setattr(agreement, "_MOST_SECONDS", 0.0)
-    with pytest.raises(UnavailableError, match="Worker 1 did not say within 0 seconds"):
-        StoredAgreement(0, 2).exchange("a", "zero", lambda: False)
+def test_nobody_waits_for_a_worker_that_is_lost(peers):
+    peers.hear(1, "failed: ValueError: 17")
+    with pytest.raises(UnavailableError, match=r"worker 1 \(b:1\) failed: ValueError: 17"):
+        StoredAgreement(0, 3).exchange("a", "zero", lambda: False)
+
+
+def test_what_a_worker_said_before_its_end_is_still_heard(store, peers):
+    peers.hear(1, "has come to the end of its program.", breaks=False)
+    store["a/1"] = "one"
+    assert StoredAgreement(0, 2).exchange("a", "zero", lambda: False) == ["zero", "one"]
+    with pytest.raises(UnavailableError, match=r"worker 1 .* has come to the end"):
+        StoredAgreement(0, 2).exchange("b", "zero", lambda: False)
+
+
+@pytest.mark.usefixtures("store")
+def test_a_service_that_is_gone_is_told_by_who_is_lost(monkeypatch, peers):
+    def gone(key, text):
+        raise UnavailableError("The coordination service of the workers does not answer.")
+
+    monkeypatch.setattr(agreement, "store_text", gone)
+    peers.hear(0, "is lost.")
+    with pytest.raises(UnavailableError, match=r"worker 0 \(a:1\) is lost"):
+        StoredAgreement(1, 2).exchange("a", "one", lambda: False)
 
 
 def test_datasets_have_names_of_their_own():

@@ -1,6 +1,5 @@
 """How workers meet at the start: who is missing, who is there twice, and who knows another cluster."""
 
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,9 @@ from tests.saying import error_saying
 from evenfeed.cluster import joining
 from evenfeed.cluster.launching import environments
 from evenfeed.cluster.membership import Membership, Worker
+from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import DeadlineExceededError, InvalidArgumentError, UnavailableError
+from evenfeed.core.jax_door import backend
 
 
 @pytest.fixture
@@ -59,6 +60,16 @@ def test_workers_that_know_different_clusters_are_told(addresses):
     assert errors[1].message.endswith("and not what those in the places 2 know.")
 
 
+def test_what_differs_is_said_with_those_who_have_it(addresses):
+    told = {"differs": "version of jax", "known": ["0.10.2", "0.9.0", "0.10.2"]}
+    zero, one, two = (str(worker) for worker in member(addresses, 0).workers)
+    with pytest.raises(InvalidArgumentError) as caught:
+        joining._check(member(addresses, 1), told, 5)
+    assert caught.value.message == (
+        f"The workers have not the same version of jax: 0.10.2 on {zero}, {two}; 0.9.0 on {one}."
+    )
+
+
 @pytest.mark.slow
 def test_a_port_that_is_taken_is_said(addresses):
     host, _, port = addresses[0].rpartition(":")
@@ -82,14 +93,52 @@ def test_a_time_that_is_no_number_is_said(monkeypatch):
         joining._seconds()
 
 
-def test_a_backend_that_has_started_is_too_late(addresses):
+@pytest.mark.parametrize("line", [Origin("train.py", 3), None])
+def test_a_backend_that_has_started_is_too_late(addresses, monkeypatch, line):
     jax.devices()
+    monkeypatch.setattr(backend, "started_by", line)
+    by = "a line that ran before evenfeed was used" if line is None else "train.py:3"
     with error_saying(
         RuntimeError,
-        "JAX has started its backend before this strategy: it sees the devices of this process alone.",
+        f"JAX's backend was started before this strategy, by {by}: it sees the devices of this process alone.",
         fix="make the MultiWorkerMirroredStrategy first of all, before jax.devices(), …",
     ):
         joining.join(member(addresses, 0))
+
+
+def test_a_cluster_that_jax_has_joined_without_us_is_said(addresses, monkeypatch):
+    monkeypatch.setattr(joining, "joined_runtime", lambda: (1, 2))
+    with error_saying(
+        RuntimeError,
+        "This process is the worker in place 0 of 3, but JAX has joined a cluster already, in place 1 of 2.",
+        fix="leave jax.distributed.initialize out: …",
+    ):
+        joining.join(member(addresses, 0))
+
+
+STARTS_BACKEND = """
+import {first}, {second}
+{use}
+from evenfeed.core.jax_door import backend
+print(backend.started_by)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("first", "second", "use", "line"),
+    [
+        ("evenfeed", "jax", "evenfeed.constant(1)", "<string>:3"),
+        ("jax", "evenfeed", "jax.devices()", "<string>:3"),
+        ("evenfeed", "jax", "jax.devices()", "None"),  # nothing of evenfeed's has seen JAX by then
+    ],
+)
+def test_the_line_that_starts_the_backend_is_known_where_it_can_be(first, second, use, line):
+    program = STARTS_BACKEND.format(first=first, second=second, use=use)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.strip() == line, done.stderr
 
 
 STARTS = """
@@ -108,39 +157,3 @@ def test_a_worker_0_that_is_gone_is_said_at_once_and_leaves_no_service(addresses
     host, _, port = addresses[0].rpartition(":")
     with pytest.raises(ConnectionRefusedError):
         joining.socket.create_connection((host, int(port)), timeout=5)
-
-
-LEAVES = """
-import os, sys, time
-import evenfeed as tf
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
-total = strategy.reduce("SUM", tf.constant(1.0), axis=None)
-if strategy.cluster_resolver.task_id == 0:
-    os._exit(0)
-try:
-    strategy.reduce("SUM", tf.constant(1.0), axis=None)
-except Exception as error:
-    print("lost", type(error).__name__)
-time.sleep(5)
-print("saved", float(total))
-"""
-
-
-@pytest.mark.slow
-def test_the_others_work_on_when_worker_0_leaves(tmp_path):
-    path = tmp_path / "leaves.py"
-    path.write_text(LEAVES)
-    told = environments(2, replicas=1)
-    started = [
-        subprocess.Popen(
-            [sys.executable, str(path)],
-            env={**os.environ, **one},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for one in told
-    ]
-    said = [process.communicate(timeout=60)[0] for process in started]
-    assert [process.returncode for process in started] == [0, 0]
-    assert "lost " in said[1]
-    assert "saved 2.0" in said[1]

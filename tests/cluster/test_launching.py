@@ -94,7 +94,7 @@ def test_one_that_fails_ends_all_and_is_reported(script, tmp_path):
             sys.exit(7)
         time.sleep(60)
     """)
-    done = run("--workers", "2", path)
+    done = run("--workers", "2", "--grace", "0", path)
     assert done.returncode == 7
     assert (
         "evenfeed run: worker 1 ended with exit code 7; its last lines:\n  line 20\n" in done.stderr
@@ -105,10 +105,25 @@ def test_one_that_fails_ends_all_and_is_reported(script, tmp_path):
 
 
 @pytest.mark.slow
+def test_when_one_fails_the_others_have_time_to_save(script):
+    path = script("""
+        if index == 1:
+            sys.exit(7)
+        time.sleep(0.5)
+        print("saved")
+    """)
+    done = run("--workers", "2", path)
+    assert done.returncode == 7
+    assert "[worker 0] saved\n" in done.stdout
+
+
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_named_by_its_signal(script):
     done = run(
         "--workers",
         "2",
+        "--grace",
+        "0",
         script("os.kill(os.getpid(), signal.SIGKILL) if index else time.sleep(60)"),
     )
     assert done.returncode == 128 + signal.SIGKILL

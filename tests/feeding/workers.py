@@ -20,6 +20,7 @@ class InMemory:
 
     def __init__(self, workers: int) -> None:
         self.said: dict[str, dict[int, str]] = {}
+        self.forgotten: set[tuple[int, str]] = set()
         self._workers = workers
         self._heard = threading.Condition()
 
@@ -38,6 +39,8 @@ class InMemory:
                 if is_closed():
                     raise CancelledError("closed")
                 assert self._heard.wait(20) or is_closed(), f"{key}: only {sorted(answers)} spoke"
+            for other in range(self._workers):
+                assert (other, key) not in self.forgotten, f"{other} forgot {key} too early"
             return [answers[number] for number in range(self._workers)]
 
 
@@ -48,6 +51,11 @@ class _Seat:
 
     def exchange(self, key: str, said: str, is_closed: Callable[[], bool]) -> list[str]:
         return self._memory.exchange(self._worker, key, said, is_closed)
+
+    def forget(self, key: str) -> None:
+        assert self._worker in self._memory.said[key]
+        assert (self._worker, key) not in self._memory.forgotten, f"{key} was forgotten twice"
+        self._memory.forgotten.add((self._worker, key))
 
 
 def worker_of(share: Share, memory: InMemory, name: str = "input") -> Worker:

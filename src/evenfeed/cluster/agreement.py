@@ -5,11 +5,14 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final, final
 
-from evenfeed.cluster.jax_private import store_text, stored_text
-from evenfeed.core.errors import CancelledError, UnavailableError
+from evenfeed.cluster.jax_private import forget_text, store_text, stored_text
+from evenfeed.core.doors import logging
+from evenfeed.core.errors import CancelledError, DeadlineExceededError, UnavailableError
+from evenfeed.core.peers import peers
 
-_WAIT_SECONDS: Final = 0.5  # no wait is longer without a look at who still listens
-_MOST_SECONDS: Final = 600.0
+_LOOK_SECONDS: Final = 0.5  # no wait is longer without a look at who still listens, and who is lost
+_WARN_SECONDS: Final = 20.0
+_PATIENCE_SECONDS: Final = 300.0
 
 # Datasets are numbered in the order in which a program distributes them, which is the same on all workers.
 _numbers: Final = count()
@@ -27,37 +30,67 @@ class StoredAgreement:
     Args:
         worker: Which worker this is.
         workers: How many there are.
+        patience: How many seconds to wait for one that is there and says nothing; None for five minutes.
     """
 
-    def __init__(self, worker: int, workers: int) -> None:
+    def __init__(self, worker: int, workers: int, patience: float | None = None) -> None:
         self._worker = worker
         self._workers = workers
+        self._patience = _PATIENCE_SECONDS if patience is None else patience
 
     def exchange(self, key: str, said: str, is_closed: Callable[[], bool]) -> list[str]:
         """Say something under a key that is used once; return what every worker said, in their order.
 
         Raises:
             CancelledError: Nobody waits for the answer any more.
-            UnavailableError: A worker did not answer.
+            DeadlineExceededError: A worker is there, and did not answer in time.
+            UnavailableError: A worker is lost.
         """
-        store_text(f"{key}/{self._worker}", said)
-        end = time.monotonic() + _MOST_SECONDS
-        return [
-            said if worker == self._worker else _heard(key, worker, end, is_closed)
-            for worker in range(self._workers)
-        ]
+        began = time.monotonic()
+        try:
+            store_text(f"{key}/{self._worker}", said)
+            return [
+                said if worker == self._worker else self._heard(key, worker, began, is_closed)
+                for worker in range(self._workers)
+            ]
+        except UnavailableError as error:
+            raise peers.explained(error) from error
+
+    def forget(self, key: str) -> None:
+        """Free what this worker said under a key: nobody will ask for it any more."""
+        forget_text(f"{key}/{self._worker}")
+
+    def _heard(self, key: str, worker: int, began: float, is_closed: Callable[[], bool]) -> str:
+        warned = False
+        while not is_closed():
+            found = stored_text(f"{key}/{worker}", _LOOK_SECONDS)
+            if found is not None:
+                return found
+            peers.check_waiting_for(worker)
+            waited = time.monotonic() - began
+            if waited > self._patience:
+                raise _too_slow(worker, self._patience)
+            if waited > _WARN_SECONDS and not warned:
+                warned = True
+                _warn(worker, self._patience)
+        raise CancelledError(
+            "The iterator is closed.", fix="begin a new one: iter(distributed_dataset)."
+        )
 
 
-def _heard(key: str, worker: int, end: float, is_closed: Callable[[], bool]) -> str:
-    while not is_closed():
-        found = stored_text(f"{key}/{worker}", _WAIT_SECONDS)
-        if found is not None:
-            return found
-        if time.monotonic() > end:
-            raise UnavailableError(
-                f"Worker {worker} did not say within {_MOST_SECONDS:g} seconds what it has at the next steps.",
-                fix="look at what it printed last; all workers must read the same distributed datasets.",
-            )
-    raise CancelledError(
-        "The iterator is closed.", fix="begin a new one: iter(distributed_dataset)."
+def _warn(worker: int, patience: float) -> None:
+    logging.getLogger("evenfeed").warning(
+        "Waiting for %s, which has not said for %g seconds what it has at the next steps; "
+        "after %g seconds that is an error.",
+        peers.name(worker),
+        _WARN_SECONDS,
+        patience,
+    )
+
+
+def _too_slow(worker: int, patience: float) -> DeadlineExceededError:
+    return DeadlineExceededError(
+        f"{peers.name(worker)} is there, but did not say within {patience:g} seconds what it has at the next steps.",
+        fix="let all workers go through the same distributed datasets in the same order; or wait longer, with "
+        "CommunicationOptions(timeout_seconds=3600).",
     )

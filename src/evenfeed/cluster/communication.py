@@ -26,7 +26,8 @@ class CommunicationOptions:
 
     Args:
         bytes_per_pack: Taken for compatibility: XLA joins small collectives by itself.
-        timeout_seconds: How long workers wait for each other; None for as long as it takes.
+        timeout_seconds: How long to wait for what another worker, that is there, says of its data; None for five
+            minutes. One that is lost is not waited for.
         implementation: A CommunicationImplementation, or its name.
 
     Raises:

@@ -1,14 +1,16 @@
 """All that evenfeed must know about devices and JAX does not say in public.
 
-tests/strategy/test_threads.py fails when a version of JAX changes one of these.
+tests/cluster/test_jax_private.py and tests/strategy/test_threads.py fail when a version of JAX changes one of these.
 """
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from evenfeed.core.errors import UnavailableError
+from evenfeed.core.peers import MEETING_ERRORS
 
 _POOL_THREAD: Final = "tf_XLAEigen"
 
@@ -37,7 +39,9 @@ def _thread_name(task: Path) -> str | None:
 # JAX's coordination service and its client. jax.distributed.initialize would start the service inside of
 # worker 0, and has no way to leave it out.
 
-_HEARTBEAT_SECONDS: Final = 10
+# A member whose heart beat fails is ended by JAX, without a word to Python. Lost workers are noticed by their lines
+# (`cluster/lines.py`), so no heart ever beats.
+_NEVER_SECONDS: Final = 1 << 22
 
 
 def runtime_service(address: str, count: int) -> Any:
@@ -45,8 +49,7 @@ def runtime_service(address: str, count: int) -> Any:
     return _jaxlib().get_distributed_runtime_service(
         address,
         count,
-        heartbeat_timeout=_HEARTBEAT_SECONDS,
-        shutdown_timeout=_HEARTBEAT_SECONDS,
+        heartbeat_timeout=_NEVER_SECONDS,
         recoverable=True,
     )
 
@@ -57,8 +60,8 @@ def runtime_client(address: str, place: int, seconds: int) -> Any:
         address,
         place,
         init_timeout=seconds,
-        heartbeat_timeout=_HEARTBEAT_SECONDS,
-        shutdown_on_destruction=True,
+        heartbeat_timeout=_NEVER_SECONDS,
+        shutdown_on_destruction=False,
         use_compression=True,
     )
 
@@ -72,6 +75,16 @@ def join_runtime(address: str, place: int, count: int) -> None:
     state.process_id, state.num_processes = place, count
 
 
+def leave_runtime() -> None:
+    """Let JAX forget the service, in a process that ends: to take leave of one that is gone would abort it."""
+    state: Any = import_module("jax._src.distributed").global_state
+    _kept.append(state.client)
+    state.client = None
+
+
+_kept: Final[list[Any]] = []  # C++ would take leave of the service with the last reference
+
+
 def joined_runtime() -> tuple[int, int] | None:
     """Return the place of this process among how many; None where it is alone."""
     module = sys.modules.get("jax._src.distributed")
@@ -81,19 +94,61 @@ def joined_runtime() -> tuple[int, int] | None:
     )
 
 
+def gloo_collectives(host: str | None) -> Any:
+    """Return collectives between the CPUs of members, that meet at an address; None for the machine's name."""
+    return _jaxlib().make_gloo_tcp_collectives(distributed_client=_member(), hostname=host)
+
+
+def set_cpu_collectives(make: Callable[[], Any]) -> None:
+    """Let the CPU backend, when it starts, have collectives of our own making."""
+    bridge: Any = import_module("jax._src.xla_bridge")
+
+    def factory() -> Any:
+        return bridge.make_cpu_client(collectives=make())
+
+    bridge.register_backend_factory("cpu", factory, priority=0, fail_quietly=False)
+
+
+def explain_errors(reraise: Callable[[Exception], NoReturn]) -> None:
+    """Let errors of programs be explained where their results are waited for: a program that runs has no other place."""
+    arrays: Any = import_module("jax._src.array").ArrayImpl
+
+    def explaining(wait: Callable[..., Any]) -> Callable[..., Any]:
+        def waited(*args: Any) -> Any:
+            try:
+                return wait(*args)
+            except MEETING_ERRORS as error:
+                reraise(error)
+
+        return waited
+
+    arrays._value = property(explaining(arrays._value.fget))
+    arrays.block_until_ready = explaining(arrays.block_until_ready)
+
+
 def _jaxlib() -> Any:
     return import_module("jaxlib._jax")
 
 
 def store_text(key: str, text: str) -> None:
     """Put a text where all members can read it."""
-    _member().key_value_set(key, text)
+    _answered(lambda: _member().key_value_set(key, text))
+
+
+def forget_text(key: str) -> None:
+    """Take away what this member put there."""
+    _answered(lambda: _member().key_value_delete(key))
 
 
 def stored_text(key: str, seconds: float) -> str | None:
     """Return the text that a member put there, wait for it for a while; None where it did not come."""
+    return _answered(lambda: _member().blocking_key_value_get(key, int(1000 * seconds)))
+
+
+def _answered(ask: Callable[[], Any]) -> Any:
+    """Ask the service; None where the time is over."""
     try:
-        return _member().blocking_key_value_get(key, int(1000 * seconds))
+        return ask()
     except Exception as error:
         if "DEADLINE_EXCEEDED" in str(error):
             return None

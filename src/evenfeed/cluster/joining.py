@@ -6,7 +6,14 @@ import sys
 import time
 from typing import Any, Final
 
-from evenfeed.cluster.jax_private import backend_started, join_runtime, joined_runtime
+from evenfeed.cluster import gloo
+from evenfeed.cluster.jax_private import (
+    backend_started,
+    explain_errors,
+    join_runtime,
+    joined_runtime,
+)
+from evenfeed.cluster.line import Line
 from evenfeed.cluster.membership import Membership
 from evenfeed.core.doors import socket, subprocess
 from evenfeed.core.errors import (
@@ -15,7 +22,8 @@ from evenfeed.core.errors import (
     UnavailableError,
     described,
 )
-from evenfeed.core.jax_door import jax
+from evenfeed.core.jax_door import backend, jax
+from evenfeed.core.peers import peers
 
 _jax: Any = jax  # whose settings have no types
 
@@ -35,21 +43,44 @@ def join(membership: Membership) -> None:
     asked = (membership.place, membership.worker_count)
     if joined_runtime() == asked:
         return
-    if backend_started() or joined_runtime() is not None:
+    _check_in_time(membership)
+    seconds = _seconds()
+    if membership.place == 0:
+        _start_service(membership, seconds)
+    line = Line(_answer(membership, seconds), peers)
+    peers.expect(list(map(str, membership.workers)))
+    line.open()
+    _jax.config.update("jax_enable_recoverability", True)
+    join_runtime(membership.workers[0].address, *asked)
+    gloo.arrange(_host(membership.own.address), lambda port: line.say(port=port))
+    explain_errors(peers.reraise)
+
+
+def _check_in_time(membership: Membership) -> None:
+    joined = joined_runtime()
+    if joined is not None:
+        place, count = joined
         raise RuntimeError(
             described(
-                "JAX has started its backend before this strategy: it sees the devices of this process alone.",
+                f"This process is the worker in place {membership.place} of {membership.worker_count}, but JAX "
+                f"has joined a cluster already, in place {place} of {count}.",
+                fix="leave jax.distributed.initialize out: the MultiWorkerMirroredStrategy joins the workers.",
+            )
+        )
+    if backend_started():
+        line = backend.started_by
+        by = "by a line that ran before evenfeed was used" if line is None else f"by {line}"
+        raise RuntimeError(
+            described(
+                f"JAX's backend was started before this strategy, {by}: it sees the devices of this process alone.",
                 fix="make the MultiWorkerMirroredStrategy first of all, before jax.devices(), tensors, "
                 "variables and other strategies.",
             )
         )
-    seconds = _seconds()
-    if membership.place == 0:
-        _start_service(membership, seconds)
-    _answer(membership, seconds)
-    _jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    _jax.config.update("jax_enable_recoverability", True)
-    join_runtime(membership.workers[0].address, *asked)
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0].strip("[]")
 
 
 def _seconds() -> float:
@@ -88,29 +119,48 @@ def _start_service(membership: Membership, seconds: float) -> None:
     )
 
 
-def _answer(membership: Membership, seconds: float) -> None:
-    """Say who this is where all workers are called up, and wait until all have come."""
+def _answer(membership: Membership, seconds: float) -> Any:
+    """Say who this is where all workers are called up, wait until all have come, and return the connection."""
     end = time.monotonic() + seconds + 5.0  # so that who is missing is heard from the service
-    cluster = [str(worker) for worker in membership.workers]
-    with _connected(membership, end) as connection:
-        said = json.dumps({"place": membership.place, "cluster": cluster})
+    connection = _connected(membership, end)
+    try:
+        said = json.dumps({"place": membership.place, "facts": _facts(membership)})
         connection.sendall(said.encode() + b"\n")
         connection.settimeout(max(1.0, end - time.monotonic()))
-        try:
-            told: dict[str, Any] = json.loads(connection.makefile("rb").readline())
-        except (OSError, ValueError) as error:
-            raise UnavailableError(
-                f"{membership.workers[0]} was there, and is gone ({error}).",
-                fix="look at what it printed last.",
-            ) from None
-    _check(membership, told, seconds)
+        _check(membership, _told(membership, connection), seconds)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _facts(membership: Membership) -> dict[str, Any]:
+    """Return what must be the same on all workers, or their programs would not fit together."""
+    return {
+        "cluster": [str(worker) for worker in membership.workers],
+        "version of evenfeed": sys.modules["evenfeed"].__version__,
+        "version of jax": _jax.__version__,
+        "version of jaxlib": _jax.lib.__version__,
+        "setting jax_enable_x64": bool(_jax.config.jax_enable_x64),
+    }
+
+
+def _told(membership: Membership, connection: Any) -> dict[str, Any]:
+    try:
+        return json.loads(connection.makefile("rb", buffering=0).readline())
+    except (OSError, ValueError) as error:
+        raise UnavailableError(
+            f"{membership.workers[0]} was there, and is gone ({error}).",
+            fix="look at what it printed last.",
+        ) from None
 
 
 def _connected(membership: Membership, end: float) -> Any:
-    host, _, port = membership.workers[0].address.rpartition(":")
+    address = membership.workers[0].address
+    where = (_host(address), int(address.rpartition(":")[2]))
     while True:
         try:
-            return socket.create_connection((host.strip("[]"), int(port)), timeout=5)
+            return socket.create_connection(where, timeout=5)
         except OSError as error:
             if time.monotonic() > end - 5.0:
                 raise DeadlineExceededError(
@@ -123,9 +173,8 @@ def _connected(membership: Membership, end: float) -> Any:
 def _check(membership: Membership, told: dict[str, Any], seconds: float) -> None:
     if "missing" in told:
         missing: list[int] = told["missing"]
-        names = ", ".join(str(membership.workers[place]) for place in missing)
         raise DeadlineExceededError(
-            f"Workers did not come within {seconds:g} seconds: {names}.",
+            f"Workers did not come within {seconds:g} seconds: {_names(membership, missing)}.",
             fix=f"start them, or wait longer with {START_SECONDS}=600.",
         )
     if "twice" in told:
@@ -134,10 +183,30 @@ def _check(membership: Membership, told: dict[str, Any], seconds: float) -> None
             fix='give each process an "index" of its own.',
         )
     if "differs" in told:
-        others: list[int] = told["differs"]
-        names = ", ".join(map(str, others))
-        raise InvalidArgumentError(
-            f"The workers know different clusters: {', '.join(told['cluster'])} is what "
+        raise _differing(membership, told["differs"], told["known"])
+
+
+def _differing(membership: Membership, what: str, known: list[Any]) -> InvalidArgumentError:
+    if what == "cluster":
+        names = ", ".join(str(place) for place, one in enumerate(known) if one != known[0])
+        return InvalidArgumentError(
+            f"The workers know different clusters: {', '.join(known[0])} is what "
             f"{membership.workers[0]} knows, and not what those in the places {names} know.",
             fix="start all workers with the same cluster.",
         )
+    return InvalidArgumentError(
+        f"The workers have not the same {what}: {_by_value(membership, known)}.",
+        fix="let all workers have the same.",
+    )
+
+
+def _by_value(membership: Membership, known: list[Any]) -> str:
+    """Say which workers know what, those that know the same together."""
+    places: dict[str, list[int]] = {}
+    for place, value in enumerate(known):
+        places.setdefault(str(value), []).append(place)
+    return "; ".join(f"{text} on {_names(membership, who)}" for text, who in places.items())
+
+
+def _names(membership: Membership, places: list[int]) -> str:
+    return ", ".join(str(membership.workers[p]) for p in places)

@@ -20,12 +20,18 @@ from typing import Any, Final, TextIO, final
 from evenfeed.core.doors import socket, subprocess
 
 _LAST_LINES: Final = 10
-_GRACE_SECONDS: Final = 10.0  # between asking the workers to end, and ending them
+DEFAULT_GRACE_SECONDS: Final = 10.0  # for workers that hear of one that failed
+_PATIENCE_SECONDS: Final = 10.0  # between asking the workers to end, and ending them
 _LOOK_SECONDS: Final = 0.05
 _PR_SET_PDEATHSIG: Final = 1
 
 
-def launch(command: Sequence[str], workers: int, replicas: int | None = None) -> int:
+def launch(
+    command: Sequence[str],
+    workers: int,
+    replicas: int | None = None,
+    grace: float = DEFAULT_GRACE_SECONDS,
+) -> int:
     """Run a program in several workers, and return the exit code of all.
 
     It is 0 if all of them ended with 0, else that of the first that failed; after a signal 128 and its
@@ -35,6 +41,7 @@ def launch(command: Sequence[str], workers: int, replicas: int | None = None) ->
         command: What Python is given: a script and its arguments, or `-m` and a module.
         workers: How many workers.
         replicas: How many logical CPU devices each has; by default the program decides.
+        grace: How many seconds the others have to end by themselves when one fails.
     """
     group = _Group()
     with group.signals_passed_on():
@@ -42,7 +49,7 @@ def launch(command: Sequence[str], workers: int, replicas: int | None = None) ->
             for environ in environments(workers, replicas):
                 group.start([sys.executable, *command], environ)
             group.show()
-            return group.wait()
+            return group.wait(grace)
         finally:
             group.end()
 
@@ -137,12 +144,14 @@ class _Group:
                 out.write(f"[worker {worker.index}] {text}\n")
                 out.flush()
 
-    def wait(self) -> int:
-        """Wait until all have ended; the first that fails takes the others with it."""
+    def wait(self, grace: float) -> int:
+        """Wait until all have ended. When one fails the others may save what they have, then they must end."""
         failed: _Worker | None = None
+        end = float("inf")
         while any(worker.process.poll() is None for worker in self._workers):
-            failed = failed or self._failed()
-            if failed is not None and not self._signal:
+            if failed is None and (failed := self._failed()) is not None:
+                end = time.monotonic() + grace
+            if time.monotonic() > end and not self._signal:
                 self.ask_to_end(signal.SIGTERM)
             if time.monotonic() > self._patience:
                 self._tell_all(signal.SIGKILL)
@@ -161,7 +170,7 @@ class _Group:
         """Send the workers a signal; a second time, or after some seconds, they are ended."""
         self._tell_all(signal.SIGKILL if self._signal else signal_number)
         self._signal = signal_number
-        self._patience = time.monotonic() + _GRACE_SECONDS
+        self._patience = time.monotonic() + _PATIENCE_SECONDS
 
     def _tell_all(self, signal_number: int) -> None:
         for worker in self._workers:

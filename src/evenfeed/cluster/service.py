@@ -4,7 +4,8 @@ Inside worker 0 the service would take every other worker with it when worker 0 
 lives until the last worker has left.
 
 JAX kills a process whose peers do not come in time, without saying who they are. So the workers are called
-up first, at the address where the service will be: each says who it is and which cluster it knows.
+up first, at the address where the service will be: each says who it is and what it knows. Their connections stay
+open, and tell when a worker is lost: JAX would say it late, and to nobody by name.
 """
 
 import json
@@ -15,7 +16,8 @@ import time
 from contextlib import suppress
 from typing import Any, Final
 
-from evenfeed.cluster.jax_private import runtime_client, runtime_service
+from evenfeed.cluster.jax_private import runtime_service
+from evenfeed.cluster.lines import Lines
 from evenfeed.core.doors import socket
 
 _LINE_BYTES: Final = 1 << 16
@@ -39,14 +41,12 @@ def main(port: int, count: int, seconds: float) -> None:
     _say("ready")
     present, answer = _called_up(listener, count, time.monotonic() + seconds)
     listener.close()
-    service = runtime_service(f"[::]:{port}", count + 1) if answer == {"go": True} else None
-    for one in present.values():
-        with suppress(OSError):
-            one.sendall(json.dumps(answer).encode() + b"\n")
-            one.close()
+    service = runtime_service(f"[::]:{port}", count) if answer == {"go": True} else None
+    lines = Lines(present)
+    lines.tell_all(answer)
     if service is not None:
-        _wait_until_all_left(port, count)
-        service.shutdown()
+        lines.serve()
+        os._exit(0)  # to shut it down would be to wait for those that are lost
 
 
 def _listening(port: int) -> Any:
@@ -60,7 +60,7 @@ def _listening(port: int) -> Any:
 def _called_up(listener: Any, count: int, end: float) -> tuple[dict[int, Any], dict[str, Any]]:
     """Wait for the workers; return their connections, and what all of them are told."""
     present: dict[int, Any] = {}
-    clusters: dict[int, Any] = {}
+    known: dict[int, dict[str, Any]] = {}
     parent = os.getppid()
     listener.settimeout(_LOOK_SECONDS)
     while len(present) < count:
@@ -72,15 +72,20 @@ def _called_up(listener: Any, count: int, end: float) -> tuple[dict[int, Any], d
             one, _ = listener.accept()
             said = _said_by(one)
             place = int(said["place"])
-            if (
-                place in present
-                and clusters[place] == said["cluster"]
-                and not _is_gone(present[place])
-            ):
+            facts: dict[str, Any] = dict(said["facts"])
+            if place in present and known[place] == facts and not _is_gone(present[place]):
                 return {**present, count: one}, {"twice": place}
-            present[place], clusters[place] = one, said["cluster"]
-    other = [place for place in sorted(clusters) if clusters[place] != clusters[0]]
-    return present, {"differs": other, "cluster": clusters[0]} if other else {"go": True}
+            present[place], known[place] = one, facts
+    return present, _differing(known) or {"go": True}
+
+
+def _differing(known: dict[int, dict[str, Any]]) -> dict[str, Any] | None:
+    """Return what the workers do not know alike, and what each knows; None where they do."""
+    for name in dict.fromkeys(name for facts in known.values() for name in facts):
+        each = [known[place].get(name) for place in sorted(known)]
+        if any(fact != each[0] for fact in each):
+            return {"differs": name, "known": each}
+    return None
 
 
 def _said_by(connection: Any) -> dict[str, Any]:
@@ -96,14 +101,6 @@ def _is_gone(connection: Any) -> bool:
         return False
     except OSError:
         return True
-
-
-def _wait_until_all_left(port: int, count: int) -> None:
-    """Wait as one more member, that never calls: whoever asks who lives waits for all who do."""
-    client = runtime_client(f"127.0.0.1:{port}", count, seconds=60)
-    client.connect()
-    while set(client.get_live_nodes(list(range(count + 1)))) != {count}:
-        time.sleep(1)
 
 
 def _say(text: str) -> None:

@@ -2,16 +2,20 @@
 
 `import evenfeed` and a process that only reads data must not pay for JAX (about a second and a
 runtime full of threads). import-linter allows this module to the few places that compute.
+
+Whoever computes first starts JAX's backend, which cannot be started anew. So the line that did is noted.
 """
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
+from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.doors import Door
 
 __all__ = [
+    "backend",
     "checkify",
     "jax",
     "jax_ad",
@@ -21,6 +25,36 @@ __all__ = [
     "jax_tree",
     "jnp",
 ]
+
+
+@final
+class _Backend:
+    """What is known of the start of JAX's backend.
+
+    Attributes:
+        started_by: The line that started it; None before, and where it had started before JAX was watched.
+    """
+
+    def __init__(self) -> None:
+        self.started_by: Origin | None = None
+        self._is_watched = False
+
+    def watch(self) -> None:
+        """Be told when the backend starts, if JAX is loaded."""
+        bridge: Any = sys.modules.get("jax._src.xla_bridge")
+        if bridge is None or self._is_watched:
+            return
+        self._is_watched = True
+        if not bridge.backends_are_initialized():
+            bridge.register_backend_initialization_hook(self._starting)
+
+    def _starting(self, client: object) -> None:
+        del client
+        self.started_by = self.started_by or where_called()
+
+
+backend: Final = _Backend()
+backend.watch()  # a program may import JAX first
 
 
 class _JaxDoor(Door):
@@ -36,6 +70,7 @@ class _JaxDoor(Door):
         if not hasattr(arrays, "numpy"):
             arrays.numpy = _numpy
             arrays.read_value = _read_value
+            backend.watch()
         return value
 
 

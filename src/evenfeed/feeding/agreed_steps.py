@@ -150,6 +150,8 @@ class AgreedSteps(HostSteps):
         heard = [_heard(text) for text in self._said(own)]
         self._window = min(their.window for their in heard)
         self._is_over = all(their.is_dry for their in heard)
+        if self._is_over:
+            self._leave_talk()
         for number in range(max(len(their.steps) for their in heard)):
             mine = own[number] if number < len(own) else _Step(self._steps.state())
             all_of_it = [t.steps[number] if number < len(t.steps) else None for t in heard]
@@ -218,7 +220,7 @@ class AgreedSteps(HostSteps):
 
     def _leave_talk(self) -> None:
         if self._talk is not None:
-            self._talk.is_closed = True
+            self._talk.close()
 
 
 class _Heard(NamedTuple):

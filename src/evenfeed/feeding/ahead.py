@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final, final
 
-from evenfeed.core.errors import CancelledError, InvalidArgumentError
+from evenfeed.core.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    InvalidArgumentError,
+    UnavailableError,
+)
 from evenfeed.feeding.host_steps import Column, HostSteps
 from evenfeed.replicas.mesh import Width
 
@@ -19,6 +24,8 @@ _WAIT: Final = 0.05
 _JOIN: Final = 1.0
 # To wake a thread takes about that long: a consumer that is back sooner reads for itself.
 _WAKING: Final = 5e-5
+
+_OF_WORKERS: Final = (DeadlineExceededError, UnavailableError)
 
 
 @final
@@ -110,6 +117,8 @@ class _Item:
         if self.misplaced is not None:
             # Said again, by the line that asks for the step: in the thread no line is a user's.
             raise InvalidArgumentError(self.misplaced.message, fix=self.misplaced.fix)
+        if isinstance(self.error, _OF_WORKERS):
+            raise type(self.error)(self.error.message, fix=self.error.fix) from self.error
         if self.error is not None:
             raise self.error
         return self.value

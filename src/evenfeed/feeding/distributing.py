@@ -5,7 +5,7 @@ from typing import Any
 
 from evenfeed.cluster.agreement import StoredAgreement, topic_name
 from evenfeed.core.conversion import shortened
-from evenfeed.core.errors import UnimplementedError, described
+from evenfeed.core.errors import described
 from evenfeed.core.shares import Share
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.feeding.agreement import Topic
@@ -72,14 +72,9 @@ def worker_of(replicas: Replicas) -> Worker:
     """Return whose replicas this process has, and its way to the other workers."""
     if not replicas.spans:
         return alone(replicas.count)
-    workers, rest = divmod(replicas.count, replicas.local_count)
-    worker, before = divmod(replicas.first, replicas.local_count)
-    if rest or before:
-        raise UnimplementedError(
-            f"This worker has {replicas.local_count} of {replicas.count} replicas, and others have not as many.",
-            fix="give all workers as many devices.",
-        )
-    agreement = StoredAgreement(worker, workers)
+    workers = replicas.count // replicas.local_count
+    worker = replicas.first // replicas.local_count
+    agreement = StoredAgreement(worker, workers, replicas.patience)
     return Worker(Share(worker, workers, replicas.local_count), Topic(topic_name(), agreement))
 
 

@@ -7,7 +7,6 @@ from typing import Any, final
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.shares import Share
 from evenfeed.feeding.ahead import StepsAhead
 from evenfeed.feeding.explaining import cut_text, taken_text
 from evenfeed.feeding.host_steps import HostSteps
@@ -15,6 +14,7 @@ from evenfeed.feeding.input_options import InputOptions
 from evenfeed.feeding.padding import PadBatches, padded_rows
 from evenfeed.feeding.placing import Placing
 from evenfeed.feeding.reading import BatchReading, ElementReading, Worker
+from evenfeed.feeding.sameness import Facts, check_same, cut_facts, taken_facts
 from evenfeed.feeding.specs import Arrival, cut_spec, padded_spec, taken_spec
 from evenfeed.plan.node import Node
 from evenfeed.replicas.mesh import Replicas
@@ -29,13 +29,15 @@ class Feed(ABC):
     Args:
         replicas: Who is fed.
         options: How.
-        share: Of which worker, and how many there are in all.
+        worker: Whose replicas they are.
     """
 
-    def __init__(self, replicas: Replicas, options: InputOptions, share: Share) -> None:
+    def __init__(self, replicas: Replicas, options: InputOptions, worker: Worker) -> None:
         self._replicas = replicas
         self._options = options
-        self._share = share
+        self._share = share = worker.share
+        self._topic = worker.topic
+        self._is_same = worker.topic is None  # as on the other workers
         self._arrival = Arrival(replicas, share, bool(options.experimental_fetch_to_device))
 
     @property
@@ -57,10 +59,20 @@ class Feed(ABC):
     @abstractmethod
     def _structure(self) -> Any: ...
 
+    @abstractmethod
+    def _facts(self) -> Facts: ...
+
     def started(self) -> StepsAhead:
         """Return the steps of a new pass."""
+        self._check_same()
         placing = Placing(self._structure(), self._replicas, fetch=self._arrival.fetch)
         return StepsAhead(self._steps, placing, self.depth)
+
+    def _check_same(self) -> None:
+        """Compare what the workers distribute, before the first pass of all."""
+        if self._topic is not None and not self._is_same:
+            check_same(self._topic, self._facts())
+            self._is_same = True
 
     @property
     def depth(self) -> int:
@@ -114,7 +126,7 @@ class CutFeed(Feed):
     def __init__(
         self, plan: Node, replicas: Replicas, options: InputOptions, worker: Worker
     ) -> None:
-        super().__init__(replicas, options, worker.share)
+        super().__init__(replicas, options, worker)
         self._plan = plan
         self._reading = BatchReading(plan, worker)
 
@@ -136,6 +148,10 @@ class CutFeed(Feed):
     def _structure(self) -> Any:
         spec = self._plan.element_spec
         return (spec, None) if self._options.pad_partial_batches else spec
+
+    def _facts(self) -> Facts:
+        padded = self._rows_of_each if self._options.pad_partial_batches else None
+        return cut_facts(self._plan, self._reading.sharded.policy, padded)
 
     def _steps(self) -> HostSteps:
         if self._options.pad_partial_batches:
@@ -168,7 +184,7 @@ class TakeFeed(Feed):
         *,
         fills: bool = True,
     ) -> None:
-        super().__init__(replicas, options, worker.share)
+        super().__init__(replicas, options, worker)
         self._plans = plans
         self._reading = ElementReading(plans, worker, fills=fills)
 
@@ -189,6 +205,9 @@ class TakeFeed(Feed):
 
     def _structure(self) -> Any:
         return self._plans[0].element_spec
+
+    def _facts(self) -> Facts:
+        return taken_facts(self._plans[0], per_replica=len(self._plans) > 1)
 
     def _steps(self) -> HostSteps:
         return self._reading.steps()

@@ -137,7 +137,7 @@ def _flow(topic: Topic, share: Share, batch: int, rows: int) -> Flow | None:
     That takes one message of each. A worker without end beside others is one with very many rows: the
     others go on without any.
     """
-    told = [json.loads(text) for text in topic.next_pass().exchange(json.dumps([batch, rows]))]
+    told = [json.loads(text) for text in topic.ask(json.dumps([batch, rows]))]
     batches, totals = zip(*told, strict=True)
     if batch == 0 or UNKNOWN in totals or len(set(batches)) > 1:
         return None
@@ -170,7 +170,7 @@ def with_seeds_of_chief(plan: Node, topic: Topic) -> Node:
     rebuilt(plan, noted)
     if not own:
         return plan
-    told = [json.loads(text) for text in topic.next_pass().exchange(json.dumps(own))]
+    told = [json.loads(text) for text in topic.ask(json.dumps(own))]
     if any(len(seeds) != len(own) for seeds in told):
         raise InvalidArgumentError(
             f"The datasets of the workers differ: they shuffle {list(map(len, told))} times.",

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from evenfeed.core.jax_door import jax, jnp
+from evenfeed.core.peers import MEETING_ERRORS, peers
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
 from evenfeed.replicas.reduction import ReduceOp, divided
 
@@ -42,7 +43,7 @@ def sum_parts(replicas: Replicas, parts: Sequence[Sequence[Any]]) -> list[list[A
 def sums_over(replicas: Replicas, parts: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """Sum arrays that have a first axis, each on its replica's device."""
     columns = [replicas.joined(column) for column in zip(*parts, strict=True)]
-    totals = _summer(replicas)(columns)
+    totals = _met(replicas, _summer(replicas), columns)
     return [list(row) for row in zip(*(shards(total) for total in totals), strict=True)]
 
 
@@ -92,7 +93,17 @@ def gather_parts(
 
 def held_by_all(replicas: Replicas, array: Any) -> Any:
     """Return the whole of an array that is cut over the replicas, on this worker's first device."""
-    return _copier(replicas)(array).addressable_data(0)
+    return _met(replicas, _copier(replicas), array).addressable_data(0)
+
+
+def _met(replicas: Replicas, program: Any, arrays: Any) -> Any:
+    """Run a program; on several workers wait for its results, so that none of them fails later, in a variable."""
+    if not replicas.spans:
+        return program(arrays)
+    try:
+        return jax.block_until_ready(program(arrays))
+    except MEETING_ERRORS as error:
+        peers.reraise(error)
 
 
 def _from_all_workers(

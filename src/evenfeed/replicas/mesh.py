@@ -32,11 +32,15 @@ class Replicas:
     Args:
         devices: The devices.
         tell: The way to the other workers, off the devices, where they have some.
+        patience: How many seconds workers wait for what another says; None for the default.
     """
 
-    def __init__(self, devices: Sequence[Any], tell: Tell | None = None) -> None:
+    def __init__(
+        self, devices: Sequence[Any], tell: Tell | None = None, patience: float | None = None
+    ) -> None:
         self.devices: tuple[Any, ...] = tuple(devices)  # JAX's, which have no types
         self._tell = tell
+        self.patience = patience
 
     def told(self, what: str, said: Any = None) -> list[Any]:
         """Say something at a place of the program that all workers come to; return what each said there.

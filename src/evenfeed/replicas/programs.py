@@ -10,7 +10,9 @@ import numpy as np
 
 from evenfeed.core.callsite import where_raised
 from evenfeed.core.jax_door import jax, jax_extend_core, jax_tree
+from evenfeed.core.peers import MEETING_ERRORS, peers
 from evenfeed.replicas import contexts
+from evenfeed.replicas.last_step import last_step
 from evenfeed.replicas.looks import PlainArrays
 from evenfeed.replicas.mesh import AXIS, Replicas
 from evenfeed.replicas.outputs import is_tensor_leaf
@@ -87,6 +89,7 @@ class Program:
         self.replicas = None if self._apart else self._over or self._found(leaves)
         self._takes_out = self.replicas is not None and any(p >= 0 for p in self._places)
         self._run = self._compiled(needed)
+        self._spans = self.replicas is not None and self.replicas.spans
         self.is_lasting = not any(map(is_traced, self.closed.consts))
         self._consts = self._placed(self.closed.consts)
         self._compared = self._plain_arrays(_tree.tree_unflatten(tree, leaves), needed)
@@ -190,6 +193,21 @@ class Program:
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         """Run on arrays, and let the variables hold what it assigns."""
+        return self._across_workers(arrays) if self._spans else self._called(arrays)
+
+    def _across_workers(self, arrays: Sequence[Any]) -> Any:
+        peers.check()
+        last_step.settle()
+        before = [(variable, variable.held) for variable in self.writes]
+        try:
+            result = self._called(arrays)
+        except MEETING_ERRORS as error:
+            peers.reraise(error)
+        if before:
+            last_step.begin(before, self.writes[0].held)
+        return result
+
+    def _called(self, arrays: Sequence[Any]) -> Any:
         # Each line here is part of what a step costs (benchmarks/training.py).
         if self._compared is not None:
             self._compare(arrays)

@@ -1,5 +1,7 @@
 """Synchronous training on the devices of several workers."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from evenfeed.cluster.agreement import StoredAgreement, topic_name
@@ -126,11 +128,27 @@ def _replicas(membership: Membership, options: CommunicationOptions) -> Replicas
     _check_possible(options, own)
     ensure_threads(len(own))
     every: Any = _jax.devices(own[0].platform)
-    agreement = StoredAgreement(membership.place, membership.worker_count)
+    devices = sorted(every, key=lambda device: (device.process_index, device.id))
+    _check_as_many(membership, devices)
+    patience = options.timeout_seconds
+    agreement = StoredAgreement(membership.place, membership.worker_count, patience)
     # All that the replicas agree on in the course of the program is one talk.
     talk = Topic(topic_name(), agreement).next_pass()
-    ordered = sorted(every, key=lambda device: (device.process_index, device.id))
-    return Replicas(ordered, talk.exchange)
+    return Replicas(devices, talk.exchange, patience)
+
+
+def _check_as_many(membership: Membership, devices: Sequence[Any]) -> None:
+    """Refuse workers with different numbers of devices: batches are cut over equal workers."""
+    found = Counter(device.process_index for device in devices)
+    counts = [found[place] for place in range(membership.worker_count)]
+    if len(set(counts)) > 1:
+        said = ", ".join(
+            f"{count} on {worker}" for count, worker in zip(counts, membership.workers, strict=True)
+        )
+        raise InvalidArgumentError(
+            f"The workers have not as many {devices[0].platform.upper()} devices as each other: {said}.",
+            fix="give all workers as many devices.",
+        )
 
 
 def _check_possible(options: CommunicationOptions, devices: Any) -> None:

@@ -1,0 +1,84 @@
+"""Trains until a worker is gone, and says what it was told of it. The test says who goes, and how.
+
+Usage: training.py VICTIM kill|exit|raise|cut compiled|eager|input
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import evenfeed as tf
+
+LAST_STEP = 5
+
+
+def go(how: str) -> None:
+    """End this worker."""
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif how == "exit":
+        os._exit(0)
+    elif how == "raise":
+        raise ValueError("row 17 is bad")
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def batches(strategy: Any, how: str) -> Iterator[Any]:
+    """Go through data of which nobody knows how much there is: the workers agree on each step."""
+
+    def rows() -> Iterator[Any]:
+        for number in range(10**6):
+            if number == LAST_STEP:
+                go(how)
+            yield np.float32(number)
+
+    def dataset(_: Any) -> Any:
+        return tf.data.Dataset.from_generator(
+            rows, output_signature=tf.TensorSpec([], tf.float32)
+        ).batch(1)
+
+    return iter(strategy.distribute_datasets_from_function(dataset))
+
+
+def main(victim: int, how: str, way: str) -> None:
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    how = how if strategy.cluster_resolver.task_id == victim else "stay"
+    with strategy.scope():
+        weights = tf.Variable([0.0, 0.0], aggregation=tf.VariableAggregation.SUM)
+
+    def step(x: Any) -> Any:
+        weights.assign_add([1.0, 1.0])
+        return tf.distribute.get_replica_context().all_reduce("sum", x)
+
+    read = float if way == "compiled" else np.asarray  # which wait in ways of their own
+    run = tf.function(step) if way == "compiled" else step
+    steps = 0
+    try:
+        iterator = batches(strategy, how) if way == "input" else None
+        while True:
+            if steps == LAST_STEP:
+                say("steps")
+                go(how if iterator is None else "stay")
+            x = np.float32(1.0) if iterator is None else next(iterator)
+            if iterator is None:
+                total = strategy.run(run, args=(x,))
+                read(strategy.experimental_local_results(total)[0])
+            steps += 1
+    except tf.errors.UnavailableError as error:
+        say(f"told {error.message}")
+    say(f"saved {weights.numpy().tolist()}")
+    time.sleep(float(os.environ.get("WORKS_ON", "0")))
+    say("ended")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3])

@@ -1,0 +1,54 @@
+"""Sockets by their ports: those that are cut, and the one that Gloo opened."""
+
+import os
+
+from tests.sockets import connected
+
+from evenfeed.cluster import gloo
+from evenfeed.core.doors import socket
+
+
+def test_both_ends_of_a_connection_to_a_port_are_cut_and_no_others():
+    ((one, other),), ((free, far),) = connected(1), connected(1)
+    ports = [other.getsockname()[1]]
+    assert gloo.cut(ports) == 2
+    assert (one.recv(1), other.recv(1)) == (b"", b"")
+    free.sendall(b"x")
+    assert far.recv(1) == b"x"
+    for each in (one, other, free, far):
+        each.close()
+
+
+def test_what_listens_stays_open():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert port in gloo._listening()
+        assert gloo.cut([port]) == 0
+        socket.create_connection(("127.0.0.1", port)).close()
+
+
+def test_looking_leaves_no_file_open():
+    before = sorted(os.listdir(gloo._FOLDER))
+    gloo._listening()
+    gloo.cut([1])
+    assert sorted(os.listdir(gloo._FOLDER)) == before
+
+
+def test_gloo_listens_where_the_worker_is_and_says_its_port(monkeypatch):
+    made, told, hosts = [], [], []
+
+    def collectives(host):
+        hosts.append(host)
+        opened.append(socket.create_server(("127.0.0.1", 0)))
+        return "gloo"
+
+    opened = []
+    monkeypatch.setattr(gloo, "set_cpu_collectives", made.append)
+    monkeypatch.setattr(gloo, "gloo_collectives", collectives)
+    for host in ("127.0.0.1", "203.0.113.7"):
+        gloo.arrange(host, told.append)
+        assert made.pop()() == "gloo"
+    assert hosts == ["127.0.0.1", None]  # the second is no address of this machine
+    assert told == [one.getsockname()[1] for one in opened]
+    for one in opened:
+        one.close()

@@ -1,0 +1,100 @@
+"""What a worker says on its line, and what it makes of what it hears."""
+
+import atexit
+import json
+import os
+import sys
+
+import pytest
+from tests.processes import wait_until
+from tests.sockets import connected
+
+from evenfeed.cluster import gloo, line
+from evenfeed.cluster.line import Line
+from evenfeed.core.peers import Peers
+
+
+class Opened:
+    """A line that is open, and the service's end of it."""
+
+    def __init__(self, service):
+        self.service = service
+        self.peers = Peers()
+        self.peers.expect(["worker 0", "worker 1"])
+        self.cuts, self.at_exit = [], []
+
+    def tell(self, **word):
+        self.service.sendall(json.dumps(word).encode() + b"\n")
+
+    def hear(self):
+        self.service.settimeout(20)
+        return json.loads(self.service.makefile("rb", buffering=0).readline())
+
+    def trouble(self):
+        with pytest.raises(ConnectionError) as caught:
+            self.peers.check()
+        return caught.value.message
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    ((worker, service),) = connected(1)
+    made = Opened(service)
+    monkeypatch.setattr(gloo, "cut", made.cuts.append)
+    monkeypatch.setattr(
+        atexit, "register", lambda *call, **named: made.at_exit.append((call, named))
+    )
+    monkeypatch.setattr(os, "register_at_fork", lambda **_: None)
+    monkeypatch.setattr(sys, "excepthook", lambda *_: made.cuts.append("shown"))
+    monkeypatch.setattr(line, "leave_runtime", lambda: made.cuts.append("left the service"))
+    Line(worker, made.peers).open()
+    yield made
+    service.close()
+    wait_until(lambda: made.peers.is_broken)
+    worker.close()
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ({"lost": "ended without a word"}, "worker 1 is lost: its process ended without a word."),
+        ({"failed": "ValueError: 17 is bad"}, "worker 1 failed: ValueError: 17 is bad"),
+    ],
+)
+def test_a_lost_worker_is_known_and_collectives_are_cut(opened, word, said):
+    opened.tell(ports=[5, 6])
+    opened.tell(worker=1, **word)
+    wait_until(lambda: opened.cuts)
+    assert opened.trouble() == said
+    assert opened.cuts == [[5, 6]]
+
+
+def test_a_worker_that_came_to_its_end_cuts_nothing(opened):
+    opened.tell(worker=1, left="")
+    opened.tell(worker=0, failed="x")
+    wait_until(lambda: opened.cuts)
+    assert opened.trouble() == "worker 0 failed: x"
+    assert opened.peers._gone[1] == "has come to the end of its program."
+    assert len(opened.cuts) == 1
+
+
+def test_a_service_that_is_gone_is_worker_0s(opened):
+    opened.service.close()
+    wait_until(lambda: opened.peers.is_broken)
+    assert (
+        opened.trouble()
+        == "worker 0 is lost: the coordination service beside it ended without a word."
+    )
+
+
+def test_an_exception_that_nobody_catches_is_told_and_shown(opened):
+    sys.excepthook(ValueError, ValueError("17 is bad\n  at: x.py:1"), None)
+    assert opened.hear() == {"failed": "ValueError: 17 is bad"}
+    assert opened.cuts == ["shown"]
+
+
+def test_the_end_of_the_program_is_told(opened):
+    ((call, named),) = opened.at_exit
+    call[0](*call[1:], **named)
+    assert opened.hear() == {"left": ""}
+    assert opened.cuts == ["left the service"]

@@ -1,0 +1,67 @@
+"""What the service tells the workers of one another."""
+
+import json
+import struct
+import threading
+
+import pytest
+from tests.sockets import connected
+
+from evenfeed.cluster.lines import Lines
+from evenfeed.cluster.silence import SECONDS, said, watch
+from evenfeed.core.doors import socket
+
+
+@pytest.fixture
+def workers():
+    """Return the workers' ends of three lines that are served until all have left."""
+    pairs = connected(3)
+    lines = Lines(dict(enumerate(service for _, service in pairs)))
+    serving = threading.Thread(target=lines.serve)
+    serving.start()
+    yield [worker for worker, _ in pairs]
+    for worker, _ in pairs:
+        worker.close()
+    serving.join(20)
+    assert not serving.is_alive()
+
+
+def word(worker):
+    worker.settimeout(20)
+    return json.loads(worker.makefile("rb", buffering=0).readline())
+
+
+def test_the_others_hear_that_one_is_lost(workers):
+    workers[1].close()
+    for place in (0, 2):
+        assert word(workers[place]) == {"worker": 1, "lost": "ended without a word"}
+
+
+def test_a_connection_that_is_reset_is_an_end_too(workers):
+    workers[2].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    workers[2].close()
+    assert word(workers[0]) == {"worker": 2, "lost": "ended without a word"}
+
+
+def test_the_others_hear_once_how_one_failed(workers):
+    workers[0].sendall(b'{"failed": "Value')
+    workers[0].sendall(b'Error: 17"}\n{"left": ""}\n')
+    workers[0].close()
+    assert word(workers[1]) == {"worker": 0, "failed": "ValueError: 17"}
+    workers[2].close()
+    assert word(workers[1]) == {"worker": 2, "lost": "ended without a word"}
+
+
+def test_all_hear_the_ports_of_all(workers):
+    for place, port in enumerate((7, 9, 8)):
+        workers[place].sendall(b'{"port": %d}\n' % port)
+    assert [word(worker) for worker in workers] == [{"ports": [7, 8, 9]}] * 3
+
+
+def test_a_machine_that_is_silent_is_noticed_by_the_system():
+    ((worker, service),) = connected(1)
+    with worker, service:
+        watch(worker)
+        assert worker.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert said(TimeoutError()) == f"did not answer for {SECONDS} seconds"
+    assert said(OSError(113, "No route to host")) == "cannot be reached (No route to host)"
