@@ -8,11 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.network import machines
 from tests.processes import wait_until
 
 from evenfeed.cluster.launching import environments
 
 PROGRAMS = Path(__file__).parent / "programs"
+
+ENDED = "is lost: its process ended without a word."
+SILENT = "is lost: its machine did not answer for 4 seconds."
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="no signals")]
 
@@ -59,15 +63,17 @@ def services(port):
     return found
 
 
-def check_survivors(environs, processes, said, victim, told):
-    """The others were told, saved what all had, and ended by themselves; so did the service."""
-    name = f"worker {victim} ({addresses(environs)[victim]})"
-    for worker, (out, err) in enumerate(said):
-        if worker == victim:
-            continue
+def check_survivors(environs, processes, said, told):
+    """The others were told, saved what all had, and ended by themselves; so did the service.
+
+    `told` is what each survivor is told, by its number: of whom, and what.
+    """
+    for worker, (victim, what) in told.items():
+        out, err = said[worker]
+        name = f"worker {victim} ({addresses(environs)[victim]})"
         lines = [x for x in out.splitlines() if x != "steps" and not x.startswith("[Gloo]")]
         assert processes[worker].returncode == 0, err
-        assert lines[0] == f"told {name} {told}", (out, err)
+        assert lines[0] == f"told {name} {what}", (out, err)
         assert re.fullmatch(r"saved \[(\d+\.0), \1\]", lines[1])
         assert lines[2:] == ["ended"]
     port = addresses(environs)[0].rpartition(":")[2]
@@ -77,9 +83,9 @@ def check_survivors(environs, processes, said, victim, told):
 @pytest.mark.parametrize(
     ("workers", "victim", "how", "way", "told"),
     [
-        (3, 1, "kill", "compiled", "is lost: its process ended without a word."),
-        (2, 0, "kill", "input", "is lost: its process ended without a word."),
-        (2, 0, "exit", "eager", "is lost: its process ended without a word."),
+        (3, 1, "kill", "compiled", ENDED),
+        (2, 0, "kill", "input", ENDED),
+        (2, 0, "exit", "eager", ENDED),
         (2, 1, "raise", "compiled", "failed: ValueError: row 17 is bad"),
     ],
 )
@@ -88,4 +94,53 @@ def test_the_others_are_told_who_is_gone_and_can_save_and_end(workers, victim, h
     for environ in environs:
         environ["WORKS_ON"] = "5" if how == "exit" else "0"
     processes = started("training.py", [victim, how, way], environs)
-    check_survivors(environs, processes, ended(processes), victim, told)
+    others = {worker: (victim, told) for worker in range(workers) if worker != victim}
+    check_survivors(environs, processes, ended(processes), others)
+
+
+def wait_for_steps(process):
+    """Wait until a worker has taken some steps; the rest of what it says is for `ended`."""
+    for line in process.stdout:
+        if line == "steps\n":
+            return
+    pytest.fail(process.stderr.read())
+
+
+@pytest.mark.filterwarnings("default")
+def test_both_ends_of_a_link_that_is_cut_are_told():
+    with machines(2) as hosts:
+        is_cut = hosts[0].can_be_cut  # else it has been said, and one is killed instead
+        environs = environments(2, replicas=1)
+        if is_cut:
+            for environ, _ in zip(environs, hosts, strict=True):
+                config = json.loads(environ["TF_CONFIG"])
+                config["cluster"]["worker"] = [f"{host.address}:2222" for host in hosts]
+                environ["TF_CONFIG"] = json.dumps(config)
+        arguments = [1, "cut" if is_cut else "kill", "compiled"]
+        processes = started("training.py", arguments, environs, [host.prefix for host in hosts])
+        for process in processes:
+            wait_for_steps(process)
+        if is_cut:
+            hosts[0].cut()
+        said = ended(processes)
+        told = {0: (1, SILENT), 1: (0, SILENT)} if is_cut else {0: (1, ENDED)}
+        check_survivors(environs, processes, said, told)
+
+
+def test_workers_that_do_not_do_the_same_are_told_what_differs():
+    environs = environments(2, replicas=1)
+    processes = started("unlike.py", [], environs)
+    names = [f"worker {i} ({address})" for i, address in enumerate(addresses(environs))]
+    said = ended(processes)
+    seen = [json.loads(out.partition("seen ")[2].partition("\n")[0]) for out, _ in said]
+    unlike = "InvalidArgumentError: The workers do not distribute the same dataset. Its"
+    for each in seen:
+        assert each["cardinality"] == f"{unlike} cardinality is 4 on {names[0]}; 5 on {names[1]}."
+        assert each["dtype"].startswith(f"{unlike} elements is ")
+        assert each["steps"] == [301, 301]
+        assert each["keys"] < 10, each
+    assert seen[0]["silent"] == (
+        f"DeadlineExceededError: {names[1]} is there, but did not say within 1 seconds what it has at the next steps."
+    )
+    assert said[0][0].endswith(f"UnavailableError: {names[1]} failed: KeyError: 'model'\n"), said
+    assert [process.returncode for process in processes] == [0, 1]

@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import sys
+import threading
 
 import pytest
 from tests.processes import wait_until
@@ -50,14 +51,17 @@ def opened(monkeypatch):
     Line(worker, made.peers).open()
     yield made
     service.close()
-    wait_until(lambda: made.peers.is_broken)
+    wait_until(lambda: all(each.name != "evenfeed-line" for each in threading.enumerate()))
     worker.close()
 
 
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ({"lost": "ended without a word"}, "worker 1 is lost: its process ended without a word."),
+        (
+            {"lost": "its process ended without a word"},
+            "worker 1 is lost: its process ended without a word.",
+        ),
         ({"failed": "ValueError: 17 is bad"}, "worker 1 failed: ValueError: 17 is bad"),
     ],
 )

@@ -22,7 +22,7 @@ from evenfeed.core.peers import Peers
 _MOST_LETTERS: Final = 500
 
 _WORDS: Final = {
-    "lost": "is lost: its process {}.",
+    "lost": "is lost: {}.",
     "failed": "failed: {}",
     "left": "has come to the end of its program.",
 }
@@ -78,7 +78,7 @@ class Line:
                 self._hear(json.loads(text))
         except OSError as error:
             ended = error
-        self._break(0, f"is lost: the coordination service beside it {said(ended)}.")
+        self._break(0, f"is lost: {said(ended, 'the coordination service beside it')}.")
 
     def _hear(self, word: dict[str, Any]) -> None:
         if "ports" in word:

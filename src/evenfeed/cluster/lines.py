@@ -55,7 +55,7 @@ class Lines:
         except OSError as error:
             data, ended = b"", error
         if not data:
-            self._part(place, {"lost": said(ended)})
+            self._part(place, {"lost": said(ended, "its process")})
             return False
         *lines, self._heard[place] = (self._heard[place] + data).split(b"\n")
         for line in lines:

@@ -29,10 +29,10 @@ def watch(connection: Any) -> None:
             connection.setsockopt(socket.IPPROTO_TCP, number, value)
 
 
-def said(error: OSError | None) -> str:
-    """Say how a connection ended: by an error, or just so."""
+def said(error: OSError | None, process: str) -> str:
+    """Say how a connection to a process ended: by an error, or just so."""
     if isinstance(error, TimeoutError):
-        return f"did not answer for {SECONDS} seconds"
+        return f"its machine did not answer for {SECONDS} seconds"
     if error is None or isinstance(error, ConnectionError):
-        return "ended without a word"
-    return f"cannot be reached ({error.strerror})"
+        return f"{process} ended without a word"
+    return f"its machine cannot be reached ({error.strerror})"

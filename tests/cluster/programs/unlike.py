@@ -1,0 +1,62 @@
+"""Two workers that do not do the same. Each prints what it is told; the test compares."""
+
+import json
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from jax._src import distributed
+
+import evenfeed as tf
+
+
+def told(call: Any) -> str:
+    """Return the class and the text of the error that a call raises."""
+    try:
+        call()
+    except tf.errors.OpError as error:
+        return f"{type(error).__name__}: {error.message}"
+    return "nothing"
+
+
+def main() -> None:
+    options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=1)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+    worker = strategy.cluster_resolver.task_id
+    seen: dict[str, Any] = {}
+
+    def begin(dataset: Any) -> Any:
+        return lambda: next(iter(strategy.experimental_distribute_dataset(dataset)))
+
+    rows = tf.data.Dataset.range(8 + 2 * worker)
+    seen["cardinality"] = told(begin(rows.batch(2)))
+    kinds = [rows.map(lambda x: tf.cast(x, tf.float32)), rows]
+    seen["dtype"] = told(begin(kinds[worker].take(8).batch(2)))
+
+    def unsized(count: int) -> Any:
+        spec = tf.TensorSpec([], tf.int64)
+        made = tf.data.Dataset.from_generator(lambda: iter(np.arange(count)), output_signature=spec)
+        return strategy.distribute_datasets_from_function(lambda _: made.batch(1))
+
+    many = unsized(300 + worker)
+    seen["steps"] = [sum(1 for _ in many), sum(1 for _ in many)]
+    # All that was said in many rounds is forgotten but for the last.
+    seen["keys"] = len(distributed.global_state.client.key_value_dir_get("evenfeed/input"))
+    few = unsized(3)
+    if worker == 0:
+        seen["silent"] = told(lambda: list(few))
+    sys.stdout.write(f"seen {json.dumps(seen)}\n")
+    sys.stdout.flush()
+    if worker == 1:
+        time.sleep(3)  # while the other waits
+        raise KeyError("model")
+    while True:
+        text = told(lambda: list(few))
+        if not text.startswith("Deadline"):
+            break
+    sys.stdout.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    main()
