@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from evenfeed.images.resampling import middles, weights
+from evenfeed.images.resampling import band, middles, weights
 
 WAYS = ["area", "bicubic", "bilinear", "gaussian", "lanczos3", "lanczos5", "mitchellcubic"]
 
@@ -32,3 +32,18 @@ def test_only_near_pixels_count():
     for method, reach in (("bilinear", 1), ("bicubic", 2), ("lanczos3", 3), ("lanczos5", 5)):
         found = weights(method, 50, 50, antialias=True)
         assert np.abs(found[spread >= reach]).max() < 1e-6
+
+
+@pytest.mark.parametrize("method", WAYS)
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 9), (9, 1), (7, 3), (3, 7), (100, 33)])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_band_has_all_weights_that_count(method, sizes, channels):
+    whole, found = (
+        weights(method, *sizes, antialias=True),
+        band(method, *sizes, channels, antialias=True),
+    )
+    row = np.random.default_rng(0).random((sizes[0], channels)).astype(np.float32)
+    taken = (row.ravel()[found.places] * found.weights).sum(axis=0).reshape(-1, channels)
+    np.testing.assert_allclose(taken, whole @ row, rtol=1e-5, atol=1e-6)
+    assert found.places.min() >= 0
+    assert found.places.max() < sizes[0] * channels

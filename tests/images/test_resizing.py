@@ -40,3 +40,16 @@ def test_a_method_that_is_not_there_names_those_that_are():
 def test_an_image_without_pixels_is_an_error():
     with pytest.raises(ValueError, match="non-zero"):
         tf.image.resize(np.zeros([0, 4, 3]), [2, 2])
+
+
+@pytest.mark.parametrize("method", [way for way in METHODS if way != "nearest"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float32, np.float64, np.uint16])
+def test_places_are_added_as_matrices_are_multiplied(method, dtype, monkeypatch):
+    image = pixels(23, 31).astype(dtype)
+    before = image.tobytes()
+    added = tf.image.resize(image, [40, 9], method, antialias=True)
+    assert added.dtype == np.float32
+    monkeypatch.setattr("evenfeed.images.resizing._MOST_PLACES", 0)
+    multiplied = tf.image.resize(image, [40, 9], method, antialias=True)
+    np.testing.assert_allclose(added, multiplied, rtol=1e-4, atol=1e-3)
+    assert image.tobytes() == before

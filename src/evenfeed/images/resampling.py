@@ -5,8 +5,9 @@ of the new pixel lies on the old one.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, final
 
 import numpy as np
 
@@ -78,6 +79,32 @@ def weights(method: str, old: int, new: int, *, antialias: bool) -> Array:
     else:
         found = _by_curve(method, old, new, antialias=antialias)
     return (found / found.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+@final
+@dataclass(frozen=True)
+class Band:
+    """The old pixels that count in each new one: at most so many, side by side.
+
+    Attributes:
+        places: For each of them the numbers of the old pixels.
+        weights: How much these count.
+    """
+
+    places: Array
+    weights: Array
+
+
+@lru_cache(maxsize=64)
+def band(method: str, old: int, new: int, channels: int = 1, *, antialias: bool) -> Band:
+    """Return the weights that are not zero; with channels, those of the numbers of a row of pixels."""
+    all_of = weights(method, old, new, antialias=antialias)
+    first = (all_of != 0).argmax(axis=1)
+    count = int((old - (all_of != 0)[:, ::-1].argmax(axis=1) - first).max())
+    places = np.minimum(first, old - count)[None, :] + np.arange(count)[:, None]
+    found = np.take_along_axis(all_of, places.T, axis=1).T
+    numbers = (places[..., None] * channels + np.arange(channels)).reshape(count, -1)
+    return Band(numbers, np.ascontiguousarray(np.repeat(found, channels, axis=1)))
 
 
 def middles(count: int) -> Array:

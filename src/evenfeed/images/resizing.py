@@ -12,7 +12,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import RowKernel
 from evenfeed.core.specs import TensorSpec
 from evenfeed.images.kernels import applied, check_image, lengths_of, size_of, with_size
-from evenfeed.images.resampling import middles, weights
+from evenfeed.images.resampling import band, middles, weights
 
 BILINEAR: Final = "bilinear"
 NEAREST: Final = "nearest"
@@ -26,6 +26,8 @@ _METHODS: Final = (
     "lanczos5",
     "mitchellcubic",
 )
+# With more places to take from, for a new row and a new column, a product of matrices is quicker.
+_MOST_PLACES: Final = 20
 # Those that keep the pixels of an image whose size stays; the others are curves that smooth it all the same.
 _EXACT: Final = (BILINEAR, "area", "bicubic")
 
@@ -121,11 +123,12 @@ class Resize(RowKernel):
         old, new = size_of(image), self._size(*size_of(image))
         if self.method == NEAREST:
             return image if old == new else _nearest(image, new)
-        image = image.astype(np.float32)
         if old == new and self.method in _EXACT:
-            return image
+            return image.astype(np.float32)
         if self.method == BILINEAR and not self.antialias:
             return _bilinear(image, new)
+        if image.dtype.kind != "u" or image.dtype.itemsize > 2:
+            image = image.astype(np.float32, copy=False)  # others times float32 would be float64
         return _weighed(image, new, self.method, antialias=self.antialias)
 
     def _size(self, height: int, width: int) -> tuple[int, int]:
@@ -146,23 +149,24 @@ def _nearest(image: Array, size: tuple[int, int]) -> Array:
 
 
 def _bilinear(image: Array, size: tuple[int, int]) -> Array:
-    rows, columns = (_between(old, new) for old, new in zip(size_of(image), size, strict=True))
-    # Rows are many numbers in one piece: they are taken once, and then weighed along their length.
-    upper = _mixed(image.take(rows.lower, axis=-3), columns)
-    lower = _mixed(image.take(rows.upper, axis=-3), columns)
-    lower -= upper
-    lower *= rows.weight[:, None, None]
-    lower += upper
-    return lower
+    """Mix rows, then columns: the numbers of a row lie in one piece, and are mixed along their whole length."""
+    (height, width), channels = size_of(image), image.shape[-1]
+    rows = _between(height, size[0])
+    joined = image.reshape(*image.shape[:-2], width * channels)
+    upper = joined.take(rows.lower, axis=-2).astype(np.float32, copy=False)
+    lower = joined.take(rows.upper, axis=-2).astype(np.float32, copy=False)
+    high = _mixed(upper, lower, rows.weight[:, None])
+    columns = _between_numbers(width, size[1], channels)
+    left, right = high.take(columns.lower, axis=-1), high.take(columns.upper, axis=-1)
+    return _mixed(left, right, columns.weight).reshape(*image.shape[:-3], *size, channels)
 
 
-def _mixed(image: Array, columns: "_Between") -> Array:
-    left = image.take(columns.lower, axis=-2)
-    right = image.take(columns.upper, axis=-2)
-    right -= left
-    right *= columns.weight[:, None]
-    right += left
-    return right
+def _mixed(one: Array, other: Array, weight: Array) -> Array:
+    """Return numbers between two, in the memory of the second."""
+    other -= one
+    other *= weight
+    other += one
+    return other
 
 
 @final
@@ -184,10 +188,44 @@ def _between(old: int, new: int) -> _Between:
     return _Between(lower, upper, places - below)
 
 
+@lru_cache(maxsize=256)
+def _between_numbers(old: int, new: int, channels: int) -> _Between:
+    """Return the same for the numbers of a row of pixels: to take them one by one is quicker than by threes."""
+    pixels = _between(old, new)
+    lower, upper = (
+        (places[:, None] * channels + np.arange(channels)).ravel()
+        for places in (pixels.lower, pixels.upper)
+    )
+    return _Between(lower, upper, np.repeat(pixels.weight, channels))
+
+
 def _weighed(image: Array, size: tuple[int, int], method: str, *, antialias: bool) -> Array:
+    (height, width), channels = size_of(image), image.shape[-1]
+    rows = band(method, height, size[0], antialias=antialias)
+    columns = band(method, width, size[1], channels, antialias=antialias)
+    if len(rows.places) + len(columns.places) > _MOST_PLACES:
+        return _multiplied(image, size, method, antialias=antialias)
+    joined = image.reshape(*image.shape[:-2], width * channels)
+    high = _added(joined, rows.places, rows.weights[..., None], -2)
+    wide = _added(high, columns.places, columns.weights, -1)
+    return wide.reshape(*image.shape[:-3], *size, channels)
+
+
+def _added(image: Array, places: Array, weights: Array, axis: int) -> Array:
+    """Return the sum of what is taken at several places for each new one, weighed."""
+    found = image.take(places[0], axis=axis) * weights[0]
+    for some, weight in zip(places[1:], weights[1:], strict=True):
+        more = image.take(some, axis=axis)
+        found += more * weight if more.dtype != np.float32 else np.multiply(more, weight, out=more)
+    return found
+
+
+def _multiplied(image: Array, size: tuple[int, int], method: str, *, antialias: bool) -> Array:
+    """Do the same as products of matrices, where most old pixels count in a new one."""
     rows, columns = (
         weights(method, old, new, antialias=antialias)
         for old, new in zip(size_of(image), size, strict=True)
     )
+    image = image.astype(np.float32)
     high = np.einsum("oh,...hwc->...owc", rows, image, optimize=True)
     return np.einsum("pw,...owc->...opc", columns, high, optimize=True)
