@@ -30,6 +30,7 @@ JOBS = {
     "mixed_records": ("examples of many lengths: batch 1024, parse_example", None, 4),
     "csv_records": ("CSV files of five columns: batch 1024", None, 1),
     "parquet": ("Parquet files: batch 1024", 0.5, None),
+    "arrow_files": ("Arrow files: batch 1024", 0.5, None),
     "images": (
         "JPEG files of 320 x 256: decode, crop, flip, normalise, batch 32, 2 threads",
         None,
@@ -52,6 +53,7 @@ NEEDS = {
     "mixed_records": THEIRS[:1],
     "csv_records": THEIRS[:1],
     "parquet": (),
+    "arrow_files": (),
     "images": ("tf.data", "torch"),
     "sleeping": THEIRS[:2],
     FIRST: THEIRS[:2],

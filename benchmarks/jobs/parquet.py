@@ -7,28 +7,36 @@ from typing import Any
 import numpy as np
 from timing import main, rate
 
-FILES, ROWS, BATCH = 4, 250_000, 1024
+FILES, ROWS, ROWS_TOGETHER, BATCH = 4, 250_000, 50_000, 1024
 COLUMNS = ["id", "x", "y", "features"]
 
 
 def written(folder: str) -> list[str]:
     """Write the files, and return their names."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rng = np.random.default_rng(0)
     names = [f"{folder}/{number}.parquet" for number in range(FILES)]
-    for name in names:
-        features = pa.array(rng.random(ROWS * 16, np.float32))
-        table = {
-            "id": np.arange(ROWS),
-            "x": rng.random(ROWS, np.float32),
-            "y": rng.random(ROWS),
-            "unused": rng.random(ROWS),
-            "features": pa.FixedSizeListArray.from_arrays(features, 16),
-        }
-        pq.write_table(pa.table(table), name, row_group_size=50_000)
+    for name, table in zip(names, tables(), strict=True):
+        pq.write_table(table, name, row_group_size=ROWS_TOGETHER)
     return names
+
+
+def tables() -> Iterator[Any]:
+    """Yield what stands in each file."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(0)
+    for _ in range(FILES):
+        features = pa.array(rng.random(ROWS * 16, np.float32))
+        yield pa.table(
+            {
+                "id": np.arange(ROWS),
+                "x": rng.random(ROWS, np.float32),
+                "y": rng.random(ROWS),
+                "unused": rng.random(ROWS),
+                "features": pa.FixedSizeListArray.from_arrays(features, 16),
+            }
+        )
 
 
 def evenfeed(seconds: float) -> dict[str, float]:
@@ -42,19 +50,19 @@ def evenfeed(seconds: float) -> dict[str, float]:
 
 def limit(seconds: float) -> dict[str, float]:
     """Let pyarrow.dataset read the same columns, to NumPy."""
+    with tempfile.TemporaryDirectory() as folder:
+        return rate(batches(written(folder), "parquet"), lambda batch: len(batch[0]), seconds)
+
+
+def batches(names: list[str], kind: str) -> Iterator[Any]:
+    """Yield batches of pyarrow's, as NumPy arrays, without end."""
     import pyarrow.dataset as ds
 
-    def batches(names: list[str]) -> Iterator[Any]:
-        while True:
-            for batch in ds.dataset(names).to_batches(columns=COLUMNS, batch_size=BATCH):
-                flat = batch.column("features").flatten().to_numpy()
-                yield [
-                    *(batch.column(name).to_numpy() for name in COLUMNS[:3]),
-                    flat.reshape(-1, 16),
-                ]
-
-    with tempfile.TemporaryDirectory() as folder:
-        return rate(batches(written(folder)), lambda batch: len(batch[0]), seconds)
+    while True:
+        dataset = ds.dataset(names, format=kind)
+        for batch in dataset.to_batches(columns=COLUMNS, batch_size=BATCH):
+            flat = batch.column("features").flatten().to_numpy()
+            yield [*(batch.column(name).to_numpy() for name in COLUMNS[:3]), flat.reshape(-1, 16)]
 
 
 VARIANTS = {"evenfeed": evenfeed, "limit": limit}
