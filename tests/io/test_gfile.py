@@ -181,3 +181,16 @@ def test_files_are_read_in_maps(root):
     found = names.map(tf.io.read_file, num_parallel_calls=2)
     assert found.element_spec == tf.TensorSpec([], tf.string)
     assert list(found.as_numpy_iterator()) == [b"aaa", b"bbb"]
+
+
+def test_bytes_that_are_no_text_are_named(tmp_path):
+    path = str(tmp_path / "file")
+    (tmp_path / "file").write_bytes(b"one\ntw\xff\n")
+    file = gfile.GFile(path)
+    assert file.readline() == "one\n"
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="file is no text: the byte 6 is no UTF-8"
+    ) as caught:
+        file.readline()
+    assert (caught.value.file, caught.value.offset) == (path, 6)
+    assert gfile.GFile(path, "rb").read() == b"one\ntw\xff\n"

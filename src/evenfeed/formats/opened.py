@@ -54,20 +54,29 @@ class GFile:
             self._file = open_file(self.name, f"{first}b{plus}")
         return self._file
 
-    def _given(self, content: bytes) -> Any:
-        return content if self._is_bytes else content.decode()
+    def _given(self, content: bytes, file: IO[bytes]) -> Any:
+        if self._is_bytes:
+            return content
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            place = file.tell() - len(content) + error.start
+            raise InvalidArgumentError(
+                f"{self.name} is no text: the byte {place} is no UTF-8.",
+                fix='pass mode="rb" to read bytes.',
+            ).in_file(self.name, place) from error
 
     def read(self, n: int = -1) -> Any:
         """Return `n` bytes, or all that is left."""
         file = self._opened(to_read=True)
         with naming(self.name):
-            return self._given(file.read(n))
+            return self._given(file.read(n), file)
 
     def readline(self) -> Any:
         """Return the next line with its end; nothing behind the last."""
         file = self._opened(to_read=True)
         with naming(self.name):
-            return self._given(file.readline())
+            return self._given(file.readline(), file)
 
     def readlines(self) -> list[Any]:
         """Return all lines that are left, with their ends."""
