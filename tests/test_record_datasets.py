@@ -1,5 +1,6 @@
 import gzip
 import json
+import threading
 import tracemalloc
 from functools import partial
 from pathlib import Path
@@ -15,10 +16,12 @@ from evenfeed.data import UNKNOWN_CARDINALITY, Dataset, TFRecordDataset
 from evenfeed.dataset import plan_of
 from evenfeed.formats.record_writer import TFRecordWriter
 from evenfeed.formats.records import RecordReader
+from evenfeed.io import FixedLenFeature, parse_example, parse_single_example
 from evenfeed.runtime.build import build
 from evenfeed.runtime.files import ReadFiles
 from evenfeed.runtime.rows import Walk
 from evenfeed.runtime.run import Run
+from evenfeed.train import Example, Feature, Features, Int64List
 
 
 @pytest.fixture
@@ -225,3 +228,148 @@ def test_a_state_goes_on_in_another_iterator(paths, change):
         other.set_state(json.loads(json.dumps(reading.get_state())))
         assert [element.tolist() for element in other] == whole[passed:]
         next(reading, None)
+
+
+# What datasets do with elements, whether they are bytes of files or objects.
+STEPS = {
+    "as they are": lambda d, _: d,
+    "batches": lambda d, _: d.batch(2),
+    "batches of batches": lambda d, _: d.batch(2, drop_remainder=True).batch(2),
+    "unbatch": lambda d, _: d.batch(3).unbatch(),
+    "rebatch": lambda d, _: d.batch(3).rebatch(2),
+    "padded": lambda d, _: d.padded_batch(3),
+    "padded batches": lambda d, _: d.batch(3).padded_batch(2),
+    "shuffle": lambda d, _: d.shuffle(3, seed=1, reshuffle_each_iteration=False),
+    "shard, skip, take": lambda d, _: d.shard(2, 1).skip(1).take(2),
+    "concatenate": lambda d, _: d.concatenate(d).concatenate(Dataset.from_tensors(b"end")),
+    "zip": lambda d, _: Dataset.zip((d, d.batch(2))).map(lambda a, b: b),
+    "repeat": lambda d, _: d.repeat(3).enumerate().map(lambda _, text: text),
+    "cache": lambda d, _: d.cache().repeat(2),
+    "cache in files": lambda d, path: d.cache(str(path / "cache")).repeat(2),
+    "saved": lambda d, path: saved(d, str(path / "saved")),
+    "snapshot": lambda d, path: d.snapshot(str(path / "snapshot")).repeat(2),
+    "unique": lambda d, _: d.repeat(2).unique(),
+    "windows": lambda d, _: d.window(3).flat_map(lambda window: window.batch(2)),
+    "groups": lambda d, _: d.group_by_window(len, lambda _, group: group.batch(3), 3),
+    "filter": lambda d, _: d.filter(lambda text: text != b"a2"),
+    "in threads": lambda d, _: d.map(bytes.upper, num_parallel_calls=2, vectorize=False),
+    "scan": lambda d, _: d.scan(np.int64(0), lambda n, text: (n + 1, text)),
+    "prefetch": lambda d, _: d.prefetch(2).batch(2).prefetch(1),
+    "interleave": lambda d, _: d.interleave(Dataset.from_tensors, cycle_length=2),
+}
+
+
+def saved(dataset, path):
+    dataset.save(path)
+    return Dataset.load(path)
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS.keys())
+def test_records_move_as_texts_in_memory_do(tmp_path, step, compression):
+    for name in "ac":
+        with TFRecordWriter(tmp_path / name, compression) as writer:
+            for text in ALL:
+                if text.startswith(name):
+                    writer.write(text)
+    files = TFRecordDataset([tmp_path / "a", tmp_path / "c"], compression)
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    expected = list(step(Dataset.from_tensor_slices(ALL), tmp_path / "one").as_numpy_iterator())
+    found = list(step(files, tmp_path / "two").as_numpy_iterator())
+    assert [np.shape(one) for one in found] == [np.shape(one) for one in expected]
+    assert [np.asarray(one, object).tolist() for one in found] == [
+        np.asarray(one, object).tolist() for one in expected
+    ]
+
+
+def example(number):
+    value = Feature(int64_list=Int64List(value=[number]))
+    return Example(features=Features(feature={"n": value})).SerializeToString()
+
+
+@pytest.fixture
+def examples(tmp_path):
+    """Two files of five examples, one of which is none; and where that begins."""
+    made = []
+    for name in "ab":
+        with TFRecordWriter(tmp_path / name) as writer:
+            for number in range(5):
+                writer.write(b"junk" if (name, number) == ("b", 3) else example(number))
+        made.append(str(tmp_path / name))
+    raw = Path(made[1]).read_bytes()
+    return made, (made[1], raw.index(b"junk") - 12)
+
+
+WANTED = {"n": FixedLenFeature([], np.int64)}
+
+
+def parse(record):
+    return parse_single_example(record, WANTED)["n"]
+
+
+def parse_slowly(record):
+    return int(parse(record))  # a number is needed: it is not traced
+
+
+def parse_batch(records):
+    return parse_example(records, WANTED)["n"]
+
+
+# Each with how many elements are left.
+PARSED = {
+    "singly": (lambda d: d.map(parse), 9),
+    "in turn": (lambda d: d.map(parse, num_parallel_calls=2, vectorize=False), 9),
+    "untraced": (lambda d: d.map(parse_slowly), 9),
+    "shuffled": (lambda d: d.shuffle(4, seed=1).map(parse), 9),
+    "behind": (lambda d: d.map(parse).shuffle(4).batch(1), 9),
+    "batches": (lambda d: d.batch(2).map(parse_batch), 4),
+    "shuffled batches": (lambda d: d.shuffle(10, seed=2).batch(5).map(parse_batch), 1),
+    "untraced batches": (lambda d: d.batch(2).map(parse_batch, vectorize=False), 4),
+    "cut anew": (lambda d: d.batch(3).unbatch().batch(2).map(parse_batch), 4),
+    "among others": (lambda d: d.enumerate().map(lambda _, record: parse(record)), 9),
+    "kept": (
+        lambda d: d.cache().skip(1).repeat(1).prefetch(1).filter(lambda r: len(r) > 0).map(parse),
+        8,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PARSED.values(), ids=PARSED.keys())
+def test_a_record_that_cannot_be_parsed_is_named_with_its_file_and_byte(examples, case):
+    paths, bad = examples
+    read, left = case
+    dataset = read(TFRecordDataset(paths)).ignore_errors()
+    assert len(list(dataset)) == left
+    skipped = dataset.ignored_errors().skipped
+    assert [(one.file, one.offset) for one in skipped] == [bad]
+    assert "is no Example" in skipped[0].reason
+    assert f" of {bad[0]}, at byte {bad[1]}" in skipped[0].reason
+
+
+def test_a_feature_that_is_missing_is_named_with_file_and_byte(examples):
+    paths, _ = examples
+    wanted = {"m": FixedLenFeature([], np.int64)}
+    with pytest.raises(InvalidArgumentError, match="Feature 'm'") as caught:
+        list(TFRecordDataset(paths).map(lambda record: parse_single_example(record, wanted)))
+    assert (caught.value.file, caught.value.offset) == (paths[0], 0)
+
+
+def test_compressed_records_are_read_ahead_in_threads(tmp_path):
+    words = [bytes(np.random.default_rng(row).integers(0, 9, 2000, np.uint8)) for row in range(600)]
+    paths = [str(tmp_path / name) for name in "abc"]
+    for number, path in enumerate(paths):
+        with TFRecordWriter(path, "GZIP") as writer:
+            for word in words[number::3]:
+                writer.write(word)
+    dataset = TFRecordDataset(paths, "GZIP", num_parallel_reads=3)
+    assert [record.item() for record in dataset] == words
+    assert any(thread.name.startswith("evenfeed-files") for thread in threading.enumerate())
+    raw = bytearray(Path(paths[1]).read_bytes())
+    raw[len(raw) // 2] ^= 0xFF
+    Path(paths[1]).write_bytes(bytes(raw))
+    left = dataset.ignore_errors()
+    found = [record.item() for record in left]
+    assert found[:150] == words[:150]
+    assert [word for word in found if word in set(words[::3])] == words[::3]
+    assert [one.file for one in left.ignored_errors().skipped][:1] == [paths[1]]

@@ -3,6 +3,7 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.texts import Texts
 from evenfeed.formats import example_batches
 from evenfeed.formats.example_scans import scanned
 from evenfeed.formats.features import wanted_of
@@ -55,14 +56,13 @@ def examples(count, seed=0, **others):
 
 
 def scan(records, wanted):
-    lengths = np.array([len(record) for record in records])
-    return scanned(records, lengths, wanted_of(wanted))
+    return scanned(Texts.of(records), wanted_of(wanted))
 
 
 def alone(record, wanted):
     """Return what protobuf finds, as bytes: floats may be no numbers."""
     try:
-        found = example_batches._one_by_one([record], np.arange(1), wanted_of(wanted))
+        found = example_batches._one_by_one(Texts.of([record]), np.arange(1), wanted_of(wanted))
     except InvalidArgumentError:
         return None
     return [as_bytes(column[0]) for column in found]
@@ -77,9 +77,8 @@ def as_bytes(value):
 
 def outcome(records, wanted):
     try:
-        return [
-            column.tolist() for column in example_batches.fixed_columns(records, wanted_of(wanted))
-        ]
+        found = example_batches.fixed_columns(Texts.of(records), wanted_of(wanted))
+        return [column.tolist() for column in found]
     except InvalidArgumentError as error:
         return error.message
 

@@ -1,8 +1,12 @@
+from types import SimpleNamespace
+
+import google_crc32c
 import numpy as np
 import pytest
 
-from evenfeed.formats import framing, payloads
+from evenfeed.formats import framing, payloads, record_kernels
 from evenfeed.formats.checksums import masked
+from evenfeed.formats.crc_instructions import has_instructions
 from evenfeed.formats.framing import FOOTER, header_of
 
 
@@ -15,8 +19,15 @@ def read(raw):
     places = framing.walked(raw, 0, len(raw), 10_000)
     if len(places) == 1:
         return places.tolist(), [], None
-    column, wrong = payloads.verified(raw, places[:-1], places[1:])
-    return places.tolist(), column.tolist(), wrong
+    return places.tolist(), *verified(raw, places[:-1], places[1:])
+
+
+def verified(raw, starts, stops):
+    """Return payloads, and which is the first that is damaged."""
+    column = payloads.payloads_of("file", SimpleNamespace(held=raw, first=0), starts, stops)
+    places = [column.origin(row)[1] for row in range(len(column))]
+    assert places == starts.tolist()
+    return column.tolist(), payloads.first_wrong(column)
 
 
 def read_plainly(raw):
@@ -47,3 +58,26 @@ def test_a_flipped_bit_is_found_where_numpy_finds_it(seed):
     places, column, wrong = read(bytes(raw))
     assert (places, column, wrong) == read_plainly(bytes(raw))
     assert wrong is not None or len(places) < 601
+
+
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("count", [2, 300])
+def test_records_are_gathered_in_any_order(alike, count):
+    chance = np.random.default_rng(0)
+    words = [chance.bytes(12 if alike else int(n)) for n in chance.integers(0, 40, count)]
+    raw = bytearray(b"".join(map(framed, words)))
+    places = framing.walked(bytes(raw), 0, len(raw), 10_000)
+    order = chance.permutation(count)
+    starts, stops = places[:-1][order], places[1:][order]
+    assert verified(bytes(raw), starts, stops) == ([words[row] for row in order], None)
+    raw[stops[count // 2] - 1] ^= 1  # its checksum
+    assert verified(bytes(raw), starts, stops)[1] == count // 2
+
+
+def test_a_checksum_is_the_same_by_table_and_by_instruction():
+    data = np.random.default_rng(0).integers(0, 256, 100, np.uint8)
+    for start, stop in [(0, 0), (3, 4), (1, 8), (1, 9), (0, 100), (7, 99)]:
+        expected = google_crc32c.value(data[start:stop].tobytes())
+        assert record_kernels.crc_by_table(data, start, stop) == expected
+        if has_instructions():
+            assert record_kernels.crc_by_instruction(data, start, stop) == expected

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
+from evenfeed.core.block import Block
+from evenfeed.core.texts import Origins, Texts
 from evenfeed.errors import InvalidArgumentError
-from evenfeed.runtime.whence import Place, placed
+from evenfeed.runtime.whence import Place, completed, of_text, placed
 
 ROWS = 7
 
@@ -122,6 +124,53 @@ def test_lines_are_named_by_their_bytes(tmp_path):
 def test_the_repeated_row_is_named_again(paths):
     dataset = numbers(tf.data.FixedLengthRecordDataset(paths, 3).shuffle(20).repeat(2), 3)
     assert skipped(dataset) == [("a", 9), ("a", 9)]
+
+
+WORDS = Texts.of([b"a", b"bb", b"ccc", b"dddd"])
+RECORDS = Texts(
+    WORDS.data,
+    WORDS.starts,
+    WORDS.stops,
+    Origins.in_file("file", np.zeros(1, np.int64), np.array([10])),
+)
+WRONG = InvalidArgumentError("wrong")
+
+
+@pytest.mark.parametrize("error", [WRONG, ValueError("users'")])
+def test_a_text_knows_where_it_was(error):
+    block = Block((np.arange(4), RECORDS), 4)
+    assert of_text(block, 2, error) == Place("file", "a record", 13)
+
+
+def test_an_error_about_one_of_several_texts_names_that():
+    block = Block((RECORDS.reshape(2, 2),), 2)
+    wrong = InvalidArgumentError("wrong").at_record(1)
+    assert of_text(block, 1, wrong) == Place("file", "a record", 16, "record 1")
+    assert of_text(block, 1, WRONG) is None
+
+
+@pytest.mark.parametrize("record", [-1, 2, 9])
+def test_a_record_that_the_element_does_not_have_is_not_looked_for(record):
+    block = Block((RECORDS.reshape(2, 2),), 2)
+    assert of_text(block, 0, InvalidArgumentError("wrong").at_record(record)) is None
+
+
+@pytest.mark.parametrize(
+    "columns", [(RECORDS, RECORDS), (WORDS,), (np.asarray(RECORDS),), ([1, 2, 3, 4],), (None,)]
+)
+def test_what_comes_from_nowhere_or_from_two_places_is_not_named(columns):
+    assert of_text(Block(columns, 4), 0, WRONG) is None
+    assert of_text(None, 0, WRONG) is None
+
+
+def test_what_a_text_knows_completes_what_is_known_of_its_row():
+    row, text = Place("file", "row 3"), Place("file", "a record", 13)
+    assert completed(row, text) == Place("file", "row 3", 13)
+    assert completed(None, text) is text
+    assert completed(row, None) is row
+    assert completed(Place("file", "row 3", 5), text).offset == 5
+    one = Place("file", "a record", 20, "record 2")
+    assert completed(Place("file", "the batch from row 3 on", 5), one) is one
 
 
 def test_an_error_that_names_a_file_keeps_it():

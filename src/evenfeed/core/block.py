@@ -6,15 +6,15 @@ from itertools import chain
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array
+from evenfeed.core.conversion import Array, Positions
+from evenfeed.core.texts import Texts
+from evenfeed.core.texts import joined as joined_texts
 
-# One part of every element: an array with a leading axis; a list where the elements differ in shape
-# or are no arrays; None where the part is None.
-Column: TypeAlias = Array | list[Any] | None
-Positions: TypeAlias = NDArray[np.int64]
+# One part of every element: an array with a leading axis; text that is not cut up yet; a list where the
+# elements differ in shape or are no arrays; None where the part is None.
+Column: TypeAlias = Array | Texts | list[Any] | None
 
 # Of how many texts the lengths are looked at to tell about how long all are.
 _SOME: Final = 16
@@ -47,6 +47,10 @@ class Block:
         """Return a Block whose columns nobody else holds."""
         return Block(tuple(None if c is None else c.copy() for c in self.columns), self.length)
 
+    def cut_up(self) -> "Block":
+        """Return the Block with all text as objects, for those who look at it."""
+        return Block(tuple(map(cut_up, self.columns)), self.length)
+
     def replaced(self, rows: Positions, by: "Block") -> "Block":
         """Return the elements with others at `rows`; dense columns of one's own are written to."""
         pairs = zip(self.columns, by.columns, strict=True)
@@ -61,6 +65,11 @@ class Block:
     def bytes_per_row(self) -> int:
         """How much memory one element takes."""
         return self.nbytes // max(1, self.length)
+
+
+def cut_up(column: Column) -> Array | list[Any] | None:
+    """Return a column in which text is objects."""
+    return np.asarray(column) if isinstance(column, Texts) else column
 
 
 # What became of elements, in their order: results, and an error for each that failed.
@@ -139,6 +148,7 @@ def _gathered(column: Column, rows: Positions) -> Column:
 
 
 def _replaced(column: Column, rows: Positions, by: Column) -> Column:
+    column, by = cut_up(column), cut_up(by)
     if column is None or by is None:
         return None
     if not _fits(column, by):
@@ -160,6 +170,8 @@ def _fits(column: Array | list[Any], by: Array | list[Any]) -> bool:
 def _bytes(column: Column) -> int:
     if isinstance(column, list):
         return sum(getattr(item, "nbytes", 8) for item in column)
+    if isinstance(column, Texts):
+        return column.nbytes
     if column is None or column.dtype != dtypes.string or not column.size:
         return 0 if column is None else column.nbytes
     some = column.ravel()[:: -(-column.size // _SOME)].tolist()
@@ -171,6 +183,10 @@ def _text_bytes(value: Any) -> int:
 
 
 def _joined(parts: tuple[Column, ...]) -> Column:
+    uncut = [part for part in parts if isinstance(part, Texts)]
+    if len(uncut) == len(parts) and len({part.shape[1:] for part in uncut}) == 1:
+        return joined_texts(uncut)
+    parts = tuple(map(cut_up, parts)) if uncut else parts
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     if len(arrays) == len(parts) and len({array.shape[1:] for array in arrays}) == 1:
         return np.concatenate(arrays)
@@ -187,7 +203,7 @@ def read_only(block: Block) -> Block:
 def _frozen(column: Column) -> Column:
     if isinstance(column, list):
         return [_frozen(item) if type(item) is np.ndarray else item for item in column]
-    if column is None or not column.flags.writeable:
+    if column is None or isinstance(column, Texts) or not column.flags.writeable:
         return column
     view = column.view()
     view.flags.writeable = False

@@ -13,6 +13,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.tensor_types import HostTensor
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Positions: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @runtime_checkable

@@ -84,6 +84,8 @@ class EvenfeedError(Exception):
     # In which file something is wrong, and at which byte, where that is known.
     file: str | None = None
     offset: int | None = None
+    # Which of several records that a function was given is wrong.
+    record: int | None = None
 
     def __init__(  # noqa: PLR0913 - TensorFlow's arguments
         self,
@@ -108,6 +110,17 @@ class EvenfeedError(Exception):
     def in_file(self, file: str, offset: int | None = None) -> Self:
         """Say in which file, and at which of its bytes, something is wrong; return the error."""
         self.file, self.offset = file, offset
+        return self
+
+    def asked_for_here(self) -> Self:
+        """Name the user's line that runs now: a thread that was at work for it knows none; return the error."""
+        self.origin = where_called()
+        self.args = (described(self.message, fix=self.fix, origin=self.origin), *self.args[1:])
+        return self
+
+    def at_record(self, record: int) -> Self:
+        """Say which of several records is wrong; return the error."""
+        self.record = record
         return self
 
     def __str__(self) -> str:

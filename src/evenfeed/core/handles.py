@@ -50,7 +50,7 @@ class RowKernel(Kernel):
     @final
     def run(self, *columns: Column) -> list[Column]:
         """Return the results one by one: most are not needed in one piece."""
-        rows = Block(columns, 0 if columns[0] is None else len(columns[0]))
+        rows = Block(columns, 0 if columns[0] is None else len(columns[0])).cut_up()
         return [[self.one(*rows.row(index)) for index in range(rows.length)]]
 
 

@@ -1,24 +1,30 @@
-"""The bytes of a file by place: mapped into memory, or a window on what is read from it."""
+"""The bytes of a file by place: mapped into memory, or a window on what is read from it.
+
+Who reads from the beginning on has a window: to read a page takes a fifth of the time in which it is mapped.
+"""
 
 from typing import Final, Protocol, final
 
-from evenfeed.formats.filesystems import is_remote
 from evenfeed.formats.inflating import open_bytes
 from evenfeed.formats.mapped_files import Held, MappedFile
 
-_READ: Final = 1 << 18
+# The first read is short, so that the first record comes soon; longer ones cost less for each.
+_FIRST_READ: Final = 1 << 16
+_LONGEST_READ: Final = 1 << 19
 
 
 class ByteWindow(Protocol):
-    """The bytes of a file, of which some are in memory.
+    """The bytes of a file, of which some are in memory."""
 
-    Attributes:
-        held: Those that are.
-        first: The place in the file at which they begin.
-    """
+    @property
+    def held(self) -> Held:
+        """Those that are."""
+        ...
 
-    held: Held
-    first: int
+    @property
+    def first(self) -> int:
+        """The place in the file at which they begin."""
+        ...
 
     def reaches(self, stop: int) -> bool:
         """Have all bytes up to `stop` in memory, and tell whether there are so many; others may be held after."""
@@ -31,13 +37,6 @@ class ByteWindow(Protocol):
     def close(self) -> None:
         """Close the file."""
         ...
-
-
-def open_window(path: str, compression: str, start: int = 0) -> ByteWindow:
-    """Open a file at a byte, which is the first where it is compressed."""
-    if compression or is_remote(path):
-        return Streamed(path, compression, 0 if compression else start)
-    return Mapped(path)
 
 
 @final
@@ -67,15 +66,20 @@ class Mapped:
 
 @final
 class Streamed:
-    """What is read from a file that is compressed or far away, of which a window is in memory."""
+    """What is read from a file one piece after the other, of which a window is in memory.
 
-    held: Held
+    It begins at a byte, which is the first where the file is compressed.
+    """
 
-    def __init__(self, path: str, compression: str, start: int) -> None:
+    held: bytes
+
+    def __init__(self, path: str, compression: str, start: int = 0) -> None:
+        start = 0 if compression else start
         self.held = b""
         self.first = start
         self._bytes = open_bytes(path, compression, start)
         self._needed = start
+        self._next_read = _FIRST_READ
 
     def reaches(self, stop: int) -> bool:
         """Read on until `stop`, and tell whether there is so much."""
@@ -83,9 +87,10 @@ class Streamed:
         if size >= stop:
             return True
         parts = [self.held[self._needed - self.first :]]
-        while size < stop and (more := self._bytes.read(_READ)):
+        while size < stop and (more := self._bytes.read(self._next_read)):
             parts.append(more)
             size += len(more)
+            self._next_read = min(2 * self._next_read, _LONGEST_READ)
         self.held, self.first = b"".join(parts), self._needed
         return size >= stop
 

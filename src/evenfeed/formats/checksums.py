@@ -6,6 +6,7 @@ one call computes it for all of them, and what was written for each must add up 
 damaged alone always shows; several may hide each other once in 2³² times, as one may from its own.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -31,7 +32,7 @@ def masked(data: bytes) -> int:
     return ((crc >> 15 | crc << 17) + _ADDED) & 0xFFFFFFFF
 
 
-def all_masked(parts: list[bytes]) -> Checksums:
+def all_masked(parts: Sequence[bytes | Array]) -> Checksums:
     """Return the checksum of each part as it is written."""
     crcs = np.fromiter(map(google_crc32c.value, parts), np.uint32, len(parts))
     return (crcs >> np.uint32(15) | crcs << np.uint32(17)) + np.uint32(_ADDED)

@@ -12,6 +12,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.block import Block
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.texts import Texts
 from evenfeed.formats.reader import Reader
 
 
@@ -93,7 +94,7 @@ class ChunkReader(RowReader):
     """Reads rows of bytes, of which none is wrong."""
 
     @abstractmethod
-    def _more(self) -> Array | None:
+    def _more(self) -> Array | Texts | None:
         """Return the rows behind the chunk, none at all where only the next ones may come; None at the end."""
 
     def _next(self) -> Chunk | None:

@@ -5,12 +5,12 @@ from typing import Final
 
 import numpy as np
 
-from evenfeed.core.block import Positions
-from evenfeed.core.conversion import Array
-from evenfeed.formats.compiling import is_worth_it
+from evenfeed.core.compiling import is_worth_it
+from evenfeed.core.conversion import Array, Positions
+from evenfeed.core.texts import Texts
 from evenfeed.formats.example_layouts import Layout, NoLayoutError
 from evenfeed.formats.example_scans import scanned
-from evenfeed.formats.example_values import fixed_value, parsed
+from evenfeed.formats.example_values import Where, fixed_value, parsed
 from evenfeed.formats.features import Fixed
 from evenfeed.formats.lengths import grouped
 
@@ -20,20 +20,22 @@ _FEWEST: Final = 8
 _LONGEST: Final = 1 << 14
 
 
-def fixed_columns(records: Sequence[bytes], wanted: Sequence[Fixed]) -> list[Array]:
+def fixed_columns(records: Texts, wanted: Sequence[Fixed]) -> list[Array]:
     """Return the wanted arrays of all records, stacked.
 
     Raises:
         InvalidArgumentError: A record is no example, or lacks what is wanted. It names the first.
     """
-    lengths = np.fromiter(map(len, records), np.int64, len(records))
-    out = _of_one_layout(records, lengths, wanted)
-    if out is not None:
-        return out
+    lengths = records.stops - records.starts
     if is_worth_it(len(records)) and lengths.max() <= _LONGEST:
-        out, odd = scanned(records, lengths, wanted)
+        out, odd = scanned(records, wanted)
         rows = np.flatnonzero(odd)
+        if not len(rows):
+            return out
     else:
+        out = _of_one_layout(records, lengths, wanted)
+        if out is not None:
+            return out
         out = [np.empty((len(records), *feature.shape), feature.dtype) for feature in wanted]
         rows = np.arange(len(records))
     parts, rest = _in_groups(records, lengths, rows, wanted)
@@ -44,29 +46,24 @@ def fixed_columns(records: Sequence[bytes], wanted: Sequence[Fixed]) -> list[Arr
 
 
 def _of_one_layout(
-    records: Sequence[bytes], lengths: Positions, wanted: Sequence[Fixed]
+    records: Texts, lengths: Positions, wanted: Sequence[Fixed]
 ) -> list[Array] | None:
     """Return the arrays of all records, where these have one layout."""
     if len(records) < _FEWEST or not 0 < lengths[0] <= _LONGEST or (lengths != lengths[0]).any():
         return None
-    matrix = _matrix(records)
+    matrix = records.matrix()
     try:
-        layout = Layout(records[0])
+        layout = Layout(records.text(0))
     except NoLayoutError:
         return None
     return layout.columns(matrix, wanted) if layout.matches(matrix).all() else None
-
-
-def _matrix(records: Sequence[bytes]) -> Array:
-    """Return records that are equally long as rows of bytes."""
-    return np.frombuffer(b"".join(records), np.uint8).reshape(len(records), -1)
 
 
 _Part = tuple[Positions, list[Array]]
 
 
 def _in_groups(
-    records: Sequence[bytes], lengths: Positions, rows: Positions, wanted: Sequence[Fixed]
+    records: Texts, lengths: Positions, rows: Positions, wanted: Sequence[Fixed]
 ) -> tuple[list[_Part], Positions]:
     """Return the arrays of those rows that share a layout with others, and which rows do not."""
     groups, rest = grouped(lengths[rows], _FEWEST, _LONGEST)
@@ -80,14 +77,14 @@ def _in_groups(
 
 
 def _of_one_length(
-    records: Sequence[bytes], mine: Positions, wanted: Sequence[Fixed]
+    records: Texts, mine: Positions, wanted: Sequence[Fixed]
 ) -> tuple[list[_Part], Positions]:
     """Return the arrays of records that are equally long, and which of them are left over."""
     parts: list[_Part] = []
-    matrix = _matrix([records[int(row)] for row in mine])
+    matrix = records.take(mine).matrix()
     while len(mine) >= _FEWEST:
         try:
-            layout = Layout(records[int(mine[0])])
+            layout = Layout(records.text(int(mine[0])))
         except NoLayoutError:
             break
         alike = layout.matches(matrix)
@@ -100,12 +97,12 @@ def _of_one_length(
     return parts, mine
 
 
-def _one_by_one(records: Sequence[bytes], rows: Positions, wanted: Sequence[Fixed]) -> list[Array]:
+def _one_by_one(records: Texts, rows: Positions, wanted: Sequence[Fixed]) -> list[Array]:
     found: list[list[Array]] = [[] for _ in wanted]
     for row in map(int, rows):
-        features = parsed("Example", records[row], row).features.feature
+        features = parsed("Example", records.text(row), row).features.feature
         for values, feature in zip(found, wanted, strict=True):
-            values.append(fixed_value(features.get(feature.key), f"record {row}", feature))
+            values.append(fixed_value(features.get(feature.key), Where(row), feature))
     return [_stacked(values, feature) for values, feature in zip(found, wanted, strict=True)]
 
 

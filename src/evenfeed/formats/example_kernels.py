@@ -9,9 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from evenfeed.core.block import Positions
-from evenfeed.core.conversion import Array
-from evenfeed.formats.compiling import compiled
+from evenfeed.core.compiling import compiled
+from evenfeed.core.conversion import Array, Positions
 
 # The first byte of a field that holds bytes or a message, by the number of the field.
 _FIRST: Final = 0x0A
@@ -34,6 +33,7 @@ _U64 = np.uint64
 @compiled
 def find(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
     data: Array,
+    starts: Positions,
     stops: Positions,
     names: Array,
     name_stops: Positions,
@@ -45,8 +45,9 @@ def find(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
     """Write where the values of wanted features begin, and which records are odd.
 
     Args:
-        data: The records, one behind the other.
-        stops: Where each ends.
+        data: Bytes that have the records in them.
+        starts: Where each begins.
+        stops: Where it ends.
         names: The names of the features, one behind the other.
         name_stops: Where each ends.
         kinds: Of each feature, the first byte of its list.
@@ -54,12 +55,10 @@ def find(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
         places: For each feature and each record, where its values begin: `MISSING` at first.
         odd: For each record, whether it is: False at first.
     """
-    at = 0
     for row in range(len(stops)):
-        if at < stops[row]:
-            start, stop = _field(data, at, stops[row], _FIRST, True)
+        if starts[row] < stops[row]:
+            start, stop = _field(data, starts[row], stops[row], _FIRST, True)
             odd[row] = not _found(data, start, stop, names, name_stops, kinds, counts, places, row)
-        at = stops[row]
 
 
 @compiled

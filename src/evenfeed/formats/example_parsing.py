@@ -13,8 +13,9 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import Handle, Kernel, results_of
 from evenfeed.core.sparse_tensors import SparseTensor
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.texts import Texts
 from evenfeed.formats.example_batches import fixed_columns
-from evenfeed.formats.example_values import padded, parsed, sequenced_value, varying_value
+from evenfeed.formats.example_values import Where, padded, parsed, sequenced_value, varying_value
 from evenfeed.formats.features import Fixed, Sequenced, Varying, Wanted, wanted_of
 
 
@@ -120,17 +121,20 @@ class ExampleKernel(Kernel):
     def run(self, *columns: Column) -> list[Column]:
         """Parse all examples at once."""
         column = columns[0]
-        if not isinstance(column, np.ndarray):
+        if isinstance(column, list) or column is None:
             raise TypeError("The elements have different numbers of examples.")
         wanted, _ = self._asked
-        found = fixed_columns(column.ravel().tolist(), wanted)
+        records = column.ravel()
+        if not isinstance(records, Texts):
+            records = Texts.of(records.tolist())
+        found = fixed_columns(records, wanted)
         return [array.reshape(*column.shape, *array.shape[1:]) for array in found]
 
 
 def columns_of(records: list[bytes], wanted: Sequence[Wanted]) -> dict[str, Any]:
     """Return what each feature is in all records."""
     fixed = [feature for feature in wanted if isinstance(feature, Fixed)]
-    arrays = fixed_columns(records, fixed) if fixed else []
+    arrays = fixed_columns(Texts.of(records), fixed) if fixed else []
     found: dict[str, Any] = {f.key: array for f, array in zip(fixed, arrays, strict=True)}
     if len(fixed) < len(wanted):
         examples = [parsed("Example", record, row).features for row, record in enumerate(records)]
@@ -140,7 +144,7 @@ def columns_of(records: list[bytes], wanted: Sequence[Wanted]) -> dict[str, Any]
 
 def varying_column(features: Sequence[Any], wanted: Varying | Sequenced) -> Any:
     """Return what a feature of any length is in all records, given their Features messages."""
-    held = [(one.feature.get(wanted.key), f"record {row}") for row, one in enumerate(features)]
+    held = [(one.feature.get(wanted.key), Where(row)) for row, one in enumerate(features)]
     if isinstance(wanted, Varying):
         return sparse_rows([varying_value(*one, wanted) for one in held], wanted.dtype)
     return padded([sequenced_value(*one, wanted) for one in held], wanted)

@@ -9,7 +9,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
 from evenfeed.core.shapes import TensorShape
 
 # The dtypes that an example can hold, and the field of a Feature that holds them.
@@ -74,6 +74,42 @@ class FixedLenSequenceFeature(NamedTuple):
     dtype: Any
     allow_missing: bool = False
     default_value: Any = None
+
+
+@final
+class RaggedFeature:
+    """A feature with any number of values, in rows of unlike lengths: an UnimplementedError, which says what to use.
+
+    Args:
+        dtype: float32, int64 or string.
+        value_key: The name of the feature with the values.
+        partitions: How the values are cut into rows.
+        row_splits_dtype: Of the places where rows end.
+        validate: Whether to check these.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> try:
+        ...     tf.io.RaggedFeature(tf.int64)
+        ... except tf.errors.UnimplementedError as error:
+        ...     print(error.message)
+        RaggedFeature is not there: JAX has no tensors whose rows differ in length.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        value_key: str | None = None,
+        partitions: Any = (),
+        row_splits_dtype: Any = dtypes.int32,
+        validate: bool = False,
+    ) -> None:
+        del dtype, value_key, partitions, row_splits_dtype, validate
+        raise UnimplementedError(
+            "RaggedFeature is not there: JAX has no tensors whose rows differ in length.",
+            fix="use FixedLenSequenceFeature([], dtype, allow_missing=True), whose rows are filled up, or "
+            "VarLenFeature(dtype), a SparseTensor; features that hold lengths or splits are FixedLenSequenceFeature too.",
+        )
 
 
 @final

@@ -8,6 +8,7 @@ import numpy as np
 from evenfeed.core.block import Block, Positions
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, EvenfeedError, InvalidArgumentError
+from evenfeed.core.texts import Origins, Texts
 from evenfeed.formats.byte_files import ByteFile
 from evenfeed.formats.chunks import ChunkReader, bytes_column
 from evenfeed.formats.filesystems import is_remote
@@ -90,12 +91,13 @@ class MappedRecords(Reader):
         count = rows * file.record_bytes
         joined = np.frombuffer(self._file.bytes, np.uint8, count, file.header_bytes if rows else 0)
         self._records: Array = joined.reshape(rows, file.record_bytes)
+        self._first = file.header_bytes
 
     def read(self, start: int, count: int) -> Block | None:
         """Return records from `start` on."""
         self._file.check()
         rows = self._records[start : start + count]
-        return _block(rows) if len(rows) else None
+        return self._block(rows.copy(), start + np.arange(len(rows))) if len(rows) else None
 
     def byte_of(self, row: int) -> int | None:
         """Return where a record begins."""
@@ -104,17 +106,20 @@ class MappedRecords(Reader):
     def fetch(self, positions: Positions) -> Block:
         """Return the records at `positions`, in that order."""
         self._file.check()
-        return _block(self._records[positions])
+        return self._block(self._records[positions], positions)
+
+    def _block(self, records: Array, numbers: Positions) -> Block:
+        """Return rows of single bytes, which nobody else has, as a column of text."""
+        places = self._first + numbers * records.shape[1]
+        return Block(
+            (_texts(self.path, records.reshape(-1), places, records.shape[1]),), len(records)
+        )
 
 
-def _block(records: Array) -> Block:
-    """Return rows of single bytes as a column of text."""
-    joined = np.ascontiguousarray(records)
-    return Block((bytes_column(_cut(joined.tobytes(), joined.shape[1])),), len(joined))
-
-
-def _cut(joined: bytes, length: int) -> list[bytes]:
-    return np.frombuffer(joined, f"V{length}").tolist()
+def _texts(path: str, data: Array, places: Positions, length: int) -> Texts:
+    """Return records one behind the other as a column; `places` are where in the file they were."""
+    starts = length * np.arange(len(places))
+    return Texts(data, starts, starts + length, Origins.in_file(path, starts, places))
 
 
 @final
@@ -137,9 +142,10 @@ class StreamedRecords(ChunkReader):
         self._bytes = open_bytes(self.path, self._file.compression)
         self._rest = b""  # what is read, but may be the footer or half a record
         self._header_left = self._file.header_bytes
+        self._place = self._file.header_bytes  # where the next record begins
         self._body = -self._file.footer_bytes  # so many bytes of records were read
 
-    def _more(self) -> Array | None:
+    def _more(self) -> Array | Texts | None:
         if self._header_left > 0:
             return self._after_header()
         more = self._bytes.read(_READ)
@@ -151,7 +157,10 @@ class StreamedRecords(ChunkReader):
         whole = max(0, len(self._rest) - self._file.footer_bytes)
         whole -= whole % self._file.record_bytes
         records, self._rest = self._rest[:whole], self._rest[whole:]
-        return bytes_column(_cut(records, self._file.record_bytes))
+        first, self._place = self._place, self._place + whole
+        length = self._file.record_bytes
+        places = np.arange(first, self._place, length)
+        return _texts(self.path, np.frombuffer(records, np.uint8), places, length)
 
     def _after_header(self) -> Array:
         passed = len(self._bytes.read(self._header_left))

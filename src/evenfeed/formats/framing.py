@@ -10,10 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from evenfeed.core.block import Positions
-from evenfeed.core.conversion import Array
+from evenfeed.core.compiling import is_worth_it
+from evenfeed.core.conversion import Array, Positions
+from evenfeed.core.cutting import pieces
 from evenfeed.formats.checksums import masked
-from evenfeed.formats.compiling import is_worth_it, record_kernels
+from evenfeed.formats.kernel_doors import record_kernels
 from evenfeed.formats.mapped_files import Held
 
 LENGTH: Final = struct.Struct("<Q")
@@ -35,11 +36,6 @@ def header_of(length: int) -> bytes:
 def checksum_of(length: int) -> int:
     """Return the checksum of a length, as it is written."""
     return masked(LENGTH.pack(length))
-
-
-def pieces(held: Held, places: Positions, length: int) -> Array:
-    """Return the `length` bytes at each place."""
-    return np.ndarray(len(held) - length + 1, f"V{length}", held, strides=(1,))[places]
 
 
 def walked(held: Held, start: int, stop: int, count: int) -> Positions:

@@ -1,36 +1,28 @@
 """The bytes of files, decompressed on the way where they are compressed."""
 
+import os
 import zlib
-from typing import IO, Any, Final, Protocol, final
+from typing import IO, Any, Final, final
 
 from evenfeed.core.errors import DataLossError
-from evenfeed.formats.filesystems import naming, open_file
+from evenfeed.formats.bytes_ahead import Ahead, Bytes
+from evenfeed.formats.filesystems import is_remote, naming, open_file
+from evenfeed.formats.mapped_files import cut_short
 
 # How the library zlib is told which of the two forms to expect.
 FORMS: Final = {"GZIP": 31, "ZLIB": 15}
 _READ: Final = 1 << 16
 
 
-class Bytes(Protocol):
-    """An open file that is read from its beginning on."""
-
-    def read(self, most: int) -> bytes:
-        """Return at most `most` bytes; none at the end."""
-        ...
-
-    def close(self) -> None:
-        """Close the file."""
-        ...
-
-
 def open_bytes(path: str, compression: str, start: int = 0) -> Bytes:
     """Open a file at a byte, which is the first where it is compressed."""
     if compression:
-        return Inflated(path, compression)
+        return Ahead(Inflated(path, compression))
     file = open_file(path)
     if start:
         file.seek(start)
-    return Plain(path, file)
+    plain = Plain(path, file)
+    return Ahead(plain) if is_remote(path) else plain
 
 
 @final
@@ -40,11 +32,18 @@ class Plain:
     def __init__(self, path: str, file: IO[bytes]) -> None:
         self._path = path
         self._file = file
+        self._size = 0 if is_remote(path) else self._length()
 
     def read(self, most: int) -> bytes:
-        """Return at most `most` bytes; none at the end."""
+        """Return at most `most` bytes; none at the end, which must not have come nearer."""
         with naming(self._path):
-            return self._file.read(most)
+            piece = self._file.read(most)
+            if not piece and self._size and (now := self._length()) < self._size:
+                raise cut_short(self._path, self._size, now)
+            return piece
+
+    def _length(self) -> int:
+        return os.fstat(self._file.fileno()).st_size
 
     def close(self) -> None:
         """Close the file."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError
-from evenfeed.formats.byte_files import ByteFile
+from evenfeed.formats.byte_files import UncountedFile
 from evenfeed.formats.chunks import ChunkReader, bytes_column
 from evenfeed.formats.inflating import open_bytes
 
@@ -19,20 +19,10 @@ _GZIP_BEGINS: Final = b"\x1f\x8b\x08"
 
 @final
 @dataclass(frozen=True)
-class LineFile(ByteFile):
+class LineFile(UncountedFile):
     """A file whose rows are its lines."""
 
     read_by: ClassVar[str] = "TextLineDataset"
-
-    @property
-    def rows(self) -> None:
-        """Only reading it tells."""
-        return None
-
-    @property
-    def extent(self) -> tuple[int, int]:
-        """The whole file."""
-        return 0, self.bytes
 
     def open(self) -> "LineReader":
         """Open it, for one iterator: a reader has a position."""

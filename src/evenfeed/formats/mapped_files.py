@@ -36,11 +36,16 @@ class MappedFile:
             return
         there, mapped = self.bytes.size(), len(self.bytes)
         if there < mapped:
-            raise DataLossError(
-                f"{self.path} was cut from {mapped} to {there} bytes while it was read.",
-                fix="write a file that others may read under another name, and rename it then.",
-            )
+            raise cut_short(self.path, mapped, there)
 
     def close(self) -> None:
         """Forget the file; it is unmapped when nobody looks at it any more."""
         self.bytes = b""
+
+
+def cut_short(path: str, before: int, now: int) -> DataLossError:
+    """Return the error for a file that became shorter."""
+    return DataLossError(
+        f"{path} was cut from {before} to {now} bytes while it was read.",
+        fix="write a file that others may read under another name, and rename it then.",
+    ).in_file(path, now)

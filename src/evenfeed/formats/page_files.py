@@ -24,6 +24,7 @@ from evenfeed.core.block import Block, Column, concatenated
 from evenfeed.core.dtypes import DType
 from evenfeed.core.spec_json import part_to_json
 from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.texts import Texts
 from evenfeed.formats.pages import (
     ALIGNMENT,
     Layout,
@@ -162,6 +163,8 @@ def _bytes_of(block: Block) -> int:
 def _column_bytes(column: Column) -> int:
     if isinstance(column, list):
         return sum(map(_column_bytes, column))
+    if isinstance(column, Texts):
+        return column.nbytes
     if column is None or column.dtype != dtypes.string:
         return 0 if column is None else column.nbytes
     return sum(map(len, column.reshape(-1).tolist()))

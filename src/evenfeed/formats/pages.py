@@ -14,8 +14,9 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.block import Block, Column, Positions, stacked
+from evenfeed.core.block import Block, Column, Positions, cut_up, stacked
 from evenfeed.core.conversion import Array
+from evenfeed.core.cutting import texts
 from evenfeed.core.dtypes import DType
 
 ALIGNMENT: Final = 64
@@ -93,7 +94,7 @@ def _part_of(column: Column, kind: DType | None) -> Part | None:
 def page_bytes(block: Block, layout: Layout) -> bytes:
     """Return a Block as bytes."""
     out = bytearray()
-    for column, part in zip(block.columns, layout, strict=True):
+    for column, part in zip(map(cut_up, block.columns), layout, strict=True):
         if column is not None and part is not None:
             _write(out, column, part.dtype)
     return bytes(out)
@@ -188,12 +189,7 @@ class _Texts:
 
     def at(self, numbers: Positions) -> Array:
         """Return the texts of these numbers, in their shape."""
-        found = numbers.reshape(-1)
-        bounds = zip(self._starts[found].tolist(), self._ends[found].tolist(), strict=True)
-        out = np.empty(len(found), dtypes.string)
-        raw = self._bytes.data
-        out[:] = [bytes(raw[start:end]) for start, end in bounds]
-        return out.reshape(numbers.shape)
+        return texts(self._bytes, self._starts[numbers], self._ends[numbers])
 
 
 def _values(page: _Bytes, dtype: DType, count: int) -> Array | _Texts:

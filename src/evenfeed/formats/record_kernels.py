@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from evenfeed.core.block import Positions
-from evenfeed.core.conversion import Array
-from evenfeed.formats.compiling import compiled
+from evenfeed.core.compiling import compiled
+from evenfeed.core.conversion import Array, Positions
+from evenfeed.formats.crc_instructions import adding, has_instructions
 from evenfeed.formats.framing import AROUND, LENGTH
 
 _LENGTH_BYTES: Final = LENGTH.size
@@ -65,6 +65,15 @@ def first_wrong(held: Array, starts: Positions, stops: Positions) -> int:
 
 
 @compiled
+def gather(held: Array, starts: Positions, where: Positions, out: Array) -> None:
+    """Copy a piece from each start to its place; `where` has one more, at which the last one ends."""
+    for row in range(len(starts)):
+        start, to = starts[row], where[row]
+        for byte in range(where[row + 1] - to):
+            out[_U64(to + byte)] = held[_U64(start + byte)]
+
+
+@compiled
 def _word(held: Array, at: int) -> int:
     """Return the number in four bytes."""
     low = _U64(held[_U64(at)]) | _U64(held[_U64(at + 1)]) << _U64(8)
@@ -72,8 +81,8 @@ def _word(held: Array, at: int) -> int:
 
 
 @compiled
-def _masked(held: Array, at: int, stop: int) -> int:
-    """Return a checksum as it is written."""
+def crc_by_table(held: Array, at: int, stop: int) -> int:
+    """Return the CRC32C of some bytes, on any processor."""
     crc = _U64(0xFFFFFFFF)
     while at + 8 <= stop:
         crc ^= _word(held, at)
@@ -91,5 +100,28 @@ def _masked(held: Array, at: int, stop: int) -> int:
     while at < stop:
         crc = crc >> _U64(8) ^ _U64(_TABLES[0, (crc ^ _U64(held[_U64(at)])) & _U64(0xFF)])
         at += 1
-    crc ^= _U64(0xFFFFFFFF)
+    return crc ^ _U64(0xFFFFFFFF)
+
+
+@compiled
+def crc_by_instruction(held: Array, at: int, stop: int) -> int:
+    """Return the CRC32C of some bytes, where the processor computes it."""
+    crc = _U64(0xFFFFFFFF)
+    while at + 8 <= stop:
+        crc = _add_8(crc, _word(held, at) | _word(held, at + 4) << _U64(32))
+        at += 8
+    while at < stop:
+        crc = _add_1(crc, _U64(held[_U64(at)]))
+        at += 1
+    return crc ^ _U64(0xFFFFFFFF)
+
+
+_add_8, _add_1 = adding(8), adding(1)
+_crc: Final = crc_by_instruction if has_instructions() else crc_by_table
+
+
+@compiled
+def _masked(held: Array, at: int, stop: int) -> int:
+    """Return a checksum as it is written."""
+    crc = _crc(held, at, stop)
     return ((crc >> _U64(15) | crc << _U64(17)) + _U64(0xA282EAD8)) & _U64(0xFFFFFFFF)

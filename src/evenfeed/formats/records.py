@@ -9,10 +9,10 @@ import numpy as np
 from evenfeed.core.block import Block, Positions
 from evenfeed.core.errors import DataLossError, EvenfeedError
 from evenfeed.formats.byte_files import ByteFile
-from evenfeed.formats.byte_windows import ByteWindow, open_window
+from evenfeed.formats.byte_windows import ByteWindow, Mapped, Streamed
 from evenfeed.formats.filesystems import is_remote
 from evenfeed.formats.framing import AROUND, HEADER_BYTES, LENGTH, header_of, walked
-from evenfeed.formats.payloads import verified
+from evenfeed.formats.payloads import first_wrong, payloads_of
 from evenfeed.formats.reader import Reader
 
 # Of a file that is larger, only reading it tells how many records it has: to look at all of them first
@@ -20,8 +20,6 @@ from evenfeed.formats.reader import Reader
 _MOST_COUNTED: Final = 1 << 28
 # A record of a compressed file must fit into memory, whatever its length says.
 _LONGEST: Final = 1 << 31
-# Records are read in pieces of so many bytes, however many are asked for.
-_PIECE: Final = 1 << 18
 
 
 @final
@@ -88,7 +86,8 @@ class RecordReader(Reader):
     def __init__(self, file: RecordFile) -> None:
         self.path = file.path
         self._file = file
-        self._opened: ByteWindow | None = None
+        self._opened: Streamed | None = None
+        self._mapped: Mapped | None = None  # for those who ask by position
         self._row = 0  # the next one
         self._place = 0  # where it begins
         self._passed = False  # only a payload was damaged, when `read` last raised
@@ -108,7 +107,7 @@ class RecordReader(Reader):
         if len(places) == 1:
             return None
         try:
-            block = self._block(places[:-1], places[1:])
+            block = self._block(self._source, places[:-1], places[1:])
         except DataLossError:
             self._step(places[:2])
             self._passed = True
@@ -120,15 +119,17 @@ class RecordReader(Reader):
         """Return the records at `positions`, by the index of the file."""
         places = self._file.index.places
         if not self._file.index.is_whole and positions.max() == len(places) - 1:
-            self._ended, self._row, self._place = False, len(places) - 1, int(places[-1])
+            self.seek([len(places) - 1, int(places[-1])])
             self._places(1)  # raises what is wrong there
             raise self._damaged(self._place, "it changed while it was read")
         starts, stops = places[positions], places[positions + 1]
-        if not self._source.reaches(int(stops.max())):
+        if self._mapped is None:
+            self._mapped = Mapped(self.path)
+        if not self._mapped.reaches(int(stops.max())):
             raise self._damaged(int(starts[0]), "it became shorter while it was read")
-        block = self._block(starts, stops)
+        block = self._block(self._mapped, starts, stops)
         if block.length < len(starts):
-            self._block(starts[block.length :], stops[block.length :])  # raises
+            self._block(self._mapped, starts[block.length :], stops[block.length :])  # raises
         return block
 
     def whole(self, start: int, count: int) -> Block:
@@ -172,14 +173,15 @@ class RecordReader(Reader):
 
     def close(self) -> None:
         """Close the file."""
-        if self._opened is not None:
-            self._opened.close()
-        self._opened = None
+        for window in (self._opened, self._mapped):
+            if window is not None:
+                window.close()
+        self._opened = self._mapped = None
 
     @property
-    def _source(self) -> ByteWindow:
+    def _source(self) -> Streamed:
         if self._opened is None:
-            self._opened = open_window(self.path, self._file.compression, self._place)
+            self._opened = Streamed(self.path, self._file.compression, self._place)
         return self._opened
 
     def _go_to(self, row: int) -> None:
@@ -218,8 +220,7 @@ class RecordReader(Reader):
     def _walked(self, count: int) -> Positions:
         source = self._source
         at, held = self._place - source.first, source.held
-        stop = len(held) if count == 1 else min(len(held), at + _PIECE)
-        return walked(held, at, stop, count) + source.first
+        return walked(held, at, len(held), count) + source.first
 
     def _reach_behind_next(self) -> None:
         """Have the next record in memory; raise if it is not there."""
@@ -236,10 +237,10 @@ class RecordReader(Reader):
         if not source.reaches(place + length + AROUND):
             raise self._damaged(place, f"the record there, of {length} bytes, is cut off")
 
-    def _block(self, starts: Positions, stops: Positions) -> Block:
+    def _block(self, window: ByteWindow, starts: Positions, stops: Positions) -> Block:
         """Return records; those before the first whose checksum is wrong, an error where that is the first."""
-        held, first = self._source.held, self._source.first
-        column, wrong = verified(held, starts - first, stops - first)
+        column = payloads_of(self.path, window, starts, stops)
+        wrong = first_wrong(column)
         if wrong is None:
             return Block((column,), len(column))
         if wrong == 0:

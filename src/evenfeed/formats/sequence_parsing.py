@@ -9,7 +9,14 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.errors import described
 from evenfeed.core.sparse_tensors import SparseTensor
 from evenfeed.formats.example_parsing import first_of, records_of, varying_column
-from evenfeed.formats.example_values import fixed_value, padded, parsed, steps_of, varying_value
+from evenfeed.formats.example_values import (
+    Where,
+    fixed_value,
+    padded,
+    parsed,
+    steps_of,
+    varying_value,
+)
 from evenfeed.formats.features import Fixed, Sequenced, Varying, Wanted, wanted_of
 
 
@@ -111,7 +118,7 @@ def _sequences(
         held = [message.feature_lists.feature_list.get(wanted.key) for message in messages]
         steps = [None if one is None else one.feature for one in held]
         if isinstance(wanted, Sequenced):
-            parts = [steps_of(s, f"record {row}", wanted) for row, s in enumerate(steps)]
+            parts = [steps_of(s, Where(row), wanted) for row, s in enumerate(steps)]
             lists[wanted.key] = padded(parts, wanted)
             lengths[wanted.key] = np.array(list(map(len, parts)), np.int64)
         elif isinstance(wanted, Varying):
@@ -122,7 +129,7 @@ def _sequences(
 def _in_context(contexts: Sequence[Any], wanted: Wanted) -> Any:
     if not isinstance(wanted, Fixed):
         return varying_column(contexts, wanted)
-    pairs = [(one.feature.get(wanted.key), f"record {row}") for row, one in enumerate(contexts)]
+    pairs = [(one.feature.get(wanted.key), Where(row)) for row, one in enumerate(contexts)]
     return np.stack([fixed_value(*pair, wanted) for pair in pairs])
 
 
@@ -133,7 +140,7 @@ def _sparse_steps(records: Sequence[Any], wanted: Varying) -> SparseTensor:
     longest = widest = 0
     for row, steps in enumerate(records):
         for step, feature in enumerate(steps or ()):
-            found = varying_value(feature, f"step {step} of record {row}", wanted).tolist()
+            found = varying_value(feature, Where(row, step), wanted).tolist()
             indices += [(row, step, place) for place in range(len(found))]
             values += found
             longest, widest = max(longest, step + 1), max(widest, len(found))

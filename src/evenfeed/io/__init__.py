@@ -13,7 +13,12 @@ from evenfeed.core.publish import publish, refusal
 from evenfeed.core.specs import TensorSpec
 from evenfeed.formats.csv_decoding import decode_csv
 from evenfeed.formats.example_parsing import parse_example, parse_single_example
-from evenfeed.formats.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
+from evenfeed.formats.features import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    VarLenFeature,
+)
 from evenfeed.formats.filesystems import folder_for, open_file
 from evenfeed.formats.paths import as_text, matching_paths, path_in
 from evenfeed.formats.record_writer import TFRecordOptions, TFRecordWriter
@@ -40,6 +45,7 @@ from evenfeed.io import gfile
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "RaggedFeature",
     "TFRecordOptions",
     "TFRecordWriter",
     "VarLenFeature",

@@ -11,7 +11,7 @@ from typing import Final, final
 from evenfeed.core.block import Block, Outcome, concatenated
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.operator import Operator, State, read_full
-from evenfeed.runtime.whence import Whence, nowhere, placed
+from evenfeed.runtime.whence import Place, Whence, completed, nowhere, of_text, placed
 
 # Who has something to deliver does not wait longer for a slow child, to have more at work.
 _PATIENCE: Final = 0.01
@@ -86,7 +86,7 @@ class WorkAhead(Operator):
             if not isinstance(outcome, Block):
                 if done:
                     break  # raised at the next read, behind what came before it
-                raised = placed(outcome, call.whence(call.row))
+                raised = placed(outcome, _place(call, outcome))
                 self._deliver(call, 1)
                 raise raised from raised.__cause__
             rows = outcome.cut(0, most)
@@ -221,3 +221,11 @@ class WorkAhead(Operator):
     def children(self) -> tuple[Operator, ...]:
         """Return the child."""
         return (self._child,)
+
+
+def _place(call: _Call, error: BaseException) -> Place | None:
+    """Return where the element comes from that is the next to be delivered, and failed."""
+    outcomes = call.result.result()
+    left = sum(outcome.length if isinstance(outcome, Block) else 1 for outcome in outcomes)
+    index = 0 if call.block is None else call.block.length - left
+    return completed(call.whence(call.row), of_text(call.block, index, error))

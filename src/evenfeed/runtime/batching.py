@@ -10,6 +10,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.structure import DATA, paths
+from evenfeed.core.texts import Texts
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.runtime.operator import Feed, Operator, State, read_full
 
@@ -34,7 +35,7 @@ class PadBatches(Operator):
         return Block(tuple(self._padded(place, *part) for place, part in enumerate(parts)), 1)
 
     def _padded(self, place: int, column: Column, shape: TensorShape, fill: Array) -> Column:
-        if isinstance(column, np.ndarray) and shape.is_compatible_with(column.shape[1:]):
+        if isinstance(column, (np.ndarray, Texts)) and shape.is_compatible_with(column.shape[1:]):
             return column[None]
         rows = [] if column is None else list(column)
         target = self._target(place, [row.shape for row in rows], shape)
@@ -199,7 +200,7 @@ class CutBatches(Operator):
         return (self._feed.child,)
 
 
-def _length(column: Array | list[Any]) -> int | None:
+def _length(column: Array | Texts | list[Any]) -> int | None:
     """Return how long all batches of a column are; None where they differ or have no length."""
     return None if isinstance(column, list) or column.ndim < 2 else column.shape[1]
 
@@ -213,7 +214,7 @@ def _flattened(batches: Block) -> Block:
     return Block(columns, length)
 
 
-def _merged(column: Array) -> Array:
+def _merged(column: Array | Texts) -> Array | Texts:
     return column.reshape(column.shape[0] * column.shape[1], *column.shape[2:])
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column, in_one_piece
+from evenfeed.core.block import Block, Column, cut_up, in_one_piece
 from evenfeed.core.conversion import Array
 from evenfeed.core.handles import Handle
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.texts import Texts
 from evenfeed.plan.mapping import AUTOTUNE
 from evenfeed.runtime.compiled import Compiled
 from evenfeed.runtime.kernels import Kernels
@@ -36,7 +37,8 @@ def _computed(compiled: Compiled, kernels: Kernels, piece: Piece) -> Done:
     if rows is None or program is None or not program.may_run():
         return None
     pairs = zip(block.columns, rows, strict=True)
-    numeric = [column for column, row in pairs if row is not None and column is not None]
+    found = [cut_up(column) for column, row in pairs if row is not None]
+    numeric = [column for column in found if column is not None]
     parts = program.found.parts
     numbers = [number for number, part in enumerate(parts) if isinstance(part, Row)]
     outputs, failed = program.run(
@@ -58,7 +60,7 @@ def _row_shapes(block: Block, kernels: Kernels) -> tuple[Row | None, ...] | None
     return tuple(rows)
 
 
-def _row_shape(column: Array | list[Any]) -> Row | None:
+def _row_shape(column: Array | Texts | list[Any]) -> Row | None:
     if not isinstance(column, list):
         return Row(column.shape[1:], column.dtype)
     kinds = {(part.shape, part.dtype) for part in column}

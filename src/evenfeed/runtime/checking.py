@@ -5,7 +5,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column
+from evenfeed.core.block import Block, Column, cut_up
 from evenfeed.core.cardinality import INFINITE
 from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors
@@ -42,6 +42,7 @@ class DropSeen(Replayed):
 
 
 def _keys(column: Column) -> list[Any]:
+    column = cut_up(column)
     if isinstance(column, np.ndarray) and column.ndim == 1:
         return column.tolist()
     rows = [] if column is None else list(column)

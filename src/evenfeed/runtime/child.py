@@ -101,10 +101,11 @@ def _outcomes(
 ) -> list[Outcome]:
     found: list[Outcome] = []
     rows: list[list[Any]] = []
+    elements = block.cut_up()
     for index in range(block.length):
         progress[0] = index
         try:
-            rows.append(function.one(block.row(index), first + index))
+            rows.append(function.one(elements.row(index), first + index))
         except Exception as error:  # noqa: BLE001 - the parent raises it
             if rows:
                 found.append(of_rows(rows))

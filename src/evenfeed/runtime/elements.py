@@ -116,6 +116,7 @@ class ElementIterator(NextElement):
         if block is None:
             self._torn = False
             raise StopIteration
+        block = block.cut_up()
         if self._tensors:  # once for all rows of the Block: their views are tensors then
             block = Block(tuple(map(_of_tensors, block.columns)), block.length)
         # Nothing is called between these, so no Ctrl-C comes between.

@@ -182,10 +182,11 @@ class RowFunction:
 
     def _one_by_one(self, block: Block, first: int | Positions) -> Block:
         done: list[list[Any]] = []
+        rows = block.cut_up()
         with host_rules():
             for index in range(block.length):
                 try:
-                    done.append(self._one(block.row(index)))
+                    done.append(self._one(rows.row(index)))
                 except Exception as error:  # noqa: BLE001 - it goes on with a note
                     before = of_rows(done) if done else None
                     raise self._failed(index, before, error, first) from None

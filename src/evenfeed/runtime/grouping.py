@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, final
 
-import numpy as np
-
 from evenfeed.core.block import Block, Column, concatenated, stacked
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.structure import DATA, paths
@@ -161,6 +159,6 @@ def _folded(rows: Block, count: int) -> Block:
     def fold(column: Column) -> Column:
         if column is None or isinstance(column, list):
             return column
-        return np.reshape(column, (count, rows.length // count, *column.shape[1:]))
+        return column.reshape(count, rows.length // count, *column.shape[1:])
 
     return Block(tuple(map(fold, rows.columns)), count)

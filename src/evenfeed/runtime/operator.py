@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core.block import Block
-from evenfeed.runtime.whence import Place, Whence, nowhere, placed
+from evenfeed.runtime.whence import Place, Whence, completed, nowhere, of_text, placed
 
 # What JSON can hold, small: numbers and the states of children.
 State: TypeAlias = Any
@@ -112,7 +112,8 @@ class Feed:
         Until then the position lies before that element, so that what came before can be delivered.
         """
         self.give_back(count)
-        self._error = placed(error, self.whence(0)(0))
+        place = completed(self.whence(0)(0), of_text(self._block, self._used, error))
+        self._error = placed(error, place)
 
     def whence(self, count: int) -> Whence:
         """Return what says where the last `count` elements that were used come from, and those behind them."""

@@ -1,12 +1,16 @@
 """From which row of which file an element comes, for who says what is wrong with it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias, TypeVar, final
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias, TypeVar, final
 
+from evenfeed.core.block import Block
 from evenfeed.core.errors import EvenfeedError
+from evenfeed.core.texts import Texts
 
 E = TypeVar("E", bound=BaseException)
+
+_ELEMENT: Final = "the element"
 
 
 @final
@@ -18,11 +22,13 @@ class Place:
         file: The path of the file.
         row: Which row of it, in words.
         offset: The byte at which the row begins; None where that is not known.
+        what: What is there: the element, or one of the records in it.
     """
 
     file: str
     row: str
     offset: int | None = None
+    what: str = _ELEMENT
 
 
 # Says of an element where it comes from, by its number among those that were read together. It is asked only
@@ -35,6 +41,35 @@ def nowhere(_: int) -> Place | None:
     return None
 
 
+def of_text(block: Block | None, index: int, error: BaseException) -> Place | None:
+    """Return where the text comes from that an element is, or the one of its texts that the error names.
+
+    None where that is not known, or it may be one of several parts.
+    """
+    found = [column for column in block.columns if isinstance(column, Texts)] if block else []
+    if block is None or len(found) != 1:
+        return None
+    record = error.record if isinstance(error, EvenfeedError) else None
+    each = found[0].size // block.length
+    if (record is None and each > 1) or not 0 <= (record or 0) < each:
+        return None
+    origin = found[0].origin(index * each + (record or 0))
+    what = _ELEMENT if each == 1 else f"record {record}"
+    return None if origin is None else Place(origin[0], "a record", origin[1], what)
+
+
+def completed(place: Place | None, text: Place | None) -> Place | None:
+    """Return what is known of an element, and of its text.
+
+    The text is right where it is one among several, and knows the byte also where the file was read further since.
+    """
+    if place is None or text is None:
+        return place or text
+    if text.what != _ELEMENT:
+        return text
+    return place if place.offset is not None else replace(place, offset=text.offset)
+
+
 def placed(error: E, place: Place | None) -> E:
     """Return an error that names the row of a file whose element is wrong, unless it names a file already."""
     if place is None or (isinstance(error, EvenfeedError) and error.file is not None):
@@ -42,5 +77,5 @@ def placed(error: E, place: Place | None) -> E:
     if isinstance(error, EvenfeedError):
         error.in_file(place.file, place.offset)
     at = "" if place.offset is None else f", at byte {place.offset}"
-    error.add_note(f"the element is {place.row} of {place.file}{at}")
+    error.add_note(f"{place.what} is {place.row} of {place.file}{at}")
     return error

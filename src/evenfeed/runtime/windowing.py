@@ -4,7 +4,7 @@ from typing import Any, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, of_rows
+from evenfeed.core.block import Block, cut_up, of_rows
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Held
@@ -73,7 +73,8 @@ class ReadGroups(Replayed):
 
     def _held(self, key: int) -> Held:
         rows = of_rows(self._groups.pop(key))
-        return Held(self._node.child.element_spec, rows.columns, rows.length)
+        columns = tuple(map(cut_up, rows.columns))
+        return Held(self._node.child.element_spec, columns, rows.length)
 
     def children(self) -> tuple[Operator, ...]:
         """Return the child, and the group that is open."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
-from evenfeed.core.block import Block, concatenated
+from evenfeed.core.block import Block, concatenated, cut_up
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.windows import Held, Window
 from evenfeed.runtime.operator import Operator, State
@@ -106,7 +106,7 @@ class CutWindows(Operator):
             span -= run.length
 
     def _datasets(self, rows: Block) -> list[Any]:
-        parts = zip(self._specs, rows.columns, strict=True)
+        parts = zip(self._specs, map(cut_up, rows.columns), strict=True)
         origin = self._node.origin
         nodes = [Held(spec, (column,), rows.length, origin=origin) for spec, column in parts]
         return [self._node.face(node) for node in nodes]

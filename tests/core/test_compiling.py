@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from evenfeed.formats import compiling
+from evenfeed.core import compiling
 
 PROGRAM = """
 import sys

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from evenfeed.core.doors import Door
 
 if TYPE_CHECKING:
-    from evenfeed.formats import example_kernels, record_kernels, text_kernels
+    from evenfeed.core import text_kernels
 else:
-    example_kernels = Door("evenfeed.formats.example_kernels")
-    record_kernels = Door("evenfeed.formats.record_kernels")
-    text_kernels = Door("evenfeed.formats.text_kernels")
+    text_kernels = Door("evenfeed.core.text_kernels")
 
-__all__ = ["compiled", "example_kernels", "is_worth_it", "record_kernels", "text_kernels"]
+__all__ = ["compiled", "is_worth_it", "text_kernels"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

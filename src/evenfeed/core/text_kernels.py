@@ -4,9 +4,8 @@ from typing import Final
 
 import numpy as np
 
-from evenfeed.core.block import Positions
-from evenfeed.core.conversion import Array
-from evenfeed.formats.compiling import compiled
+from evenfeed.core.compiling import compiled
+from evenfeed.core.conversion import Array, Positions
 
 # Of pickle's protocol 4: what says that bytes follow, behind their length in eight bytes.
 _BYTES: Final = 0x8E

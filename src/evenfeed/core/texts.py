@@ -1,0 +1,215 @@
+"""A column of text that is not cut up yet: bytes of files, and where in them each text begins and ends.
+
+To make an object of each text takes longer than to parse it. So what reads files hands on bytes, and parsers
+look into these; where somebody looks at a text itself, it becomes an object.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Self, cast, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array, Positions
+from evenfeed.core.cutting import pieces, texts
+from evenfeed.core.dtypes import DType
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Origins:
+    """Where bytes come from: runs of them, each of which a file has as they are.
+
+    Attributes:
+        paths: The files.
+        starts: Where among the bytes each run begins, in order; the first at the first byte.
+        files: Which file each is from.
+        places: At which byte of the file, or of what it holds where it is compressed.
+    """
+
+    paths: tuple[str, ...]
+    starts: Positions
+    files: Positions
+    places: Positions
+
+    @classmethod
+    def in_file(cls, path: str, starts: Positions, places: Positions) -> Self:
+        """Return where bytes of one file come from."""
+        return cls((path,), starts, np.zeros(len(starts), np.int64), places)
+
+    def of(self, start: int) -> tuple[str, int]:
+        """Return the file and the place of one byte."""
+        run = self._run(start)
+        place = int(self.places[run]) + start - int(self.starts[run])
+        return self.paths[int(self.files[run])], place
+
+    def between(self, first: int, stop: int) -> "Origins":
+        """Return the same for the bytes from `first` to `stop`."""
+        runs = slice(self._run(first), self._run(max(first, stop - 1)) + 1)
+        starts, places = self.starts[runs] - first, self.places[runs].copy()
+        places[0] -= starts[0]
+        starts[0] = 0
+        return Origins(self.paths, starts, self.files[runs], places)
+
+    def _run(self, start: int) -> int:
+        return int(np.searchsorted(self.starts, start, "right")) - 1
+
+
+@final
+class Texts:
+    """A column of text: to those who only move elements, like an array of objects that nobody writes to.
+
+    Args:
+        data: Bytes, which nobody changes any more.
+        starts: Where in them each text begins.
+        stops: Where it ends, of the same shape.
+        origins: Where the bytes come from, if that is known.
+    """
+
+    __slots__ = ("data", "origins", "starts", "stops")
+
+    def __init__(
+        self, data: Array, starts: Positions, stops: Positions, origins: Origins | None = None
+    ) -> None:
+        self.data = data
+        self.starts = starts
+        self.stops = stops
+        self.origins = origins
+
+    @classmethod
+    def of(cls, parts: Sequence[bytes]) -> Self:
+        """Return texts that are objects already as one column."""
+        ends = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
+        data = np.frombuffer(b"".join(parts), np.uint8)
+        return cls(data, np.append(np.int64(0), ends[:-1])[: len(parts)], ends)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many texts there are along each axis."""
+        return self.starts.shape
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return self.starts.ndim
+
+    @property
+    def size(self) -> int:
+        """How many texts there are."""
+        return self.starts.size
+
+    @property
+    def dtype(self) -> DType:
+        """That of text."""
+        return dtypes.string
+
+    @property
+    def nbytes(self) -> int:
+        """How long the texts are, and where they are."""
+        lengths = int((self.stops - self.starts).sum())
+        return lengths + self.starts.nbytes + self.stops.nbytes
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(np.asarray(self))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        del copy  # they are made anew each time
+        return texts(self.data, self.starts, self.stops).astype(dtype or dtypes.string, copy=False)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return some of the rows as a column; of one row, or less of it, what an array of objects has there."""
+        starts, stops = cast("Any", self.starts[key]), self.stops[key]
+        if key is None or isinstance(key, (slice, np.ndarray)):
+            return self._at(starts, stops)
+        found = texts(self.data, np.asarray(starts), np.asarray(stops))
+        return found if isinstance(starts, np.ndarray) else found.item()
+
+    def take(self, rows: Positions, axis: int = 0) -> "Texts":
+        """Return the texts at `rows`, in that order."""
+        return self._at(self.starts.take(rows, axis), self.stops.take(rows, axis))
+
+    def reshape(self, *shape: Any) -> "Texts":
+        """Return the same texts along other axes."""
+        return self._at(self.starts.reshape(*shape), self.stops.reshape(*shape))
+
+    def ravel(self) -> "Texts":
+        """Return the same texts along one axis."""
+        return self.reshape(-1)
+
+    def copy(self) -> Array:
+        """Return an array of objects, which may be written to."""
+        return np.asarray(self)
+
+    def tolist(self) -> list[Any]:
+        """Return the texts as lists of objects."""
+        return np.asarray(self).tolist()
+
+    def text(self, row: int) -> bytes:
+        """Return one text, where there is one axis."""
+        return self.data[self.starts[row] : self.stops[row]].tobytes()
+
+    def matrix(self) -> Array:
+        """Return texts along one axis that are equally long, and not empty, as rows of bytes."""
+        length = int(self.stops[0] - self.starts[0])
+        steps = np.diff(self.starts)
+        if len(steps) and steps[0] >= length and (steps == steps[0]).all():
+            shape, strides = (len(self.starts), length), (int(steps[0]), 1)
+            return np.ndarray(shape, np.uint8, self.data, int(self.starts[0]), strides)
+        return pieces(self.data, self.starts, length).view(np.uint8).reshape(-1, length)
+
+    def origin(self, row: int) -> tuple[str, int] | None:
+        """Return in which file a text begins, and at which byte; rows are counted as if there were one axis."""
+        return None if self.origins is None else self.origins.of(int(self.starts.reshape(-1)[row]))
+
+    def trimmed(self) -> "Texts":
+        """Return the same texts, without the bytes before the first of them and behind the last.
+
+        One byte more is kept: where an empty text stands last, what follows must not begin at its place.
+        """
+        first = int(self.starts.min())
+        stop = min(int(self.stops.max()) + 1, len(self.data))
+        if stop - first == len(self.data):
+            return self
+        origins = None if self.origins is None else self.origins.between(first, stop)
+        return Texts(self.data[first:stop], self.starts - first, self.stops - first, origins)
+
+    def _at(self, starts: Positions, stops: Positions) -> "Texts":
+        return Texts(self.data, starts, stops, self.origins)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Texts, (self.data, self.starts, self.stops, self.origins)
+
+
+def joined(parts: Sequence[Texts]) -> Texts:
+    """Return the texts of several columns, whose rows have one shape, one behind the other."""
+    parts = [part for part in parts if part.size] or parts[:1]
+    data, origins = parts[0].data, parts[0].origins
+    if all(part.data is data for part in parts):
+        befores = [0] * len(parts)
+    else:
+        parts = [part.trimmed() for part in parts]
+        befores = np.cumsum([0, *(len(part.data) for part in parts)]).tolist()
+        data = np.concatenate([part.data for part in parts])
+        origins = _joined_origins([part.origins for part in parts], befores)
+    starts = [part.starts + before for part, before in zip(parts, befores, strict=False)]
+    stops = [part.stops + before for part, before in zip(parts, befores, strict=False)]
+    return Texts(data, np.concatenate(starts), np.concatenate(stops), origins)
+
+
+def _joined_origins(parts: Sequence[Origins | None], befores: Sequence[int]) -> Origins | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    paths = tuple(chain.from_iterable(part.paths for part in known))
+    firsts = np.cumsum([0, *(len(part.paths) for part in known)]).tolist()
+    return Origins(
+        paths,
+        np.concatenate([part.starts + n for part, n in zip(known, befores, strict=False)]),
+        np.concatenate([part.files + n for part, n in zip(known, firsts, strict=False)]),
+        np.concatenate([part.places for part in known]),
+    )
