@@ -19,6 +19,7 @@ INNER = {
     "file_datasets",
     "formats",
     "images",
+    "older_names",
     "options",
     "plan",
     "record_writing",

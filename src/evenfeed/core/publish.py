@@ -7,7 +7,7 @@ from typing import Any, Final
 from evenfeed.core.doors import difflib
 
 # The inner files that stand beside the namespaces, not in a folder of their own.
-_INNER: Final = ("csv_datasets", "file_datasets", "options", "record_writing")
+_INNER: Final = ("csv_datasets", "file_datasets", "older_names", "options", "record_writing")
 
 
 def publish(module: str, names: Sequence[str], members: Mapping[str, object]) -> None:
