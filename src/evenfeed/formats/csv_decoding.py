@@ -14,6 +14,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import Handle, Kernel, results_of
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.tensor_types import host_tensor
+from evenfeed.core.texts import Texts
 from evenfeed.formats.csv_arguments import columns_of, delimiter_of, plain_text
 from evenfeed.formats.csv_records import Cutter
 from evenfeed.formats.csv_values import CsvColumn
@@ -91,11 +92,12 @@ class DecodeCsv(Kernel):
 
     def run(self, *columns: Column) -> list[Column]:
         """Read all records at once."""
-        if not isinstance(columns[0], np.ndarray):
+        text = columns[0]
+        if text is None or isinstance(text, list):
             raise TypeError("The elements have different numbers of records.")
-        return list(self.of(columns[0]))
+        return list(self.of(text))
 
-    def of(self, text: Array) -> list[Array]:
+    def of(self, text: Array | Texts) -> list[Array]:
         """Return the columns of an array of records, in its shape."""
         records: list[bytes] = text.ravel().tolist()
         cutter = Cutter(self.delimiter, quoted=self.quoted)
