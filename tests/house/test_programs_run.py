@@ -45,6 +45,20 @@ def test_an_example_runs(name):
     assert output_of(ROOT / "examples" / name)
 
 
+def test_the_example_of_workers_runs_on_two():
+    command = ["-m", "evenfeed", "run", "--workers", "2", "--replicas", "2"]
+    done = subprocess.run(
+        [sys.executable, *command, str(ROOT / "examples" / "workers.py")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for worker, rows in enumerate((12, 10)):
+        assert f"[worker {worker}] 4 replicas; this worker saw {rows} of 22 rows" in done.stdout
+
+
 def test_the_demo_accounts_for_every_row():
     output = output_of(ROOT / "examples" / "demo.py")
     assert "replica 3: labels [6, 7], image (2, 28, 28)" in output
