@@ -19,6 +19,8 @@ from evenfeed.tensors.creation import convert_to_tensor, holds_device_arrays
 
 # Arrays of these are tensors as they are.
 _NATIVE: Final = frozenset(map(np.dtype, "?bBhHiIlLefd"))
+# A text that is longer is no name.
+_LONGEST_NAME: Final = 200
 
 
 @final
@@ -89,11 +91,16 @@ def host_rules() -> Generator[None]:
         yield
 
 
-def explained(
-    error: Exception, calling: Calling, doing: str, origin: Origin | None, number: int | None
+def explained(  # noqa: PLR0913, PLR0917 - all that is said
+    error: Exception,
+    calling: Calling,
+    doing: str,
+    origin: Origin | None,
+    number: int | None,
+    parts: Sequence[Any] = (),
 ) -> Exception:
     """Return the user's exception with a note; of an index out of range, TensorFlow's."""
-    which = "" if number is None else f" element {number}"
+    which = "" if number is None else f" element {number}{_name(parts)}"
     note = f"while {doing}{which} with {calling.name}, asked for at {origin}"
     if isinstance(error, IndexError) and "out of bounds" in str(error):
         raised = InvalidArgumentError(
@@ -105,6 +112,16 @@ def explained(
         error = raised
     error.add_note(note)
     return error
+
+
+def _name(parts: Sequence[Any]) -> str:
+    """Return a short text that is a part of an element, such as a path: it says more than a number."""
+    for part in parts:
+        if type(part) is np.ndarray and part.dtype == dtypes.string and part.ndim == 0:
+            text = cast("bytes", part.item()).decode(errors="replace")
+            if 0 < len(text) <= _LONGEST_NAME and text.isprintable() and "\ufffd" not in text:
+                return f" ({text})"
+    return ""
 
 
 def name_of(function: Any) -> str:

@@ -149,7 +149,7 @@ class RowFunction:
             with host_rules():
                 result = self._one(parts)
         except Exception as error:  # noqa: BLE001 - it goes on with a note
-            raised = explained(error, self._calling, self._asked.doing, self.origin, number)
+            raised = explained(error, self._calling, self._asked.doing, self.origin, number, parts)
         else:
             self.meter.add(1, perf_counter() - began)
             return result
@@ -189,7 +189,7 @@ class RowFunction:
                     done.append(self._one(rows.row(index)))
                 except Exception as error:  # noqa: BLE001 - it goes on with a note
                     before = of_rows(done) if done else None
-                    raise self._failed(index, before, error, first) from None
+                    raise self._failed(block, index, before, error, first) from None
         return of_rows(done)
 
     def _all_at_once(self, block: Block, first: int | Positions) -> Block | None:
@@ -205,14 +205,23 @@ class RowFunction:
         if failed is not None and failed.any():
             index = int(failed.argmax())
             error = IndexError("it is out of bounds for the tensor that it is applied to.")
-            raise self._failed(index, done.cut(0, index) if index else None, error, first)
+            before = done.cut(0, index) if index else None
+            raise self._failed(block, index, before, error, first)
         return done
 
     def _failed(
-        self, index: int, before: Block | None, error: Exception, first: int | Positions
+        self,
+        block: Block,
+        index: int,
+        before: Block | None,
+        error: Exception,
+        first: int | Positions,
     ) -> FailedRow:
-        number = first + index if isinstance(first, int) else int(first[index])
-        told = explained(error, self._calling, self._asked.doing, self.origin, number)
+        number, parts = (
+            first + index if isinstance(first, int) else int(first[index]),
+            block.row(index),
+        )
+        told = explained(error, self._calling, self._asked.doing, self.origin, number, parts)
         return FailedRow(index, before, told)
 
     def _fitted(self, structure: Any, leaves: list[Any]) -> list[Any]:

@@ -1,0 +1,60 @@
+"""Notes of errors say which element it was: by its number, and by its name where it has one."""
+
+import numpy as np
+import pytest
+from tests.images.pictures import jpeg
+
+import evenfeed as tf
+
+Dataset = tf.data.Dataset
+
+
+def note_of(dataset):
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever the function raises
+        list(dataset)
+    return raised.value.__notes__[0]
+
+
+@pytest.mark.parametrize("threads", [None, 2])
+def test_a_broken_image_is_named_by_its_path(tmp_path, threads):
+    for number in range(4):
+        (tmp_path / f"{number}.jpg").write_bytes(b"no image" if number == 2 else jpeg())
+
+    def decoded(path):
+        return tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+
+    files = Dataset.list_files(f"{tmp_path}/*.jpg", shuffle=False)
+    note = note_of(files.map(decoded, num_parallel_calls=threads))
+    assert note.startswith(
+        f"while mapping element 2 ({tmp_path}/2.jpg) with decoded, asked for at "
+    )
+
+
+def failing(*_):
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    ("element", "name"),
+    [
+        ("name", " (name)"),
+        (("", "label"), " (label)"),
+        ((1, "grüße"), " (grüße)"),
+        (b"\xff\x00", ""),
+        ("line\n", ""),
+        ("x" * 1000, ""),
+        (["several", "texts"], ""),
+    ],
+)
+def test_only_short_texts_are_names(element, name):
+    spec = tf.TensorSpec([], tf.int64)
+    elements = Dataset.from_tensors(element)
+    note = note_of(elements.map(failing, output_signature=spec, vectorize=False))
+    assert note.startswith(f"while mapping element 0{name} with failing, asked for at ")
+
+
+def test_a_function_that_fails_where_it_is_traced_names_no_element():
+    numbers = Dataset.from_tensor_slices(np.arange(3))
+    with pytest.raises(ValueError, match="no") as raised:
+        numbers.map(failing)
+    assert "element" not in raised.value.__notes__[0]
