@@ -149,6 +149,7 @@ class Walk(Operator):
         self._rows = rows
         self._order = order
         self._step = 0
+        self._last: tuple[int, Positions] = 0, np.zeros(0, np.int64)  # what was fetched last
 
     @property
     def reads_freely(self) -> bool:
@@ -161,7 +162,7 @@ class Walk(Operator):
         if left <= 0:
             return None
         try:
-            block = fetch_steps(self._rows, self._order, self._step, left)
+            block = self._fetched(left)
         except FailedRow as failed:
             if left > 1:  # deliver what comes before the row that fails
                 return self.read(left // 2)
@@ -172,10 +173,25 @@ class Walk(Operator):
             return block
         raise error from error.__cause__
 
+    def _fetched(self, count: int) -> Block:
+        if isinstance(self._order, Forward):
+            return self._rows.run(self._step, count)
+        positions = self._order.stretch(self._step, count)
+        self._last = self._step, positions
+        return self._rows.fetch(positions)
+
     def whence(self, count: int) -> Whence:
         """Return what says where the rows of the last `count` steps come from."""
-        first = self._step - count
-        return lambda index: self._rows.whence(_at(self._order, first + index))
+        first, (start, positions) = self._step - count, self._last
+
+        def found(index: int) -> Place | None:
+            at = first + index - start  # to go back in a shuffled order takes long
+            known = 0 <= at < len(positions)
+            return self._rows.whence(
+                int(positions[at]) if known else _at(self._order, first + index)
+            )
+
+        return found
 
     def state(self) -> State:
         """Return how many rows were read."""
