@@ -10,10 +10,20 @@ from evenfeed.core.errors import CancelledError, DeadlineExceededError, Unavaila
 from evenfeed.core.peers import Peers
 
 
+class Stored:
+    """A text that takes a while to be stored."""
+
+    def __init__(self):
+        self._looks = iter([False, True])
+
+    def wait(self, seconds):
+        return next(self._looks)
+
+
 @pytest.fixture
 def store(monkeypatch):
     texts = {}
-    monkeypatch.setattr(agreement, "store_text", texts.__setitem__)
+    monkeypatch.setattr(agreement, "store_text", lambda *text: texts.update([text]) or Stored())
     monkeypatch.setattr(agreement, "forget_text", texts.__delitem__)
     monkeypatch.setattr(agreement, "stored_text", lambda key, _: texts.get(key))
     return texts

@@ -16,6 +16,7 @@ from evenfeed.cluster.launching import environments
 PROGRAMS = Path(__file__).parent / "programs"
 
 ENDED = "is lost: its process ended without a word."
+SERVICE_ENDED = "is lost: the coordination service beside it ended without a word."
 SILENT = "is lost: its machine did not answer for 4 seconds."
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="no signals")]
@@ -31,6 +32,7 @@ def started(name, arguments, environs, prefixes=None):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
         for i, environ in enumerate(environs)
     ]
@@ -86,7 +88,7 @@ def check_survivors(environs, processes, said, told):
         (3, 1, "kill", "compiled", ENDED),
         (2, 0, "kill", "input", ENDED),
         (2, 0, "exit", "eager", ENDED),
-        (2, 1, "raise", "compiled", "failed: ValueError: row 17 is bad"),
+        (2, 0, "all", "compiled", SERVICE_ENDED),
     ],
 )
 def test_the_others_are_told_who_is_gone_and_can_save_and_end(workers, victim, how, way, told):

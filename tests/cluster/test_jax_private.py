@@ -8,6 +8,7 @@ from jax._src import array, distributed, xla_bridge
 from jaxlib import _jax
 
 from evenfeed.cluster import jax_private
+from evenfeed.core.errors import UnavailableError
 from evenfeed.core.jax_door import backend
 
 # JAX's compiled functions have no signatures but what their docstrings begin with.
@@ -35,6 +36,29 @@ def test_a_member_of_the_service_can_do_what_is_asked_of_it():
     asked = {"connect", "key_value_set", "key_value_delete", "blocking_key_value_get"}
     assert asked <= set(dir(_jax.DistributedRuntimeClient))
     assert "shutdown" in dir(_jax.DistributedRuntimeService)
+
+
+def test_texts_are_written_in_order_and_errors_are_told(monkeypatch):
+    class Member:
+        def __init__(self):
+            self.said = []
+
+        def key_value_set(self, key, text):
+            if key == "bad":
+                raise RuntimeError("ALREADY_EXISTS: bad")
+            self.said.append((key, text))
+
+        def key_value_delete(self, key):
+            self.said.append((key, None))
+
+    member = Member()
+    monkeypatch.setattr(distributed.global_state, "client", member)
+    jax_private.store_text("a", "1")
+    jax_private.forget_text("a")
+    with pytest.raises(UnavailableError, match="does not answer: ALREADY_EXISTS"):
+        jax_private.store_text("bad", "2").wait(20)
+    assert jax_private.store_text("b", "3").wait(20)
+    assert member.said == [("a", "1"), ("a", None), ("b", "3")]
 
 
 def test_this_process_is_known_to_be_alone():

@@ -48,11 +48,14 @@ class StoredAgreement:
         """
         began = time.monotonic()
         try:
-            store_text(f"{key}/{self._worker}", said)
-            return [
+            written = store_text(f"{key}/{self._worker}", said)
+            heard = [
                 said if worker == self._worker else self._heard(key, worker, began, is_closed)
                 for worker in range(self._workers)
             ]
+            while not written.wait(_LOOK_SECONDS):  # or the others might not hear it before the end
+                peers.check()
+            return heard
         except UnavailableError as error:
             raise peers.explained(error) from error
 

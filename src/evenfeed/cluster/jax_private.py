@@ -4,10 +4,12 @@ tests/cluster/test_jax_private.py and tests/strategy/test_threads.py fail when a
 """
 
 import sys
+import threading
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from queue import SimpleQueue
+from typing import Any, Final, NoReturn, final
 
 from evenfeed.core.errors import UnavailableError
 from evenfeed.core.peers import MEETING_ERRORS
@@ -130,14 +132,62 @@ def _jaxlib() -> Any:
     return import_module("jaxlib._jax")
 
 
-def store_text(key: str, text: str) -> None:
+@final
+class Written:
+    """A text that is being put where all members can read it."""
+
+    def __init__(self, write: Callable[[], Any]) -> None:
+        self._write = write
+        self._done = threading.Event()
+        self._error: Exception | None = None
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a while; tell whether it is there."""
+        if self._done.wait(seconds) and self._error is not None:
+            raise self._error
+        return self._done.is_set()
+
+    def run(self) -> None:
+        """Put it there."""
+        try:
+            _answered(self._write)
+        except UnavailableError as error:
+            self._error = error
+        self._done.set()
+
+
+@final
+class _Writer:
+    """Writes in a thread: a write has no time limit of JAX's, and the service may be silent for ever."""
+
+    def __init__(self) -> None:
+        self._waiting: SimpleQueue[Written] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def put(self, written: Written) -> Written:
+        """Write after all that was put before."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="evenfeed-store", daemon=True)
+            self._thread.start()
+        self._waiting.put(written)
+        return written
+
+    def _run(self) -> None:
+        while True:
+            self._waiting.get().run()
+
+
+_writer: Final = _Writer()
+
+
+def store_text(key: str, text: str) -> Written:
     """Put a text where all members can read it."""
-    _answered(lambda: _member().key_value_set(key, text))
+    return _writer.put(Written(lambda: _member().key_value_set(key, text)))
 
 
 def forget_text(key: str) -> None:
-    """Take away what this member put there."""
-    _answered(lambda: _member().key_value_delete(key))
+    """Take away what this member put there, some time soon."""
+    _writer.put(Written(lambda: _member().key_value_delete(key)))
 
 
 def stored_text(key: str, seconds: float) -> str | None:

@@ -1,6 +1,6 @@
 """Trains until a worker is gone, and says what it was told of it. The test says who goes, and how.
 
-Usage: training.py VICTIM kill|exit|raise|cut compiled|eager|input
+Usage: training.py VICTIM kill|exit|all|cut compiled|eager|input
 """
 
 import os
@@ -23,8 +23,8 @@ def go(how: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     elif how == "exit":
         os._exit(0)
-    elif how == "raise":
-        raise ValueError("row 17 is bad")
+    elif how == "all":  # as where its container is taken away
+        os.killpg(os.getpgid(0), signal.SIGKILL)
 
 
 def say(text: str) -> None:
