@@ -3,12 +3,12 @@ import pytest
 from tests.saying import error_saying
 
 from evenfeed.core.errors import OutOfRangeError
-from evenfeed.core.iteration import NextElement
+from evenfeed.core.iteration import Iterator
 from evenfeed.core.optional import Optional, OptionalSpec
 from evenfeed.core.specs import TensorSpec
 
 
-class Countdown(NextElement):
+class Countdown(Iterator):
     element_spec = TensorSpec([], "int32")
 
     def __init__(self, left):

@@ -24,8 +24,15 @@ def check_reading() -> None:
         reading.refuse()
 
 
-class NextElement(ABC):
-    """TensorFlow's ways to ask for the next element, on top of `__next__`."""
+class Iterator(ABC):
+    """What `iter(dataset)` returns: TensorFlow's ways to ask for the next element, on top of `__next__`.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> iterator = iter(tf.data.Dataset.range(2))
+        >>> isinstance(iterator, tf.data.Iterator), int(iterator.get_next())
+        (True, 0)
+    """
 
     @property
     @abstractmethod

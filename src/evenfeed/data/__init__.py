@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
+from evenfeed.core.iteration import Iterator
 from evenfeed.core.publish import publish, refusal
 from evenfeed.data import experimental
 from evenfeed.dataset import Dataset
@@ -24,6 +25,7 @@ __all__ = [
     "Dataset",
     "DatasetSpec",
     "FixedLengthRecordDataset",
+    "Iterator",
     "Options",
     "TFRecordDataset",
     "TextLineDataset",

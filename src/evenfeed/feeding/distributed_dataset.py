@@ -1,10 +1,10 @@
 """Datasets of which each replica gets its part."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, final
 
 from evenfeed.core.errors import described
-from evenfeed.core.iteration import NextElement, check_reading
+from evenfeed.core.iteration import Iterator, check_reading
 from evenfeed.dataset import Dataset
 from evenfeed.feeding.arrays import arrays_of
 from evenfeed.feeding.feeds import Feed
@@ -40,7 +40,7 @@ class DistributedDataset:
     def __iter__(self) -> "DistributedIterator":
         return DistributedIterator(self._feed)
 
-    def as_array_iterator(self) -> "Iterator[Any]":
+    def as_array_iterator(self) -> "Generator[Any]":
         """Go through the steps as structures of `jax.Array` that are sharded over the replicas.
 
         They are ready for a `jax.jit` or `jax.shard_map` of your own.
@@ -88,7 +88,7 @@ class DistributedDataset:
 
 
 @final
-class DistributedIterator(NextElement):
+class DistributedIterator(Iterator):
     """Goes once through a DistributedDataset; each step is one part of a batch for every replica.
 
     The steps are read and brought to the devices ahead of time, by a thread that ends with the iterator.

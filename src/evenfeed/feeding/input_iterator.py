@@ -2,12 +2,12 @@
 
 from typing import Any, final
 
-from evenfeed.core.iteration import NextElement
+from evenfeed.core.iteration import Iterator
 from evenfeed.feeding.distributed_dataset import DistributedDataset
 
 
 @final
-class InputIterator(NextElement):
+class InputIterator(Iterator):
     """The steps of a distributed dataset; `initialize()` begins with the first one again.
 
     Made by `make_dataset_iterator` and `make_input_fn_iterator` of TensorFlow 1's strategies.

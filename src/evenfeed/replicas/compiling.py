@@ -12,7 +12,7 @@ import numpy as np
 
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import described
-from evenfeed.core.iteration import NextElement
+from evenfeed.core.iteration import Iterator
 from evenfeed.core.jax_door import jax, jax_tree
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TypeSpec
@@ -172,7 +172,7 @@ class Compiler:
         return found, call
 
     def _traced(self, meaning: Any, leaves: list[Any], tree: Any) -> Program:
-        if any(isinstance(leaf, NextElement) for leaf in leaves):
+        if any(isinstance(leaf, Iterator) for leaf in leaves):
             raise Unstaged("it takes an iterator", expected=True, always=True)
         self.traces += 1
         if self._retraces is not None:

@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Any, final
 
 from evenfeed.core.block import Block, Column
-from evenfeed.core.iteration import NextElement, reading
+from evenfeed.core.iteration import Iterator, reading
 from evenfeed.core.structure import DATA, packer
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.plan.node import Node
@@ -19,7 +19,7 @@ _VERSION = 1
 
 
 @final
-class ElementIterator(NextElement):
+class ElementIterator(Iterator):
     """The elements of a dataset, one at a time.
 
     Reads grow 1, 2, 4, … up to a byte budget, so that the first element comes as soon as one element
