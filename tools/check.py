@@ -13,27 +13,29 @@ ROOT = Path(__file__).parent.parent
 PYTHON = sys.executable
 BIN = Path(PYTHON).parent
 
-# A file of tests stays in one process: its tests share what they compiled.
-PYTEST = [
-    PYTHON,
-    "-m",
-    "pytest",
-    "-q",
-    "-n",
-    str(min(4, os.cpu_count() or 1)),
-    "--dist",
-    "loadfile",
-    "--durations=10",  # so that who adds a slow one sees it
-    "--durations-min=5",
-]
+CORES = min(4, os.cpu_count() or 1)
+
+
+def pytest(processes: int, mark: str) -> list[str]:
+    """Return the command for the tests of a mark."""
+    return [
+        *(PYTHON, "-m", "pytest", "-q", "-m", mark),
+        *("-n", str(processes)),
+        # A file of tests stays in one process: its tests share what they compiled.
+        *("--dist", "loadfile"),
+        # So that who adds a slow one sees it.
+        *("--durations=10", "--durations-min=5"),
+    ]
+
 
 CHECKS = {
     "format": [PYTHON, "-m", "ruff", "format", "--check", "-q"],
     "lint": [PYTHON, "-m", "ruff", "check", "-q"],
     "types": [PYTHON, "-m", "pyright", "--pythonpath", PYTHON],
     "layers": [str(BIN / "lint-imports"), "--no-cache"],
-    "tests: the fast majority": [*PYTEST, "-m", "not slow"],
-    "tests: the slow ones": [*PYTEST, "-m", "slow"],
+    "tests: the fast majority": pytest(CORES, "not slow"),
+    # These wait for processes of their own much of the time.
+    "tests: the slow ones": pytest(CORES + 1, "slow"),
 }
 
 
