@@ -142,6 +142,33 @@ def test_what_is_done_across_replicas_is_done_around_it():
     assert float(threes) == 9.0
 
 
+def test_variables_are_read_and_assigned_around_it():
+    strategy = mirrored(3)
+    on_read = tf.VariableSynchronization.ON_READ
+    with strategy.scope():
+        loss, steps = tf.Variable(0.0), tf.Variable(0)
+        counter = tf.Variable(0.0, synchronization=on_read, aggregation=tf.VariableAggregation.SUM)
+    traced = []
+
+    @tf.function
+    def step(x):
+        traced.append(1)
+        sums = strategy.run(lambda x: counter.assign_add(x.sum()), args=(x,))
+        loss.assign_add(strategy.reduce("SUM", sums, axis=None))
+        steps.assign_add(1)
+        loss.assign(strategy.run(lambda: loss.value() + 1))
+        return loss.value() + steps.value() + counter.value() * 100
+
+    value = rows(strategy, (2, 2, 1))
+    assert float(step(value)) == 45 + 1 + 1 + 4500
+    assert float(step(value)) == (46 + 90 + 1) + 2 + 9000
+    assert [v.numpy().tolist() for v in (loss, steps, counter)] == [137.0, 2, 90.0]
+    assert [part.devices() for part in loss.values] == [
+        {d} for d in strategy.extended.replicas.devices
+    ]
+    assert len(traced) == 1
+
+
 def test_an_error_while_tracing_names_the_replica():
     strategy = mirrored(3)
 

@@ -1,4 +1,4 @@
-"""Training gives the same weights however many workers and replicas there are, to float rounding."""
+"""Training, and all else, gives the same however many workers and replicas there are, to float rounding."""
 
 import numpy as np
 import pytest
@@ -48,3 +48,22 @@ def test_every_worker_has_the_same_bits(workers, replicas):
         first, *others = weights(model, workers, replicas)
         for other in others:
             np.testing.assert_array_equal(first, other)
+
+
+def test_every_worker_sees_what_one_with_all_replicas_sees():
+    alone = seen_by_workers("train_workers.py", 1, 4)[0]["results"]
+    for seen in seen_by_workers("train_workers.py", 2, 2).values():
+        found = seen["results"]
+        assert found.keys() == alone.keys()
+        for name, expected in alone.items():
+            if isinstance(expected, str):
+                assert found[name] == expected, name
+            else:
+                np.testing.assert_allclose(
+                    numbers(found[name]), numbers(expected), rtol=1e-6, err_msg=name
+                )
+
+
+def numbers(value):
+    """Return all numbers in a nest of lists."""
+    return [x for part in value for x in numbers(part)] if isinstance(value, list) else [value]

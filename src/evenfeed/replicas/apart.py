@@ -17,7 +17,7 @@ import numpy as np
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives import reduce_inside, sums_over
-from evenfeed.replicas.later import later
+from evenfeed.replicas.later import later, parts_here
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
 from evenfeed.replicas.outputs import Outputs, as_tensor
 from evenfeed.replicas.reduction import ReduceOp
@@ -118,7 +118,7 @@ class _Column:
 
 
 def _column(value: "PerReplica | Mirrored", replicas: Replicas) -> _Column:
-    parts = [as_tensor(part) for part in _own_parts(value, replicas)]
+    parts = [as_tensor(part) for part in parts_here(value, replicas)]
     if not replicas.spans:
         return _Column(parts, [part.shape for part in parts], [part.dtype for part in parts])
     dtypes = [parts[0].dtype] * replicas.count
@@ -127,29 +127,6 @@ def _column(value: "PerReplica | Mirrored", replicas: Replicas) -> _Column:
     if value.shapes is None:  # the function itself made it
         raise Unstaged("it is not known what other workers have of a value", expected=True)
     return _Column(parts, value.shapes, dtypes)
-
-
-def _own_parts(value: "PerReplica | Mirrored", replicas: Replicas) -> Sequence[Any]:
-    """Return the parts of this worker's replicas; those of an array that is traced are taken when it runs."""
-    array = value.array if isinstance(value, Mirrored) else value.whole
-    if array is None or not is_traced(array):
-        return value.values
-    if isinstance(value, Mirrored):
-        shape, take = array.shape, _copies
-    elif value.is_lifted:
-        shape, take = array.shape[1:], _rows_alone
-    else:
-        shape, take = (array.shape[0] // replicas.count, *array.shape[1:]), shards
-    results = [jax.ShapeDtypeStruct(shape, array.dtype)] * replicas.local_count
-    return later(take, results, array)
-
-
-def _copies(array: Any) -> list[Any]:
-    return [shard.data for shard in array.addressable_shards]
-
-
-def _rows_alone(array: Any) -> list[Any]:
-    return [part[0] for part in shards(array)]
 
 
 def _rows(columns: Sequence[_Column]) -> list[int]:

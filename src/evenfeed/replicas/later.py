@@ -8,6 +8,9 @@ from functools import cache
 from typing import Any
 
 from evenfeed.core.jax_door import jax, jax_extend_core
+from evenfeed.replicas.mesh import Replicas, shards
+from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
+from evenfeed.tensors.placement import is_traced
 
 
 @cache
@@ -40,3 +43,28 @@ def later(call: Callable[..., Sequence[Any]], results: Sequence[Any], *values: A
     """
     avals = [jax.core.ShapedArray(r.shape, r.dtype) for r in results]  # pyright: ignore[reportAttributeAccessIssue]
     return list(_later().bind(*values, call=call, results=tuple(avals)))
+
+
+def parts_here(value: DistributedValues, replicas: Replicas) -> Sequence[Any]:
+    """Return the parts of this worker's replicas; those of an array that is traced are taken when it runs."""
+    if isinstance(value, Mirrored):
+        array, shape, take = value.array, value.array.shape, _copies
+    elif not isinstance(value, PerReplica) or value.whole is None:
+        return value.values
+    elif value.is_lifted:
+        array, shape, take = value.array, value.array.shape[1:], _rows_alone
+    else:
+        array, take = value.array, shards
+        shape = (array.shape[0] // replicas.count, *array.shape[1:])
+    if not is_traced(array):
+        return value.values
+    results = [jax.ShapeDtypeStruct(shape, array.dtype)] * replicas.local_count
+    return later(take, results, array)
+
+
+def _copies(array: Any) -> list[Any]:
+    return [shard.data for shard in array.addressable_shards]
+
+
+def _rows_alone(array: Any) -> list[Any]:
+    return [part[0] for part in shards(array)]

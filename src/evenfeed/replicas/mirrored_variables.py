@@ -1,10 +1,9 @@
-"""Variables that are made in the scope of a strategy: one copy on each replica."""
+"""Variables with one copy on each of several replicas."""
 
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import warnings
-from collections.abc import Callable
 from typing import Any, final
 
 from evenfeed.core.callsite import where_called
@@ -12,92 +11,23 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives import copies_of_first, held_by_all, reduce_inside
-from evenfeed.replicas.contexts import Frame
+from evenfeed.replicas.later import later, parts_here
 from evenfeed.replicas.looks import looks_of_all
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
 from evenfeed.replicas.reduction import (
     ReduceOp,
     VariableAggregation,
-    VariableSynchronization,
     divided,
 )
 from evenfeed.replicas.replica import Replica
+from evenfeed.replicas.scoped_variables import ScopedVariable
 from evenfeed.replicas.staging import Staging, Unstaged
 from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
 from evenfeed.replicas.variable_rules import (
     check_assignable,
-    check_created,
     check_readable,
-    is_on_read,
 )
-from evenfeed.replicas.variables import Variable, add, shown, subtract
-
-How = Callable[[Any, Any], Any]
-
-
-class ScopedVariable(Variable):
-    """A variable that the scope of a strategy made, for one replica or several."""
-
-    @property
-    def synchronization(self) -> VariableSynchronization:
-        """When the replicas' copies are brought together."""
-        asked = self._synchronization
-        return VariableSynchronization.ON_WRITE if asked is VariableSynchronization.AUTO else asked
-
-    def _check_kind(self) -> None:
-        check_created(self)
-
-    def _level(self) -> Frame | None:
-        """Return the level of the strategy that made it; None where another or none is current."""
-        level = contexts.frame()
-        return level if level is not None and level.replicas is self.home else None
-
-    def _is_inside(self) -> bool:
-        """Tell whether the code runs for one replica."""
-        level = self._level()
-        return level is not None and (level.context is not None or level.updating is not None)
-
-    def _check_strategy(self) -> None:
-        level = contexts.frame()
-        if level is not None and level.replicas is not self.home and not level.strategy.is_default:
-            raise RuntimeError(
-                described(
-                    f"The variable {self.name!r} was made in the scope of another strategy than the one "
-                    "that is current.",
-                    fix="create it in the scope of the strategy that uses it.",
-                )
-            )
-
-    def __repr__(self) -> str:
-        kind = "SyncOnReadVariable" if is_on_read(self) else "MirroredVariable"
-        lines = [f"  {r}: {self._shown(r, copy)}" for r, copy in enumerate(self.values)]
-        return f"{kind}:{{\n" + ",\n".join(lines) + "\n}"
-
-    def _shown(self, replica: int, copy: Any) -> str:
-        name = self.name if replica == 0 else f"{self.name[:-2]}/replica_{replica}:0"
-        return shown(name, self.shape, copy)
-
-
-@final
-class LoneVariable(ScopedVariable):
-    """A variable of the one replica of a strategy: it is held like a plain one."""
-
-    def value(self) -> Any:
-        """Return what it holds."""
-        if not self._is_inside():
-            check_readable(self)
-        return super().value()
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """What its replica holds."""
-        return (super().value(),)
-
-    def _change(self, how: How, value: Any) -> Any:
-        self._check_strategy()
-        if not self._is_inside():
-            check_assignable(self, adds=how in (add, subtract))
-        return super()._change(how, value)
+from evenfeed.replicas.variables import How, add, subtract
 
 
 class DistributedVariable(ScopedVariable):
@@ -198,8 +128,7 @@ class DistributedVariable(ScopedVariable):
             return self._across() if own is None else self.copies[own]
         held = level.read(self)
         if level.within is not self.replicas:
-            self._check_not_apart(level)
-            return self._of_stack(held)
+            return self._afterwards(held) if level.apart else self._of_stack(held)
         return held if inside else self._of_own(held)
 
     def _own_eager(self) -> int | None:
@@ -211,6 +140,17 @@ class DistributedVariable(ScopedVariable):
 
     def _check_readable(self) -> None:
         pass
+
+    def _afterwards(self, stack: Any) -> Any:
+        """Return what all copies stand for, in a trace that is run step by step, where `reduce` brings its sums."""
+
+        def taken(array: Any) -> list[Any]:
+            return [self._taken(array)]
+
+        return later(taken, [jax.eval_shape(self._of_stack, stack)], stack)[0]
+
+    def _taken(self, stack: Any) -> Any:
+        return shards(stack)[0][0]
 
     def _across(self) -> Any:
         return self.copies[0]
@@ -287,12 +227,30 @@ class DistributedVariable(ScopedVariable):
             if isinstance(value, DistributedValues):
                 own = jnp.stack(value.values)[jax.lax.axis_index(AXIS)]
             return self._change_own(how, self._fitting(how, own))
-        self._check_not_apart(level)
+        if level.apart:
+            return self._change_afterwards(level, how, value)
         stack, parts = level.read(self), self._parts(how, value)
         new = jnp.stack([self._changed(how, stack[r], part) for r, part in enumerate(parts)])
         level.write(self, self._cut(new))
         rows = new if new.ndim == 1 else new.reshape(-1, *new.shape[2:])
         return PerReplica(array=self._cut(rows), lifted=new.ndim == 1, count=self.replicas.count)
+
+    def _change_afterwards(self, level: Staging, how: How, value: Any) -> Any:
+        """Change the copies of this worker's replicas when the trace is run, each on its device."""
+        replicas, held = self.replicas, level.read(self)
+        parts = self._parts(how, value)
+
+        def changed(stack: Any, *own: Any) -> list[Any]:
+            copies = [row[0] for row in shards(stack)]
+            placed = [replicas.to_replica(part, r) for r, part in enumerate(own)]
+            new = [self._changed(how, *pair) for pair in zip(copies, placed, strict=True)]
+            return [replicas.stacked(new), *new]
+
+        each = jax.ShapeDtypeStruct(parts[0].shape, held.dtype)
+        whole = jax.ShapeDtypeStruct((replicas.count, *each.shape), held.dtype)
+        new, *copies = later(changed, [whole, *[each] * replicas.local_count], held, *parts)
+        level.write(self, new)
+        return PerReplica(copies, replicas=replicas, shapes=(each.shape,) * replicas.count)
 
     def _cut(self, array: Any) -> Any:
         """Let each device hold its own part, as in all arrays of copies: XLA might choose otherwise."""
@@ -309,11 +267,14 @@ class DistributedVariable(ScopedVariable):
 
     def _parts(self, how: How, value: Any) -> list[Any]:
         """Return what each copy gets of a value that is assigned across replicas."""
-        staged = contexts.staging() is not None
-        count = self.replicas.count if staged else self.replicas.local_count
+        level = contexts.staging()
+        apart = level is not None and level.apart
+        local = level is None or apart
+        count = self.replicas.local_count if local else self.replicas.count
         if not isinstance(value, DistributedValues):
             return [self._fitting(how, value)] * count
-        if len(value) != count:
+        parts = parts_here(value, self.replicas) if apart else value.values
+        if len(parts) != count:
             raise ValueError(
                 described(
                     f"A value with {len(value)} parts cannot be assigned to the {count} copies of "
@@ -321,7 +282,7 @@ class DistributedVariable(ScopedVariable):
                     fix="assign a value of the strategy that made the variable.",
                 )
             )
-        return [self._fitting(how, part) for part in value.values]
+        return [self._fitting(how, part) for part in parts]
 
 
 @final
@@ -352,6 +313,9 @@ class SyncOnReadVariable(DistributedVariable):
         return self._of_stack(
             jnp.stack([self.replicas.to_replica(copy, 0) for copy in self.copies])
         )
+
+    def _taken(self, stack: Any) -> Any:
+        return self._of_stack(held_by_all(self.replicas, stack))
 
     def _of_stack(self, stack: Any) -> Any:
         if self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:

@@ -5,7 +5,7 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from evenfeed.tensors.placement import is_traced
 from evenfeed.tensors.printing import tensor_repr
 
 _numbers: Final = itertools.count()
+
+
+# How a value becomes another: what was held and what is given, to what is held then.
+How: TypeAlias = Callable[[Any, Any], Any]
 
 
 def put(old: Any, new: Any) -> Any:
@@ -248,10 +252,10 @@ class Variable(Facts, metaclass=Created):
         del use_locking, name
         return self._change(subtract, delta) if read_value else self._quietly(subtract, delta)
 
-    def _quietly(self, how: Callable[[Any, Any], Any], value: Any) -> None:
+    def _quietly(self, how: How, value: Any) -> None:
         self._change(how, value)
 
-    def _change(self, how: Callable[[Any, Any], Any], value: Any) -> Any:
+    def _change(self, how: How, value: Any) -> Any:
         level = contexts.staging()
         if level is None:
             self._check_at_rest()
@@ -264,7 +268,7 @@ class Variable(Facts, metaclass=Created):
             level.write(self, self._changed(how, level.read(self), new))
         return self
 
-    def _fitting(self, how: Callable[[Any, Any], Any], value: Any) -> Any:
+    def _fitting(self, how: How, value: Any) -> Any:
         """Return a value as a tensor that can be assigned to this variable, or added to it."""
         tensor: Any = convert_to_tensor(value, self._dtype)
         if how is put:
@@ -278,7 +282,7 @@ class Variable(Facts, metaclass=Created):
             )
         return tensor
 
-    def _changed(self, how: Callable[[Any, Any], Any], old: Any, new: Any) -> Any:
+    def _changed(self, how: How, old: Any, new: Any) -> Any:
         """Return the next value. What is added has the shape of the value: it is not spread out."""
         if how is not put and old.shape != new.shape:
             raise self._cannot_add(old.shape, new.shape)

@@ -13,7 +13,6 @@ from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_variables import (
     DistributedVariable,
-    LoneVariable,
     MirroredVariable,
     SyncOnReadVariable,
 )
@@ -21,6 +20,7 @@ from evenfeed.replicas.reducing import reduced
 from evenfeed.replicas.reduction import ReduceOp, VariableSynchronization
 from evenfeed.replicas.reduction import reduce_op as named
 from evenfeed.replicas.regrouping import regrouped, share_of
+from evenfeed.replicas.scoped_variables import LoneVariable
 from evenfeed.replicas.spmd import own_share
 from evenfeed.replicas.values import DistributedValues, Mirrored
 from evenfeed.replicas.variables import Variable
