@@ -151,14 +151,21 @@ def _nearest(image: Array, size: tuple[int, int]) -> Array:
 def _bilinear(image: Array, size: tuple[int, int]) -> Array:
     """Mix rows, then columns: the numbers of a row lie in one piece, and are mixed along their whole length."""
     (height, width), channels = size_of(image), image.shape[-1]
-    rows = _between(height, size[0])
-    joined = image.reshape(*image.shape[:-2], width * channels)
-    upper = joined.take(rows.lower, axis=-2).astype(np.float32, copy=False)
-    lower = joined.take(rows.upper, axis=-2).astype(np.float32, copy=False)
-    high = _mixed(upper, lower, rows.weight[:, None])
-    columns = _between_numbers(width, size[1], channels)
-    left, right = high.take(columns.lower, axis=-1), high.take(columns.upper, axis=-1)
-    return _mixed(left, right, columns.weight).reshape(*image.shape[:-3], *size, channels)
+    numbers = image.reshape(*image.shape[:-2], width * channels)
+    if height != size[0]:
+        rows = _between(height, size[0])
+        upper, lower = (numbers.take(one, axis=-2) for one in (rows.lower, rows.upper))
+        numbers = _mixed(_as_floats(upper), _as_floats(lower), rows.weight[:, None])
+    if width != size[1]:
+        numbers = _as_floats(numbers)
+        columns = _between_numbers(width, size[1], channels)
+        left, right = (numbers.take(one, axis=-1) for one in (columns.lower, columns.upper))
+        numbers = _mixed(left, right, columns.weight)
+    return numbers.reshape(*image.shape[:-3], *size, channels)
+
+
+def _as_floats(numbers: Array) -> Array:
+    return numbers.astype(np.float32, copy=False)
 
 
 def _mixed(one: Array, other: Array, weight: Array) -> Array:
