@@ -126,10 +126,10 @@ def test_a_bad_image_fails_alone(calls):
     reading = iter(dataset)
     for content in FILES[:6]:
         np.testing.assert_array_equal(next(reading), middle(content))
-    for number, text in ((6, "ends too early"), (7, "Unknown image file format")):
+    for which, text in (("6", "ends too early"), ("7 (no image)", "Unknown image file format")):
         with pytest.raises(InvalidArgumentError, match=text) as caught:
             next(reading)
-        assert any(f"mapping element {number} with middle" in n for n in caught.value.__notes__)
+        assert any(f"mapping element {which} with middle" in n for n in caught.value.__notes__)
     assert len(list(reading)) == len(FILES) - 8
     assert len(list(dataset.ignore_errors())) == len(FILES) - 2
 

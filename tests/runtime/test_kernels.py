@@ -97,7 +97,7 @@ def test_a_bad_record_fails_alone():
         assert int(next(reading)[1]) == number
     with pytest.raises(InvalidArgumentError, match="is no Example") as caught:
         next(reading)
-    assert any("mapping element 20 with parse" in note for note in caught.value.__notes__)
+    assert any("mapping element 20 (abc) with parse" in note for note in caught.value.__notes__)
     assert [int(label) for _, label, _ in reading] == list(range(21, 40))
 
 
