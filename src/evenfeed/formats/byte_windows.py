@@ -10,7 +10,9 @@ from evenfeed.formats.mapped_files import Held, MappedFile
 
 # The first read is short, so that the first record comes soon; longer ones cost less for each.
 _FIRST_READ: Final = 1 << 16
-_LONGEST_READ: Final = 1 << 19
+_LONGEST_READ: Final = 1 << 18
+# A length that is damaged may say that any number of bytes is needed.
+_MOST_READ: Final = 1 << 20
 
 
 class ByteWindow(Protocol):
@@ -87,12 +89,18 @@ class Streamed:
         if size >= stop:
             return True
         parts = [self.held[self._needed - self.first :]]
-        while size < stop and (more := self._bytes.read(self._next_read)):
-            parts.append(more)
-            size += len(more)
-            self._next_read = min(2 * self._next_read, _LONGEST_READ)
-        self.held, self.first = b"".join(parts), self._needed
+        try:
+            while size < stop and (more := self._bytes.read(self._size(stop - size))):
+                parts.append(more)
+                size += len(more)
+        finally:  # what came before an error is whole
+            self.held, self.first = b"".join(parts), self._needed
         return size >= stop
+
+    def _size(self, missing: int) -> int:
+        """Return how much to read at once: more each time, and more where it is said to be needed."""
+        size, self._next_read = self._next_read, min(2 * self._next_read, _LONGEST_READ)
+        return max(size, min(missing, _MOST_READ))
 
     def forget(self, start: int) -> None:
         """Drop what comes before `start` when more is read."""

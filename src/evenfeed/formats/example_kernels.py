@@ -52,10 +52,13 @@ def find(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
         name_stops: Where each ends.
         kinds: Of each feature, the first byte of its list.
         counts: Of each feature, how many values it has.
-        places: For each feature and each record, where its values begin: `MISSING` at first.
-        odd: For each record, whether it is: False at first.
+        places: For each feature and each record, where its values begin; `MISSING` where it has none.
+        odd: For each record, whether it is.
     """
     for row in range(len(stops)):
+        odd[row] = False
+        for feature in range(len(kinds)):
+            places[feature, row] = MISSING
         if starts[row] < stops[row]:
             start, stop = _field(data, starts[row], stops[row], _FIRST, True)
             odd[row] = not _found(data, start, stop, names, name_stops, kinds, counts, places, row)

@@ -20,8 +20,8 @@ _KINDS: Final[dict[DType, int]] = {dtypes.string: 0x0A, dtypes.float32: 0x12, dt
 def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array], Array]:
     """Return the wanted arrays of all records, and which records are odd: others must fill their rows."""
     keys = [feature.key.encode() for feature in wanted]
-    places = np.full((len(wanted), len(records)), example_kernels.MISSING)
-    odd = np.zeros(len(records), np.bool_)
+    places = np.empty((len(wanted), len(records)), np.int64)
+    odd = np.empty(len(records), np.bool_)
     example_kernels.find(
         records.data,
         records.starts,

@@ -1,5 +1,6 @@
 """TFRecord files: records of bytes, each behind its length and before its checksum."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final, final
@@ -18,6 +19,9 @@ from evenfeed.formats.reader import Reader
 # Of a file that is larger, only reading it tells how many records it has: to look at all of them first
 # would keep the first element waiting.
 _MOST_COUNTED: Final = 1 << 28
+# So many bytes of records are in memory at once, if more are asked for.
+_MOST_AT_ONCE: Final = 1 << 21
+_SHORT: Final = 1 << 12
 # A record of a compressed file must fit into memory, whatever its length says.
 _LONGEST: Final = 1 << 31
 
@@ -90,6 +94,7 @@ class RecordReader(Reader):
         self._mapped: Mapped | None = None  # for those who ask by position
         self._row = 0  # the next one
         self._place = 0  # where it begins
+        self._usual = 0.0  # how many bytes a record takes, a little more than lately
         self._passed = False  # only a payload was damaged, when `read` last raised
         self._ended = False  # a length is damaged: nobody knows where the next record begins
         self._last: tuple[int, Positions] = 0, np.zeros(0, np.int64)  # what was passed last
@@ -206,6 +211,7 @@ class RecordReader(Reader):
         place = self._place
         if self._ended or not self._source.reaches(place + 1):
             return np.array([place])
+        self._reach_for(count)
         found = self._walked(count)
         if len(found) == 1:
             try:
@@ -214,13 +220,22 @@ class RecordReader(Reader):
                 self._ended = True
                 self._row += 1
                 raise
-            found = self._walked(1)
+            found = self._walked(count)
         return found
+
+    def _reach_for(self, count: int) -> None:
+        """Have about so many short records in memory, of a plain file: to join them later takes longer."""
+        wanted = min(_MOST_AT_ONCE, int(count * self._usual))
+        if wanted and self._usual < _SHORT and not self._file.compression:
+            with suppress(EvenfeedError):  # it is met again when those before it are delivered
+                self._source.reaches(self._place + wanted)
 
     def _walked(self, count: int) -> Positions:
         source = self._source
         at, held = self._place - source.first, source.held
-        return walked(held, at, len(held), count) + source.first
+        found = walked(held, at, len(held), count) + source.first
+        self._usual = 1.05 * (found[-1] - found[0]) / max(1, len(found) - 1)
+        return found
 
     def _reach_behind_next(self) -> None:
         """Have the next record in memory; raise if it is not there."""
