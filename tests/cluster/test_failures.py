@@ -87,6 +87,7 @@ def check_survivors(environs, processes, said, told):
     [
         (3, 1, "kill", "compiled", ENDED),
         (2, 0, "kill", "input", ENDED),
+        (2, 1, "kill", "uneven", ENDED),
         (2, 0, "exit", "eager", ENDED),
         (2, 0, "all", "compiled", SERVICE_ENDED),
     ],

@@ -89,7 +89,8 @@ class Program:
         self.replicas = None if self._apart else self._over or self._found(leaves)
         self._takes_out = self.replicas is not None and any(p >= 0 for p in self._places)
         self._run = self._compiled(needed)
-        self._spans = self.replicas is not None and self.replicas.spans
+        over = self._over or self.replicas
+        self._spans = over is not None and over.spans
         self.is_lasting = not any(map(is_traced, self.closed.consts))
         self._consts = self._placed(self.closed.consts)
         self._compared = self._plain_arrays(_tree.tree_unflatten(tree, leaves), needed)
@@ -140,7 +141,7 @@ class Program:
         """Return what compares the arrays that are each worker's own; None where all know their shapes."""
         self._own: list[int] = []
         over = self._over or self.replicas
-        if over is None or not over.spans:
+        if over is None or not self._spans:
             return None
         # A scalar has one shape only. What has parts says the shapes of all of them.
         own = {id(x) for x in leaves_of(arguments)[0] if is_tensor_leaf(x) and x.ndim}

@@ -1,6 +1,6 @@
 """Trains until a worker is gone, and says what it was told of it. The test says who goes, and how.
 
-Usage: training.py VICTIM kill|exit|all|cut compiled|eager|input
+Usage: training.py VICTIM kill|exit|all|cut compiled|uneven|eager|input
 """
 
 import os
@@ -57,10 +57,15 @@ def main(victim: int, how: str, way: str) -> None:
 
     def step(x: Any) -> Any:
         weights.assign_add([1.0, 1.0])
-        return tf.distribute.get_replica_context().all_reduce("sum", x)
+        return tf.distribute.get_replica_context().all_reduce("sum", tf.reduce_sum(x))
 
     read = float if way == "compiled" else np.asarray  # which wait in ways of their own
-    run = tf.function(step) if way == "compiled" else step
+    run = tf.function(step) if way in ("compiled", "uneven") else step
+    given: Any = np.float32(1.0)
+    if way == "uneven":
+        given = strategy.experimental_distribute_values_from_function(
+            lambda context: np.ones(1 + context.replica_id_in_sync_group, np.float32)
+        )
     steps = 0
     try:
         iterator = batches(strategy, how) if way == "input" else None
@@ -68,7 +73,7 @@ def main(victim: int, how: str, way: str) -> None:
             if steps == LAST_STEP:
                 say("steps")
                 go(how if iterator is None else "stay")
-            x = np.float32(1.0) if iterator is None else next(iterator)
+            x = given if iterator is None else next(iterator)
             if iterator is None:
                 total = strategy.run(run, args=(x,))
                 read(strategy.experimental_local_results(total)[0])
