@@ -61,7 +61,8 @@ def test_a_worker_that_is_there_and_does_not_answer_is_named():
     with pytest.raises(DeadlineExceededError) as caught:
         StoredAgreement(0, 2, patience=0.0).exchange("a", "zero", lambda: False)
     assert caught.value.message == (
-        "worker 1 (b:1) is there, but did not say within 0 seconds what it has at the next steps."
+        "worker 1 (b:1) is there, but said nothing within 0 seconds where all workers tell each other what they "
+        "have."
     )
 
 
@@ -72,7 +73,9 @@ def test_a_worker_that_is_silent_is_named_early_and_once(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING, "evenfeed"), pytest.raises(CancelledError):
         StoredAgreement(0, 2, patience=60).exchange("a", "zero", lambda: next(looks))
     (record,) = caplog.records
-    assert record.getMessage().startswith("Waiting for worker 1 (b:1), which has not said for 0 ")
+    assert record.getMessage().startswith(
+        "Waiting for worker 1 (b:1), which has said nothing for 0 "
+    )
 
 
 @pytest.mark.usefixtures("store")

@@ -142,8 +142,13 @@ def test_workers_that_do_not_do_the_same_are_told_what_differs():
         assert each["dtype"].startswith(f"{unlike} elements is ")
         assert each["steps"] == [301, 301]
         assert each["keys"] < 10, each
+        assert each["together"] == 2.0
     assert seen[0]["silent"] == (
-        f"DeadlineExceededError: {names[1]} is there, but did not say within 1 seconds what it has at the next steps."
+        f"DeadlineExceededError: {names[1]} is there, but said nothing within 4 seconds where all workers tell "
+        "each other what they have."
+    )
+    assert seen[0]["collective"].startswith(
+        "DeadlineExceededError: All workers are there, but one of them did not come to a collective in time: "
     )
     assert said[0][0].endswith(f"UnavailableError: {names[1]} failed: KeyError: 'model'\n"), said
     assert [process.returncode for process in processes] == [0, 1]

@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from tests.sockets import connected
 
 from evenfeed.cluster import gloo
@@ -17,6 +18,19 @@ def test_both_ends_of_a_connection_to_a_port_are_cut_and_no_others():
     assert far.recv(1) == b"x"
     for each in (one, other, free, far):
         each.close()
+
+
+@pytest.mark.parametrize(
+    ("flags", "seconds", "expected"),
+    [
+        (None, 60, "--xla_cpu_collective_timeout_seconds=60"),
+        ("--xla_x=1", 0.2, "--xla_x=1 --xla_cpu_collective_timeout_seconds=1"),
+    ],
+)
+def test_the_time_for_collectives_is_told_to_xla(monkeypatch, flags, seconds, expected):
+    monkeypatch.setenv("XLA_FLAGS", flags or "")
+    gloo.limit(seconds)
+    assert os.environ["XLA_FLAGS"] == expected
 
 
 def test_what_listens_stays_open():

@@ -69,7 +69,10 @@ def test_errors_that_have_nothing_to_do_with_workers_stay(peers):
 
 def test_a_collective_that_is_too_slow_is_said_where_all_are_there(peers):
     slow = RuntimeError("Gloo all-reduce failed: Timed out waiting 3000ms for recv operation")
+    done = []
+    peers.at_loss(lambda: done.append(1))
     told = peers.explained(slow)
+    assert done
     assert type(told) is DeadlineExceededError
     assert "All workers are there" in str(told)
 

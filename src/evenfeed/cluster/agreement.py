@@ -83,7 +83,7 @@ class StoredAgreement:
 
 def _warn(worker: int, patience: float) -> None:
     logging.getLogger("evenfeed").warning(
-        "Waiting for %s, which has not said for %g seconds what it has at the next steps; "
+        "Waiting for %s, which has said nothing for %g seconds where all workers tell each other what they have; "
         "after %g seconds that is an error.",
         peers.name(worker),
         _WARN_SECONDS,
@@ -93,7 +93,8 @@ def _warn(worker: int, patience: float) -> None:
 
 def _too_slow(worker: int, patience: float) -> DeadlineExceededError:
     return DeadlineExceededError(
-        f"{peers.name(worker)} is there, but did not say within {patience:g} seconds what it has at the next steps.",
-        fix="let all workers go through the same distributed datasets in the same order; or wait longer, with "
+        f"{peers.name(worker)} is there, but said nothing within {patience:g} seconds where all workers tell each "
+        "other what they have.",
+        fix="let all workers take the same steps, of the same datasets in the same order; or wait longer, with "
         "CommunicationOptions(timeout_seconds=3600).",
     )

@@ -26,8 +26,9 @@ class CommunicationOptions:
 
     Args:
         bytes_per_pack: Taken for compatibility: XLA joins small collectives by itself.
-        timeout_seconds: How long to wait for what another worker, that is there, says of its data; None for five
-            minutes. One that is lost is not waited for.
+        timeout_seconds: How long to wait for a worker that is there: for what it says of its data (None for five
+            minutes), and between CPUs for it to come to a collective (None for half an hour, as XLA has it; the first
+            strategy of a program decides). One that is lost is not waited for.
         implementation: A CommunicationImplementation, or its name.
 
     Raises:

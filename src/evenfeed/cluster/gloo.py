@@ -5,6 +5,7 @@ its bytes and not for those of a third who does. So who hears of a lost worker c
 collectives that wait then fail at once, and with them the wait for their results.
 """
 
+import math
 import os
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
@@ -32,6 +33,12 @@ def arrange(host: str, tell: Callable[[int], None]) -> None:
         return collectives
 
     set_cpu_collectives(make)
+
+
+def limit(seconds: float) -> None:
+    """Let collectives give up a worker that does not come in time. XLA reads it when the backend starts."""
+    flag = f"--xla_cpu_collective_timeout_seconds={max(1, math.ceil(seconds))}"
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
 
 
 def cut(ports: Collection[int]) -> int:

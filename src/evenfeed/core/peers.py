@@ -36,7 +36,7 @@ class Peers:
         self._rescues: list[Callable[[], None]] = []
 
     def at_loss(self, rescue: Callable[[], None]) -> None:
-        """Let something be done once, before a program is told that a worker is gone."""
+        """Let something be done once, before a program is told that no collective can end well."""
         self._rescues.append(rescue)
 
     def expect(self, names: Sequence[str]) -> None:
@@ -99,7 +99,10 @@ class Peers:
         first = self._broken if self._broken is not None else next(iter(self._gone), None)
         if first is not None:
             return self._unavailable(first)
-        return _too_slow(text) if _SLOW.search(text) else error
+        if _SLOW.search(text):
+            self._rescue()
+            return _too_slow(text)
+        return error
 
     def reraise(self, error: Exception) -> NoReturn:
         """Raise what is behind an error of JAX's."""
@@ -108,9 +111,12 @@ class Peers:
             raise error
         raise told from error
 
-    def _unavailable(self, place: int) -> EvenfeedError:
+    def _rescue(self) -> None:
         while self._rescues:  # what is done may come here again
             self._rescues.pop()()
+
+    def _unavailable(self, place: int) -> EvenfeedError:
+        self._rescue()
         return UnavailableError(f"{self.name(place)} {self._gone[place]}", fix=_START_ANEW)
 
 

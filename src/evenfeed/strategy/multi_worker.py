@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from evenfeed.cluster import gloo
 from evenfeed.cluster.agreement import StoredAgreement, topic_name
 from evenfeed.cluster.communication import (
     CommunicationImplementation,
@@ -13,6 +14,7 @@ from evenfeed.cluster.communication import (
 from evenfeed.cluster.communication import (
     communication_options as checked_options,
 )
+from evenfeed.cluster.jax_private import backend_started
 from evenfeed.cluster.joining import join
 from evenfeed.cluster.membership import Membership, membership_of
 from evenfeed.cluster.resolver import ClusterResolver
@@ -121,6 +123,8 @@ def _replicas(membership: Membership, options: CommunicationOptions) -> Replicas
     """Return a replica on each device of each worker, in the order of the workers."""
     if membership.worker_count > 1:
         arrange_threads()
+        if options.timeout_seconds is not None and not backend_started():
+            gloo.limit(options.timeout_seconds)
         join(membership)
     own = [jax_device(name) for name in default_devices()]
     if membership.worker_count == 1:
