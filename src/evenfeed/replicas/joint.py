@@ -247,7 +247,8 @@ def _staged(*values: Any, seat: Seat, deed: Deed) -> list[Any]:
         raise UnimplementedError(
             "A collective stands in code that JAX compiles (jit, scan, cond), in a function that runs as plain "
             "Python: there it cannot reach the replicas of other workers.",
-            fix="let evenfeed.function compile the whole function, or call the collective outside of that code.",
+            fix="let evenfeed.function compile the whole function, on parts that are equally long "
+            "(InputOptions(pad_partial_batches=True)); or call the collective outside of that code.",
             origin=deed.origin,
         )
     results = [
