@@ -1,7 +1,9 @@
 """How workers meet at the start: who is missing, who is there twice, and who knows another cluster."""
 
+import json
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
@@ -41,6 +43,20 @@ def test_all_who_came_are_told_who_did_not(addresses):
         assert type(error) is DeadlineExceededError
         assert error.message == f"Workers did not come within 1 seconds: worker 1 ({addresses[1]})."
         assert error.fix == "start them, or wait longer with EVENFEED_START_SECONDS=600."
+
+
+@pytest.mark.slow
+def test_one_that_came_and_left_again_is_missing(addresses):
+    joining._start_service(member(addresses, 0), 2)
+    left = joining._connected(member(addresses, 1), time.monotonic() + 20)
+    facts = joining._facts(member(addresses, 1))
+    left.sendall(json.dumps({"place": 1, "facts": facts}).encode() + b"\n")
+    left.close()
+    with ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(joining._answer, member(addresses, place), 2) for place in (0, 2)]
+        errors = [future.exception(timeout=60) for future in futures]
+    assert {type(error) for error in errors} == {DeadlineExceededError}
+    assert errors[0].message.endswith(f"seconds: worker 1 ({addresses[1]}).")
 
 
 @pytest.mark.slow
@@ -152,7 +168,7 @@ joining._start_service(Membership((Worker("worker", 0, sys.argv[1]), Worker("wor
 @pytest.mark.slow
 def test_a_worker_0_that_is_gone_is_said_at_once_and_leaves_no_service(addresses):
     subprocess.run([sys.executable, "-c", STARTS, addresses[0]], check=True, timeout=60)
-    with pytest.raises(DeadlineExceededError, match=r"did not come within .*: worker 0 \("):
+    with pytest.raises(UnavailableError, match=r"worker 0 \(.*\) was there, and is gone"):
         joining._answer(member(addresses, 1), 30)
     host, _, port = addresses[0].rpartition(":")
     with pytest.raises(ConnectionRefusedError):

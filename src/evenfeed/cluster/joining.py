@@ -188,6 +188,11 @@ def _connected(membership: Membership, end: float) -> Any:
 
 
 def _check(membership: Membership, told: dict[str, Any], seconds: float) -> None:
+    if "gone" in told:
+        raise UnavailableError(
+            f"{membership.workers[told['gone']]} was there, and is gone.",
+            fix="look at what it printed last.",
+        )
     if "missing" in told:
         missing: list[int] = told["missing"]
         raise DeadlineExceededError(

@@ -63,9 +63,9 @@ def _called_up(listener: Any, count: int, end: float) -> tuple[dict[int, Any], d
     known: dict[int, dict[str, Any]] = {}
     parent = os.getppid()
     listener.settimeout(_LOOK_SECONDS)
-    while len(present) < count:
-        if os.getppid() != parent:  # worker 0, who started this, is gone
-            return present, {"missing": [0]}
+    while len(present) < count or not _are_there(present):
+        if os.getppid() != parent:  # worker 0, who started this
+            return present, {"gone": 0}
         if time.monotonic() > end:
             return present, {"missing": sorted(set(range(count)) - set(present))}
         with suppress(OSError, ValueError, KeyError):  # the time is over, or a stranger came
@@ -91,6 +91,14 @@ def _differing(known: dict[int, dict[str, Any]]) -> dict[str, Any] | None:
 def _said_by(connection: Any) -> dict[str, Any]:
     connection.settimeout(_READ_SECONDS)
     return json.loads(connection.makefile("rb").readline(_LINE_BYTES))
+
+
+def _are_there(present: dict[int, Any]) -> bool:
+    """Tell whether nobody has left while the others came; who has may still come again."""
+    gone = [place for place, one in present.items() if _is_gone(one)]
+    for place in gone:
+        present.pop(place).close()
+    return not gone
 
 
 def _is_gone(connection: Any) -> bool:
