@@ -44,7 +44,7 @@ def says(answer):
 
 def test_looks_come_in_the_order_of_the_replicas():
     other = Other(says([[[[3, 2], "float32"]], [[[], "int32"]]]))
-    values = [[jnp.zeros((1, 2))], [7]]
+    values = [[jnp.zeros((1, 2), jnp.float32)], [np.int32(7)]]
     assert looks_of_all(other.replicas, values) == [
         (Look((1, 2), "float32"), Look((3, 2), "float32")),
         (Look((), "int32"), Look((), "int32")),

@@ -2,7 +2,8 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, final
+from threading import RLock
+from typing import Any, Final, final
 from weakref import ref
 
 import numpy as np
@@ -82,6 +83,10 @@ class Function:
 
     def _begun(self) -> Compiler:
         """Look at the function when it is first called: for a method, that is when it is bound."""
+        with _BEGINNING:  # of several threads, one makes the compiler
+            return self._compiler or self._looked_at()
+
+    def _looked_at(self) -> Compiler:
         function = self.python_function
         self._parameters = Parameters(function)
         self._positional = self._parameters.count
@@ -248,6 +253,9 @@ class Method:
 
     def __repr__(self) -> str:
         return f"<evenfeed.function {self.function.name} of {self.__self__!r}>"
+
+
+_BEGINNING: Final = RLock()
 
 
 def is_function(value: object) -> bool:
