@@ -99,6 +99,7 @@ class Program:
             self._consts or self.reads or self.writes or self._takes_out or self._rest is not None
         )
         self._is_simple = not others and len(self._uses) == len(tensors)
+        self._is_quick = self._is_simple and not self._spans and self._compared is None
 
     # --- tracing ---------------------------------------------------------------------------
 
@@ -194,6 +195,14 @@ class Program:
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         """Run on arrays, and let the variables hold what it assigns."""
+        # Each line here is part of what a step costs (benchmarks/training.py).
+        if self._is_quick:
+            if self.replicas is not None:
+                fitting = self._fitting
+                for array in arrays:
+                    if id(getattr(array, "sharding", None)) not in fitting:
+                        return self._called(arrays)
+            return self._unflatten(self._run(*arrays))
         return self._across_workers(arrays) if self._spans else self._called(arrays)
 
     def _across_workers(self, arrays: Sequence[Any]) -> Any:
@@ -209,13 +218,10 @@ class Program:
         return result
 
     def _called(self, arrays: Sequence[Any]) -> Any:
-        # Each line here is part of what a step costs (benchmarks/training.py).
         if self._compared is not None:
             self._compare(arrays)
         if self._is_simple:
-            if self.replicas is not None:
-                arrays = self._placed(arrays)
-            return self._unflatten(self._run(*arrays))
+            return self._unflatten(self._run(*self._placed(arrays)))
         given = [arrays[index] for index in self._uses]
         if self.reads:
             given += [variable.held for variable in self.reads]
