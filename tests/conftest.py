@@ -1,6 +1,7 @@
 """Gives the tests eight replicas on any machine, before anything starts JAX's backend."""
 
 import os
+import signal
 
 # JAX looks at every frame of an error that is raised while it traces; under pytest these are many.
 os.environ.setdefault("JAX_TRACEBACK_FILTERING", "off")
@@ -17,6 +18,10 @@ collect_ignore = ["plans"]
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * REPLICAS
 )
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would the programs that tests send it to.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The machine that runs the tests may be busy: a slow example is no fault of the code's.
 hypothesis.settings.register_profile("here", deadline=None)
