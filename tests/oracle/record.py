@@ -1,6 +1,6 @@
 """Records TensorFlow's answers to all programs: `make oracle`.
 
-The answers are kept with the project, so that everybody can compare evenfeed with TensorFlow without
+Words choose subjects: `.venv-oracle/bin/python tests/oracle/record.py datasets shapes`. The answers are kept with the project, so that everybody can compare evenfeed with TensorFlow without
 installing it.
 """
 
@@ -13,17 +13,20 @@ ROOT = Path(__file__).parents[2]
 REPLICAS = 4
 
 
-def main() -> None:
-    """Run every program under TensorFlow and write one file of answers for each subject."""
+def main(chosen: list[str]) -> None:
+    """Run the programs under TensorFlow and write one file of answers for each subject."""
     sys.path.insert(0, str(ROOT))  # this file is run as a script
     from tests.oracle.asking import ANSWERS, SUBJECTS
 
     tf = _tensorflow()
+    if unknown := set(chosen) - set(SUBJECTS):
+        sys.exit(f"No such subject: {', '.join(sorted(unknown))}. There are: {', '.join(SUBJECTS)}")
     version = {"tensorflow": tf.__version__}
-    texts = {subject: _laid_out(version | _answers(tf, subject)) for subject in SUBJECTS}
+    texts = {subject: _laid_out(version | _answers(tf, subject)) for subject in chosen or SUBJECTS}
     ANSWERS.mkdir(exist_ok=True)
     for old in ANSWERS.glob("*.json"):  # only now: a run that fails leaves the old answers
-        old.unlink()
+        if old.stem not in SUBJECTS:
+            old.unlink()
     for subject, text in texts.items():
         (ANSWERS / f"{subject}.json").write_text(text + "\n")
 
@@ -60,4 +63,4 @@ def _tensorflow() -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
