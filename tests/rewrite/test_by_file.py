@@ -62,11 +62,52 @@ def test_rows_that_come_from_elsewhere_are_not_shared_out(tmp_path):
     for other in (
         Dataset.range(3).batch(2),
         Dataset.zip((lines, Dataset.range(3))),
-        lines.enumerate(),
-        lines.unbatch() if lines.element_spec.shape.rank else lines.scan(0, lambda s, x: (s, x)),
+        lines.concatenate(Dataset.from_tensors("z")),
     ):
         with pytest.raises(NotFoundError, match="these rows come from no files"):
             by_file(plan_of(other), Share(0, 2, 1))
+
+
+@pytest.mark.parametrize(
+    ("over", "name"),
+    [
+        (lambda lines: lines.enumerate(), "Enumerate"),
+        (lambda lines: lines.scan(0, lambda s, x: (s, x)), "Scan"),
+        (lambda lines: lines.take_while(lambda x: True), "TakeWhile"),
+        (lambda lines: lines.unique(), "Unique"),
+        (lambda lines: lines.ignore_errors(), "IgnoreErrors"),
+    ],
+)
+def test_what_hides_the_files_is_named(tmp_path, over, name):
+    lines = over(Lines(text_files(tmp_path, [1, 1])))
+    with pytest.raises(NotFoundError, match=f"does not see through {name} to the files"):
+        by_file(plan_of(lines), Share(0, 2, 1))
+
+
+def test_flattened_windows_hold_neighbours(tmp_path):
+    lines = Lines(text_files(tmp_path, [2, 3, 1, 1]))
+    plan = by_file(plan_of(lines.window(2).flat_map(lambda w: w.batch(2))), Share(1, 2, 1))
+    windows = [[x.decode() for x in window] for window in Dataset(plan).as_numpy_iterator()]
+    assert windows == [["b0", "b1"], ["b2", "d0"]]
+
+
+def test_csv_files_are_shared_out(tmp_path):
+    records = tf.data.experimental.CsvDataset(text_files(tmp_path, [2, 3, 1]), [tf.string])
+    assert read(records.map(lambda x: x), 0) == ["a0", "a1", "c0"]
+
+
+def test_unbatch_is_looked_through(tmp_path):
+    lines = Lines(text_files(tmp_path, [2, 3, 1, 1]))
+    assert read(lines.batch(2).unbatch(), 0) == ["a0", "a1", "c0"]
+    assert read(lines.padded_batch(3, []).unbatch(), 1) == ["b0", "b1", "b2", "d0"]
+    assert read(lines.batch(2).unbatch().map(lambda x: x).repeat(2), 0) == ["a0", "a1", "c0"] * 2
+
+
+def test_a_cardinality_of_all_files_is_not_asserted_of_some(tmp_path):
+    lines = Lines(text_files(tmp_path, [2, 3]))
+    counted = lines.apply(tf.data.experimental.assert_cardinality(5))
+    assert read(counted, 1) == ["b0", "b1", "b2"]
+    assert len(list(counted)) == 5
 
 
 def test_draws_differ_from_worker_to_worker(tmp_path):

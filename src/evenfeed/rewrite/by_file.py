@@ -6,8 +6,9 @@ from typing import Final, TypeAlias
 from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError, NotFoundError
 from evenfeed.core.shares import Share
-from evenfeed.plan.batching import PaddedBatch, Rebatch
+from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Cache, Memory, Prefetch
+from evenfeed.plan.checking import AssertCardinality
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.files import Files, reads_files
@@ -36,6 +37,7 @@ _Through: TypeAlias = (
     | Shuffle
     | Skip
     | Take
+    | Unbatch
     | Window
     | WithKeys
     | WithOptions
@@ -49,7 +51,8 @@ def by_file(plan: Node, share: Share) -> Node:
     """Return the plan in which readers read every `workers`-th file; all that follows runs on those.
 
     Raises:
-        NotFoundError: Some of the rows come from no files.
+        NotFoundError: Some of the rows come from no files, or from files below a node that TensorFlow
+            does not look through either.
         InvalidArgumentError: There are fewer files than workers.
     """
     match plan:
@@ -64,14 +67,21 @@ def by_file(plan: Node, share: Share) -> Node:
         case Concatenate():
             first, second = by_file(plan.first, share), by_file(plan.second, share)
             return replace(plan, first=first, second=second)
+        case AssertCardinality():  # it counts the rows of all files
+            return by_file(plan.child, share)
         case _ if isinstance(plan, _Through):
             return _over(plan, by_file(plan.child, share), share)
         case _:
-            raise NotFoundError(
-                "Files were to be shared out among workers, but these rows come from no files.",
-                fix=_BY_ROW,
-                origin=plan.origin,
-            )
+            raise NotFoundError(_why_not(plan), fix=_BY_ROW, origin=plan.origin)
+
+
+def _why_not(plan: Node) -> str:
+    if plan.children and reads_files(plan):
+        return (
+            "Each worker was to read files of its own, but sharding by file does not see through "
+            f"{type(plan).__name__} to the files below it."
+        )
+    return "Each worker was to read files of its own, but these rows come from no files."
 
 
 def _over(plan: _Through, child: Node, share: Share) -> Node:
