@@ -2,6 +2,7 @@
 
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -9,27 +10,29 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, is_tensor, to_array
-from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import ShapeLike, TensorShape
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, is_on_device, read
 
 
 def numpy_function(
-    func: Callable[..., Any],
-    inp: Sequence[object],
-    Tout: Any,  # noqa: N803 - TensorFlow's name
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[object] | None = None,
+    Tout: Any = None,  # noqa: N803 - TensorFlow's name
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
     """Call a Python function with NumPy values, and return what it returns as tensors.
 
-    A map with this in it runs its elements one by one: the function needs their values.
+    A map with this in it runs its elements one by one: the function needs their values. Without `func`
+    and `inp` it is a decorator: `@tf.numpy_function(Tout=tf.float32)`.
 
     Args:
         func: Takes a NumPy array for each input, bytes where it is one text.
-        inp: The inputs.
-        Tout: The dtype of the result, or a list of the dtypes of several.
+        inp: The inputs; an empty list for a function without arguments.
+        Tout: The dtype of the result, or a list of the dtypes of several; an empty list for a
+            function that returns nothing.
         stateful: Taken for compatibility.
         name: Taken for compatibility.
 
@@ -39,25 +42,72 @@ def numpy_function(
         >>> tf.numpy_function(np.sinh, [np.float32(0)], tf.float32).tolist()
         0.0
     """
-    return _as_declared(func(*map(_argument, inp)), Tout)
+    return _called("numpy_function", func, inp, Tout, _argument)
 
 
 def py_function(
-    func: Callable[..., Any],
-    inp: Sequence[object],
-    Tout: Any,  # noqa: N803 - TensorFlow's name
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[object] | None = None,
+    Tout: Any = None,  # noqa: N803 - TensorFlow's name
     name: str | None = None,
 ) -> Any:
     """Call a Python function with the values of tensors, and return what it returns as tensors.
 
     As `numpy_function`, but `func` gets tensors: NumPy arrays that have `numpy()`, also of text.
+    `@tf.py_function(Tout=tf.float32)` is a decorator.
 
     Examples:
         >>> import evenfeed as tf
         >>> tf.py_function(lambda x: x.numpy() + 1, [1.5], tf.float32).numpy()
         np.float32(2.5)
     """
-    return _as_declared(func(*(host_tensor(_read(value)) for value in inp)), Tout)
+    return _called("py_function", func, inp, Tout, lambda value: host_tensor(_read(value)))
+
+
+def _called(
+    name: str,
+    func: Callable[..., Any] | None,
+    inp: Sequence[object] | None,
+    declared: Any,
+    argument: Callable[[object], Any],
+) -> Any:
+    """Call the function with its inputs, or return the decorator that will."""
+    if declared is None:
+        raise TypeError(
+            described(
+                f"{name} needs Tout, the dtype of the result.",
+                fix=f"write {name}(func, inp, Tout=…), with Tout=[] for a function that returns nothing.",
+            )
+        )
+    if func is None:
+        if inp is not None:
+            raise TypeError(
+                described(
+                    f"{name} got inp, but no function to call with it.",
+                    fix=f"pass the function first, or write @{name}(Tout=…) above it.",
+                )
+            )
+        return functools.partial(_decorated, declared=declared, argument=argument)
+    if not callable(func):
+        raise ValueError(described(f"{name} needs a function, but got {func!r}."))
+    if inp is None:
+        raise TypeError(
+            described(
+                f"{name} got a function, but no inputs for it.",
+                fix="pass inp, the list of its inputs; [] for a function without arguments.",
+            )
+        )
+    return _as_declared(func(*map(argument, inp)), declared)
+
+
+def _decorated(
+    func: Callable[..., Any], declared: Any, argument: Callable[[object], Any]
+) -> Callable[..., Any]:
+    @functools.wraps(func)
+    def call(*inputs: object) -> Any:
+        return _as_declared(func(*map(argument, inputs)), declared)
+
+    return call
 
 
 def ensure_shape(x: object, shape: ShapeLike, name: str | None = None) -> Tensor:
@@ -90,6 +140,8 @@ def _read(value: object) -> Array:
 
 
 def _as_declared(value: Any, declared: Any) -> Any:
+    if value is None:
+        return _nothing(declared)
     several = isinstance(value, (list, tuple))
     values = list(cast("Sequence[Any]", value)) if several else [value]
     if not isinstance(declared, (list, tuple)):
@@ -101,6 +153,15 @@ def _as_declared(value: Any, declared: Any) -> Any:
             fix="name one dtype for each value that it returns.",
         )
     return [_tensor(one, kind) for one, kind in zip(values, kinds, strict=True)]
+
+
+def _nothing(declared: Any) -> list[Any]:
+    if isinstance(declared, (list, tuple)) and not declared:
+        return []
+    raise InvalidArgumentError(
+        "The function returned None, but Tout names what it returns.",
+        fix="return a value, or pass Tout=[] for a function that returns nothing.",
+    )
 
 
 def _tensor(value: object, declared: DTypeLike) -> Array:
