@@ -101,7 +101,8 @@ class Stage:
         """Say what stands for the user's parts, and for the results of each call."""
         self._results = results
         parts = [*own, *(part for made in results for part in made)]
-        self._places = {id(part): place for place, part in enumerate(parts)}
+        pairs = enumerate(parts)
+        self._places = {id(part): place for place, part in pairs if part is not None}
 
     def place(self, value: object) -> int | None:
         """Return which part a value is; None where it is something else, or computed."""

@@ -39,7 +39,7 @@ def padded_batch(
     child: Node, batch_size: int, padded_shapes: Any, padding_values: Any, *, drop_remainder: bool
 ) -> PaddedBatch:
     """Return the node for the arguments of `Dataset.padded_batch`, checked."""
-    specs = [_padable(spec) for spec in flatten(child.element_spec, DATA)]
+    specs = [padable(spec) for spec in flatten(child.element_spec, DATA)]
     where = paths(child.element_spec, DATA)
     if padded_shapes is None:
         shapes = [_own_shape(spec, path) for spec, path in zip(specs, where, strict=True)]
@@ -53,7 +53,8 @@ def padded_batch(
     )
 
 
-def _padable(spec: TypeSpec) -> TensorSpec:
+def padable(spec: TypeSpec) -> TensorSpec:
+    """Return the spec of a tensor, which can be padded; an error for anything else."""
     if not isinstance(spec, TensorSpec):
         raise TypeError(described(f"padded_batch takes tensors, but the elements hold {spec}."))
     return spec

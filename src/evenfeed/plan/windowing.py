@@ -8,8 +8,9 @@ from typing import Any, final
 from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.specs import TensorSpec
+from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, map_structure
+from evenfeed.plan.batching import padable
 from evenfeed.plan.function import UserFunction
 from evenfeed.plan.node import Node
 
@@ -92,5 +93,5 @@ class Buckets:
         return map_structure(filled, shapes, rules=DATA)
 
 
-def _shape_of(spec: TensorSpec) -> TensorShape:
-    return spec.shape
+def _shape_of(spec: TypeSpec) -> TensorShape:
+    return padable(spec).shape

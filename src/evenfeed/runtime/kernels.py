@@ -12,7 +12,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column
 from evenfeed.core.handles import Handle, KernelCall, RowKernel, Stage, on_stage
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.runtime.vectorise import Call
 
 
@@ -55,6 +55,12 @@ class Kernels:
         ]
 
     @property
+    def hide_values(self) -> bool:
+        """Whether a handle stands for a value while the function is traced: text, an image, a dataset."""
+        pairs = zip(self.specs, self.handles, strict=True)
+        return any(handle and not isinstance(spec, NoneTensorSpec) for spec, handle in pairs)
+
+    @property
     def in_rows(self) -> bool:
         """Whether there is work that threads can share, row by row."""
         return any(map(_by_row, self.calls))
@@ -89,7 +95,8 @@ class Kernels:
 
         def called(parts: list[Any]) -> tuple[Any, list[Any]]:
             stage = Stage(self.calls, self.computable)
-            found = iter([_in_stage(part, stage) for part in parts])
+            pairs = zip(parts, self.specs, strict=True)
+            found = iter([_in_stage(part, spec, stage) for part, spec in pairs])
             own = [next(found) for _ in self.inputs]
             results = [[next(found) for _ in specs] for specs in self.results]
             stage.prepare(own, results)
@@ -99,7 +106,10 @@ class Kernels:
         return called
 
 
-def _in_stage(part: Any, stage: Stage) -> Any:
+def _in_stage(part: Any, spec: TypeSpec, stage: Stage) -> Any:
+    """Return what the user's function gets for a part: None itself, or a handle that knows its stage."""
+    if isinstance(spec, NoneTensorSpec):
+        return None
     return Handle(part.index, stage) if isinstance(part, Handle) else part
 
 

@@ -115,10 +115,10 @@ def _found(asked: _Asked) -> Finding:
         if (part := kernels.uncomputed()) is not None:  # JAX may know what to do with an array
             raise Computed(part)
         error = next(outcome for outcome in outcomes if isinstance(outcome, Exception))
-        if _fails_always(calling, attempts[-1], outcomes):
+        if not kernels.hide_values and _fails_always(calling, attempts[-1], outcomes):
             told = explained(error, calling, asked.doing, asked.origin, None)
             raise told from told.__cause__
-        text = None in attempts[0] and not kernels.in_rows
+        text = kernels.hide_values and not kernels.in_rows
         why = "it works on text" if text else _reason(error)
         pure = watched.is_pure and not watched.reaches_generators
         return _untraced(calling, kernels, why, signature, is_pure=pure)
@@ -222,11 +222,11 @@ def _reason(error: Exception) -> str:
 def _fails_always(calling: Calling, rows: RowShapes, outcomes: Sequence[_Outcome]) -> bool:
     """Tell whether a function that did not trace fails for real values too, whatever they are."""
     errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-    if None in rows or any(refuses_tracing(e) or isinstance(e, OSError) for e in errors):
+    if any(refuses_tracing(e) or isinstance(e, OSError) for e in errors):
         return False
     if len(errors) > 1 and len({str(error) for error in errors}) > 1:
         return False  # it depends on a length that is not known yet
-    sample = [np.zeros(row.shape, row.dtype) for row in rows if row is not None]
+    sample = [None if row is None else np.zeros(row.shape, row.dtype) for row in rows]
     try:
         with host_rules():
             calling([as_argument(part) for part in sample])
