@@ -32,6 +32,7 @@ from evenfeed.replicas.parts import (
     whole_of,
 )
 from evenfeed.replicas.variables import Variable
+from evenfeed.replicas.worker_parts import of_all_workers
 
 
 def gathered(replicas: Replicas, value: Any, axis: Any) -> Any:
@@ -51,6 +52,7 @@ def gathered(replicas: Replicas, value: Any, axis: Any) -> Any:
 def _gathered(replicas: Replicas, axis: int, value: Any) -> Any:
     if replicas.count == 1 or not (has_parts(value) or replicas.spans):
         return value.value() if isinstance(value, Variable) else value
+    value = of_all_workers(replicas, value)
     if is_apart(value):
         first = value.values[0]
         shapes = value.shapes or [part.shape for part in value.values]

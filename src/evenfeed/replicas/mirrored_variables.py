@@ -28,6 +28,7 @@ from evenfeed.replicas.variable_rules import (
     check_readable,
 )
 from evenfeed.replicas.variables import How, add, subtract
+from evenfeed.replicas.worker_parts import of_all_workers
 
 
 class DistributedVariable(ScopedVariable):
@@ -262,8 +263,9 @@ class DistributedVariable(ScopedVariable):
         pairs = zip(self.copies, placed, strict=True)
         self._copies = [self._changed(how, old, new) for old, new in pairs]
         self._array = None
-        kind = PerReplica if isinstance(value, PerReplica) else Mirrored
-        return kind(self._copies)
+        if isinstance(value, PerReplica):
+            return PerReplica(self._copies, replicas=self.replicas)
+        return Mirrored(self._copies)
 
     def _parts(self, how: How, value: Any) -> list[Any]:
         """Return what each copy gets of a value that is assigned across replicas."""
@@ -273,6 +275,7 @@ class DistributedVariable(ScopedVariable):
         count = self.replicas.local_count if local else self.replicas.count
         if not isinstance(value, DistributedValues):
             return [self._fitting(how, value)] * count
+        value = of_all_workers(self.replicas, value)
         parts = parts_here(value, self.replicas) if apart else value.values
         if len(parts) != count:
             raise ValueError(

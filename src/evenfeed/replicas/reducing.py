@@ -35,6 +35,7 @@ from evenfeed.replicas.parts import (
 from evenfeed.replicas.reduction import ReduceOp, divided
 from evenfeed.replicas.values import DistributedValues, Mirrored
 from evenfeed.replicas.variables import Variable
+from evenfeed.replicas.worker_parts import of_all_workers
 from evenfeed.tensors.creation import convert_to_tensor
 
 
@@ -79,6 +80,7 @@ def _over_replicas(replicas: Replicas, op: ReduceOp, leaf: Any) -> Any:
 
 
 def _reduced(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
+    value = of_all_workers(replicas, value)
     if is_apart(value):
         like = jax.eval_shape(partial(_of_equal, op, count=1, axes=axes), value.values[0])
         return afterwards(lambda own: _reduced(replicas, op, own, axes), like, value)

@@ -82,6 +82,8 @@ def own_share(value: Any) -> Any:
 def _own_part(leaf: Any) -> Any:
     if not isinstance(leaf, DistributedValues):
         return leaf
+    if len(leaf) != jax.lax.axis_size(AXIS):
+        raise Unstaged("it is not known what other workers have of a value", expected=True)
     return jnp.stack(leaf.values)[jax.lax.axis_index(AXIS)]
 
 

@@ -12,6 +12,7 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reducing import reduced
 from evenfeed.replicas.reduction import ReduceOp, divided
 from evenfeed.replicas.values import PerReplica
+from evenfeed.replicas.worker_parts import of_all_workers
 from evenfeed.tensors.creation import convert_to_tensor
 
 
@@ -24,6 +25,7 @@ def reduced_valid(replicas: Replicas, op: ReduceOp, value: Any, axis: Any, valid
                 fix="write strategy.reduce(op, value, axis=0, valid=valid).",
             )
         )
+    value, valid = of_all_workers(replicas, value), of_all_workers(replicas, valid)
     total = reduced(replicas, ReduceOp.SUM, _of_each(_kept, value, valid), 0)
     if op is ReduceOp.SUM:
         return total

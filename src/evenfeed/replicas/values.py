@@ -60,7 +60,8 @@ class PerReplica(DistributedValues):
             is what there is; the parts are then taken from it when they are asked for.
         lifted: The parts are scalars, which stand in `array` as rows of length one.
         count: How many parts `array` has, where it is one that JAX traces and cannot say it.
-        replicas: Whose parts they are, where other workers have some of them.
+        replicas: Whose parts they are, where other workers have some of them. Without it, the first operation
+            of a strategy over several workers takes them for those of this worker.
         shapes: Those of the parts of all replicas, where it is known what other workers have.
 
     Examples:
@@ -72,7 +73,16 @@ class PerReplica(DistributedValues):
         }
     """
 
-    __slots__ = ("_array", "_count", "_kind", "_lifted", "_parts", "_replicas", "_shapes")
+    __slots__ = (
+        "_array",
+        "_count",
+        "_joint",
+        "_kind",
+        "_lifted",
+        "_parts",
+        "_replicas",
+        "_shapes",
+    )
 
     def __init__(  # noqa: PLR0913 - each is told apart by its name
         self,
@@ -90,6 +100,7 @@ class PerReplica(DistributedValues):
         self._array = array
         self._count = count
         self._kind: _Kind | None = None
+        self._joint: PerReplica | None = None
         self._lifted = lifted
         self._parts = None if array is not None else tuple(values)
 
@@ -132,9 +143,7 @@ class PerReplica(DistributedValues):
         array: Any = self._array
         if array is None:
             return len(self) if self._replicas is None else self._replicas.count
-        # An array that is traced, or known by its shape alone, cannot say where it lies.
-        here = is_traced(array) or getattr(array, "is_fully_addressable", True)
-        return len(self) if here else len(array.sharding.device_set)
+        return len(self) if _is_at_hand(array) else len(array.sharding.device_set)
 
     @property
     def shapes(self) -> Shapes | None:
@@ -146,6 +155,22 @@ class PerReplica(DistributedValues):
         """Whether it is not known what parts other workers have."""
         own = self._replicas is None or not self._replicas.spans
         return not own and self._array is None and self._shapes is None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it has the parts at hand and no others, as far as it knows."""
+        if self._replicas is not None and self._replicas.spans:
+            return False
+        return _is_at_hand(self._array)
+
+    def among(self, replicas: Replicas) -> "PerReplica":
+        """Return the same parts as those of one worker among others.
+
+        The result is kept: workers tell each other what it looks like once, not at each use.
+        """
+        if self._joint is None or self._joint.replicas is not replicas:
+            self._joint = PerReplica(self.values, replicas=replicas)
+        return self._joint
 
     def close(self, looks: Sequence[Look | None]) -> None:
         """Know what the parts of all replicas look like; where all are tensors, they go to their devices."""
@@ -272,7 +297,7 @@ def _closed(kind: _Kind, children: Sequence[Any]) -> PerReplica:
     if not is_whole:
         return PerReplica(children, replicas=replicas, shapes=shapes)
     made = _new(PerReplica)
-    made._replicas = made._kind = made._parts = made._shapes = None
+    made._replicas = made._kind = made._joint = made._parts = made._shapes = None
     made._array, made._count, made._lifted = children[0], count, lifted
     return made
 
@@ -331,9 +356,14 @@ def _replicated(parts: Sequence[Any]) -> "jax.Array":
 
 def _count_here(array: Any, count: int | None) -> int:
     """Return how many parts of an array this worker has, of so many where JAX cannot say it."""
-    if count is None or not (is_traced(array) or getattr(array, "is_fully_addressable", True)):
+    if count is None or not _is_at_hand(array):
         return len(array.sharding.addressable_devices)
     return count
+
+
+def _is_at_hand(array: Any) -> bool:
+    """Return True unless other workers hold some of an array: one that is traced cannot say where it lies."""
+    return is_traced(array) or getattr(array, "is_fully_addressable", True)
 
 
 def _pieces(array: "jax.Array", count: int) -> tuple[Any, ...]:

@@ -14,12 +14,13 @@ from evenfeed.replicas.eager import EagerReplica
 from evenfeed.replicas.function import is_function
 from evenfeed.replicas.in_programs import Seat, call_back, seated
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.regrouping import placed, regrouped, share_of
+from evenfeed.replicas.regrouping import leaves_of, packed, placed, regrouped, share_of
 from evenfeed.replicas.replica import Alone
 from evenfeed.replicas.replica_context import Site
 from evenfeed.replicas.settings import current_settings
 from evenfeed.replicas.spmd import run_mapped
 from evenfeed.replicas.steps import compiled_run
+from evenfeed.replicas.worker_parts import of_all_workers
 
 _jax: Any = jax  # whose functions have no types
 
@@ -31,6 +32,9 @@ def run_on_replicas(
     staging = contexts.staging()
     if replicas.count == 1:
         return _alone(strategy, replicas, fn, args, kwargs)
+    if replicas.spans:
+        leaves, tree = leaves_of((args, kwargs))
+        args, kwargs = packed(tree, [of_all_workers(replicas, leaf) for leaf in leaves])
     if staging is not None:
         run = run_creating if staging.creates else run_apart if staging.apart else run_mapped
         return run(Site(strategy, replicas), fn, args, kwargs)
