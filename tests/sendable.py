@@ -23,6 +23,12 @@ def doubled_if_large(x):
     return x * 2 if x > 2 else x
 
 
+def stops_at_two(x):
+    if int(x) == 2:
+        raise StopIteration
+    return np.int64(x)
+
+
 def shouted(text):
     return text + b"!"
 

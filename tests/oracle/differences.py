@@ -37,6 +37,8 @@ _NO_PAYLOAD = "`nan(1)` in a CSV file is no number; `nan` is one."
 _MIRRORED = "A compiled run returns what is the same on all replicas as Mirrored: one array, not a copy each."
 _TEXT_STAYS = "A function whose replicas get text of their own runs as plain Python, and returns Python's texts."
 
+_STOPS = "A StopIteration in a function is an InvalidArgumentError, wherever the function is given."
+
 _WHOLE_COLOURS = (
     "A box of a JPEG file has the colours that the whole image has there; TensorFlow smooths those "
     "at the edges of the box without what lies beyond."
@@ -162,6 +164,14 @@ DIFFERENT: dict[str, str] = {
     "reducing.other_values.SUM None of parts that are None": _NO_SUM,
     "reducing.other_values.MEAN None of parts that are None": _NO_SUM,
     "reducing.values_from_function.other structures": _NO_ASSERTION,
+    "stopping.functions.a key": _STOPS,
+    "stopping.functions.filter": _STOPS,
+    "stopping.functions.flat_map": _STOPS,
+    "stopping.functions.interleave": _STOPS,
+    "stopping.functions.reduce": _STOPS,
+    "stopping.functions.take_while": _STOPS,
+    "stopping.generators.a function that cannot begin": _STOPS,
+    "stopping.generators.an iterable that cannot begin": _STOPS,
     "strategies.extended.update of a number": _NO_ASSERTION,
     "strategies.facts.default: worker devices": _DEFAULT_DEVICE,
     "strategies.facts.default: parameter devices": _DEFAULT_DEVICE,

@@ -24,6 +24,7 @@ Where TensorFlow itself raises a plain `ValueError`, `TypeError` or `RuntimeErro
 `described` gives those the same three lines: what, at, fix.
 """
 
+import pickle
 from typing import Any, Final, Self, cast
 
 from evenfeed.core.callsite import Origin, where_called
@@ -128,14 +129,26 @@ class EvenfeedError(Exception):
         return str(self.args[0])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), self.args), self.__dict__
+        cause = self.__cause__ if _is_picklable(self.__cause__) else None
+        return _rebuilt, (type(self), self.args, cause), self.__dict__
 
 
-def _rebuilt(kind: type[EvenfeedError], args: tuple[Any, ...]) -> EvenfeedError:
+def _rebuilt(
+    kind: type[EvenfeedError], args: tuple[Any, ...], cause: BaseException | None
+) -> EvenfeedError:
     """Make an error again after pickling; not by __init__, which in a user's class may be another."""
     error = _builtin_base(kind).__new__(kind)
     error.args = args
+    error.__cause__ = cause
     return error
+
+
+def _is_picklable(cause: BaseException | None) -> bool:
+    try:
+        pickle.loads(pickle.dumps(cause))
+    except Exception:  # noqa: BLE001 - a class of the user's may raise anything here
+        return False
+    return True
 
 
 def _builtin_base(kind: type) -> type[BaseException]:

@@ -20,7 +20,7 @@ from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
 from evenfeed.plan.windowing import Buckets, GroupByWindow
 from evenfeed.plan.windows import Held, Window
-from evenfeed.runtime.calls import bound
+from evenfeed.runtime.calls import bound, never_stopping
 
 if TYPE_CHECKING:
     from evenfeed.dataset.whole import Dataset
@@ -224,7 +224,8 @@ class Grouping(Face):
         size = partial(_size_of_group, window_size, window_size_func)
         spec = self.element_spec
         empty = Held(spec, tuple(None for _ in flatten(spec, DATA)), 0)
-        result = reduced(0, empty).element_spec
+        with never_stopping("reduce_func", None):
+            result = reduced(0, empty).element_spec
         key = self._traced(key_func, "finding the key of", returns=_WHOLE_NUMBER)
         return dataset_of(GroupByWindow(self._plan, key, reduced, size, result))
 

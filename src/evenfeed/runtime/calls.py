@@ -9,7 +9,7 @@ from typing import Any, Final, cast, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.callsite import Origin
+from evenfeed.core.callsite import Origin, where_raised
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import Handle
@@ -99,10 +99,12 @@ def explained(  # noqa: PLR0913, PLR0917 - all that is said
     number: int | None,
     parts: Sequence[Any] = (),
 ) -> Exception:
-    """Return the user's exception with a note; of an index out of range, TensorFlow's."""
+    """Return the user's exception with a note; TensorFlow's for an index out of range or a StopIteration."""
     which = "" if number is None else f" element {number}{_name(parts)}"
     note = f"while {doing}{which} with {calling.name}, asked for at {origin}"
-    if isinstance(error, IndexError) and "out of bounds" in str(error):
+    if isinstance(error, StopIteration):
+        error = instead_of_stop(error, calling.name, origin)
+    elif isinstance(error, IndexError) and "out of bounds" in str(error):
         raised = InvalidArgumentError(
             f"An index is out of range: {error}",
             fix="check lengths before indexing.",
@@ -112,6 +114,26 @@ def explained(  # noqa: PLR0913, PLR0917 - all that is said
         error = raised
     error.add_note(note)
     return error
+
+
+def instead_of_stop(stop: StopIteration, name: str, origin: Origin | None) -> InvalidArgumentError:
+    """Return the error to raise in place of a StopIteration, which would end the loop over the data silently."""
+    error = InvalidArgumentError(
+        f"{name} raised StopIteration, which Python takes for the end of the data.",
+        fix="give next() a default, as in next(iterator, None); to end the data, call take or take_while.",
+        origin=where_raised(stop) or origin,
+    )
+    error.__cause__ = stop
+    return error
+
+
+@contextmanager
+def never_stopping(name: str, origin: Origin | None) -> Generator[None]:
+    """Replace a StopIteration out of a user's function that is called here; other exceptions pass."""
+    try:
+        yield
+    except StopIteration as stop:
+        raise instead_of_stop(stop, name, origin) from stop
 
 
 def _name(parts: Sequence[Any]) -> str:

@@ -11,6 +11,7 @@ from evenfeed.core.structure import DATA, packer
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.plan.node import Node
 from evenfeed.runtime.build import build
+from evenfeed.runtime.calls import instead_of_stop
 from evenfeed.runtime.fingerprint import check_state, fingerprint
 from evenfeed.runtime.operator import most_rows, read_full
 from evenfeed.runtime.run import Run, with_own_shuffles
@@ -110,8 +111,10 @@ class ElementIterator(Iterator):
         self._block, self._torn = None, True
         try:
             block = self._operator.read(self._ask)
-        except Exception:  # of an element, which is passed; Ctrl-C is none
+        except Exception as error:  # of an element, which is passed; Ctrl-C is none
             self._torn = False
+            if isinstance(error, StopIteration):  # of code of the user's that no operator guards
+                raise instead_of_stop(error, "Code that the data is read with", None) from error
             raise
         if block is None:
             self._torn = False

@@ -13,6 +13,7 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten, opened, outline
 from evenfeed.plan.generating import FromGenerator, parts_up_to
+from evenfeed.runtime.calls import name_of, never_stopping
 from evenfeed.runtime.conforming import all_of, column_maker, converted
 from evenfeed.runtime.operator import Operator, State
 
@@ -74,11 +75,14 @@ class PullElements(Operator):
 
     def _started(self) -> Iterator[Any]:
         if self._iterator is None:
-            # A 0-d array arrives as the scalar that it holds, as in TensorFlow.
-            found: Any = self._node.generator(*(arg[()] for arg in self._node.args))
+            args = [arg[()] for arg in self._node.args]  # 0-d arrays as scalars, as in TensorFlow
+            # Only __next__ may say by StopIteration that there is no more.
+            with never_stopping(name_of(self._node.generator), self._node.origin):
+                found: Any = self._node.generator(*args)
             self._iterator = iter(())
             try:
-                self._iterator = iter(found)
+                with never_stopping(type(found).__name__, self._node.origin):
+                    self._iterator = iter(found)
             except TypeError:
                 raise InvalidArgumentError(
                     f"generator must return an iterable, but returned {shortened(found)}.",

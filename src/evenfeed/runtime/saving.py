@@ -12,6 +12,7 @@ from evenfeed.formats.saved import Saved, find_saved
 from evenfeed.formats.saved_writer import SavedWriter
 from evenfeed.plan.node import Node
 from evenfeed.plan.saving import Snapshot
+from evenfeed.runtime.calls import never_stopping
 from evenfeed.runtime.functions import FailedRow, RowFunction
 from evenfeed.runtime.operator import Operator, State, all_blocks
 from evenfeed.runtime.run import Build, Inner
@@ -103,7 +104,8 @@ class KeepSnapshot(Operator):
         return self._elements
 
     def _files(self, saved: Saved) -> Node:
-        return self._node.reading(saved.files, saved.spec_like(self._node.element_spec))
+        with never_stopping("reader_func", self._node.origin):
+            return self._node.reading(saved.files, saved.spec_like(self._node.element_spec))
 
     def _write(self, block: Block | None) -> None:
         if self._writer is None:

@@ -8,6 +8,7 @@ from evenfeed.core.block import Block, cut_up, of_rows
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Held
+from evenfeed.runtime.calls import never_stopping
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.operator import Operator, Replayed
 from evenfeed.runtime.run import Build, Inner
@@ -40,7 +41,9 @@ class ReadGroups(Replayed):
                 group = self._full_group()
                 if group is None:
                     return None
-                self._open = Inner(self._node.reduce(*group), self._build)
+                with never_stopping("reduce_func", self._node.origin):
+                    plan = self._node.reduce(*group)
+                self._open = Inner(plan, self._build)
             block = self._open.operator.read(most)
             if block is not None:
                 return block
@@ -62,7 +65,8 @@ class ReadGroups(Replayed):
         return None if block is None else block.row(0)
 
     def _window(self, key: int) -> int:
-        size = int(self._node.window_size(key))
+        with never_stopping("window_size_func", self._node.origin):
+            size = int(self._node.window_size(key))
         if size < 1:
             raise InvalidArgumentError(
                 f"A window must hold at least 1 element, but for the key {key} it is to hold {size}.",
