@@ -236,6 +236,8 @@ def _keys_that_differ(one: Branch, two: Branch) -> str:
 @lru_cache(maxsize=4096)
 def _opener(kind: type, rules: Rules) -> Opener | None:
     """Return how values of this type are opened; None for the type of a leaf."""
+    if opens_itself(kind):
+        return _open_by_protocol
     fields = _record_fields(kind, rules)
     if fields is not None:
         return partial(_open_record, fields=fields)
@@ -249,6 +251,12 @@ def _opener(kind: type, rules: Rules) -> Opener | None:
         text = issubclass(kind, (str, bytes, bytearray, memoryview))
         return None if text else _open_sequence
     return None
+
+
+def opens_itself(kind: type) -> bool:
+    """Return True if a class says what its parts are: TensorFlow's protocol for dataclasses."""
+    methods = ("__tf_flatten__", "__tf_unflatten__")
+    return dataclasses.is_dataclass(kind) and all(getattr(kind, name, None) for name in methods)
 
 
 def _fields_of_tuple(kind: type) -> tuple[str, ...] | None:
@@ -287,6 +295,16 @@ def _open_record(value: object, fields: dict[str, str]) -> Branch:
         tuple(f".{name}" for name in fields),
         tuple(getattr(value, name) for name in fields),
         lambda parts: kind(**dict(zip(fields.values(), parts, strict=True))),
+        named=True,
+    )
+
+
+def _open_by_protocol(value: Any) -> Branch:
+    metadata, parts = value.__tf_flatten__()
+    return Branch(
+        tuple(f".{index}" for index in range(len(parts))),
+        tuple(parts),
+        lambda new: type(value).__tf_unflatten__(metadata, tuple(new)),
         named=True,
     )
 
