@@ -163,6 +163,18 @@ _NAMESPACES = {
 
 publish(__name__, [name for name in __all__ if name not in _NAMESPACES], globals())
 
+# Where programs written for TensorFlow most often stop.
+_USE_INSTEAD = {
+    "keras": "Keras 3 runs on JAX: set the environment variable KERAS_BACKEND=jax, then import keras.",
+    "GradientTape": "Gradients are JAX's: jax.value_and_grad(loss)([v.value() for v in variables]).",
+    "math": "Write jax.numpy: jax.numpy.exp, jax.numpy.log and so on.",
+    "nn": "Write jax.nn: jax.nn.relu, jax.nn.softmax and so on.",
+    "linalg": "Write jax.numpy.linalg.",
+    "strings": "Work on texts as Python does, inside evenfeed.py_function.",
+    "lookup": "Use a dict, inside evenfeed.py_function.",
+    "summary": "Use a writer of its own, such as tensorboardX.",
+}
+
 if TYPE_CHECKING:
     from evenfeed import (
         compat,
@@ -183,7 +195,10 @@ else:
         __name__,
         _NAMESPACES,
         refusal(
-            __name__, __all__, "For mathematics write jax.numpy; the README lists what exists now."
+            __name__,
+            __all__,
+            "For mathematics write jax.numpy; the README lists what exists now.",
+            _USE_INSTEAD,
         ),
     )
 

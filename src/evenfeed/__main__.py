@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from evenfeed import __version__
 from evenfeed.cluster.launching import DEFAULT_GRACE_SECONDS, launch
 
 
@@ -18,6 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="evenfeed", description="Feeds every replica evenly.")
+    parser.add_argument("--version", action="version", version=f"evenfeed {__version__}")
     commands = parser.add_subparsers(required=True)
     run = commands.add_parser(
         "run",

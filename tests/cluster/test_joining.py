@@ -146,7 +146,8 @@ print(backend.started_by)
     [
         ("evenfeed", "jax", "evenfeed.constant(1)", "<string>:3"),
         ("jax", "evenfeed", "jax.devices()", "<string>:3"),
-        ("evenfeed", "jax", "jax.devices()", "None"),  # nothing of evenfeed's has seen JAX by then
+        ("evenfeed", "jax", "jax.devices()", "<string>:3"),
+        ("evenfeed", "jax", "jax.numpy.ones(3)", "<string>:3"),
     ],
 )
 def test_the_line_that_starts_the_backend_is_known_where_it_can_be(first, second, use, line):

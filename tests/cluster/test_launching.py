@@ -10,6 +10,7 @@ import textwrap
 import pytest
 from tests.processes import alive, wait_until
 
+import evenfeed as tf
 from evenfeed.__main__ import main
 from evenfeed.cluster.launching import environments
 
@@ -172,3 +173,9 @@ def test_workers_end_with_a_launcher_that_is_killed(script, tmp_path):
     os.kill(launcher.pid, signal.SIGKILL)
     launcher.wait(timeout=30)
     wait_until(lambda: not alive(said(tmp_path)))
+
+
+def test_the_command_says_its_version(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"evenfeed {tf.__version__}\n")

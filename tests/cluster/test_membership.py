@@ -88,3 +88,10 @@ def test_a_task_must_be_of_the_cluster(task):
 def test_clusters_that_cannot_train(cluster, job, what):
     with error_saying(ValueError, what, fix="…"):
         membership_of(resolver(cluster, job, 0))
+
+
+def test_parameter_servers_beside_the_workers_are_a_line_of_information(caplog):
+    with caplog.at_level("INFO", logger="evenfeed"):
+        assert member(CHIEF, "worker", 0).place == 1
+    (record,) = caplog.records
+    assert (record.levelname, "does not use them" in record.message) == ("INFO", True)

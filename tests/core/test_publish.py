@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 import evenfeed as tf
@@ -61,3 +63,24 @@ def test_a_missing_function_of_the_package_points_to_jax():
     ):
         _ = tf.reduce_summ
     assert not hasattr(tf, "einsum")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("keras", "set the environment variable KERAS_BACKEND=jax, then import keras"),
+        ("GradientTape", "jax.value_and_grad"),
+        ("math", "jax.numpy.exp"),
+        ("nn", "jax.nn.relu"),
+    ],
+)
+def test_a_well_known_name_leads_on_and_is_not_taken_for_another(name, said):
+    with pytest.raises(AttributeError, match=re.escape(said)) as caught:
+        getattr(tf, name)
+    assert "Did you mean" not in str(caught.value)
+
+
+def test_a_name_that_is_not_alike_is_not_proposed():
+    with pytest.raises(AttributeError) as caught:
+        tf.kerases  # noqa: B018
+    assert "Did you mean" not in str(caught.value)

@@ -128,3 +128,13 @@ def test_steps_of_the_host_go_into_a_compiled_run():
         return strategy.run(lambda x: x + 1, args=(x,))
 
     assert [parts_of(step(x)) for x in dataset] == [[[1, 2], [3, 4]]]
+
+
+def test_a_distributed_dataset_is_not_distributed_again():
+    once = distributed(numbers([1, 2]).batch(2), 2)
+    with error_saying(
+        TypeError,
+        "The dataset is distributed already.",
+        fix="iterate over it, or pass the Dataset that it was made of.",
+    ):
+        strategy_of(2).experimental_distribute_dataset(once)

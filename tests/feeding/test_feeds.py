@@ -175,3 +175,14 @@ def test_a_state_of_each_replicas_dataset_needs_as_many_replicas():
         fix="with InputReplicationMode.PER_REPLICA, go on with as many replicas as before.",
     ):
         iterator.set_state(made(2).get_state())
+
+
+def test_a_state_of_another_number_of_workers_says_so():
+    iterator = iter(distributed(PLANS["batches"], 2))
+    state = iter(distributed(PLANS["mapped"], 2)).get_state()
+    with error_saying(
+        InvalidArgumentError,
+        "The state was taken on 3 workers, but the cluster has 1 worker.",
+        fix="restore it on 3 workers.",
+    ):
+        iterator.set_state({**state, "workers": 3})

@@ -272,3 +272,9 @@ def test_what_was_passed_in_a_tree_may_be_returned():
     assert f({"w": tf.constant(1.0), "activation": max})["activation"] is max
     with pytest.raises(TypeError, match="returned <built-in function min>"):
         tf.function(lambda x: (x, min))(tf.constant(1.0))
+
+
+def test_an_array_that_is_traced_says_why_it_has_no_numpy():
+    with pytest.raises(AttributeError, match="no attribute numpy") as caught:
+        tf.function(lambda x: x.numpy())(tf.constant(1.0))
+    assert any("The function is being traced" in note for note in caught.value.__notes__)

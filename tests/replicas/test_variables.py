@@ -249,3 +249,18 @@ def test_a_shape_that_does_not_fit_cannot_be_set():
     assert w.shape.as_list() == [2]
     with pytest.raises(ValueError, match="has the shape"):
         w.set_shape([3])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_jax_says_how_to_pass_what_a_variable_holds(compiled):
+    v = tf.Variable([1.0, 2.0], name="v")
+
+    def summed():
+        return jnp.sum(v)
+
+    with pytest.raises(
+        ValueError, match=r"arrays, but got the variable 'v:0'[^$]*variable\.value\(\)"
+    ):
+        (tf.function(summed) if compiled else summed)()
+    assert jnp.sum(v.value()) == 3
+    assert jnp.asarray(v).tolist() == [1, 2]

@@ -1,4 +1,5 @@
 import pickle
+import re
 from collections import namedtuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from evenfeed.core.block import Block
 from evenfeed.core.callsite import Origin
 from evenfeed.core.jax_door import jnp
 from evenfeed.core.structure import DATA, flatten
+from evenfeed.dataset import plan_of
 from evenfeed.errors import InvalidArgumentError
 from evenfeed.runtime.functions import FailedRow, trace
 
@@ -306,3 +308,13 @@ def test_a_signature_is_kept_whatever_the_function_gives(vectorize):
 def test_a_signature_of_another_structure_is_refused_at_once():
     with pytest.raises(ValueError, match="output_signature and the result differ"):
         trace(lambda x: x, spec([], "int64"), HERE, output_signature=(spec([], "int64"),))
+
+
+def test_a_function_is_shown_by_its_name_and_the_line_that_asked_for_it():
+    def double(x):
+        return x * 2
+
+    plan = plan_of(tf.data.Dataset.range(3).map(double))
+    assert re.fullmatch(
+        r"<function double, asked for at .*test_functions\.py:\d+>", repr(plan.function)
+    )

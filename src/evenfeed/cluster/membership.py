@@ -7,6 +7,7 @@ from typing import Final, final
 
 from evenfeed.cluster.resolver import ClusterResolver
 from evenfeed.cluster.spec import ClusterSpec
+from evenfeed.core.doors import logging
 from evenfeed.core.errors import described
 
 _JOBS: Final = ("chief", "worker", "evaluator", "ps")
@@ -71,6 +72,10 @@ def membership_of(resolver: ClusterResolver) -> Membership:
             fix=_HOW_TO_SAY,
         )
     _check_jobs(spec, job)
+    if "ps" in spec.jobs:
+        logging.getLogger("evenfeed").info(
+            "the cluster names parameter servers (job 'ps'); synchronous training does not use them"
+        )
     if job == "evaluator":
         return _alone(spec, index)
     workers = tuple(

@@ -6,8 +6,10 @@ runtime full of threads). import-linter allows this module to the few places tha
 Whoever computes first starts JAX's backend, which cannot be started anew. So the line that did is noted.
 """
 
+import importlib.util
 import sys
-from typing import TYPE_CHECKING, Any, Final, final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 import numpy as np
 
@@ -24,6 +26,7 @@ __all__ = [
     "jax_mlir",
     "jax_tree",
     "jnp",
+    "refuse_as_argument",
 ]
 
 
@@ -41,7 +44,7 @@ class _Backend:
 
     def watch(self) -> None:
         """Be told when the backend starts, if JAX is loaded."""
-        bridge: Any = sys.modules.get("jax._src.xla_bridge")
+        bridge: Any = sys.modules.get(_BRIDGE)
         if bridge is None or self._is_watched:
             return
         self._is_watched = True
@@ -54,7 +57,36 @@ class _Backend:
 
 
 backend: Final = _Backend()
-backend.watch()  # a program may import JAX first
+_BRIDGE: Final = "jax._src.xla_bridge"  # the module that starts backends
+
+
+@final
+class _Watcher:
+    """Finds no module, but watches for the backend when the program imports JAX after evenfeed."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Let the other finders find the module, and be there when it has been loaded."""
+        del path, target
+        if name != _BRIDGE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return None
+        load = spec.loader.exec_module
+
+        def loaded(module: Any) -> None:
+            load(module)
+            backend.watch()
+
+        spec.loader.exec_module = loaded
+        return spec
+
+
+if _BRIDGE in sys.modules:
+    backend.watch()
+else:
+    sys.meta_path.insert(0, _Watcher())
 
 
 class _JaxDoor(Door):
@@ -70,8 +102,18 @@ class _JaxDoor(Door):
         if not hasattr(arrays, "numpy"):
             arrays.numpy = _numpy
             arrays.read_value = _read_value
-            backend.watch()
         return value
+
+
+def refuse_as_argument(kind: type, refuse: Callable[[Any], NoReturn]) -> None:
+    """Let `refuse` raise where a function of JAX's is called with an object of this class.
+
+    JAX's own words for it speak of `__jax_array__` and abstractification. The table is private to JAX:
+    where a version has none, its words stay (tests/replicas/test_variables.py).
+    """
+    table: Any = getattr(sys.modules.get("jax._src.core"), "pytype_aval_mappings", None)
+    if table is not None:
+        table[kind] = refuse
 
 
 def _numpy(self: Any) -> Any:

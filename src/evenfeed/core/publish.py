@@ -10,6 +10,10 @@ from evenfeed.core.doors import difflib
 _INNER: Final = ("csv_datasets", "file_datasets", "older_names", "options", "record_writing")
 
 
+# How alike a name must be to be proposed: of another word (keras, zeros) nobody thought.
+_NEAR: Final = 0.75
+
+
 def publish(module: str, names: Sequence[str], members: Mapping[str, object]) -> None:
     """Make the classes and functions among `names` report `module` as their own.
 
@@ -38,11 +42,22 @@ def namespaces(
     return loaded
 
 
-def refusal(module: str, names: Sequence[str], instead: str) -> Callable[[str], Any]:
-    """Return a module's `__getattr__` that says, for a name it lacks, what to use instead."""
+def refusal(
+    module: str, names: Sequence[str], instead: str, known: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
+    """Return a module's `__getattr__` that says, for a name it lacks, what to use instead.
+
+    Args:
+        module: The module.
+        names: What it has; one that is nearly the same is proposed.
+        instead: What to use in general.
+        known: What to use for names that programs written for TensorFlow often ask for.
+    """
 
     def missing(name: str) -> Any:
-        near = difflib.get_close_matches(name, names, n=1)
+        if known is not None and name in known:
+            raise AttributeError(f"{module} has no {name!r}. {known[name]}", name=name)
+        near = difflib.get_close_matches(name, names, n=1, cutoff=_NEAR)
         hint = f"Did you mean {module}.{near[0]}? " if near else ""
         raise AttributeError(f"{module} has no {name!r}. {hint}{instead}", name=name)
 

@@ -63,3 +63,12 @@ class Tensor(metaclass=_AnyTensor):
                 fix="make tensors with constant(...).",
             )
         )
+
+
+def explain_tracing(error: Exception) -> None:
+    """Add a note to an error about `x.numpy()` where the function is being traced: JAX's does not say why."""
+    if isinstance(error, AttributeError) and str(error).endswith("Tracer has no attribute numpy"):
+        error.add_note(
+            "The function is being traced: its tensors have no values yet, so there is no numpy(). "
+            "Compute with jax.numpy, or call Python on the values with evenfeed.py_function."
+        )

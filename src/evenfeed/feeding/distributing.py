@@ -95,6 +95,13 @@ def checked_dataset(dataset: Any, kind: type) -> Any:
     """Return a dataset that a user gave or made; a TypeError where it is none."""
     if isinstance(dataset, kind):
         return dataset
+    if isinstance(dataset, DistributedDataset):
+        raise TypeError(
+            described(
+                "The dataset is distributed already.",
+                fix="iterate over it, or pass the Dataset that it was made of.",
+            )
+        )
     raise TypeError(
         described(
             f"A Dataset is needed, but got {shortened(dataset)}.",

@@ -83,7 +83,7 @@ class Feed(ABC):
 
     def state_of(self, steps: StepsAhead) -> dict[str, Any]:
         """Return a position, with what is needed to know it again."""
-        return {"version": _VERSION, **steps.state()}
+        return {"version": _VERSION, "workers": self._share.workers, **steps.state()}
 
     def restore(self, steps: StepsAhead, state: Any) -> None:
         """Take up a position.
@@ -101,8 +101,24 @@ class Feed(ABC):
             )
         try:
             steps.restore(given)
+        except InvalidArgumentError as error:
+            self._check_workers(given.get("workers"), error)
+            raise
         except (LookupError, TypeError, AttributeError) as error:
             raise _no_state(given) from error
+
+    def _check_workers(self, then: int | None, error: InvalidArgumentError) -> None:
+        """Raise if a state does not fit because the cluster had another size when it was taken."""
+        now = self._share.workers
+        if then not in (None, now):
+            raise InvalidArgumentError(
+                f"The state was taken on {_counted(then)}, but the cluster has {_counted(now)}.",
+                fix=f"restore it on {_counted(then)}.",
+            ) from error
+
+
+def _counted(workers: int | None) -> str:
+    return "1 worker" if workers == 1 else f"{workers} workers"
 
 
 def _no_state(given: Any) -> InvalidArgumentError:

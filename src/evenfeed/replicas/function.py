@@ -12,6 +12,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax
 from evenfeed.core.specs import Specified
+from evenfeed.core.tensor_types import explain_tracing
 from evenfeed.replicas import contexts
 from evenfeed.replicas.compiling import Compiler
 from evenfeed.replicas.concrete import ConcreteFunction, from_specs
@@ -110,7 +111,11 @@ class Function:
     def _traced(self, *args: Any, **kwargs: Any) -> Any:
         given = leaves_of((args, kwargs))[0]
         self._check_given(given)
-        result = self.python_function(*args, **kwargs)
+        try:
+            result = self.python_function(*args, **kwargs)
+        except AttributeError as error:
+            explain_tracing(error)
+            raise
         self._check_result(result, given)
         return result
 

@@ -5,13 +5,14 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from functools import cache
+from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.jax_door import jax, jax_extend_core
+from evenfeed.core.jax_door import jax, jax_extend_core, refuse_as_argument
 from evenfeed.core.shapes import TensorShape
 from evenfeed.replicas import contexts
 from evenfeed.replicas.mesh import Replicas
@@ -45,6 +46,21 @@ def add(old: Any, new: Any) -> Any:
 def subtract(old: Any, new: Any) -> Any:
     """Subtract from the value."""
     return old - new
+
+
+@cache
+def _explain_to_jax() -> None:
+    """Say what to write where `jax.numpy` gets a variable; JAX is loaded with the first one."""
+    refuse_as_argument(Variable, _refuse)
+
+
+def _refuse(variable: "Variable") -> NoReturn:
+    raise ValueError(  # a TypeError would be JAX's own again, with other words
+        described(
+            f"JAX computes with arrays, but got the variable {variable.name!r}.",
+            fix="pass what it holds now: variable.value().",
+        )
+    )
 
 
 class Variable(Facts, metaclass=Created):
@@ -92,6 +108,7 @@ class Variable(Facts, metaclass=Created):
         aggregation: VariableAggregation = VariableAggregation.NONE,
         shape: Any = None,
     ) -> None:
+        _explain_to_jax()
         check_arguments(initial_value, variable_def, synchronization, aggregation)
         check_constraint(constraint)
         self.number = next(_numbers)

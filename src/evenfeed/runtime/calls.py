@@ -14,6 +14,7 @@ from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import Handle
 from evenfeed.core.structure import DATA, flatten, is_branch, pack, packer
+from evenfeed.core.tensor_types import explain_tracing
 from evenfeed.runtime.vectorise import on_host
 from evenfeed.tensors.creation import convert_to_tensor, holds_device_arrays
 
@@ -112,6 +113,7 @@ def explained(  # noqa: PLR0913, PLR0917 - all that is said
         )
         raised.__cause__ = error
         error = raised
+    explain_tracing(error)
     error.add_note(note)
     return error
 

@@ -71,6 +71,9 @@ class RowFunction:
         self._casts = finding.casts
         self._fits: tuple[Any, ...] | None = None  # what the last result looked like, if it fitted
 
+    def __repr__(self) -> str:
+        return f"<function {self.name}, asked for at {self.origin}>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _traced, (self._asked,)  # programs are not sent: the other side traces again
 

@@ -11,7 +11,7 @@ from evenfeed.core.block import Block, Column, of_rows
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TypeSpec
-from evenfeed.core.structure import DATA, flatten, opened, outline
+from evenfeed.core.structure import DATA, flatten, opened
 from evenfeed.plan.generating import FromGenerator, parts_up_to
 from evenfeed.runtime.calls import name_of, never_stopping
 from evenfeed.runtime.conforming import all_of, column_maker, converted
@@ -141,8 +141,7 @@ class PullElements(Operator):
         return InvalidArgumentError(
             f"Element {self._passed - 1} of the generator, {shortened(row)}, "
             f"does not fit its output_signature: {what.partition(chr(10))[0]}",
-            fix=f"yield {outline(self._node.signature, DATA)} with the shapes and dtypes of "
-            "output_signature, or change it.",
+            fix=f"yield values that fit {self._node.signature}, or change output_signature.",
             origin=self._node.origin,
         )
 
