@@ -301,10 +301,11 @@ def _open_record(value: object, fields: dict[str, str]) -> Branch:
 
 def _open_by_protocol(value: Any) -> Branch:
     metadata, parts = value.__tf_flatten__()
+    unflatten = cast("Any", type(value)).__tf_unflatten__
     return Branch(
         tuple(f".{index}" for index in range(len(parts))),
         tuple(parts),
-        lambda new: type(value).__tf_unflatten__(metadata, tuple(new)),
+        lambda new: unflatten(metadata, tuple(new)),
         named=True,
     )
 
