@@ -75,7 +75,15 @@ def _padded(value: Any, spec: TensorSpec) -> TensorShape:
     """Return a shape that the user gave for a part: None and -1 stand for the largest in a batch."""
     dims: Any = np.asarray(value).tolist() if is_tensor(value) else value
     if isinstance(dims, (list, tuple)):
-        dims = [None if dim == -1 else dim for dim in cast("list[Any]", dims)]
+        lengths = list(cast("list[Any]", dims))
+        if any(isinstance(length, (list, tuple)) for length in lengths):
+            raise ValueError(
+                described(
+                    f"A padded shape is a list of lengths, but got {shortened(lengths)}.",
+                    fix="pass [None, 28], or a tuple of such lists for a tuple of parts.",
+                )
+            )
+        dims = [None if length == -1 else length for length in lengths]
     shape = TensorShape(dims)
     if shape.rank is None:
         raise ValueError(described("A padded shape needs a known rank.", fix="pass [None]."))
@@ -92,9 +100,10 @@ def _padded(value: Any, spec: TensorSpec) -> TensorShape:
 
 
 def _spread(child: Node, values: Any) -> list[Any]:
-    """Return a padding value for each part; a lone one serves all."""
-    count = len(flatten(child.element_spec, DATA))
-    return parts_up_to(child.element_spec, values) if is_branch(values, DATA) else [values] * count
+    """Return a padding value for each part; a lone one serves all, and None all parts below it."""
+    if is_branch(values, DATA):
+        return parts_up_to(child.element_spec, values, absent=(None,))
+    return [values] * len(flatten(child.element_spec, DATA))
 
 
 def _fill(value: Array | None, spec: TensorSpec) -> Array:

@@ -80,11 +80,16 @@ def _of_any_shape(dtype: DType) -> TensorSpec:
     return TensorSpec(None, dtype)
 
 
-def parts_up_to(structure: object, value: object) -> list[Any]:
-    """Return what stands in `value` where `structure` has its leaves; deeper branches stay whole."""
+def parts_up_to(structure: object, value: object, absent: tuple[object, ...] = ()) -> list[Any]:
+    """Return what stands in `value` where `structure` has its leaves; deeper branches stay whole.
+
+    A value of `absent` may stand for a whole branch, and then serves each of its leaves.
+    """
     branch = opened(structure, DATA)
     if branch is None:
         return [value]
+    if any(value is each for each in absent):
+        return [value] * len(flatten(structure, DATA))
     inner = opened(value, DATA)
     if inner is None or not isinstance(value, _kind(structure)):
         raise _unlike(structure, value)
@@ -92,7 +97,7 @@ def parts_up_to(structure: object, value: object) -> list[Any]:
     if not same_keys or len(inner.parts) != len(branch.parts):
         raise _unlike(structure, value)
     pairs = zip(branch.parts, inner.parts, strict=True)
-    return [part for one, two in pairs for part in parts_up_to(one, two)]
+    return [part for one, two in pairs for part in parts_up_to(one, two, absent)]
 
 
 def _kind(structure: object) -> type:

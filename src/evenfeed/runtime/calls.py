@@ -10,8 +10,8 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.callsite import Origin, where_raised
-from evenfeed.core.conversion import Array, to_array
-from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.conversion import Array, shortened, to_array
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import Handle
 from evenfeed.core.structure import DATA, flatten, is_branch, pack, packer
 from evenfeed.core.tensor_types import explain_tracing
@@ -164,4 +164,17 @@ def _tensor(leaf: Any) -> Any:
         return leaf
     if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:  # pyright: ignore[reportUnknownMemberType]
         return leaf  # pyright: ignore[reportUnknownVariableType]
-    return convert_to_tensor(leaf) if holds_device_arrays(leaf) else to_array(leaf)
+    if holds_device_arrays(leaf):
+        return convert_to_tensor(leaf)
+    try:
+        return to_array(leaf)
+    except ValueError as error:
+        if isinstance(leaf, (list, np.ndarray)):  # which say what is wrong inside of them
+            raise
+        raise TypeError(
+            described(
+                f"The function returned {shortened(leaf)} of type {type(leaf).__name__}, which cannot "
+                "become a tensor.",
+                fix="return numbers, text, arrays, None, or tuples and dicts of them.",
+            )
+        ) from error
