@@ -17,6 +17,13 @@ Positions: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @runtime_checkable
+class Arrayable(Protocol):
+    """What NumPy can make an array of, such as a table of pandas."""
+
+    def __array__(self) -> Array: ...
+
+
+@runtime_checkable
 class TensorLike(Protocol):
     """An array of any library: NumPy's, JAX's, or one that can become NumPy's."""
 
@@ -54,6 +61,8 @@ def to_array(value: object, dtype: DType | None = None) -> Array:
     arrays = _alike(value)
     if arrays is not None:
         return _from_tensor(np.stack(arrays), dtype or _default_of_stacked(arrays))
+    if _is_arrayable(value):
+        return _from_table(value, dtype)
     return _from_python(value, dtype)
 
 
@@ -63,9 +72,24 @@ def shortened(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def _is_arrayable(value: object) -> TypeGuard[Arrayable]:
+    return not isinstance(value, _NOT_TENSORS) and isinstance(value, Arrayable)
+
+
+def _from_table(value: Arrayable, dtype: DType | None) -> Array:
+    array = _numpy_of(value, "")
+    if array.dtype == dtypes.string and array.ndim == 2 and len(set(map(type, array.flat))) > 1:
+        raise ValueError(
+            described(
+                f"The columns of a {type(value).__name__} differ in kind, and a tensor holds one kind of value.",
+                fix="pass the columns as a dict: dict(frame).",
+            )
+        )
+    return _from_tensor(array, dtype)
+
+
 def _from_tensor(value: TensorLike, dtype: DType | None) -> Array:
-    check_has_numbers(value)
-    array = np.asarray(value)
+    array = _numpy_of(value, f" of dtype {value.dtype}")
     known = _known_dtype(array)
     if known == dtypes.string:
         array = _as_bytes(array)
@@ -78,8 +102,25 @@ def _from_tensor(value: TensorLike, dtype: DType | None) -> Array:
     return array.astype(dtype)
 
 
+def _numpy_of(value: Any, kind: str) -> Array:
+    """Return an array of another library (pandas, PyTorch, JAX) as NumPy's."""
+    try:
+        return np.asarray(value)
+    except Exception as error:
+        raise TypeError(
+            described(
+                f"A {type(value).__name__}{kind} cannot become a tensor: {_first_line(error)}",
+                fix="make a NumPy array of it; of a key of jax.random, jax.random.key_data(key).",
+            )
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
 def check_has_numbers(array: TensorLike) -> None:
-    """Refuse an array whose dtype NumPy does not know: a key of jax.random."""
+    """Refuse an array of JAX's whose dtype NumPy does not know: a key of jax.random."""
     if not isinstance(array.dtype, np.dtype):
         raise TypeError(
             described(
