@@ -1,11 +1,13 @@
 """Values of other libraries become arrays, or an error that says what to do."""
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
 from tests.saying import error_saying
 
 import evenfeed as tf
+from evenfeed.core.conversion import to_array
 
 
 class Foreign:
@@ -66,3 +68,8 @@ def test_columns_that_differ_in_kind_are_passed_as_a_dict():
 def test_a_map_may_return_a_tensor_of_another_library():
     made = tf.data.Dataset.range(2).map(lambda x: Foreign(np.full(2, int(x), np.float32)))
     assert listed(made) == [[0, 0], [1, 1]]
+
+
+def test_a_traced_value_keeps_jaxs_error_by_which_tracing_is_given_up():
+    with pytest.raises(jax.errors.TracerArrayConversionError):
+        jax.jit(to_array)(1.0)
