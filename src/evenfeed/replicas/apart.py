@@ -17,6 +17,8 @@ import numpy as np
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives import reduce_inside, sums_over
+from evenfeed.replicas.common_results import Common, common_results
+from evenfeed.replicas.common_results import Trace as CommonTrace
 from evenfeed.replicas.later import later, parts_here
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
 from evenfeed.replicas.outputs import Outputs, as_tensor
@@ -24,7 +26,7 @@ from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.regrouping import leaves_of, packed, regrouped
 from evenfeed.replicas.replica import Replica, noted
 from evenfeed.replicas.replica_context import Site
-from evenfeed.replicas.segments import Cut, cut
+from evenfeed.replicas.segments import Cut, cut, sums_of
 from evenfeed.replicas.staging import Staging, Unstaged
 from evenfeed.replicas.steady import Watch
 from evenfeed.replicas.values import Mirrored, PerReplica
@@ -90,9 +92,9 @@ def run_apart(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) 
                 arguments = (inputs, tree, places)
                 traces[looks] = _Trace(site, function, outer, variables, arguments, looks)
         every.append(traces[looks])
-    _check_alike(every)
     stacks = [outer.values[variable] for variable in variables]
-    joined = _Joined(replicas, every, len(columns), len(stacks), Watch(function, _rows(columns)))
+    pieces = _Pieces(every, spans=replicas.spans)
+    joined = _Joined(replicas, pieces, len(columns), len(stacks), Watch(function, _rows(columns)))
     flat = [
         *stacks,
         *(v for r, t in enumerate(joined.own) for v in (*t.consts, *(c.parts[r] for c in columns))),
@@ -138,16 +140,6 @@ def _rows(columns: Sequence[_Column]) -> list[int]:
     return []
 
 
-def _check_alike(traces: Sequence["_Trace"]) -> None:
-    first = traces[0]
-    for trace in traces[1:]:
-        if (
-            trace.cut.collectives != first.cut.collectives
-            or trace.outputs.kind != first.outputs.kind
-        ):
-            raise Unstaged("the replicas do different things with their parts", expected=True)
-
-
 @final
 class _Trace:
     """A replica's function, traced for one shape of its part."""
@@ -182,9 +174,65 @@ class _Trace:
         closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(
             struct((), jnp.int32), copies, [struct(shape, dtype) for shape, dtype in looks]
         )
-        self.cut: Cut = cut(closed, closed.jaxpr.invars[0])
+        first = 1 + len(variables)
+        same = (first + i for i, place in enumerate(places) if isinstance(inputs[place], Mirrored))
+        self.common = CommonTrace(closed, frozenset(same), sums_of(closed))
+        self.closed = closed
         self.consts = list(closed.consts)
         self.results = list(closed.out_avals)
+
+    @property
+    def tensors(self) -> int:
+        """How many results there are; the new values of variables follow."""
+        return len(self.results) - len(self.outputs.written)
+
+
+@final
+class _Pieces:
+    """The functions of all replicas, cut at their collectives.
+
+    Args:
+        traces: Those of all replicas, of other workers too.
+        spans: There are other workers: what all are given alike may be each worker's own.
+
+    Attributes:
+        traces: The same.
+        cuts: The pieces, by replica: they compute what replicas may differ in.
+        common: What all compute in the same way.
+        own: Which results replicas may differ in.
+    """
+
+    def __init__(self, traces: Sequence[_Trace], *, spans: bool) -> None:
+        self.traces = traces
+        kinds = list({id(trace): trace for trace in traces}.values())
+        _check_results(kinds)
+        count = 0 if spans else kinds[0].tensors
+        self.common: Common = common_results([trace.common for trace in kinds], count)
+        self.own = [k for k in range(kinds[0].tensors) if k not in self.common.places]
+        self._needs = {id(t): needs for t, needs in zip(kinds, self.common.needs, strict=True)}
+        cuts = {id(trace): self._cut(trace) for trace in kinds}
+        self.cuts: list[Cut] = [cuts[id(trace)] for trace in traces]
+        if len({found.collectives for found in cuts.values()}) > 1:
+            raise _differ()
+
+    def needs(self, trace: _Trace) -> tuple[Any, ...]:
+        """Return the names of what the program of all needs of a replica's function."""
+        return self._needs[id(trace)]
+
+    def _cut(self, trace: _Trace) -> Cut:
+        jaxpr = trace.closed.jaxpr
+        written = jaxpr.outvars[trace.tensors :]
+        own = [jaxpr.outvars[k] for k in self.own]
+        return cut(trace.closed, jaxpr.invars[0], [*own, *written, *self.needs(trace)])
+
+
+def _check_results(traces: Sequence[_Trace]) -> None:
+    if any(trace.outputs.kind != traces[0].outputs.kind for trace in traces[1:]):
+        raise _differ()
+
+
+def _differ() -> Unstaged:
+    return Unstaged("the replicas do different things with their parts", expected=True)
 
 
 @final
@@ -193,7 +241,7 @@ class _Joined:
 
     Args:
         replicas: The replicas.
-        traces: Their functions, those of other workers too.
+        pieces: Their functions, those of other workers too.
         columns: How many parts each gets.
         stacks: How many variables there are.
         watch: Counts the steps.
@@ -203,16 +251,17 @@ class _Joined:
     """
 
     def __init__(
-        self, replicas: Replicas, traces: Sequence[_Trace], columns: int, stacks: int, watch: Watch
+        self, replicas: Replicas, pieces: _Pieces, columns: int, stacks: int, watch: Watch
     ) -> None:
         self._watch = watch
         self._replicas = replicas
-        self._traces = traces
-        self.own = traces[replicas.first : replicas.first + replicas.local_count]
+        self._pieces = pieces
+        here = slice(replicas.first, replicas.first + replicas.local_count)
+        self.own = pieces.traces[here]
+        self._cuts = pieces.cuts[here]
         self._columns = columns
         self._stacks = stacks
         self._written = self.own[0].outputs.written
-        self._tensors = len(self.own[0].results) - len(self._written)
 
     @cached_property
     def _numbers(self) -> list[Any]:
@@ -221,25 +270,28 @@ class _Joined:
         return [place(np.int32(first + r), r) for r in range(self._replicas.local_count)]
 
     def results(self, stacks: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-        """Return the shapes of what it returns: each replica's results, then whole variables."""
-        each = [aval for trace in self.own for aval in trace.results[: self._tensors]]
+        """Return the shapes of what it returns: each replica's results, what is common, then whole variables."""
+        each = [trace.results[k] for trace in self.own for k in self._pieces.own]
+        common = [self.own[0].results[k] for k in self._pieces.common.places]
         whole = dict(zip(variables, stacks, strict=True))
-        return [*each, *(whole[variable] for variable in self._written)]
+        return [*each, *common, *(whole[variable] for variable in self._written)]
 
     def __call__(self, *flat: Any) -> list[Any]:
         """Run."""
         self._watch.step()
         held = self._begin(flat)
         summed: list[list[Any]] = [[] for _ in self.own]
-        count = len(self.own[0].cut.segments)
+        count = len(self._cuts[0].segments)
         for place in range(count):
             operands = [self._step(place, r, held[r], summed[r]) for r in range(len(held))]
             if place + 1 < count:
                 summed = sums_over(self._replicas, operands)
         ends = [self._end(replica, held[replica]) for replica in range(len(held))]
-        tensors = [value for row in ends for value in row[: self._tensors]]
-        rows = zip(*(row[self._tensors :] for row in ends), strict=True)
-        return [*tensors, *(self._replicas.joined(row) for row in rows)]
+        own, written = len(self._pieces.own), len(self._written)
+        tensors = [value for row in ends for value in row[:own]]
+        rows = zip(*(row[own : own + written] for row in ends), strict=True)
+        common = self._common([row[own + written :] for row in ends])
+        return [*tensors, *common, *(self._replicas.joined(row) for row in rows)]
 
     def _begin(self, flat: Sequence[Any]) -> list[dict[Any, Any]]:
         copies = [shards(stack) for stack in flat[: self._stacks]]
@@ -250,34 +302,52 @@ class _Joined:
             parts = [self._replicas.to_replica(next(rest), replica) for _ in range(self._columns)]
             number = self._numbers[replica]
             own = [*consts, number, *(copy[replica] for copy in copies), *parts]
-            held.append(dict(zip(trace.cut.inputs, own, strict=True)))
+            held.append(dict(zip(self._cuts[replica].inputs, own, strict=True)))
         return held
 
     def _step(self, place: int, replica: int, held: dict[Any, Any], summed: list[Any]) -> list[Any]:
-        segment = self.own[replica].cut.segments[place]
+        segment = self._cuts[replica].segments[place]
         with jax.default_device(self._replicas.local_devices[replica]):
             gives, operands = segment.run([held[name] for name in segment.needs], summed)
         held.update(zip(segment.gives, gives, strict=True))
         return operands
 
     def _end(self, replica: int, held: dict[Any, Any]) -> list[Any]:
-        """Return what a replica's function returns, its constants too on its device."""
+        """Return what is wanted of a replica's function, its constants too on its device."""
         return [
             self._replicas.to_replica(jnp.asarray(o.val), replica) if hasattr(o, "val") else held[o]
-            for o in self.own[replica].cut.outputs
+            for o in self._cuts[replica].outputs
         ]
+
+    def _common(self, given: Sequence[Sequence[Any]]) -> list[Any]:
+        """Compute what is the same for all replicas, on each device by the same program."""
+        if not self._pieces.common.places:
+            return []
+        rows: list[list[Any]] = []
+        for replica, values in enumerate(given):
+            with jax.default_device(self._replicas.local_devices[replica]):
+                rows.append(self._pieces.common.run(*values))
+        return [self._replicas.held_alike(copies) for copies in zip(*rows, strict=True)]
 
     def regrouped(self, results: list[Any], outer: Staging) -> Any:
         """Return what the replicas returned, and let the variables hold what they assigned."""
-        count = len(self.own)
-        for variable, stack in zip(self._written, results[count * self._tensors :], strict=True):
+        count, places = len(self.own), self._pieces.own
+        common = self._pieces.common.places
+        first = count * len(places)
+        left = results[first + len(common) :]
+        for variable, stack in zip(self._written, left, strict=True):
             outer.write(variable, stack)
-        rows = [results[r * self._tensors : (r + 1) * self._tensors] for r in range(count)]
-        values = [self._value(k, [row[k] for row in rows]) for k in range(self._tensors)]
-        return regrouped([trace.outputs.filled(values) for trace in self.own], self._replicas)
+        values: dict[int, Any] = {
+            place: Mirrored(array=array, count=self._replicas.count)
+            for place, array in zip(common, results[first:], strict=False)
+        }
+        for column, place in enumerate(places):
+            values[place] = self._value(place, results[column : first : len(places)])
+        ordered = [values[place] for place in range(len(values))]
+        return regrouped([trace.outputs.filled(ordered) for trace in self.own], self._replicas)
 
     def _value(self, place: int, parts: Sequence[Any]) -> PerReplica:
         if not self._replicas.spans:
             return PerReplica(parts)
-        shapes = tuple(tuple(trace.results[place].shape) for trace in self._traces)
+        shapes = tuple(tuple(trace.results[place].shape) for trace in self._pieces.traces)
         return PerReplica(parts, replicas=self._replicas, shapes=shapes)

@@ -151,8 +151,12 @@ class Replicas:
         if not self.spans:
             return _jax.device_put(array, self.replicated)
         # JAX would compare the values of all workers; what a program is given may be each worker's own.
-        copies = [_jax.device_put(array, device) for device in self.local_devices]
-        return _jax.make_array_from_single_device_arrays(array.shape, self.replicated, copies)
+        return self.held_alike([_jax.device_put(array, device) for device in self.local_devices])
+
+    def held_alike(self, copies: "Sequence[jax.Array]") -> "jax.Array":
+        """Make one array of equal copies that lie on their devices already."""
+        make: Any = _jax.make_array_from_single_device_arrays
+        return make(copies[0].shape, self.replicated, list(copies))
 
     def to_replica(self, array: Any, replica: int) -> Any:
         """Return a `jax.Array` on the device of one replica; itself where it lies there."""

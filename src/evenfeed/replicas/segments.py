@@ -44,7 +44,7 @@ class Cut:
         segments: The pieces, in order.
         collectives: The shapes and dtypes of what is summed between them.
         inputs: The names of the function's inputs, its constants first.
-        outputs: The names of its results, or constants.
+        outputs: The names of what is wanted of it, or constants.
     """
 
     segments: tuple[Segment, ...]
@@ -53,24 +53,36 @@ class Cut:
     outputs: tuple[Any, ...]
 
 
-def cut(closed: Any, index: Any) -> Cut:
+def cut(closed: Any, index: Any, wanted: Sequence[Any] | None = None) -> Cut:
     """Cut a trace at its sums over the replicas.
 
     Args:
         closed: The trace; its first input is the number of the replica.
         index: That input.
+        wanted: The names of what is wanted of it; by default its results.
 
     Raises:
         Unstaged: It meets the other replicas inside of a loop or a branch, or in another way.
     """
     jaxpr = closed.jaxpr
     same = {e.outvars[0]: index for e in jaxpr.eqns if e.primitive.name == "axis_index"}
-    layers = _layers([e for e in jaxpr.eqns if e.primitive.name != "axis_index"])
-    outputs = tuple(same.get(var, var) if is_name(var) else var for var in jaxpr.outvars)
+    layers = _layers(jaxpr)
+    found = jaxpr.outvars if wanted is None else wanted
+    outputs = tuple(same.get(var, var) if is_name(var) else var for var in found)
     collectives = tuple(tuple(map(_look, layer.operands)) for layer in layers)
     inputs = (*jaxpr.constvars, *jaxpr.invars)
     segments = _segments(layers, outputs, same, jaxpr.debug_info)
     return Cut(segments, collectives, inputs, outputs)
+
+
+def sums_of(closed: Any) -> dict[Any, tuple[int, int]]:
+    """Return the sums over the replicas: by name, between which pieces, and which of those there.
+
+    Raises:
+        Unstaged: It meets the other replicas inside of a loop or a branch, or in another way.
+    """
+    layers = enumerate(_layers(closed.jaxpr))
+    return {var: (depth, p) for depth, layer in layers for p, var in enumerate(layer.sums)}
 
 
 @final
@@ -83,15 +95,17 @@ class _Layer:
         self.sums: list[Any] = []
 
 
-def _layers(equations: Sequence[Any]) -> list[_Layer]:
-    """Sort equations by how many collectives they come after.
+def _layers(jaxpr: Any) -> list[_Layer]:
+    """Sort the equations of a trace by how many collectives they come after.
 
     Sums that do not wait for each other are one collective: those of a nest, above all.
     """
     layers = [_Layer()]
     depths: dict[Any, int] = {}
     done = 0  # what is done to the world keeps its order
-    for equation in equations:
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "axis_index":  # the number of the replica is an input
+            continue
         depth = max((depths.get(var, 0) for var in equation.invars if is_name(var)), default=0)
         if equation.effects:
             depth = done = max(depth, done)

@@ -350,8 +350,7 @@ def _closed_mirrored(count: int, children: Sequence[Any]) -> Mirrored:
 def _replicated(parts: Sequence[Any]) -> "jax.Array":
     """Make one replicated array of equal copies that lie on their devices already."""
     replicas = Replicas([device for part in parts if (device := device_of(part)) is not None])
-    make: Any = _jax.make_array_from_single_device_arrays
-    return make(parts[0].shape, replicas.replicated, list(parts))
+    return replicas.held_alike(parts)
 
 
 def _count_here(array: Any, count: int | None) -> int:

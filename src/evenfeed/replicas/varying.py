@@ -59,9 +59,7 @@ def _results(equation: Any, given: Sequence[bool]) -> Sequence[bool]:
     inner = next((params[key] for key in _CALLS if key in params), None)
     if inner is not None and len(_opened(inner).invars) == len(given):
         return _outputs(_opened(inner), given)
-    if any(given) or any(word in step.primitive.name for step in steps(equation) for word in _OWN):
-        return [True] * len(equation.outvars)
-    return [False] * len(equation.outvars)
+    return [any(given) or differs_by_itself(equation)] * len(equation.outvars)
 
 
 def _branches(equation: Any, given: Sequence[bool]) -> Sequence[bool]:
@@ -125,6 +123,11 @@ def _check_silent(equation: Any, where: str) -> None:
 def is_name(atom: Any) -> bool:
     """Tell whether an input or output stands for a value; else it is a constant."""
     return not hasattr(atom, "val")
+
+
+def differs_by_itself(equation: Any) -> bool:
+    """Return True if each replica may get something else of what is the same for all."""
+    return any(word in step.primitive.name for step in steps(equation) for word in _OWN)
 
 
 def speaks(equation: Any) -> bool:

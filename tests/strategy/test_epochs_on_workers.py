@@ -1,0 +1,17 @@
+"""Epochs whose last batch is uneven, on workers in real processes: programs are found again."""
+
+import numpy as np
+import pytest
+from tests.strategy.starting import seen_by_workers
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_workers_trace_nothing_after_the_first_epoch(replicas):
+    seen = seen_by_workers("epochs_workers.py", 2, replicas)
+    for worker in (0, 1):
+        # One for weights that no step has returned yet, one for even and one for uneven parts.
+        assert seen[worker]["functional"] == [3, 3, 3]
+        assert seen[worker]["variables"] == [2, 2, 2]
+        np.testing.assert_allclose(seen[worker]["weights"], seen[0]["variable"], rtol=1e-5)
