@@ -335,6 +335,24 @@ def test_a_length_that_is_not_known_is_an_error():
             "pass datasets, …",
         ),
         (
+            lambda: Dataset.zip(Dataset.range(3), datasets=Dataset.range(2)),
+            TypeError,
+            "zip got datasets by position and by the name `datasets`.",
+            "pass all of them by position, zip(a, b); or all by name, …",
+        ),
+        (
+            lambda: Dataset.zip(Dataset.range(3), datasets=()),
+            TypeError,
+            "zip got datasets by position and by the name `datasets`.",
+            "pass all of them …",
+        ),
+        (
+            lambda: Dataset.zip(),
+            TypeError,
+            "zip got no dataset.",
+            "pass all of them …",
+        ),
+        (
             lambda: Dataset.zip(()),
             InvalidArgumentError,
             "A zip needs at least one dataset.",

@@ -171,8 +171,7 @@ class Sources(Face):
             [(0, 10), (1, 11)]
         """
         del name
-        given = args if datasets is None else (datasets,)
-        return zipped(given[0] if len(given) == 1 else given)
+        return zipped(_one_structure(args, datasets))
 
     @staticmethod
     def choose_from_datasets(
@@ -250,6 +249,21 @@ def _weighted(parts: tuple[Node, ...], weights: Any) -> tuple[tuple[Node, ...], 
     if not pairs and parts:
         return (Take(parts[0], 0),), (1.0,)
     return tuple(part for part, _ in pairs), tuple(weight for _, weight in pairs)
+
+
+def _one_structure(args: tuple[Any, ...], datasets: Any) -> Any:
+    """Return the structure of datasets that a call of `zip` names, one way or the other."""
+    given = args if datasets is None else (datasets,)
+    if given and (datasets is None or not args):
+        return given[0] if len(given) == 1 else given
+    raise TypeError(
+        described(
+            "zip got datasets by position and by the name `datasets`."
+            if given
+            else "zip got no dataset.",
+            fix="pass all of them by position, zip(a, b); or all by name, zip(datasets=(a, b)).",
+        )
+    )
 
 
 def zipped(structure: Any) -> "Dataset":
