@@ -81,15 +81,13 @@ def drawn(node: Node) -> list[Any]:
 
 def _played(node: Repeat, start: Callable[[int], Events], epoch: int) -> Events:
     first = epoch * (node.count if node.count >= 0 else 2**64)
-    if node.count and node.child.size == -1:
-        first = epoch  # there is only one round
     played = 0
     while played != node.count:
         empty = True
         for element in start(first + played):
             empty = False
             yield element
-        if empty:
+        if empty and node.count < 0:
             return
         played += 1
 

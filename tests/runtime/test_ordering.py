@@ -1,8 +1,12 @@
 import numpy as np
 import pytest
+from tests.plans import assert_all_equal, events, read_with_states
+from tests.resuming import assert_resumes
 from tests.unknown import Watched, count, read_all
 
 from evenfeed.core.block import Block
+from evenfeed.dataset import Dataset, plan_of
+from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.ordering import PlayAgain, ShuffleBuffer, TakeEvery, TakeSome
 
 
@@ -50,6 +54,66 @@ def test_an_endless_repeat_of_nothing_ends():
     assert again.read(5) is None
     assert again.read(5) is None
     assert rounds.started == 1
+
+
+def uneven(*sizes):
+    """Return what starts rounds of these sizes in turn."""
+    return lambda number: count(sizes[number])
+
+
+def test_empty_rounds_are_counted_and_passed_over():
+    assert read_all(PlayAgain(uneven(0, 0, 1, 0, 2), 5), 5) == [[0], [0, 1], None]
+    assert read_all(PlayAgain(uneven(2, 0, 0), 3), 5) == [[0, 1], None]
+    rounds = Rounds(0)
+    assert read_all(PlayAgain(rounds, 4), 5) == [None]
+    assert rounds.numbers == [0, 1, 2, 3]
+
+
+def test_without_a_count_the_first_empty_round_is_the_last():
+    assert read_all(PlayAgain(uneven(1, 2, 0, 1), -1), 5) == [[0], [0, 1], None]
+
+
+def test_a_position_among_empty_rounds_is_exact():
+    whole = assert_resumes(lambda: PlayAgain(uneven(0, 0, 1, 0, 2, 0), 6))
+    assert len(whole) == 3
+
+
+def first_drawn(seed):
+    """Return the first of three numbers in a random order if it is 0: most rounds are empty."""
+    return Dataset.range(3).shuffle(3, seed=seed).take(1).filter(lambda x: x == 0)
+
+
+@pytest.mark.parametrize(
+    ("repeated", "least"),
+    [
+        (lambda d: d.repeat(20), 3),
+        (lambda d: d.repeat(5).repeat(4), 3),
+        (lambda d: d.concatenate(d).repeat(10), 3),
+        (lambda d: Dataset.zip(d.repeat(30), Dataset.range(4)), 4),
+        (lambda d: d.repeat(12).batch(2).repeat(3), 3),
+        (lambda d: d.repeat(3).repeat().repeat(4), 3),
+        (lambda d: d.repeat(20).prefetch(2), 3),
+    ],
+)
+def test_a_dataset_with_empty_epochs_resumes_behind_any_element(repeated, least):
+    for seed in range(4):
+        found, states = read_with_states(ElementIterator(plan_of(repeated(first_drawn(seed)))), 40)
+        assert len(found) >= least
+        for passed, state in enumerate(states):
+            iterator = ElementIterator(plan_of(repeated(first_drawn(seed))))
+            iterator.set_state(state)
+            assert_all_equal(events(iterator, 40), found[passed:])
+
+
+def test_a_predicate_that_changes_its_mind_is_asked_in_every_round():
+    asked = []
+
+    def odd_rounds(number):
+        asked.append(int(number))
+        return bool(len(asked) % 4 > 1)
+
+    rows = Dataset.range(2).filter(odd_rounds).repeat(5)
+    assert [int(x) for x in rows] == [1, 0, 1, 0, 1]
 
 
 def test_the_end_stays_the_end():

@@ -24,6 +24,8 @@ class Ordering(Face):
     def repeat(self, count: int | None = None, name: str | None = None) -> "Dataset":
         """Play the dataset `count` times; without end where `count` is None or negative.
 
+        A round without elements counts like any other. Without a count it is the last one.
+
         Examples:
             >>> import evenfeed as tf
             >>> [int(x) for x in tf.data.Dataset.range(2).repeat(2)]

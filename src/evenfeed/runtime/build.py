@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from evenfeed.core.cardinality import INFINITE
 from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.choosing import Random, Sample
@@ -77,8 +76,6 @@ def _child(node: Node, child: Node, run: Run, epoch: int) -> Operator:
 
 
 def _repeated(node: Repeat, run: Run, epoch: int) -> Operator:
-    if node.count and node.child.size == INFINITE:
-        return build(node.child, run, epoch)
     first = first_round(epoch, node.count)
     return PlayAgain(lambda number: build(node.child, run, first + number), node.count)
 

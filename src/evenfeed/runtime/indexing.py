@@ -53,8 +53,6 @@ def _found(node: Node, run: Run, epoch: int) -> Indexed | None:
     match node:
         case Range() | Tensor() | TensorSlice() | Held() | Files():
             return _source(node)
-        case Repeat(child=child) if node.count and child.size == INFINITE:
-            return _found(child, run, epoch)
         case Repeat() if _is_mixed_below(node):
             return _in_rounds(node, run, epoch)
         case Repeat() | Take() | Skip() | Shard() | Shuffle() | OwnRows():

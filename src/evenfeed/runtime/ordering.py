@@ -43,9 +43,9 @@ class PlayAgain(Operator):
     def _next_round(self) -> None:
         self.close()
         self._round += 1
-        # A round without elements: so will be all others.
-        ended = self._round == self._count or not self._found
-        self._child, self._found = (None if ended else self._start(self._round)), False
+        # Without a count, an empty round is the last: others like it would be played for ever.
+        last = not self._found if self._count < 0 else self._round == self._count
+        self._child, self._found = (None if last else self._start(self._round)), False
 
     def state(self) -> State:
         """Return the round and the position in it."""

@@ -74,11 +74,12 @@ class Again(Order):
         self._count = count
         self._first = 0
         self._rounds: dict[int, Order] = {}
-        self.size = INFINITE if count < 0 else inner.size * count
+        self._length = length_of_round(inner.size)
+        self.size = size_of_rounds(inner.size, count)
 
     def at(self, steps: Positions) -> Positions:
         """Return the positions round by round."""
-        rounds, within = np.divmod(steps, self._inner.size)
+        rounds, within = np.divmod(steps, self._length)
         out = np.empty_like(steps)
         for number in np.unique(rounds).tolist():
             mine = rounds == number
@@ -89,8 +90,8 @@ class Again(Order):
         """Return the positions of `count` steps from `start` on."""
         parts: list[Positions] = []
         while count > 0:
-            number, within = divmod(start, self._inner.size)
-            part = self._round(number).stretch(within, min(count, self._inner.size - within))
+            number, within = divmod(start, self._length)
+            part = self._round(number).stretch(within, min(count, self._length - within))
             parts.append(part)
             start, count = start + len(part), count - len(part)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -181,6 +182,17 @@ class Shuffled(Order):
 
 
 _ENDLESS: Final = 1 << 64  # more rounds than anybody plays
+_LONGEST: Final = 1 << 62  # more steps than anybody takes
+
+
+def length_of_round(size: int) -> int:
+    """Return how many steps a round takes; the first round of what never ends is the only one."""
+    return _LONGEST if size == INFINITE else size
+
+
+def size_of_rounds(size: int, count: int) -> int:
+    """Return how many steps `count` rounds take; without end where the count is negative."""
+    return INFINITE if count < 0 or size == INFINITE else size * count
 
 
 def first_round(epoch: int, count: int) -> int:

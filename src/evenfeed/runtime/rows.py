@@ -10,7 +10,7 @@ from evenfeed.core.block import Block, Column, Positions, fetched_apart
 from evenfeed.core.cardinality import INFINITE
 from evenfeed.runtime.functions import FailedRow
 from evenfeed.runtime.operator import Operator, State
-from evenfeed.runtime.orders import Forward, Order
+from evenfeed.runtime.orders import Forward, Order, length_of_round, size_of_rounds
 from evenfeed.runtime.whence import Place, Whence, placed
 
 
@@ -103,9 +103,9 @@ class Rounds(Rows):
 
     def __init__(self, start: Callable[[int], Rows], size: int, count: int) -> None:
         self._start = start
-        self._round = size
+        self._round = length_of_round(size)
         self._rows: dict[int, Rows] = {}
-        self.size = INFINITE if count < 0 else size * count
+        self.size = size_of_rounds(size, count)
 
     def fetch(self, positions: Positions) -> Block:
         """Return the rows round by round, back in the order that was asked for."""
