@@ -68,7 +68,7 @@ def zip_(tf, ask):
         "a number": ask(lambda: data.zip(a(), 3)),
         "None": ask(lambda: data.zip(None)),
         "an empty tuple": ask(lambda: data.zip(())),
-        "nothing": ask(lambda: data.zip()),
+        "nothing": ask(data.zip),
         "nothing by name": ask(lambda: data.zip(datasets=None)),
         "an empty tuple by name": ask(lambda: data.zip(datasets=())),
         "one, and one by name": ask(lambda: data.zip(a(), datasets=b())),
