@@ -107,6 +107,8 @@ def _numpy_of(value: Any, kind: str) -> Array:
     try:
         return np.asarray(value)
     except Exception as error:
+        if type(error).__module__.partition(".")[0] == "jax":
+            raise  # the value is being traced: whoever called the function knows what to do
         raise TypeError(
             described(
                 f"A {type(value).__name__}{kind} cannot become a tensor: {_first_line(error)}",
