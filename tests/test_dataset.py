@@ -347,7 +347,7 @@ def test_a_length_that_is_not_known_is_an_error():
             "pass all of them …",
         ),
         (
-            Dataset.zip,
+            lambda: Dataset.zip(*()),
             TypeError,
             "zip got no dataset.",
             "pass all of them …",
