@@ -91,6 +91,27 @@ def test_a_file_that_is_cut_off_is_an_error(files, tmp_path):
         numbers(tf.data.Dataset.from_webdataset(cut, parts=["cls"]))
 
 
+@pytest.mark.parametrize("kept", [512 * 4, 512 * 4 + 100, 512 * 6 + 511])
+def test_a_file_that_is_cut_off_between_its_members_is_an_error(files, tmp_path, kept):
+    cut = tmp_path / "cut.tar"
+    cut.write_bytes(files[0].read_bytes()[:kept])
+    with pytest.raises(DataLossError, match=f"from byte {kept // 512 * 512} on: it is cut off"):
+        numbers(tf.data.Dataset.from_webdataset(cut, parts=["cls"]))
+
+
+def test_a_damaged_header_does_not_end_the_file(files):
+    content = bytearray(files[0].read_bytes())
+    content[512 * 4 + 10] ^= 1
+    files[0].write_bytes(content)
+    for dataset in (
+        tf.data.Dataset.from_webdataset(files, parts=["cls"]),
+        tf.data.Dataset.from_webdataset(files, parts=["cls"]).skip(5),
+        tf.data.Dataset.from_webdataset(files, parts=["cls"]).shard(2, 1),
+    ):
+        with pytest.raises(DataLossError, match="from byte 2048 on: a header there is damaged"):
+            numbers(dataset)
+
+
 def test_no_sample_says_what_to_type(tmp_path):
     empty = write(tmp_path / "empty.tar", [])
     with pytest.raises(InvalidArgumentError, match="parts="):

@@ -33,6 +33,9 @@ _COPIES_SUM = "The copies of a variable have a sum; TensorFlow's is an Assertion
 _NO_VALUES = "A variable is no DistributedValues; it has its values all the same."
 _NO_ASSERTION = "A wrong argument is a ValueError, not an AssertionError."
 _DEFAULT_DEVICE = "The default strategy names the device on which it computes."
+_CUT_OFF = (
+    "A compressed file that is cut off is a DataLossError; TensorFlow ends as if it were whole."
+)
 _NO_PAYLOAD = "`nan(1)` in a CSV file is no number; `nan` is one."
 _MIRRORED = "A compiled run returns what is the same on all replicas as Mirrored: one array, not a copy each."
 _TEXT_STAYS = "A function whose replicas get text of their own runs as plain Python, and returns Python's texts."
@@ -46,6 +49,8 @@ _WHOLE_COLOURS = (
 _OPAQUE = "Colours of a palette are opaque, where nothing else is said: 255, not 15."
 
 DIFFERENT: dict[str, str] = {
+    "damaged_files.compressed.GZIP, cut off": _CUT_OFF,
+    "damaged_files.compressed.ZLIB, cut off": _CUT_OFF,
     "collectives.kinds.a closure, 2, in a function": _MIRRORED,
     "collectives.kinds.a closure, 2, after a function": _MIRRORED,
     "collectives.kinds.a closure, 2, run of a function": _MIRRORED,

@@ -88,7 +88,8 @@ class DataFile(ABC):
     def counted(self) -> int | None:
         """Return how many rows it has, if need be by a look into the file; None where rows have no positions.
 
-        A file that is damaged, or not there, counts a row that fails when it is read.
+        None also where the file is damaged so that nobody can tell, or not there: rows that are not counted
+        are read one after the other, and then every shard meets the error.
         """
         return self.rows
 

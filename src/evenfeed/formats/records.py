@@ -9,7 +9,7 @@ import numpy as np
 
 from evenfeed.core.block import Block, Positions
 from evenfeed.core.errors import DataLossError, EvenfeedError
-from evenfeed.formats.byte_files import ByteFile
+from evenfeed.formats.byte_files import ByteFile, written
 from evenfeed.formats.byte_windows import ByteWindow, Mapped, Streamed
 from evenfeed.formats.filesystems import is_remote
 from evenfeed.formats.framing import AROUND, HEADER_BYTES, LENGTH, header_of, walked
@@ -38,15 +38,20 @@ class RecordFile(ByteFile):
         """Not known before the file is looked at."""
 
     def counted(self) -> int | None:
-        """Return how many records it has, where it is plain, here, and not large."""
+        """Return how many records it has, where it is plain, here, not large, and whole.
+
+        Nobody knows how many records follow a damaged length. So a file that has one is read from its
+        beginning on, and everybody meets the error: whoever skips its records, and every shard.
+        """
         if self.compression or is_remote(self.path) or self.extent[1] > _MOST_COUNTED:
             return None
-        return self.index.rows
+        places = self.index.looked_up()
+        return None if places is None else len(places) - 1
 
     @cached_property
     def index(self) -> "RecordIndex":
         """Where each record begins, found at first use."""
-        return RecordReader(self).indexed()
+        return RecordIndex(self)
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -65,22 +70,25 @@ class RecordFile(ByteFile):
 
 
 @final
-@dataclass(frozen=True)
 class RecordIndex:
-    """Where the records of a file begin, and where the last one ends.
+    """Where the records of a file begin, and where the last one ends."""
 
-    Attributes:
-        places: The first byte of each record, and the one behind the last.
-        is_whole: Whether the file ends there; else there is one row more, which cannot be read.
-    """
+    def __init__(self, file: RecordFile) -> None:
+        self._file = file
+        self._written: str | None = None  # when it was looked at last
+        self._places: Positions | None = None
 
-    places: Positions
-    is_whole: bool
+    def looked_up(self) -> Positions | None:
+        """Return `places`, after another look at the file if it was written since the last one."""
+        now = written(self._file.path)
+        if now != self._written:
+            self._places, self._written = RecordReader(self._file).indexed(), now
+        return self._places
 
     @property
-    def rows(self) -> int:
-        """How many rows there are to be read, one that fails among them."""
-        return len(self.places) - self.is_whole
+    def places(self) -> Positions | None:
+        """The first byte of each record, and the one behind the last; None where the file is damaged."""
+        return self.looked_up() if self._written is None else self._places
 
 
 @final
@@ -123,10 +131,8 @@ class RecordReader(Reader):
     def fetch(self, positions: Positions) -> Block:
         """Return the records at `positions`, by the index of the file."""
         places = self._file.index.places
-        if not self._file.index.is_whole and positions.max() == len(places) - 1:
-            self.seek([len(places) - 1, int(places[-1])])
-            self._places(1)  # raises what is wrong there
-            raise self._damaged(self._place, "it changed while it was read")
+        if places is None or positions.max() + 1 >= len(places):
+            raise self._damaged(0, "it changed while it was read")
         starts, stops = places[positions], places[positions + 1]
         if self._mapped is None:
             self._mapped = Mapped(self.path)
@@ -143,25 +149,23 @@ class RecordReader(Reader):
 
     def byte_of(self, row: int) -> int | None:
         """Return where a record begins, of those that were read last or by an index."""
-        if "index" in vars(self._file):
-            return int(self._file.index.places[row])
         first, places = self._last
+        if self._mapped is not None and self._file.index.places is not None:
+            first, places = 0, self._file.index.places
         return int(places[row - first]) if first <= row < first + len(places) else None
 
-    def indexed(self) -> RecordIndex:
-        """Look at all lengths."""
+    def indexed(self) -> Positions | None:
+        """Look at all lengths, and return where records begin and the last one ends; None if one is damaged."""
         parts = [np.zeros(1, np.int64)]
-        is_whole = False
         try:
             while len(places := self._places(1 << 16)) > 1:
                 self._step(places)
                 parts.append(places[1:])
-            is_whole = True
         except EvenfeedError:
-            pass  # whoever reads that row meets it again
+            return None  # whoever reads the records meets it again
         finally:
             self.close()
-        return RecordIndex(np.concatenate(parts), is_whole)
+        return np.concatenate(parts)
 
     def mark(self) -> Any:
         """Return the next row and its place, -1 behind a damaged length; None where bytes cannot be found again."""

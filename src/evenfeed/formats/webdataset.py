@@ -145,11 +145,24 @@ def _samples(path: str, _: str) -> list[Sample]:
             for member in tar:
                 if member.isfile():
                     _add(found, member)
+            _check_end(file, tar.offset, path)
     except tarfile.TarError as error:
         raise DataLossError(
             f"{path} is no whole tar file: {error}", fix="unpack compressed files before."
         ) from error
     return found
+
+
+def _check_end(file: IO[bytes], offset: int, path: str) -> None:
+    """Raise unless blocks of zeros stand where the headers end: Python's library stops at any other block too."""
+    file.seek(offset)
+    block = file.read(tarfile.BLOCKSIZE)
+    if len(block) == tarfile.BLOCKSIZE and not any(block):
+        return
+    why = "a header there is damaged" if len(block) == tarfile.BLOCKSIZE else "it is cut off there"
+    raise DataLossError(
+        f"{path} is no whole tar file from byte {offset} on: {why}.", fix="write it again."
+    ).in_file(path, offset)
 
 
 def _add(found: list[Sample], member: "tarfile.TarInfo") -> None:
