@@ -1,5 +1,6 @@
 """One program of a function, to look at and to call."""
 
+import numpy as np
 import pytest
 from tests.counting import counting
 
@@ -63,10 +64,29 @@ def test_an_open_shape_has_no_program():
         tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([None]))
 
 
-def test_a_driven_function_has_no_concrete_one(strategy):
+def test_a_function_of_an_iterator_has_a_concrete_one_that_runs_as_plain_python(strategy):
     iterator = iter(distributed(strategy))
-    with pytest.raises(ValueError, match="is no one program: it reads from an iterator"):
-        tf.function(lambda: next(iterator)).get_concrete_function()
+    concrete = tf.function(lambda: next(iterator)).get_concrete_function()
+    assert concrete.structured_input_signature == ((), {})
+    assert len(concrete().values) == strategy.num_replicas_in_sync
+
+
+@pytest.mark.filterwarnings("ignore:.*runs as plain Python")
+@pytest.mark.parametrize("by", ["value", "spec"])
+def test_a_function_of_a_dataset_has_a_concrete_one(by):
+    total = tf.function(lambda ds, start: ds.reduce(start, lambda s, x: s + x))
+    counts = tf.data.Dataset.range(4)
+    given = counts if by == "value" else tf.data.DatasetSpec(counts.element_spec)
+    concrete = total.get_concrete_function(given, np.int64(0))
+    assert concrete(tf.data.Dataset.range(5), np.int64(1)) == 11
+    assert concrete(counts, start=np.int64(0)) == 6
+    assert "as plain Python" in repr(concrete)
+
+
+@pytest.mark.filterwarnings("ignore:.*runs as plain Python")
+def test_a_function_that_looks_at_values_has_a_concrete_one():
+    concrete = tf.function(lambda x: 1 if x > 0 else 2).get_concrete_function(tf.constant(1.0))
+    assert [concrete(tf.constant(1.0)), concrete(tf.constant(-1.0))] == [1, 2]
 
 
 def test_one_kind_of_arguments_has_one_concrete_function():

@@ -3,13 +3,13 @@
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jax_tree
-from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.specs import CompositeSpec, TensorSpec, TypeSpec
 from evenfeed.replicas.outputs import is_tensor_leaf
 from evenfeed.replicas.programs import Program
 from evenfeed.replicas.regrouping import leaves_of, packed
@@ -33,6 +33,8 @@ def from_specs(arguments: Any) -> Any:
 def _from_spec(spec: TypeSpec) -> Any:
     if isinstance(spec, TensorSpec):
         return jax.ShapeDtypeStruct(_full(spec), spec.dtype)
+    if isinstance(spec, CompositeSpec) and not isinstance(spec, PerReplicaSpec):
+        raise Unstaged("it takes a dataset or another object", expected=True)
     first = spec.value_specs[0] if isinstance(spec, PerReplicaSpec) else None
     if (
         isinstance(spec, PerReplicaSpec)
@@ -61,6 +63,44 @@ def _full(spec: TensorSpec) -> tuple[int, ...]:
 
 
 @final
+class DrivenFunction:
+    """A function for arguments of one kind that runs as plain Python: it is no single program.
+
+    Made by `get_concrete_function`. What `strategy.run` calls in it is compiled.
+
+    Attributes:
+        name: The name of the function.
+    """
+
+    def __init__(
+        self, name: str, call: Callable[..., Any], arguments: Any, parameters: Parameters | None
+    ) -> None:
+        self.name = name
+        self._call = call
+        self._arguments = specs_of(arguments)
+        self._names = [] if parameters is None else parameters.names
+
+    @property
+    def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments, by position and by name: specs, and values of constants."""
+        return _signature(self._arguments, self._names)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function.
+
+        Args:
+            args: The arguments.
+            kwargs: Arguments by name.
+        """
+        return self._call(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return (
+            f"<ConcreteFunction {self.name}{self.structured_input_signature[0]!r}, as plain Python>"
+        )
+
+
+@final
 class ConcreteFunction:
     """A function traced for arguments of one kind. Made by `get_concrete_function`.
 
@@ -83,10 +123,7 @@ class ConcreteFunction:
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments, by position and by name: specs of tensors, and values of constants."""
-        args, kwargs = self._arguments
-        names = [*self._names, *[None] * len(args)]
-        positional = tuple(_named(arg, name) for arg, name in zip(args, names, strict=False))
-        return positional, {name: _named(value, name) for name, value in kwargs.items()}
+        return _signature(self._arguments, self._names)
 
     @property
     def structured_outputs(self) -> Any:
@@ -170,6 +207,15 @@ class ConcreteFunction:
         args, kwargs = self.structured_input_signature
         shown = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
         return f"<ConcreteFunction {self.name}({', '.join(shown)}) -> {self.structured_outputs!r}>"
+
+
+def _signature(
+    arguments: tuple[tuple[Any, ...], dict[str, Any]], parameters: Sequence[str]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    args, kwargs = arguments
+    names = [*parameters, *[None] * len(args)]
+    positional = tuple(_named(arg, name) for arg, name in zip(args, names, strict=False))
+    return positional, {name: _named(value, name) for name, value in kwargs.items()}
 
 
 def _named(spec: Any, name: str | None) -> Any:

@@ -15,7 +15,7 @@ from evenfeed.core.specs import Specified
 from evenfeed.core.tensor_types import explain_tracing
 from evenfeed.replicas import contexts
 from evenfeed.replicas.compiling import Compiler
-from evenfeed.replicas.concrete import ConcreteFunction, from_specs
+from evenfeed.replicas.concrete import ConcreteFunction, DrivenFunction, from_specs
 from evenfeed.replicas.driving import drive, mode, say_why
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.retracing import Retraces, retraces_of
@@ -196,8 +196,11 @@ class Function:
         """
         return self._inlined + (0 if self._compiler is None else self._compiler.traces)
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction | DrivenFunction:
         """Trace the function for arguments of one kind, without running it.
+
+        One that reads a dataset, or whose Python code depends on a tensor's value, is no single program:
+        what comes back runs it as plain Python.
 
         Args:
             args: Tensors, or specs whose shape is known; other values become part of the program. Without
@@ -214,17 +217,11 @@ class Function:
         if not args and not kwargs and self.input_signature is not None:
             args = self.input_signature
         given = self._fitted(*self._ordered(args, kwargs))
-        given = from_specs(given)
         try:
+            given = from_specs(given)
             program = compiler.program(*given)
-        except Unstaged as reason:
-            raise ValueError(
-                described(
-                    f"{self.name} is no one program: {reason.why}.",
-                    fix="call it; it runs as plain Python.",
-                    origin=reason.origin,
-                )
-            ) from None
+        except Unstaged:
+            return DrivenFunction(self.name, self, given, self._parameters)
         if program not in self._concrete:
             self._concrete[program] = ConcreteFunction(self.name, program, given, self._parameters)
         return self._concrete[program]
