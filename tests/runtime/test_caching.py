@@ -10,6 +10,7 @@ from tests.unknown import Watched, slices
 
 import evenfeed as tf
 from evenfeed.core import dtypes
+from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.errors import (
     AlreadyExistsError,
     DataLossError,
@@ -32,8 +33,9 @@ WATCHED = Held((tf.TensorSpec([], tf.int64), NoneTensorSpec()), ([], None), 0)
 class Kept:
     """A cached source that counts how often it was started."""
 
-    def __init__(self, make, filename="", child=None):
+    def __init__(self, make, filename="", child=None, size=UNKNOWN):
         self.make = make
+        self.size = size
         self.starts = 0
         self.node = Cache(child or WATCHED, str(filename))
 
@@ -43,7 +45,7 @@ class Kept:
 
     def operator(self):
         store = InFiles(self.node) if self.node.filename else InMemory(self.node.memory)
-        return KeepElements(self.start, store)
+        return KeepElements(self.start, store, self.size)
 
     def rows(self, most=2):
         return [
@@ -69,6 +71,30 @@ def test_a_pass_that_was_not_read_to_its_end_is_not_kept(place):
     operator.close()
     assert kept.rows() == [1, 2, 3]
     assert kept.starts == 2
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_the_last_element_completes_a_pass_of_known_size(place, most):
+    kept = Kept(lambda: Watched(1, 2, 3), place, size=3)
+    operator = kept.operator()
+    read = 0
+    while read < 3:
+        read += operator.read(most).length
+    assert kept.rows() == [1, 2, 3]  # nobody asked whether there is a fourth
+    assert kept.starts == 1
+    assert operator.read(1) is None
+
+
+def test_a_pass_with_an_element_that_fails_is_not_complete_before_its_end(place):
+    kept = Kept(lambda: Watched(1, ValueError(), 3), place, size=3)
+    assert [kept.rows(), kept.rows()] == [[1, ValueError, 3], [1, 3]]
+
+
+def test_a_random_order_is_kept_from_its_last_element_on():
+    dataset = tf.data.Dataset.range(10).shuffle(10).cache()
+    iterator = iter(dataset)
+    first = [int(next(iterator)) for _ in range(10)]
+    assert [int(x) for x in dataset] == first
 
 
 def test_elements_that_fail_are_not_kept(place):

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 
 from evenfeed.core.block import Block, concatenated, read_only
+from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.plan.buffering import Memory
 from evenfeed.runtime.operator import Operator, State
 
@@ -136,13 +137,15 @@ class Chunks:
 class KeepElements(Operator):
     """Reads a kept pass where there is one; else the child, taking it down.
 
-    A pass that was not read to its end is not kept, and the next one asks the child again. `restore` goes
-    back to the pass that the position was taken in: where it is not kept here, it is read again.
+    A pass that was not read to its end is not kept, and the next one asks the child again. Where `size`
+    says how many elements there are, the last one completes the pass. `restore` goes back to the pass that
+    the position was taken in: where it is not kept here, it is read again.
     """
 
-    def __init__(self, start: Start, store: Store) -> None:
+    def __init__(self, start: Start, store: Store, size: int = UNKNOWN) -> None:
         self._start = start
         self._store = store
+        self._size = size
         self._recording: Recording | None = None
         self._child: Operator | None = None
         self._origin: Any = None  # which pass: what was random in it
@@ -177,16 +180,21 @@ class KeepElements(Operator):
         if self._content is not None:
             return self._content.read(self._passed, most)
         block = None if self._child is None else self._child.read(most)
-        if block is not None:
-            # Kept as it was: nobody who gets an element may write into it.
-            block = read_only(block)
-            if self._recording is not None:
-                self._recording.add(block)
-            return block
+        if block is None:
+            self._complete()
+            return None
+        # Kept as it was: nobody who gets an element may write into it.
+        block = read_only(block)
+        if self._recording is not None:
+            self._recording.add(block)
+        if self._passed + block.length == self._size:
+            self._complete()
+        return block
+
+    def _complete(self) -> None:
         if self._recording is not None:
             self._recording.finish(self._origin)
             self._recording = None
-        return None
 
     def state(self) -> State:
         """Return how many elements were passed, those that failed too, and in which pass."""
