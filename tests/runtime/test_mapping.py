@@ -16,6 +16,7 @@ from evenfeed.runtime.mapping import MapInThreads, MappedRows, MapRows, mapped
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.orders import Forward
 from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.run import Run
 from evenfeed.runtime.sources import Numbers
 
 HERE = Origin("train.py", 12)
@@ -219,9 +220,64 @@ def test_threads_end_with_their_operator(end):
 def test_the_way_chooses_the_operator():
     fast, slow = function(lambda x: x + 1), untraced(lambda x: x)
     node = Map(Range(0, 5), slow, num_parallel_calls=AUTOTUNE)
-    assert type(mapped(numbers(5), fast, node)) is MapRows
-    assert type(mapped(numbers(5), slow, Map(Range(0, 5), slow))) is MapRows
-    assert type(mapped(numbers(5), slow, node)) is MapInThreads
+    run = Run(node)
+    assert type(mapped(numbers(5), fast, node, run)) is MapRows
+    assert type(mapped(numbers(5), slow, Map(Range(0, 5), slow), run)) is MapRows
+    assert type(mapped(numbers(5), slow, node, run)) is MapInThreads
+
+
+def unordered(dataset):
+    options = tf.data.Options()
+    options.deterministic = False
+    return dataset.with_options(options)
+
+
+def in_flat_map(dataset):
+    return tf.data.Dataset.range(1).flat_map(lambda _: dataset)
+
+
+@pytest.mark.parametrize(
+    "under_options",
+    [
+        unordered,
+        lambda mapped: unordered(mapped).prefetch(1),
+        lambda mapped: unordered(in_flat_map(mapped)),
+        lambda mapped: unordered(mapped.cache()),
+        lambda mapped: tf.data.Dataset.zip((mapped, unordered(tf.data.Dataset.range(9)))).map(
+            lambda x, _: x
+        ),
+    ],
+)
+def test_options_let_results_overtake_each_other(under_options):
+    delivered = threading.Event()
+
+    def overtaken(x):
+        if x == 0:
+            assert delivered.wait(30)
+        return x
+
+    numbers = tf.data.Dataset.range(4)
+    mapped = numbers.map(overtaken, 2, vectorize=False, output_signature=NUMBER)
+    found = []
+    for x in under_options(mapped):
+        found.append(int(x))
+        delivered.set()
+    assert found[0] != 0
+    assert sorted(found) == [0, 1, 2, 3]
+
+
+def test_a_step_that_keeps_its_order_does_so_under_any_options():
+    overtaken = threading.Event()
+
+    def late(x):
+        if x == 0:
+            assert overtaken.wait(30)
+        overtaken.set()
+        return x
+
+    how = {"vectorize": False, "output_signature": NUMBER, "deterministic": True}
+    dataset = unordered(tf.data.Dataset.range(4).map(late, 2, **how))
+    assert [int(x) for x in dataset] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("calls", [0, -2])

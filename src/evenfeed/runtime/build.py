@@ -24,7 +24,7 @@ from evenfeed.runtime.orders import first_round
 from evenfeed.runtime.own_rows import Owned, StackOwnRows
 from evenfeed.runtime.processes import mapped_in_processes
 from evenfeed.runtime.rows import Walk
-from evenfeed.runtime.run import Drawn, Run
+from evenfeed.runtime.run import Build, Drawn, Run
 from evenfeed.runtime.saving import KeepSnapshot
 from evenfeed.runtime.steps import calling_step, plain_step
 from evenfeed.runtime.widening import ReadWide
@@ -47,22 +47,22 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
         case Repeat():
             return _repeated(node, run, epoch)
         case Cache():
-            return _cached(node)
+            return _cached(node, run)
         case HintedShard():
             return _hinted(node, run, epoch)
         case OwnBatches():
             return _own_batches(node, run, epoch)
         case Snapshot():
-            return KeepSnapshot(node, build)
+            return KeepSnapshot(node, _inside(run))
         case Shuffle() | Random() | Sample() | WithKeys():
             return _drawn(node, run, epoch)
         case GroupByWindow(key=RowFunction() as key):
-            return ReadGroups(_child(node, node.child, run, epoch), node, key, build)
+            return ReadGroups(_child(node, node.child, run, epoch), node, key, _inside(run))
         case Map(processes=True, function=RowFunction() as function):
             return mapped_in_processes(_child(node, node.child, run, epoch), function, node, run)
         case _:
             children = [_child(node, child, run, epoch) for child in node.children]
-            return calling_step(node, children, build) or plain_step(node, children)
+            return calling_step(node, children, _inside(run), run) or plain_step(node, children)
 
 
 def _child(node: Node, child: Node, run: Run, epoch: int) -> Operator:
@@ -96,14 +96,20 @@ def _own_batches(node: OwnBatches, run: Run, epoch: int) -> Operator:
     return StackOwnRows(build(node.child, run, epoch), node, size)
 
 
-def _cached(node: Cache) -> Operator:
+def _inside(run: Run) -> Build:
+    """Return what builds the datasets that functions make during a pass."""
+    return lambda plan, inner: build(plan, inner.inside(run))
+
+
+def _cached(node: Cache, run: Run) -> Operator:
     def start(origin: Any) -> tuple[Operator, Any]:
-        inner = Run(node.child)  # what is random in the pass that fills the cache
+        inner = Run(node.child).inside(run)  # what is random in the pass that fills the cache
         if origin is not None:
             inner.restore(origin)
         return build(node.child, inner), inner.state()
 
-    return KeepElements(start, InFiles(node) if node.filename else InMemory(node.memory))
+    store = InFiles(node) if node.filename else InMemory(node.memory)
+    return KeepElements(start, store, node.child.size)
 
 
 def _drawn(node: Drawn, run: Run, epoch: int) -> Operator:

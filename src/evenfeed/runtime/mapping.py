@@ -10,15 +10,21 @@ from evenfeed.runtime.ahead import WorkAhead
 from evenfeed.runtime.functions import FailedRow, RowFunction
 from evenfeed.runtime.operator import Fed, Operator
 from evenfeed.runtime.rows import Rows
+from evenfeed.runtime.run import Run
 from evenfeed.runtime.whence import Place, Whence
 
 
-def mapped(child: Operator, function: RowFunction, node: Map) -> Operator:
+def mapped(child: Operator, function: RowFunction, node: Map, run: Run) -> Operator:
     """Return the operator that runs `function`: on Blocks, or on several elements at a time."""
     threads = threads_of(function, node)
     if threads == 1:
         return MapRows(child, function)
-    return MapInThreads(child, function, threads, in_order=node.deterministic is not False)
+    return MapInThreads(child, function, threads, in_order=keeps_order(node, run))
+
+
+def keeps_order(node: Map, run: Run) -> bool:
+    """Return True if a result waits for those of earlier elements: as the step says, or the options."""
+    return run.keeps_order if node.deterministic is None else node.deterministic
 
 
 def threads_of(function: RowFunction, node: Map) -> int:

@@ -13,6 +13,7 @@ from evenfeed.core.errors import CancelledError
 from evenfeed.plan.mapping import AUTOTUNE, Map
 from evenfeed.runtime.ahead import WorkAhead
 from evenfeed.runtime.functions import RowFunction
+from evenfeed.runtime.mapping import keeps_order
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.portable import refuse_while_loading_main
 from evenfeed.runtime.run import Run
@@ -32,7 +33,7 @@ _JOIN_SECONDS: Final = 1.0
 def mapped_in_processes(child: Operator, function: RowFunction, node: Map, run: Run) -> Operator:
     """Return the operator that runs a function in processes, which last for all rounds of a pass."""
     pool = run.lasting(node, lambda: Processes(function, processes_of(node)))
-    return MapInProcesses(child, pool, in_order=node.deterministic is not False)
+    return MapInProcesses(child, pool, in_order=keeps_order(node, run))
 
 
 def processes_of(node: Map) -> int:

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, final
 
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.choosing import Random, Sample
 from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.node import Node
+from evenfeed.plan.options_node import options_of
 from evenfeed.plan.ordering import Shuffle
 from evenfeed.plan.saving import Snapshot
 from evenfeed.runtime.operator import Operator
@@ -39,6 +41,8 @@ class Run:
 
     def __init__(self, plan: Node, *, ahead: bool = False) -> None:
         self.is_ahead = ahead
+        self._plan = plan
+        self._around: Run | None = None
         self._shuffles = list(_drawn_in(plan))
         self._seeds = [_fresh(node, ahead=ahead) for node in self._shuffles]
         self._lasting: dict[int, Closable] = {}
@@ -55,6 +59,19 @@ class Run:
     def seed_of_round(self, node: Drawn, epoch: int) -> tuple[int, ...]:
         """Return the numbers that follow from a seed in one round of a repetition."""
         return (*self.seed(node), epoch if node.reshuffle else 0)
+
+    def inside(self, around: "Run") -> "Run":
+        """Return this pass as one over a dataset that was made in another pass: under its options."""
+        self._around = around
+        return self
+
+    @cached_property
+    def keeps_order(self) -> bool:
+        """Whether elements that are made in parallel wait for earlier ones, where a step does not say."""
+        said = options_of(self._plan).deterministic
+        if said is None and self._around is not None:
+            return self._around.keeps_order
+        return said is not False
 
     def lasting(self, node: Node, make: "Callable[[], Lasting]") -> "Lasting":
         """Return what a node has for the whole pass, all rounds of a repetition; made when first asked for."""

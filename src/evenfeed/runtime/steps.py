@@ -35,17 +35,19 @@ from evenfeed.runtime.mapping import mapped
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.ordering import TakeEvery, TakeSome
 from evenfeed.runtime.own_rows import ReadOwnRows
-from evenfeed.runtime.run import Build
+from evenfeed.runtime.run import Build, Run
 from evenfeed.runtime.scanning import CarryState
 from evenfeed.runtime.widening import widened
 from evenfeed.runtime.windows import CutWindows
 
 
-def calling_step(node: Node, children: list[Operator], build: Build) -> Operator | None:
+def calling_step(
+    node: Node, children: list[Operator], build: Build, run: Run
+) -> Operator | None:
     """Return the operator of a node that calls a user's function; None for the others."""
     match node:
         case Map(function=RowFunction() as function):
-            return widened(mapped(children[0], function, node), children[0], function)
+            return widened(mapped(children[0], function, node, run), children[0], function)
         case Filter(predicate=RowFunction() as predicate):
             return widened(KeepSome(children[0], predicate), children[0], predicate)
         case TakeWhile(predicate=RowFunction() as predicate):
