@@ -105,7 +105,7 @@ def parallel_interleave(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     """
     del buffer_output_elements, prefetch_input_elements
     return lambda dataset: dataset.interleave(
-        map_func, cycle_length, block_length, cycle_length, deterministic=not sloppy
+        map_func, cycle_length, block_length, deterministic=not sloppy
     )
 
 

@@ -1,6 +1,5 @@
 """Functions of users, called with elements."""
 
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -27,8 +26,8 @@ from evenfeed.dataset.face import (
 )
 from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.filtering import Filter, TakeWhile
-from evenfeed.plan.flattening import FlatMap, Interleave
-from evenfeed.plan.mapping import Map
+from evenfeed.plan.flattening import FlatMap, Interleave, usual_cycle_length
+from evenfeed.plan.mapping import AUTOTUNE, Map
 from evenfeed.plan.scanning import Scan, check_state, widened
 from evenfeed.runtime.beginning import Beginning, BehindState
 from evenfeed.runtime.build import build
@@ -206,9 +205,11 @@ class Functions(Face):
 
         Args:
             map_func: Makes a dataset of an element.
-            cycle_length: How many of them are open at a time; by default as many as there are cores.
+            cycle_length: How many of them are open at a time. By default, or with AUTOTUNE, as many as
+                `num_parallel_calls`; without that as many as there are cores, and a third of that where it
+                is AUTOTUNE too.
             block_length: How many elements to take of each in its turn.
-            num_parallel_calls: Taken for compatibility: the elements and their order are the same.
+            num_parallel_calls: At most `cycle_length`. The elements and their order are the same for all.
             deterministic: Taken for compatibility: the order is always kept.
             name: Taken for compatibility.
 
@@ -219,15 +220,21 @@ class Functions(Face):
             >>> [int(x) for x in dataset]
             [1, 2, 1, 2]
         """
-        del num_parallel_calls, deterministic, name
-        cycle = (
-            (os.cpu_count() or 1)
-            if cycle_length is None
-            else whole_number(cycle_length, "cycle_length")
-        )
+        del deterministic, name
+        calls = _count_or_none(num_parallel_calls, "num_parallel_calls")
+        cycle = _count_or_none(cycle_length, "cycle_length")
+        if cycle is None or cycle == AUTOTUNE:
+            cycle = usual_cycle_length(calls)
         block = 1 if block_length is None else whole_number(block_length, "block_length")
-        function = self._inner(map_func)
-        return dataset_of(Interleave(self._plan, function, cycle_length=cycle, block_length=block))
+        return dataset_of(
+            Interleave(
+                self._plan,
+                self._inner(map_func),
+                cycle_length=cycle,
+                block_length=block,
+                num_parallel_calls=calls,
+            )
+        )
 
     def scan(
         self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
@@ -291,11 +298,7 @@ class Functions(Face):
         if processes:
             check_portable(checked_function(function), vectorize)
             vectorize = False
-        calls = (
-            None
-            if num_parallel_calls is None
-            else whole_number(num_parallel_calls, "num_parallel_calls")
-        )
+        calls = _count_or_none(num_parallel_calls, "num_parallel_calls")
         traced = self._traced(function, "mapping", calls, vectorize=vectorize, **how)
         return dataset_of(
             Map(
@@ -337,6 +340,10 @@ class Functions(Face):
     def _inner(self, function: Callable[..., Any]) -> InnerDatasets:
         traced = self._traced(function, "making a dataset of", returns_values=True)
         return InnerDatasets(traced, self.element_spec, partial(plan_made, "flat_map"))
+
+
+def _count_or_none(value: int | None, name: str) -> int | None:
+    return None if value is None else whole_number(value, name)
 
 
 def _of_any_length(spec: TypeSpec) -> TypeSpec:

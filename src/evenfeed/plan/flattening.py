@@ -1,11 +1,13 @@
 """Elements that a user's function makes datasets of."""
 
+import os
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Protocol, final
+from typing import Any, NoReturn, Protocol, final
 
-from evenfeed.core.cardinality import UNKNOWN
+from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.function import UserFunction
+from evenfeed.plan.mapping import AUTOTUNE
 from evenfeed.plan.node import Node
 
 
@@ -50,12 +52,42 @@ class Interleave(_Flattened):
     _: KW_ONLY
     cycle_length: int
     block_length: int = 1
+    num_parallel_calls: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("cycle_length", "block_length"):
             if getattr(self, name) < 1:
-                raise InvalidArgumentError(
+                self._refuse(
                     f"{name} must be at least 1, but got {getattr(self, name)}.",
-                    fix="pass how many datasets to read in turn, and how many elements of each.",
-                    origin=self.origin,
+                    "pass how many datasets to read in turn, and how many elements of each.",
                 )
+        calls = self.num_parallel_calls
+        if calls is not None and calls < 1 and calls != AUTOTUNE:
+            self._refuse(
+                f"num_parallel_calls must be at least 1, but got {calls}.",
+                "pass the number of calls to run at a time, or evenfeed.data.AUTOTUNE.",
+            )
+        if calls is not None and calls > self.cycle_length:
+            self._refuse(
+                f"num_parallel_calls must be at most cycle_length, which is {self.cycle_length}, "
+                f"but got {calls}.",
+                f"pass cycle_length={calls}, or num_parallel_calls=evenfeed.data.AUTOTUNE.",
+            )
+
+    def _refuse(self, what: str, fix: str) -> NoReturn:
+        raise InvalidArgumentError(what, fix=fix, origin=self.origin)
+
+    @property
+    def size(self) -> int:
+        """Unknown; as in TensorFlow, without end where a parallel one reads a child without end."""
+        endless = self.num_parallel_calls is not None and self.child.size == INFINITE
+        return INFINITE if endless else UNKNOWN
+
+
+def usual_cycle_length(num_parallel_calls: int | None) -> int:
+    """Return how many datasets are read in turn where that is not said."""
+    cores = os.cpu_count() or 1
+    if num_parallel_calls is None:
+        return cores
+    # TensorFlow prepares two more datasets for each that it reads, so that all cores have one.
+    return max(num_parallel_calls, 1) if num_parallel_calls != AUTOTUNE else -(-cores // 3)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
-from evenfeed.core.cardinality import UNKNOWN
+from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec, TypeSpec
@@ -46,8 +46,8 @@ class GroupByWindow(Node):
 
     @property
     def size(self) -> int:
-        """Unknown: it hangs on the keys."""
-        return UNKNOWN
+        """Unknown, because it depends on the keys; without end where the child is."""
+        return INFINITE if self.child.size == INFINITE else UNKNOWN
 
 
 @final

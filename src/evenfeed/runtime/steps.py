@@ -41,9 +41,7 @@ from evenfeed.runtime.widening import widened
 from evenfeed.runtime.windows import CutWindows
 
 
-def calling_step(
-    node: Node, children: list[Operator], build: Build, run: Run
-) -> Operator | None:
+def calling_step(node: Node, children: list[Operator], build: Build, run: Run) -> Operator | None:
     """Return the operator of a node that calls a user's function; None for the others."""
     match node:
         case Map(function=RowFunction() as function):
