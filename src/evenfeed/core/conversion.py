@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.asked_widths import asked_width
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.tensor_types import HostTensor
@@ -90,6 +91,8 @@ def _from_table(value: Arrayable, dtype: DType | None) -> Array:
 
 def _from_tensor(value: TensorLike, dtype: DType | None) -> Array:
     array = _numpy_of(value, f" of dtype {value.dtype}")
+    if (wide := asked_width(value)) is not None:
+        array = array.astype(wide)
     known = _known_dtype(array)
     if known == dtypes.string:
         array = _as_bytes(array)

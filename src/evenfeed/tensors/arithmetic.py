@@ -26,7 +26,13 @@ from evenfeed.tensors.creation import (
     is_on_device,
     read,
 )
-from evenfeed.tensors.placement import asked_dtype, held_dtype, private, to_device_array
+from evenfeed.tensors.placement import (
+    asked_dtype,
+    held_dtype,
+    private,
+    remembering,
+    to_device_array,
+)
 
 
 def square(x: object, name: str | None = None) -> "jax.Array":
@@ -53,13 +59,16 @@ def cast(x: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
         >>> tf.cast([0, 2], tf.bool).tolist()
         [False, True]
     """
-    held = asked_dtype(dtype)
+    asked, held = dtypes.as_dtype(dtype), asked_dtype(dtype)
     if holds_device_arrays(x):
-        return _cast(convert_to_tensor(x), held)
+        tensor = _cast(convert_to_tensor(x), held)
+        # A copy, because the tensor may be the user's own, which has 32 bits.
+        return tensor if held == asked else remembering(jnp.copy(tensor), asked)
     array = to_array(x)
+    if held == asked:
+        return _cast_known(array.copy(), held)
     # Where 64 bits are wanted and not to be had, the values must not change.
-    lost = held != dtypes.as_dtype(dtype)
-    return _cast_known(private(array, "the tensor") if lost else array.copy(), held)
+    return remembering(_cast_known(private(array, "the tensor"), held), asked)
 
 
 def equal(x: object, y: object, name: str | None = None) -> "jax.Array":

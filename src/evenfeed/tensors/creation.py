@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeGuard, cast, runtime_che
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.asked_widths import asked_width
 from evenfeed.core.conversion import (
     Array,
     cannot_hold,
@@ -30,7 +31,7 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.core.sparse_tensors import SparseTensor
 from evenfeed.core.tensor_types import Tensor as AnyTensor
 from evenfeed.core.tensor_types import host_tensor
-from evenfeed.tensors.placement import asked_dtype, held_dtype, to_device_array
+from evenfeed.tensors.placement import asked_dtype, held_dtype, remembering, to_device_array
 
 Tensor: TypeAlias = "jax.Array | Array"
 DTypeLike: TypeAlias = DType | type | str
@@ -86,7 +87,10 @@ def constant(
         tensor, np.ndarray
     ):  # text of the user's, who may change it
         tensor = tensor.copy()
-    return tensor if shape is None else _filled(tensor, static_shape(shape))
+    if shape is None:
+        return tensor
+    wide, filled = asked_width(tensor), _filled(tensor, static_shape(shape))
+    return filled if wide is None else remembering(filled, wide)
 
 
 def convert_to_tensor(
@@ -130,7 +134,7 @@ def zeros(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = N
     held, lengths = asked_dtype(dtype), static_shape(shape)
     if held == dtypes.string:
         return host_tensor(np.full(lengths, b"", dtypes.string))
-    return jnp.zeros(lengths, held)
+    return remembering(jnp.zeros(lengths, held), dtypes.as_dtype(dtype))
 
 
 def ones(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> "jax.Array":
@@ -144,7 +148,7 @@ def ones(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = No
     held = asked_dtype(dtype)
     if held == dtypes.string:
         raise cannot_hold(1, held)
-    return jnp.ones(static_shape(shape), held)
+    return remembering(jnp.ones(static_shape(shape), held), dtypes.as_dtype(dtype))
 
 
 def range(  # noqa: A001 - TensorFlow's name

@@ -10,11 +10,12 @@ x64 is on is asked of JAX each time, because `jax.enable_x64(True)` holds for on
 import sys
 import warnings
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.asked_widths import remember_width
 from evenfeed.core.callsite import where_called
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
@@ -27,6 +28,8 @@ _NARROWER: Final[dict[DType, DType]] = {
     dtypes.float64: dtypes.float32,
     dtypes.complex128: dtypes.complex64,
 }
+
+_Tensor = TypeVar("_Tensor", bound="jax.Array | Array")
 
 _TURN_ON: Final = 'set JAX_ENABLE_X64=1 or call jax.config.update("jax_enable_x64", True)'
 
@@ -85,7 +88,14 @@ def to_device_array(array: Array, what: str) -> "jax.Array":
         what: What the array is to the user (`column 'id'`), for the error where a value does not fit.
     """
     with jax.ensure_compile_time_eval():
-        return jnp.asarray(private(array, what))
+        return remembering(jnp.asarray(private(array, what)), array.dtype)
+
+
+def remembering(tensor: _Tensor, asked: DType) -> _Tensor:
+    """Return a tensor, of which is known from now on that it was to have `asked`, if JAX holds it narrower."""
+    if _NARROWER.get(asked) == tensor.dtype and not is_traced(tensor):
+        remember_width(tensor, asked)
+    return tensor
 
 
 def private(array: Array, what: str) -> Array:

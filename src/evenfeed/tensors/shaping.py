@@ -46,8 +46,11 @@ def shape(
             f"A shape is int32 or int64, but out_type is {dtypes.name_of(dtype)}.",
             fix="leave out_type away, or pass evenfeed.int64.",
         )
-    lengths = np.asarray(convert_to_tensor(input).shape, asked_dtype(dtype))
-    return lengths if is_tracing() else to_device_array(lengths, "the shape")
+    held = asked_dtype(dtype)
+    lengths = convert_to_tensor(input).shape
+    if is_tracing():
+        return np.asarray(lengths, held)
+    return to_device_array(np.asarray(lengths, dtype), "the shape")
 
 
 def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:

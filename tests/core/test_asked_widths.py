@@ -1,0 +1,73 @@
+import gc
+import warnings
+
+import jax
+import numpy as np
+import pytest
+
+import evenfeed as tf
+from evenfeed.core import asked_widths
+
+Dataset = tf.data.Dataset
+
+
+@pytest.fixture(autouse=True)
+def without_64_bits():
+    with jax.enable_x64(False), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "int64 was asked for")
+        warnings.filterwarnings("ignore", "float64 was asked for")
+        yield
+
+
+def dtype_of(value):
+    return Dataset.from_tensors(value).element_spec.dtype
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.constant(3, tf.int64),
+        lambda: tf.constant(np.arange(3)),
+        lambda: tf.constant(3, tf.int64, shape=[2]),
+        lambda: tf.zeros([2], tf.int64),
+        lambda: tf.ones([2], tf.int64),
+        lambda: tf.range(4, dtype=tf.int64),
+        lambda: tf.cast(3, tf.int64),
+        lambda: tf.cast(tf.constant(3), tf.int64),
+        lambda: tf.shape([1, 2], out_type=tf.int64),
+    ],
+)
+def test_a_dataset_takes_a_tensor_as_wide_as_it_was_asked_to_be(make):
+    tensor = make()
+    assert tensor.dtype == tf.int32  # all that JAX has
+    assert dtype_of(tensor) == tf.int64
+    np.testing.assert_array_equal(next(iter(Dataset.from_tensors(tensor))), tensor)
+
+
+def test_floats_are_as_wide_again():
+    assert dtype_of(tf.constant(0.5, tf.float64)) == tf.float64
+
+
+def test_a_cast_leaves_the_tensor_itself_as_it_was():
+    narrow = tf.constant(3)
+    tf.cast(narrow, tf.int64)
+    assert dtype_of(narrow) == tf.int32
+
+
+def test_what_was_asked_is_forgotten_with_the_tensor():
+    before = len(asked_widths._asked)
+    tensors = [tf.constant(i, tf.int64) for i in range(10)]
+    assert len(asked_widths._asked) == before + 10
+    del tensors
+    gc.collect()
+    assert len(asked_widths._asked) == before
+
+
+def test_64_bit_constants_meet_the_numbers_of_datasets():
+    zero = tf.constant(0, tf.int64)
+    numbers = Dataset.range(4)
+    assert int(numbers.reduce(zero, lambda total, x: total + x)) == 6
+    assert [int(x) for x in numbers.scan(zero, lambda s, x: (s + x, s + x))] == [0, 1, 3, 6]
+    assert [int(x) for x in numbers.concatenate(Dataset.from_tensors(zero))] == [0, 1, 2, 3, 0]
+    choices = Dataset.from_tensor_slices(tf.constant([1, 0], tf.int64))
+    assert [int(x) for x in Dataset.choose_from_datasets([numbers, numbers], choices)] == [0, 0]
