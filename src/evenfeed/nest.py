@@ -6,7 +6,7 @@ from typing import Any
 from evenfeed.core import structure as _structure
 from evenfeed.core.errors import described
 from evenfeed.core.publish import publish
-from evenfeed.core.structure import NEST
+from evenfeed.core.structure import EXPANDED, NEST, Rules
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
@@ -25,13 +25,17 @@ def is_nested(structure: object) -> bool:
 def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     """Return the leaves in order; those of a dict by sorted key.
 
+    Args:
+        structure: What to take apart.
+        expand_composites: Whether to open what consists of several tensors too: per-replica values,
+            sparse tensors, and the specs of per-replica values.
+
     Examples:
         >>> import evenfeed as tf
         >>> tf.nest.flatten({"b": 1, "a": (2, [3])})
         [2, 3, 1]
     """
-    del expand_composites  # evenfeed has no composite tensors
-    return _structure.flatten(structure, NEST)
+    return _structure.flatten(structure, _rules(expand_composites))
 
 
 def pack_sequence_as(
@@ -44,7 +48,6 @@ def pack_sequence_as(
         >>> tf.nest.pack_sequence_as({"b": 0, "a": (0, 0)}, [1, 2, 3])
         {'b': 3, 'a': (1, 2)}
     """
-    del expand_composites
     if not is_nested(flat_sequence) or not isinstance(flat_sequence, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             described(
@@ -52,7 +55,7 @@ def pack_sequence_as(
                 fix="pass list(values).",
             )
         )
-    return _structure.pack(structure, list(flat_sequence), NEST)
+    return _structure.pack(structure, list(flat_sequence), _rules(expand_composites))
 
 
 def map_structure(
@@ -68,12 +71,12 @@ def map_structure(
         >>> tf.nest.map_structure(lambda x, y: x + y, (1, {"a": 2}), (10, {"a": 20}))
         (11, {'a': 22})
     """
-    del expand_composites
     if not callable(func):
         raise TypeError(described(f"func must be callable, but got {func!r}."))
     if not structure:
         raise ValueError(described("map_structure needs at least one structure after func."))
-    return _structure.map_structure(func, *structure, rules=NEST, types=check_types)
+    rules = _rules(expand_composites)
+    return _structure.map_structure(func, *structure, rules=rules, types=check_types)
 
 
 def assert_same_structure(
@@ -88,8 +91,11 @@ def assert_same_structure(
         Traceback (most recent call last):
         ValueError: ... differ at ['a']: tuple of 2 parts against tuple of 1 part...
     """
-    del expand_composites
-    _structure.assert_same(nest1, nest2, NEST, types=check_types)
+    _structure.assert_same(nest1, nest2, _rules(expand_composites), types=check_types)
+
+
+def _rules(expand_composites: bool) -> Rules:
+    return EXPANDED if expand_composites else NEST
 
 
 publish(__name__, __all__, globals())

@@ -1,5 +1,6 @@
 """`SparseTensor`: the values of an array that are there, and where they stand."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -8,11 +9,12 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import described
+from evenfeed.core.structure import Composite
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class SparseTensor:
+class SparseTensor(Composite):
     """An array of which only some values are written down. Datasets hold none: make it dense before.
 
     Attributes:
@@ -38,6 +40,12 @@ class SparseTensor:
             ("dense_shape", dtypes.int64),
         ):
             object.__setattr__(self, name, to_array(getattr(self, name), dtype))
+
+    def _components(self) -> tuple[Array, ...]:
+        return self.indices, self.values, self.dense_shape
+
+    def _with_components(self, components: Sequence[Any]) -> "SparseTensor":
+        return SparseTensor(*components)
 
     @property
     def dtype(self) -> dtypes.DType:

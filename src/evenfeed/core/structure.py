@@ -7,6 +7,7 @@ of evenfeed may (benchmarks/import_time.py).
 """
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import (
     Callable,
@@ -28,9 +29,25 @@ class Rules(NamedTuple):
 
     lists: bool
     dataclasses: bool
+    composites: bool = False
+
+
+class Composite(ABC):
+    """A value that consists of several tensors, such as one part for each replica."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _components(self) -> tuple[Any, ...]:
+        """Return the tensors."""
+
+    @abstractmethod
+    def _with_components(self, components: Sequence[Any]) -> Any:
+        """Return a value of this kind that consists of other tensors."""
 
 
 NEST: Final = Rules(lists=True, dataclasses=False)  # tf.nest
+EXPANDED: Final = NEST._replace(composites=True)  # tf.nest with expand_composites
 DATA: Final = Rules(lists=False, dataclasses=True)  # tf.data: a list is a tensor in the making
 
 
@@ -193,7 +210,8 @@ def _difference(
     if one is None or two is None:
         return path, ValueError, kinds
     if types and not _same_type(type(first), type(second)):
-        return path, TypeError, kinds
+        composites = all(isinstance(value, Composite) for value in (first, second))
+        return path, ValueError if composites else TypeError, kinds
     if types and one.labels != two.labels and issubclass(type(first), Mapping):
         return path, ValueError, _keys_that_differ(one, two)
     if len(one.parts) != len(two.parts):
@@ -210,8 +228,9 @@ def _same_type(first: type, second: type) -> bool:
     fields = _fields_of_tuple(first)
     if fields is not None and fields == _fields_of_tuple(second):
         return first.__name__ == second.__name__
+    kinds = (list, Mapping, *Composite.__subclasses__())
     return first is second or any(
-        issubclass(first, kind) and issubclass(second, kind) for kind in (list, Mapping)
+        issubclass(first, kind) and issubclass(second, kind) for kind in kinds
     )
 
 
@@ -236,6 +255,8 @@ def _keys_that_differ(one: Branch, two: Branch) -> str:
 @lru_cache(maxsize=4096)
 def _opener(kind: type, rules: Rules) -> Opener | None:
     """Return how values of this type are opened; None for the type of a leaf."""
+    if rules.composites and issubclass(kind, Composite):
+        return _open_composite
     if opens_itself(kind):
         return _open_by_protocol
     fields = _record_fields(kind, rules)
@@ -282,6 +303,12 @@ def _open_sequence(value: Sequence[Any]) -> Branch:
     kind: Callable[[Any], Any] = list if isinstance(value, (range, MappingView)) else type(value)
     parts = tuple(value)
     return Branch(tuple(f"[{index}]" for index in range(len(parts))), parts, kind)
+
+
+def _open_composite(value: Composite) -> Branch:
+    parts = value._components()  # pyright: ignore[reportPrivateUsage] - for this module
+    labels = tuple(f"[{index}]" for index in range(len(parts)))
+    return Branch(labels, parts, value._with_components, named=True)  # pyright: ignore[reportPrivateUsage]
 
 
 def _open_namedtuple(value: Any) -> Branch:

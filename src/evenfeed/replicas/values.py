@@ -9,6 +9,7 @@ import numpy as np
 
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, type_spec_from_value
+from evenfeed.core.structure import Composite
 from evenfeed.replicas.looks import Look, looks_of_all
 from evenfeed.replicas.mesh import Replicas, shards
 from evenfeed.replicas.one_array import Shapes, are_alike, device_of, joined_parts, not_one_array
@@ -18,7 +19,7 @@ from evenfeed.tensors.printing import tensor_repr, tensor_text
 _jax: Any = jax  # whose arrays do not say the type of their devices
 
 
-class DistributedValues(Specified):
+class DistributedValues(Specified, Composite):
     """A value with one part for each replica."""
 
     @property
@@ -29,6 +30,12 @@ class DistributedValues(Specified):
     @property
     def _type_spec(self) -> "PerReplicaSpec":
         return PerReplicaSpec(*map(type_spec_from_value, self.values))
+
+    def _components(self) -> tuple[Any, ...]:
+        return self.values
+
+    def _with_components(self, components: Sequence[Any]) -> "PerReplica":
+        return PerReplica(components)
 
     def __getitem__(self, replica: int) -> Any:
         return self.values[replica]
@@ -306,7 +313,7 @@ _new: Any = object.__new__
 
 
 @final
-class PerReplicaSpec(CompositeSpec):
+class PerReplicaSpec(CompositeSpec, Composite):
     """The specs of a per-replica value, one for each replica."""
 
     __slots__ = ("_value_specs",)
@@ -334,6 +341,12 @@ class PerReplicaSpec(CompositeSpec):
 
     def _with_parts(self, parts: Sequence[TypeSpec]) -> "PerReplicaSpec":
         return PerReplicaSpec(*parts)
+
+    def _components(self) -> tuple[TypeSpec, ...]:
+        return self._value_specs
+
+    def _with_components(self, components: Sequence[TypeSpec]) -> "PerReplicaSpec":
+        return PerReplicaSpec(*components)
 
     def __repr__(self) -> str:
         return f"PerReplicaSpec({', '.join(map(repr, self.value_specs))})"
