@@ -49,6 +49,7 @@ from evenfeed.replicas.variables import Variable
 from evenfeed.tensors.arithmetic import (
     cast,
     equal,
+    not_equal,
     reduce_max,
     reduce_mean,
     reduce_min,
@@ -118,6 +119,7 @@ __all__ = [
     "io",
     "is_tensor",
     "nest",
+    "not_equal",
     "numpy_function",
     "ones",
     "print",

@@ -192,4 +192,7 @@ DIFFERENT: dict[str, str] = {
     "variables.functions.type spec": "The spec of a variable is that of its value.",
     "variables.made.unknown argument": "An unknown argument is Python's own TypeError.",
     "variables.other_names.initialized_value": "initialized_value returns the value, which is always there.",
+    "text_comparison.operators.an array of numbers, eager ==": _CLASS_OF_ARRAY,
+    "text_comparison.operators.an array of numbers, eager !=": _CLASS_OF_ARRAY,
+    "text_comparison.operators.an array of numbers, eager, reversed": _CLASS_OF_ARRAY,
 }

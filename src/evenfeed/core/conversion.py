@@ -10,8 +10,9 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.asked_widths import asked_width
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import InvalidArgumentError, described, shortened
 from evenfeed.core.tensor_types import HostTensor
+from evenfeed.core.text_values import as_bytes, bytes_array
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Positions: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
@@ -57,6 +58,8 @@ def to_array(value: object, dtype: DType | None = None) -> Array:
     An array keeps its dtype and is not copied. Of Python's numbers an int becomes int32 (int64 where
     it does not fit), a float float32. Text becomes bytes (UTF-8).
     """
+    if isinstance(value, bytes):  # NumPy's own, too, of which an array would lose zeros at the end
+        return _from_python(value, dtype)
     if is_tensor(value):
         return _from_tensor(value, dtype)
     arrays = _alike(value)
@@ -65,12 +68,6 @@ def to_array(value: object, dtype: DType | None = None) -> Array:
     if _is_arrayable(value):
         return _from_table(value, dtype)
     return _from_python(value, dtype)
-
-
-def shortened(value: object) -> str:
-    """Return the repr of `value`, cut to what fits into an error message."""
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _is_arrayable(value: object) -> TypeGuard[Arrayable]:
@@ -95,7 +92,7 @@ def _from_tensor(value: TensorLike, dtype: DType | None) -> Array:
         array = array.astype(wide)
     known = _known_dtype(array)
     if known == dtypes.string:
-        array = _as_bytes(array)
+        array = as_bytes(array)
     elif array.dtype != known:  # foreign byte order
         array = array.astype(known)
     if dtype is None or dtype == known:
@@ -157,7 +154,7 @@ def _from_python(value: object, dtype: DType | None) -> Array:
     elif kind == "int" and (dtype.kind in "iu" or dtype in _NARROW):
         _check_fits(leaves, dtype)
     if dtype == dtypes.string:
-        return _bytes_array(leaves).reshape(shape)
+        return bytes_array(leaves).reshape(shape)
     with np.errstate(over="ignore"):  # an explicit narrow float makes infinity, as in TensorFlow
         return np.array(leaves, dtype).reshape(shape)
 
@@ -338,43 +335,6 @@ def _limits(dtype: DType) -> tuple[int, int]:
         return _NARROW[dtype]
     limits = np.iinfo(dtype)
     return int(limits.min), int(limits.max)
-
-
-def _as_bytes(array: Array) -> Array:
-    if array.dtype == dtypes.string and all(type(item) is bytes for item in array.flat):
-        return array
-    return _bytes_array(array.reshape(-1).tolist()).reshape(array.shape)
-
-
-def _bytes_array(leaves: Sequence[object]) -> Array:
-    out = np.empty(len(leaves), dtypes.string)
-    out[:] = [_bytes(leaf) for leaf in leaves]
-    return out
-
-
-def _bytes(item: object) -> bytes:
-    if isinstance(item, str):
-        return _encoded(item)
-    if isinstance(item, bytes):
-        return bytes(item)
-    raise ValueError(
-        described(
-            f"{shortened(item)} of type {type(item).__name__} is no text, in an array of objects.",
-            fix="pass text, bytes, or an array with a numeric dtype.",
-        )
-    )
-
-
-def _encoded(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(
-            described(
-                f"{shortened(text)} cannot become bytes: it holds half of a surrogate pair.",
-                fix="pass bytes; for the name of a file, os.fsencode(name).",
-            )
-        ) from None
 
 
 def cannot_hold(value: object, dtype: DType) -> TypeError:

@@ -59,6 +59,12 @@ def described(what: str, *, fix: str | None = None, origin: Origin | None = None
     return "\n".join(lines)
 
 
+def shortened(value: object) -> str:
+    """Return the repr of `value`, cut to what fits into an error message."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
 class EvenfeedError(Exception):
     """The base of every error that evenfeed raises under a name of its own.
 

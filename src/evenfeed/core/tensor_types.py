@@ -1,14 +1,19 @@
-"""What a tensor is: a `jax.Array`, or on the host a NumPy array that also has `numpy()`."""
+"""What a tensor is: a `jax.Array`, or on the host a NumPy array that also has `numpy()`.
+
+Text is on the host always, and equal to the str whose UTF-8 it is.
+"""
 
 import sys
 from typing import Any, NoReturn, final
 
 import numpy as np
 
+from evenfeed.core import dtypes
+from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import described
+from evenfeed.core.text_values import compared, encoded
 
 
-@final
 class HostTensor(np.ndarray[Any, Any]):
     """A NumPy array with TensorFlow's `numpy()`: what datasets hand out."""
 
@@ -29,19 +34,112 @@ class HostTensor(np.ndarray[Any, Any]):
         return repr(self.view(np.ndarray))
 
 
+@final
+class TextTensor(HostTensor):
+    """A tensor of text. A class of its own, so that numbers are compared and indexed by NumPy itself."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(other, equal=True) if self._is_text else super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(other, equal=False) if self._is_text else super().__ne__(other)
+
+    __hash__ = None  # as of all arrays
+
+    @property
+    def _is_text(self) -> bool:
+        return self.dtype == dtypes.string  # not what NumPy computed of text, such as lengths
+
+    def __getitem__(self, key: Any) -> Any:
+        found: Any = super().__getitem__(key)
+        return HostText(found) if type(found) is bytes else found
+
+    def _compared(self, other: object, *, equal: bool) -> Any:
+        return host_tensor(compared(self.view(np.ndarray), other, equal=equal))
+
+
+@final
+class HostText(np.bytes_):
+    """A single text, as functions that are not traced get it: bytes, with what a tensor has.
+
+    NumPy makes arrays of its own subclass of bytes, and of no other.
+    """
+
+    __slots__ = ()
+
+    @property
+    def __array_priority__(self) -> float:
+        """Higher than that of arrays: they leave it to this class to compare, and to add."""
+        return 1.0
+
+    @property
+    def dtype(self) -> DType:
+        """That of text."""
+        return dtypes.string
+
+    @property
+    def shape(self) -> tuple[()]:
+        """None: it is a scalar."""
+        return ()
+
+    def numpy(self) -> bytes:
+        """Return plain bytes."""
+        return bytes(self)
+
+    __repr__ = bytes.__repr__
+    __str__ = bytes.__str__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HostText, (bytes(self),)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(other, equal=True)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(other, equal=False)
+
+    # That of bytes, which a str has too if it is ASCII. Other keys of a dict must be bytes to be found.
+    __hash__ = bytes.__hash__
+
+    def __radd__(self, other: Any) -> Any:
+        return other + bytes(self)
+
+    def _compared(self, other: object, *, equal: bool) -> Any:
+        if isinstance(other, str):
+            other = encoded(other)
+        if isinstance(other, bytes):
+            return bytes.__eq__(self, other) is equal
+        return host_tensor(compared(np.array(bytes(self), dtypes.string), other, equal=equal))
+
+
 def host_tensor(value: Any) -> Any:
     """Return a NumPy array or scalar as a tensor, without a copy; anything else as it is."""
-    if not isinstance(value, (np.ndarray, np.generic)):
+    if not isinstance(value, (np.ndarray, np.generic)) or isinstance(value, bytes):
         return value
     array: np.ndarray[Any, Any] = np.asarray(value)  # pyright: ignore[reportUnknownArgumentType]
-    return array.view(HostTensor)
+    return array.view(TextTensor if array.dtype == dtypes.string else HostTensor)
+
+
+class StandIn:
+    """What a function gets for a value that is not there while it is traced."""
+
+    __slots__ = ()
+
+    @property
+    def stands_for_tensor(self) -> bool:
+        """Whether the value will be a tensor."""
+        return False
 
 
 class _AnyTensor(type):
     def __instancecheck__(cls, instance: object) -> bool:
         # Who has no JAX loaded has no array of JAX's either.
         jax = sys.modules.get("jax")
-        return isinstance(instance, HostTensor) or (
+        if isinstance(instance, StandIn):
+            return instance.stands_for_tensor
+        return isinstance(instance, (HostTensor, HostText)) or (
             jax is not None and isinstance(instance, jax.Array)
         )
 

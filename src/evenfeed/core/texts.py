@@ -162,6 +162,14 @@ class Texts:
             return np.ndarray(shape, np.uint8, self.data, int(self.starts[0]), strides)
         return pieces(self.data, self.starts, length).view(np.uint8).reshape(-1, length)
 
+    def equal_to(self, text: bytes) -> Array:
+        """Return which of the texts along one axis are this one, without an object for any of them."""
+        found = (self.stops - self.starts) == len(text)
+        rows = np.flatnonzero(found)
+        if text and len(rows):
+            found[rows] = (self.take(rows).matrix() == np.frombuffer(text, np.uint8)).all(axis=1)
+        return found
+
     def origin(self, row: int) -> tuple[str, int] | None:
         """Return in which file a text begins, and at which byte; rows are counted as if there were one axis."""
         return None if self.origins is None else self.origins.of(int(self.starts.reshape(-1)[row]))

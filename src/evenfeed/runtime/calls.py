@@ -14,7 +14,7 @@ from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import Handle
 from evenfeed.core.structure import DATA, flatten, is_branch, pack, packer
-from evenfeed.core.tensor_types import explain_tracing
+from evenfeed.core.tensor_types import HostText, TextTensor, explain_tracing
 from evenfeed.runtime.vectorise import on_host
 from evenfeed.tensors.creation import convert_to_tensor, holds_device_arrays
 
@@ -68,8 +68,9 @@ def bound(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[..
 
 def as_argument(part: Any) -> Any:
     """Return one part of an element as an untraced function gets it: text as bytes, numbers as NumPy's."""
-    text = type(part) is np.ndarray and part.dtype == dtypes.string
-    return part.item() if text and part.ndim == 0 else part
+    if type(part) is not np.ndarray or part.dtype != dtypes.string:
+        return part
+    return part.view(TextTensor) if part.ndim else HostText(part.item())
 
 
 def on_the_host(part: Any) -> Array | None:

@@ -25,7 +25,7 @@ class Kernels:
         calls: The kernels, and the parts that each gets.
         inputs: The specs of the user's parts.
         results: The specs of what each kernel returns.
-        computed: The results of row kernels with which JAX computes; the others stay on the host.
+        computed: The results of kernels that could stay on the host, but with which JAX computes.
     """
 
     calls: tuple[KernelCall, ...]
@@ -42,7 +42,7 @@ class Kernels:
     def handles(self) -> list[bool]:
         """Which of all parts are handles while the function is traced."""
         made = [
-            (isinstance(call.kernel, RowKernel), spec)
+            (call.kernel.stays_on_host, spec)
             for call, specs in zip(self.calls, self.results, strict=True)
             for spec in specs
         ]
@@ -50,8 +50,8 @@ class Kernels:
         own = [_is_alien(s) or (i in used and _varies(s)) for i, s in enumerate(self.inputs)]
         first = len(own)
         return own + [
-            _is_alien(spec) or (by_row and first + number not in self.computed)
-            for number, (by_row, spec) in enumerate(made)
+            _is_alien(spec) or (stays and first + number not in self.computed)
+            for number, (stays, spec) in enumerate(made)
         ]
 
     @property
@@ -75,9 +75,20 @@ class Kernels:
         return replace(self, computed=self.computed | {part})
 
     def computable(self, part: int) -> bool:
-        """Tell whether a part that is a handle could be an array of one shape instead."""
+        """Tell whether a part that is a handle could be an array instead, of one shape if it is made by rows."""
         spec = self.specs[part]
-        return self.handles[part] and not _is_alien(spec) and not _varies(spec)
+        by_column = part in self._made_by_column
+        return self.handles[part] and not _is_alien(spec) and (by_column or not _varies(spec))
+
+    @cached_property
+    def _made_by_column(self) -> frozenset[int]:
+        """The parts that kernels make for all elements at once."""
+        made = [
+            _by_row(call)
+            for call, specs in zip(self.calls, self.results, strict=True)
+            for _ in specs
+        ]
+        return frozenset(len(self.inputs) + i for i, by_row in enumerate(made) if not by_row)
 
     def uncomputed(self) -> int | None:
         """Return a part that is a handle and could be an array; None where there is none."""
@@ -110,7 +121,7 @@ def _in_stage(part: Any, spec: TypeSpec, stage: Stage) -> Any:
     """Return what the user's function gets for a part: None itself, or a handle that knows its stage."""
     if isinstance(spec, NoneTensorSpec):
         return None
-    return Handle(part.index, stage) if isinstance(part, Handle) else part
+    return Handle(part.index, stage, spec) if isinstance(part, Handle) else part
 
 
 def _by_row(call: KernelCall) -> bool:

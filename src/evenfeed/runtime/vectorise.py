@@ -325,7 +325,9 @@ class Program:
         self._rows = rows
         self._found = found
         self._call = call
-        self._run = jax.jit(jax.vmap(self._checked if found.indexes else self._unchecked))
+        body = self._checked if found.indexes else self._unchecked
+        # Where JAX gets nothing, it is not even loaded.
+        self._run: Any = jax.jit(jax.vmap(body)) if any(rows) else None
 
     def start(self, columns: Sequence[Array]) -> "Started":
         """Begin to compute on columns of one length, which is compiled for it at the first time."""

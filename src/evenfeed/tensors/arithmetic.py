@@ -16,7 +16,9 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
+from evenfeed.core.handles import Handle
 from evenfeed.core.jax_door import jax, jnp
+from evenfeed.core.text_values import compared, unlike_shapes
 from evenfeed.tensors.creation import (
     DTypeLike,
     Tensor,
@@ -81,17 +83,18 @@ def equal(x: object, y: object, name: str | None = None) -> "jax.Array":
         >>> tf.equal(["a", "b"], "b").tolist()
         [False, True]
     """
-    left, right = convert_together([x, y])
-    try:
-        np.broadcast_shapes(left.shape, right.shape)
-    except ValueError:
-        raise InvalidArgumentError(
-            f"Tensors of the shapes {left.shape} and {right.shape} cannot be compared value by value.",
-            fix="give them one shape, or shapes that broadcast.",
-        ) from None
-    if left.dtype == dtypes.string:
-        return jnp.asarray(np.asarray(np.equal(left, right), np.bool_))
-    return jnp.equal(left, right)
+    return _compared(x, y, equal=True)
+
+
+def not_equal(x: object, y: object, name: str | None = None) -> "jax.Array":
+    """Compare value by value, with broadcasting: True where values differ.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.not_equal(["a", "b"], "b").tolist()
+        [True, False]
+    """
+    return _compared(x, y, equal=False)
 
 
 def reduce_sum(
@@ -162,6 +165,20 @@ def reduce_min(
     """
     smallest = partial(_extreme, jnp.min, axis=axis, keepdims=keepdims, lowest=False)
     return _in_full_width("reduce_min", input_tensor, smallest, refused="bOc")
+
+
+def _compared(x: object, y: object, *, equal: bool) -> Any:
+    for one, other in ((x, y), (y, x)):
+        if isinstance(one, Handle) and one.is_text:
+            return one.compared(other, equal=equal)
+    left, right = convert_together([x, y])
+    try:
+        np.broadcast_shapes(left.shape, right.shape)
+    except ValueError:
+        raise unlike_shapes(left.shape, right.shape) from None
+    if left.dtype == dtypes.string:
+        return jnp.asarray(compared(np.asarray(left), right, equal=equal))
+    return jnp.equal(left, right) if equal else jnp.not_equal(left, right)
 
 
 def _in_full_width(
