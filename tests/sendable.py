@@ -29,6 +29,19 @@ def stops_at_two(x):
     return np.int64(x)
 
 
+def counted(variable, x):
+    variable.assign_add(1)
+    return x
+
+
+def counts_two(variable, x):
+    return counted(variable, x) if int(x) == 2 else x
+
+
+def reads(variable, x):
+    return x, variable.value()
+
+
 def shouted(text):
     return text + b"!"
 

@@ -43,7 +43,7 @@ def test_a_program_is_started_with_one_length(monkeypatch):
     lengths = set()
     start = Program.start
     monkeypatch.setattr(
-        Program, "start", lambda self, cols: lengths.add(len(cols[0])) or start(self, cols)
+        Program, "start", lambda self, cols, held: lengths.add(len(cols[0])) or start(self, cols)
     )
     program = sized(jnp.sum)
     for length in (1, 2, 4, 100, 9000):

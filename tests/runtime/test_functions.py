@@ -128,7 +128,7 @@ def test_the_spec_of_what_does_not_trace_comes_from_the_first_element():
 
     def first():
         asked.append(1)
-        yield [np.array(5)]
+        yield 0, [np.array(5)]
 
     found = trace(lambda x: np.arange(int(x)), spec([], "int64"), HERE, first_elements=first)
     assert asked == []

@@ -10,18 +10,17 @@ from evenfeed.core.optional import Optional, holding
 
 
 class _Thread(threading.local):
-    """What a thread does instead of handing out elements, while it only traces a function."""
+    """What a thread does instead of handing out elements, while a function is only looked at.
 
-    refuse: Callable[[], None] | None = None
+    Attributes:
+        instead: Gets the iterator. Returns what stands for its next element, or None to read it; raises
+            where there is no such thing.
+    """
+
+    instead: "Callable[[Iterator], Any] | None" = None
 
 
 reading = _Thread()
-
-
-def check_reading() -> None:
-    """Refuse to hand out an element where code is only traced."""
-    if reading.refuse is not None:
-        reading.refuse()
 
 
 class Iterator(ABC):
@@ -33,6 +32,9 @@ class Iterator(ABC):
         >>> isinstance(iterator, tf.data.Iterator), int(iterator.get_next())
         (True, 0)
     """
+
+    # Who watched the function that made it, if one did.
+    made_under: Any = None
 
     @property
     @abstractmethod

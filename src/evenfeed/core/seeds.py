@@ -35,7 +35,6 @@ class _Seeds:
 
 _lock: Final = Lock()
 _current = _Seeds(None)
-_operations_made = 0
 
 
 def set_seed(seed: int | None) -> None:
@@ -64,20 +63,13 @@ def operation_seed(seed: int | None) -> OperationSeed | None:
 
     With a global seed and none of its own, the operation takes the next number in the sequence.
     """
-    global _operations_made  # noqa: PLW0603 - counts for this whole process
     own = _truncated(seed)
     with _lock:
-        _operations_made += 1
         if _current.seed is None:
             return None if own is None else (_DEFAULT_GLOBAL, own)
         if own is None:
             own = _current.operations.randint(0, _LARGEST)
         return _current.seed, own
-
-
-def operations_made() -> int:
-    """Return how many operations have asked for a seed: a function that moves this is not pure."""
-    return _operations_made
 
 
 def draw(

@@ -89,7 +89,8 @@ class Face(DatasetLike):
             >>> list(tf.data.Dataset.from_tensor_slices(["a", "b"]).as_numpy_iterator())
             [b'a', b'b']
         """
-        return (map_structure(_unwrapped, x, rules=DATA) for x in ElementIterator(self._plan))
+        # Not a generator, which an exception would end.
+        return map(_as_numpy, ElementIterator(self._plan))
 
     def explain(self, measure: float = 0.0) -> Explanation:
         """Say how this dataset runs, step by step from its sources to its end.
@@ -243,6 +244,10 @@ def shuffle_seed(seed: int | None) -> tuple[int, ...]:
 
 def _random_bits() -> int:
     return int.from_bytes(os.urandom(8), "little")
+
+
+def _as_numpy(element: Any) -> Any:
+    return map_structure(_unwrapped, element, rules=DATA)
 
 
 def _unwrapped(part: Any) -> Any:

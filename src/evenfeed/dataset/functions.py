@@ -13,7 +13,7 @@ from evenfeed.core.callsite import where_called
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.element_draws import DrawsForElements
 from evenfeed.core.errors import described
-from evenfeed.core.specs import TensorSpec, TypeSpec, spec_of
+from evenfeed.core.specs import TensorSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.dataset.face import (
@@ -34,8 +34,8 @@ from evenfeed.runtime.build import build
 from evenfeed.runtime.drawing import NOT_TRACED, Source, drawing, drawing_inside
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.functions import RowFunction, trace
-from evenfeed.runtime.inner import InnerDatasets
-from evenfeed.runtime.portable import check_portable
+from evenfeed.runtime.inner import InnerDatasets, of_any_length
+from evenfeed.runtime.portable import check_alone, check_portable
 
 if TYPE_CHECKING:
     from evenfeed.dataset.whole import Dataset
@@ -267,7 +267,7 @@ class Functions(Face):
         """
         del name
         state = pack(initial_state, _components(initial_state), DATA)
-        returns = map_structure(_of_any_length, spec_of(state), rules=DATA)
+        returns = map_structure(of_any_length, spec_of(state), rules=DATA)
         function = self._folding(reduce_func, state, "reducing", _itself, returns)
         carried = flatten(state, DATA)
         for number, element in enumerate(ElementIterator(self._plan)):
@@ -300,6 +300,8 @@ class Functions(Face):
             vectorize = False
         calls = _count_or_none(num_parallel_calls, "num_parallel_calls")
         traced = self._traced(function, "mapping", calls, vectorize=vectorize, **how)
+        if processes:
+            check_alone(traced.name, traced.effects)
         return dataset_of(
             Map(
                 self._plan,
@@ -344,12 +346,6 @@ class Functions(Face):
 
 def _count_or_none(value: int | None, name: str) -> int | None:
     return None if value is None else whole_number(value, name)
-
-
-def _of_any_length(spec: TypeSpec) -> TypeSpec:
-    if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
-        return spec
-    return TensorSpec([None] * spec.shape.rank, spec.dtype)
 
 
 def _itself(spec: Any) -> Any:

@@ -12,6 +12,7 @@ from evenfeed.core.arguments import (
     yes_or_no,
 )
 from evenfeed.core.errors import UnimplementedError, described
+from evenfeed.core.side_effects import Abandoned, Effects
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.dataset.face import Face, checked_function, dataset_of, plan_made
@@ -21,6 +22,7 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.windowing import Buckets, GroupByWindow
 from evenfeed.plan.windows import Held, Window
 from evenfeed.runtime.calls import bound, never_stopping
+from evenfeed.runtime.probing import looked_at
 
 if TYPE_CHECKING:
     from evenfeed.dataset.whole import Dataset
@@ -224,10 +226,12 @@ class Grouping(Face):
         size = partial(_size_of_group, window_size, window_size_func)
         spec = self.element_spec
         empty = Held(spec, tuple(None for _ in flatten(spec, DATA)), 0)
+        effects = Effects()
         with never_stopping("reduce_func", None):
-            result = reduced(0, empty).element_spec
+            result = _spec_of_groups(reduced, empty, effects)
         key = self._traced(key_func, "finding the key of", returns=_WHOLE_NUMBER)
-        return dataset_of(GroupByWindow(self._plan, key, reduced, size, result))
+        plan = GroupByWindow(self._plan, key, reduced, size, result, effects=effects)
+        return dataset_of(plan)
 
     def bucket_by_sequence_length(
         self,
@@ -277,6 +281,15 @@ class Grouping(Face):
 
 def _reduced(reduce_func: Callable[..., Any], key: int, group: Node) -> Node:
     return plan_made("group_by_window", reduce_func(np.int64(key), dataset_of(group)))
+
+
+def _spec_of_groups(reduced: Callable[[int, Node], Node], empty: Node, effects: Effects) -> Any:
+    """Return what groups are reduced to, which a group without elements shows."""
+    try:
+        with looked_at(reduced, effects):
+            return reduced(0, empty).element_spec
+    except Abandoned:  # it calls Python code that needs values: those of no element, then
+        return reduced(0, empty).element_spec
 
 
 def _size_of_group(

@@ -3,8 +3,9 @@
 from collections.abc import Generator
 from typing import Any, final
 
+from evenfeed.core import side_effects
 from evenfeed.core.errors import described
-from evenfeed.core.iteration import Iterator, check_reading
+from evenfeed.core.iteration import Iterator, reading
 from evenfeed.dataset import Dataset
 from evenfeed.feeding.arrays import arrays_of
 from evenfeed.feeding.feeds import Feed
@@ -96,6 +97,7 @@ class DistributedIterator(Iterator):
     """
 
     def __init__(self, feed: Feed) -> None:
+        self.made_under = side_effects.here.watcher
         self._feed = feed
         self._steps = feed.started()
 
@@ -105,7 +107,10 @@ class DistributedIterator(Iterator):
         return self._feed.spec()
 
     def __next__(self) -> Any:
-        check_reading()
+        if reading.instead is not None:
+            found = reading.instead(self)
+            if found is not None:
+                return found
         _check_place()
         return self._steps.take()
 

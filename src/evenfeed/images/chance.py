@@ -10,6 +10,7 @@ from typing import Any, cast, final
 
 import numpy as np
 
+from evenfeed.core import side_effects
 from evenfeed.core.conversion import Array
 from evenfeed.core.draws import key_of
 from evenfeed.core.element_draws import DrawsForElements, current_draws
@@ -264,6 +265,9 @@ def _drawn(kernel: RandomKernel, image: Any, seed: int | None) -> Any:
         return applied(replace(kernel, salt=draws.salt(seed)), image, draws.words)
     if stands_for_part(image):
         raise DrawsForElements(seed)
+    watcher = side_effects.here.watcher
+    if watcher is not None:
+        watcher.draw()
     kind = type(kernel).__name__
     words = draw(kind, operation_seed(seed), counted=seed is not None)
     return applied(kernel, image, np.array(words, np.uint32))

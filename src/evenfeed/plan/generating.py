@@ -1,7 +1,7 @@
 """Elements that a Python function yields."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, final
 
 from evenfeed.core import dtypes
@@ -10,6 +10,7 @@ from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import described
 from evenfeed.core.shapes import TensorShape
+from evenfeed.core.side_effects import Effects
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec
 from evenfeed.core.structure import DATA, flatten, map_structure, opened, outline, pack
 from evenfeed.plan.node import Node
@@ -20,12 +21,15 @@ from evenfeed.plan.node import Node
 class FromGenerator(Node):
     """What an iterable yields, converted to specs that the user gave.
 
-    Each pass calls `generator` anew. How many elements it will yield, nobody knows before.
+    Each pass calls `generator` anew. How many elements it will yield, nobody knows before. `effects` says
+    what it was seen to read and change.
     """
 
     generator: Callable[..., Iterable[Any]]
     signature: Any
     args: Sequence[Array] = ()
+    _: KW_ONLY
+    effects: Effects = field(default_factory=Effects, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not callable(self.generator):  # pyright: ignore[reportUnnecessaryComparison]

@@ -2,12 +2,13 @@
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
+from evenfeed.core.side_effects import Effects
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, map_structure
 from evenfeed.plan.batching import padable
@@ -18,13 +19,18 @@ from evenfeed.plan.node import Node
 @final
 @dataclass(frozen=True, eq=False)
 class GroupByWindow(Node):
-    """Collects elements by key; a group that is full is reduced to a dataset, whose elements come out."""
+    """Collects elements by key; a group that is full is reduced to a dataset, whose elements come out.
+
+    `effects` says what `reduce` and `window_size` were seen to read and change.
+    """
 
     child: Node
     key: UserFunction
     reduce: Callable[[int, Node], Node]
     window_size: Callable[[int], int]
     spec: Any
+    _: KW_ONLY
+    effects: Effects = field(default_factory=Effects, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         answer = self.key.output_spec

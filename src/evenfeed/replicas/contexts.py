@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from evenfeed.core.iteration import reading
+from evenfeed.core.side_effects import watched_by
 from evenfeed.replicas.mesh import Replicas
 
 
@@ -66,12 +67,12 @@ def staging() -> Any:
 def staged(what: Any) -> Generator[None]:
     """Trace a block."""
     here.stagings.append(what)
-    before, reading.refuse = reading.refuse, what.refuse_elements
     try:
-        yield
+        with watched_by(None):  # a trace knows itself what the function reads and assigns
+            reading.instead = what.refuse_elements
+            yield
     finally:
         here.stagings.pop()
-        reading.refuse = before
 
 
 def replica_context() -> Any:

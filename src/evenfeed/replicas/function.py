@@ -8,6 +8,7 @@ from weakref import ref
 
 import numpy as np
 
+from evenfeed.core import side_effects
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax
@@ -67,6 +68,10 @@ class Function:
         compiler = self._compiler or self._begun()
         if mode.eager:
             return self.python_function(*args, **kwargs)
+        watcher = side_effects.here.watcher
+        if watcher is not None and watcher.inlines:
+            self._inlined = self._inlined or 1  # a map looks at its function several times
+            return self._as_part(args, kwargs)
         here = contexts.here.__dict__  # what this thread has, looked up once
         if here["stagings"]:
             return self._inside(args, kwargs)
@@ -150,6 +155,9 @@ class Function:
                 reason.why, expected=reason.expected, always=reason.always, origin=reason.origin
             )
         self._inlined += 1
+        return self._as_part(args, kwargs)
+
+    def _as_part(self, args: Any, kwargs: Any) -> Any:
         given, named = self._fitted(args, kwargs)
         return self.python_function(*given, **named)
 

@@ -6,6 +6,7 @@
 import warnings
 from typing import Any, final
 
+from evenfeed.core import side_effects
 from evenfeed.core.callsite import where_called
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jnp
@@ -105,6 +106,10 @@ class DistributedVariable(ScopedVariable):
     @property
     def values(self) -> tuple[Any, ...]:
         """The copies, by replica."""
+        watcher = side_effects.here.watcher
+        found = None if watcher is None else watcher.read(self)
+        if found is not None:
+            return (found,) * self.replicas.count
         if contexts.staging() is None:
             return tuple(self.copies)
         stack = self.stack
@@ -118,8 +123,7 @@ class DistributedVariable(ScopedVariable):
 
     # --- reading ---------------------------------------------------------------------------
 
-    def value(self) -> Any:
-        """Return what it holds: in a replica's function its own copy, outside what all stand for."""
+    def _current(self) -> Any:
         level = contexts.staging()
         inside = self._is_inside()
         if not inside:
@@ -156,6 +160,10 @@ class DistributedVariable(ScopedVariable):
     def _across(self) -> Any:
         return self.copies[0]
 
+    def at_rest(self) -> Any:
+        """Return what all copies stand for."""
+        return self._across()
+
     def _of_stack(self, stack: Any) -> Any:
         return stack[0]
 
@@ -164,6 +172,9 @@ class DistributedVariable(ScopedVariable):
         return copy
 
     # --- assigning -------------------------------------------------------------------------
+
+    def _trapped(self, how: How, value: Any) -> Any:
+        return super()._trapped(how, value[0] if isinstance(value, DistributedValues) else value)
 
     def _change(self, how: How, value: Any) -> Any:
         self._check_strategy()
@@ -260,9 +271,10 @@ class DistributedVariable(ScopedVariable):
     def _change_copies(self, how: How, value: Any) -> Any:
         parts = self._parts(how, value)
         placed = [self.replicas.to_replica(part, r) for r, part in enumerate(parts)]
-        pairs = zip(self.copies, placed, strict=True)
-        self._copies = [self._changed(how, old, new) for old, new in pairs]
-        self._array = None
+        with self._changing:
+            pairs = zip(self.copies, placed, strict=True)
+            self._copies = [self._changed(how, old, new) for old, new in pairs]
+            self._array = None
         if isinstance(value, PerReplica):
             return PerReplica(self._copies, replicas=self.replicas)
         return Mirrored(self._copies)

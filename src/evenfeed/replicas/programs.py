@@ -8,6 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
+from evenfeed.core import side_effects
 from evenfeed.core.callsite import where_raised
 from evenfeed.core.jax_door import jax, jax_extend_core, jax_tree
 from evenfeed.core.peers import MEETING_ERRORS, peers
@@ -224,14 +225,27 @@ class Program:
             return self._unflatten(self._run(*self._placed(arrays)))
         given = [arrays[index] for index in self._uses]
         if self.reads:
-            given += [variable.held for variable in self.reads]
+            given += self._held()
         outputs = self._run(*self._consts, *self._placed(given))
         if self.writes:
             self._commit(outputs[len(self._computed) :])
             outputs = outputs[: len(self._computed)]
         return self._result(outputs)
 
+    def _held(self) -> list[Any]:
+        watcher = side_effects.here.watcher
+        if watcher is None:
+            return [variable.held for variable in self.reads]
+        found = [(variable, watcher.read(variable)) for variable in self.reads]
+        return [v.held if x is None or hasattr(v, "replicas") else x for v, x in found]
+
     def _commit(self, arrays: Sequence[Any]) -> None:
+        watcher = side_effects.here.watcher
+        trapped = [] if watcher is None else [watcher.traps(variable) for variable in self.writes]
+        if watcher is not None and all(trapped):
+            for variable, array in zip(self.writes, arrays, strict=True):
+                watcher.write(variable, array[0] if hasattr(variable, "replicas") else array)
+            return
         if is_traced(arrays[0]):  # by a `jit`, `grad` or `scan` around the function
             raise ValueError(assigned_inside(self.writes[0].name))
         for variable, array in zip(self.writes, arrays, strict=True):

@@ -5,6 +5,7 @@
 
 from typing import Any, final
 
+from evenfeed.core import side_effects
 from evenfeed.core.errors import described
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
@@ -65,16 +66,17 @@ class ScopedVariable(Variable):
 class LoneVariable(ScopedVariable):
     """A variable of the one replica of a strategy: it is held like a plain one."""
 
-    def value(self) -> Any:
-        """Return what it holds."""
+    def _current(self) -> Any:
         if not self._is_inside():
             check_readable(self)
-        return super().value()
+        return super()._current()
 
     @property
     def values(self) -> tuple[Any, ...]:
         """What its replica holds."""
-        return (super().value(),)
+        watcher = side_effects.here.watcher
+        found = None if watcher is None else watcher.read(self)
+        return (super()._current() if found is None else found,)
 
     def _change(self, how: How, value: Any) -> Any:
         self._check_strategy()

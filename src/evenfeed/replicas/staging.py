@@ -126,8 +126,9 @@ class Staging:
         self.written[variable] = None
 
     @staticmethod
-    def refuse_elements() -> None:
+    def refuse_elements(iterator: Any) -> None:
         """Refuse to read from an iterator: its elements are not there while a function is traced."""
+        del iterator
         raise Unstaged("it reads from an iterator", expected=True, always=True)
 
 

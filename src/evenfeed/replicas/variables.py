@@ -6,11 +6,12 @@
 import itertools
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
-from evenfeed.core import dtypes
+from evenfeed.core import dtypes, side_effects
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jax_extend_core, refuse_as_argument
 from evenfeed.core.shapes import TensorShape
@@ -112,6 +113,8 @@ class Variable(Facts, metaclass=Created):
         check_arguments(initial_value, variable_def, synchronization, aggregation)
         check_constraint(constraint)
         self.number = next(_numbers)
+        self.made_under = side_effects.here.watcher
+        self._changing = Lock()
         self._synchronization = synchronization
         self._aggregation = aggregation
         on_read = synchronization is VariableSynchronization.ON_READ
@@ -186,8 +189,17 @@ class Variable(Facts, metaclass=Created):
 
     def value(self) -> Any:
         """Return what it holds, as a `jax.Array`: in a replica's function, that replica's copy."""
+        watcher = side_effects.here.watcher
+        found = None if watcher is None else watcher.read(self)
+        return self._current() if found is None else found
+
+    def _current(self) -> Any:
         level = contexts.staging()
         return self._array if level is None else level.read(self)
+
+    def at_rest(self) -> Any:
+        """Return what it holds outside of all traces and replicas."""
+        return self._array
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -245,7 +257,7 @@ class Variable(Facts, metaclass=Created):
             with all of them.
         """
         del use_locking, name
-        return self._change(put, value) if read_value else self._quietly(put, value)
+        return self._assigned(put, value, read_value)
 
     def assign_add(
         self,
@@ -256,7 +268,7 @@ class Variable(Facts, metaclass=Created):
     ) -> Any:
         """Add to the value; see `assign`."""
         del use_locking, name
-        return self._change(add, delta) if read_value else self._quietly(add, delta)
+        return self._assigned(add, delta, read_value)
 
     def assign_sub(
         self,
@@ -267,10 +279,20 @@ class Variable(Facts, metaclass=Created):
     ) -> Any:
         """Subtract from the value; see `assign`."""
         del use_locking, name
-        return self._change(subtract, delta) if read_value else self._quietly(subtract, delta)
+        return self._assigned(subtract, delta, read_value)
 
-    def _quietly(self, how: How, value: Any) -> None:
-        self._change(how, value)
+    def _assigned(self, how: How, value: Any, read_value: bool) -> Any:
+        watcher = side_effects.here.watcher
+        trapped = watcher is not None and watcher.traps(self)
+        result = self._trapped(how, value) if trapped else self._change(how, value)
+        return result if read_value else None
+
+    def _trapped(self, how: How, value: Any) -> Any:
+        """Let the watcher keep the new value: the function that assigns is only looked at."""
+        watcher: Any = side_effects.here.watcher
+        check_place(watcher.rest, self.name)
+        watcher.write(self, self._changed(how, self.value(), self._fitting(how, value)))
+        return self
 
     def _change(self, how: How, value: Any) -> Any:
         level = contexts.staging()
@@ -278,7 +300,8 @@ class Variable(Facts, metaclass=Created):
             self._check_at_rest()
         new = self._fitting(how, value)
         if level is None:
-            self._array = self._changed(how, self._array, new)
+            with self._changing:  # threads of a map may add to it at the same time
+                self._array = self._changed(how, self._array, new)
         elif level.within is not None and level.within.count > 1:
             raise Unstaged(f"{self.name!r}, which no scope made, is assigned by every replica")
         else:

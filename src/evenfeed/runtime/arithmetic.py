@@ -86,7 +86,8 @@ class Arithmetic:
     """A function as NumPy calls, each on whole columns.
 
     Attributes:
-        values: A place for each value on the way: first those of the columns, then constants and results.
+        values: A place for each value on the way: first those of the columns, then those of variables,
+            constants and results.
         steps: The calls.
         results: The places of the results, and the shapes and dtypes of their rows.
         roots: By its place, the value whose memory a result has in the end, and the number of the result.
@@ -98,7 +99,11 @@ class Arithmetic:
     roots: dict[int, int]
 
     def run(
-        self, columns: Sequence[Array | list[Array]], length: int, room: Room | None = None
+        self,
+        columns: Sequence[Array | list[Array]],
+        length: int,
+        room: Room | None = None,
+        held: Sequence[Array] = (),
     ) -> list[Array]:
         """Return the computed columns, which nobody may write to: two may have their memory in common.
 
@@ -106,22 +111,27 @@ class Arithmetic:
             columns: Those of the elements, or lists of their rows, which are alike.
             length: How many rows they have.
             room: Gives memory for the results.
+            held: What variables hold, which all rows have in common.
         """
         with np.errstate(all="ignore"):
             if any(_bytes(kind) >= _LARGE_ROW for _, kind in self.results):
-                return self._row_by_row(columns, length, room or partial(_new_room, length))
-            values = self._computed([in_one_piece(column) for column in columns], {})
+                return self._row_by_row(columns, held, length, room or partial(_new_room, length))
+            values = self._computed([*map(in_one_piece, columns), *held], {})
         return [np.broadcast_to(values[at], (length, *kind[0])) for at, kind in self.results]
 
     def _row_by_row(
-        self, columns: Sequence[Array | list[Array]], length: int, room: Room
+        self,
+        columns: Sequence[Array | list[Array]],
+        held: Sequence[Array],
+        length: int,
+        room: Room,
     ) -> list[Array]:
         """Do all that is done to a large row while it is near, and write the results to their places."""
         found = [room(number, kind) for number, (_, kind) in enumerate(self.results)]
         for row in range(length):
             outs = [column[row : row + 1] for column in found]
             memory = {root: outs[number] for root, number in self.roots.items()}
-            values = self._computed([_row(column, row) for column in columns], memory)
+            values = self._computed([*(_row(column, row) for column in columns), *held], memory)
             for out, (at, _) in zip(outs, self.results, strict=True):
                 if values[at] is not out:
                     out[...] = values[at]
@@ -138,15 +148,16 @@ class Arithmetic:
         return values
 
 
-def arithmetic_of(closed: Any, dtypes: Sequence[DType]) -> Arithmetic | None:
+def arithmetic_of(closed: Any, dtypes: Sequence[DType], shared: int = 0) -> Arithmetic | None:
     """Return the NumPy calls for a function that JAX traced; None where it is not simple.
 
     Args:
         closed: What was traced, for one element.
         dtypes: What the results are converted to.
+        shared: How many of the arguments, the last ones, are the same for all rows.
     """
     try:
-        return _Reader().read(closed, dtypes)
+        return _Reader().read(closed, dtypes, shared)
     except _NotSimple:
         return None
 
@@ -163,9 +174,10 @@ class _Reader:
         self._kinds: dict[int, _Kind] = {}  # of what has memory of its own
         self._calls = 0
 
-    def read(self, closed: Any, dtypes: Sequence[DType]) -> Arithmetic:
+    def read(self, closed: Any, dtypes: Sequence[DType], shared: int) -> Arithmetic:
         """Return the whole function."""
-        columns = [self._place(by_row=True) for _ in closed.jaxpr.invars]
+        count = len(closed.jaxpr.invars)
+        columns = [self._place(by_row=number < count - shared) for number in range(count)]
         found = self._body(closed, columns)
         avals = [var.aval for var in closed.jaxpr.outvars]
         kept = [
@@ -221,6 +233,8 @@ class _Reader:
 
     def _result(self, equation: Any, sources: Sequence[int]) -> int:
         avals = [var.aval for var in equation.invars]
+        if len(equation.outvars) != 1:
+            raise _NotSimple  # a print, say
         result = equation.outvars[0].aval
         if any(aval.dtype not in _DTYPES for aval in (*avals, result)):
             raise _NotSimple

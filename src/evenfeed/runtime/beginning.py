@@ -36,8 +36,8 @@ class Beginning:
     def __reduce__(self) -> tuple[Any, ...]:
         return Beginning, (self._plan, self._build)
 
-    def __call__(self) -> Iterator[list[Any]]:
-        """Yield the parts of the first elements, one by one; those that fail are passed over."""
+    def __call__(self) -> Iterator[tuple[int, list[Any]]]:
+        """Yield the numbers and the parts of the first elements, one by one; those that fail are passed over."""
         begun = self._swapped(None) or _Begun(self._plan, self._build)
         errors: list[Exception] = []
         whole = False
@@ -49,7 +49,7 @@ class Beginning:
                 if isinstance(found, Exception):
                     errors.append(found)
                 elif found is not None:
-                    yield [_copied(part) for part in found.row(0)]
+                    yield number, [_copied(part) for part in found.row(0)]
                 else:
                     break
         finally:
@@ -95,9 +95,9 @@ class BehindState:
         self._state = state
         self._elements = elements
 
-    def __call__(self) -> Iterator[list[Any]]:
-        """Yield the parts of the state and those of an element."""
-        return ([*map(_copied, self._state), *parts] for parts in self._elements())
+    def __call__(self) -> Iterator[tuple[int, list[Any]]]:
+        """Yield the number of an element, and the parts of the state and of the element."""
+        return ((n, [*map(_copied, self._state), *parts]) for n, parts in self._elements())
 
     def take(self, plan: Node, run: Run, epoch: int) -> Operator | None:
         """Return the operator that the elements were read from, to go on with."""

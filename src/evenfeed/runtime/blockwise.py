@@ -13,7 +13,7 @@ from evenfeed.core.specs import TensorSpec
 from evenfeed.core.texts import Texts
 from evenfeed.plan.mapping import AUTOTUNE
 from evenfeed.runtime.compiled import Compiled
-from evenfeed.runtime.kernels import Kernels
+from evenfeed.runtime.kernels import Kernels, shared_row
 from evenfeed.runtime.sharing import Done, Piece, cores, in_threads
 from evenfeed.runtime.vectorise import Row
 
@@ -31,9 +31,9 @@ def on_blocks(compiled: Compiled, kernels: Kernels, block: Block, threads: int) 
 
 
 def _computed(compiled: Compiled, kernels: Kernels, piece: Piece) -> Done:
-    block = kernels.widened(piece.block)
+    block, held = kernels.widened(piece.block), kernels.held()
     rows = _row_shapes(block, kernels)
-    program = None if rows is None else compiled.program(rows)
+    program = None if rows is None else compiled.program((*rows, *map(shared_row, held)))
     if rows is None or program is None or not program.may_run():
         return None
     pairs = zip(block.columns, rows, strict=True)
@@ -42,7 +42,7 @@ def _computed(compiled: Compiled, kernels: Kernels, piece: Piece) -> Done:
     parts = program.found.parts
     numbers = [number for number, part in enumerate(parts) if isinstance(part, Row)]
     outputs, failed = program.run(
-        numeric, block.length, lambda number, kind: piece.place(numbers[number], *kind)
+        numeric, block.length, lambda number, kind: piece.place(numbers[number], *kind), held
     )
     return _assembled(block, parts, outputs), failed
 

@@ -1,5 +1,6 @@
 """Builds the operators of a plan."""
 
+from dataclasses import replace
 from typing import Any
 
 from evenfeed.core.errors import FailedPreconditionError
@@ -18,6 +19,7 @@ from evenfeed.runtime.choosing import DrawChoices, DrawNumbers, ReadChosen
 from evenfeed.runtime.elementwise import DrawKeys
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.indexing import indexed
+from evenfeed.runtime.inner import InnerDatasets
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.ordering import PlayAgain, ShuffleBuffer
 from evenfeed.runtime.orders import first_round
@@ -57,22 +59,26 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
         case Shuffle() | Random() | Sample() | WithKeys():
             return _drawn(node, run, epoch)
         case GroupByWindow(key=RowFunction() as key):
-            return ReadGroups(_child(node, node.child, run, epoch), node, key, _inside(run))
+            return ReadGroups(_begun(node, run, epoch)[1][0], node, key, _inside(run))
         case Map(processes=True, function=RowFunction() as function):
-            return mapped_in_processes(_child(node, node.child, run, epoch), function, node, run)
+            return mapped_in_processes(_begun(node, run, epoch)[1][0], function, node, run)
         case _:
-            children = [_child(node, child, run, epoch) for child in node.children]
-            return calling_step(node, children, _inside(run), run) or plain_step(node, children)
+            same, children = _begun(node, run, epoch)
+            return calling_step(same, children, _inside(run), run) or plain_step(same, children)
 
 
-def _child(node: Node, child: Node, run: Run, epoch: int) -> Operator:
-    """Return the operator of a child; one that was begun to learn what the node's function returns."""
-    for part in vars(node).values():
-        if isinstance(part, RowFunction) and part.first_elements is not None:
-            begun = part.first_elements.take(child, run, epoch)
+def _begun(node: Node, run: Run, epoch: int) -> tuple[Node, list[Operator]]:
+    """Return a node and the operators of its children.
+
+    Where a child was begun to learn what the node's function returns, it goes on, and the node's function
+    knows what it returned then.
+    """
+    for name, part in vars(node).items():
+        if isinstance(part, RowFunction | InnerDatasets) and part.first_elements is not None:
+            begun = part.first_elements.take(node.children[0], run, epoch)
             if begun is not None:
-                return begun
-    return build(child, run, epoch)
+                return replace(node, **{name: part.recalling()}), [begun]
+    return node, [build(child, run, epoch) for child in node.children]
 
 
 def _repeated(node: Repeat, run: Run, epoch: int) -> Operator:

@@ -11,7 +11,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.callsite import Origin, where_raised
 from evenfeed.core.conversion import Array, shortened, to_array
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import InvalidArgumentError, OutOfRangeError, described
 from evenfeed.core.handles import Handle
 from evenfeed.core.structure import DATA, flatten, is_branch, pack, packer
 from evenfeed.core.tensor_types import HostText, TextTensor, explain_tracing
@@ -101,10 +101,10 @@ def explained(  # noqa: PLR0913, PLR0917 - all that is said
     number: int | None,
     parts: Sequence[Any] = (),
 ) -> Exception:
-    """Return the user's exception with a note; TensorFlow's for an index out of range or a StopIteration."""
+    """Return the user's exception with a note; TensorFlow's for an index out of range or the end of data."""
     which = "" if number is None else f" element {number}{_name(parts)}"
     note = f"while {doing}{which} with {calling.name}, asked for at {origin}"
-    if isinstance(error, StopIteration):
+    if isinstance(error, StopIteration | OutOfRangeError):
         error = instead_of_stop(error, calling.name, origin)
     elif isinstance(error, IndexError) and "out of bounds" in str(error):
         raised = InvalidArgumentError(
@@ -119,10 +119,13 @@ def explained(  # noqa: PLR0913, PLR0917 - all that is said
     return error
 
 
-def instead_of_stop(stop: StopIteration, name: str, origin: Origin | None) -> InvalidArgumentError:
+def instead_of_stop(
+    stop: StopIteration | OutOfRangeError, name: str, origin: Origin | None
+) -> InvalidArgumentError:
     """Return the error to raise in place of a StopIteration, which would end the loop over the data silently."""
+    said = "Python takes" if isinstance(stop, StopIteration) else "a loop would take"
     error = InvalidArgumentError(
-        f"{name} raised StopIteration, which Python takes for the end of the data.",
+        f"{name} raised {type(stop).__name__}, which {said} for the end of the data.",
         fix="give next() a default, as in next(iterator, None); to end the data, call take or take_while.",
         origin=where_raised(stop) or origin,
     )

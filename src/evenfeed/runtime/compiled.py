@@ -34,7 +34,7 @@ class Compiled:
 
     def add(self, rows: RowShapes, found: Traced) -> "Sized":
         """Keep what a trace for elements of these shapes found."""
-        made = Sized(Program(self._call, rows, found), rows, found, self)
+        made = Sized(self._call, rows, found, self)
         self._programs[rows] = made
         return made
 
@@ -76,11 +76,12 @@ class Sized:
         length: How many elements one call computes.
     """
 
-    def __init__(self, program: Program, rows: RowShapes, found: Traced, owner: Compiled) -> None:
+    def __init__(self, call: Call, rows: RowShapes, found: Traced, owner: Compiled) -> None:
         self.found = found
-        self._program = program
         self._owner = owner
-        self.length = _length([row for row in rows if row is not None] + _computed(found), found)
+        own = [row for row in rows if row is not None and not row.shared]
+        self.length = _length(own + _computed(found), found)
+        self._program = Program(call, rows, found, self.length)
         self._may_run = not _computed(found) or found.arithmetic is not None  # nothing to compile
         self._lock = Lock()
 
@@ -91,7 +92,11 @@ class Sized:
         return self._may_run
 
     def run(
-        self, columns: Sequence[Array | list[Array]], length: int, room: Room | None = None
+        self,
+        columns: Sequence[Array | list[Array]],
+        length: int,
+        room: Room | None = None,
+        held: Sequence[Array] = (),
     ) -> tuple[list[Array], Array | None]:
         """Return the computed columns for `length` rows, and which rows read out of range.
 
@@ -99,16 +104,17 @@ class Sized:
             columns: Those of the elements, or lists of their rows, which are alike.
             length: How many rows they have.
             room: Gives memory for the results to who can use it.
+            held: What the variables hold that the function reads.
         """
         if not _computed(self.found):
             return [], None
         if self.found.arithmetic is not None:
-            return self.found.arithmetic.run(columns, length, room), None
+            return self.found.arithmetic.run(columns, length, room, held), None
         columns = [in_one_piece(one) for one in columns]
         size = self.length
         # All are begun before the first is waited for.
         begun = [
-            self._program.start([_padded(column[at : at + size], size) for column in columns])
+            self._program.start([_padded(column[at : at + size], size) for column in columns], held)
             for at in range(0, length, size)
         ]
         done = [one.wait() for one in begun]

@@ -5,6 +5,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, final
 
+from evenfeed.core import side_effects
 from evenfeed.core.block import Block, Column
 from evenfeed.core.iteration import Iterator, reading
 from evenfeed.core.structure import DATA, packer
@@ -14,6 +15,7 @@ from evenfeed.runtime.build import build
 from evenfeed.runtime.calls import instead_of_stop
 from evenfeed.runtime.fingerprint import check_state, fingerprint
 from evenfeed.runtime.operator import most_rows, read_full
+from evenfeed.runtime.reading_pace import Pace
 from evenfeed.runtime.run import Run, with_own_shuffles
 
 _VERSION = 1
@@ -29,6 +31,7 @@ class ElementIterator(Iterator):
     """
 
     def __init__(self, plan: Node, *, tensors: bool = False) -> None:
+        self.made_under = side_effects.here.watcher
         self._tensors = tensors
         self._plan = with_own_shuffles(plan)
         self._spec = plan.element_spec
@@ -41,7 +44,8 @@ class ElementIterator(Iterator):
         self._before: Any = None
         self._torn = False  # a read was interrupted: what it took from the source is taken again
         self._next_row = 0
-        self._ask = 1
+        self._pace = Pace(self._plan)
+        self._may_be_stale = self._pace.depends
         self._lock = Lock()
 
     @property
@@ -50,11 +54,16 @@ class ElementIterator(Iterator):
         return self._spec
 
     def __next__(self) -> Any:
-        if reading.refuse is not None:
-            reading.refuse()
+        if reading.instead is not None:
+            found = reading.instead(self)
+            if found is not None:
+                return found
         with self._lock:  # several threads may share an iterator: each element goes to one of them
             block = self._block
             if block is None or self._next_row == block.length:
+                block = self._read()
+            elif self._may_be_stale and self._pace.is_stale():
+                self._take_back()
                 block = self._read()
             element = self._pack(block.row(self._next_row))
             self._next_row += 1
@@ -107,10 +116,11 @@ class ElementIterator(Iterator):
     def _read(self) -> Block:
         if self._torn:
             self._go_to(self._before)
+        self._pace.begin()
         self._before = self._operator.state()
         self._block, self._torn = None, True
         try:
-            block = self._operator.read(self._ask)
+            block = self._operator.read(self._pace.ask)
         except Exception as error:  # of an element, which is passed; Ctrl-C is none
             self._torn = False
             if isinstance(error, StopIteration):  # of code of the user's that no operator guards
@@ -124,8 +134,16 @@ class ElementIterator(Iterator):
             block = Block(tuple(map(_of_tensors, block.columns)), block.length)
         # Nothing is called between these, so no Ctrl-C comes between.
         self._block, self._torn, self._next_row = block, False, 0
-        self._ask = min(2 * self._ask, most_rows(block))
+        self._pace.grow(most_rows(block))
         return block
+
+    def _take_back(self) -> None:
+        """Go back behind the last element that was handed out: what comes now was read for other variables."""
+        handed_out = self._next_row
+        self._operator.restore(self._before)
+        for _ in read_full(self._operator, handed_out):
+            pass
+        self._pace.took_back()
 
 
 def _of_tensors(column: Column) -> Column:

@@ -21,11 +21,11 @@ from evenfeed.plan.scanning import Scan
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Window
 from evenfeed.runtime.build import build
+from evenfeed.runtime.called_functions import functions_of
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.indexing import indexed
 from evenfeed.runtime.labels import (
     counted,
-    functions_of,
     is_random_map,
     label_of,
     method_of,
@@ -146,7 +146,8 @@ def _how_it_runs(function: RowFunction, node: Node) -> str:
         count = processes_of(node)
         where = "another process" if count == 1 else f"{count} processes"
         return f"{function.way} in {where}: processes=True; {_how_fast(function, count)}"
-    threads = threads_of(function, node) if isinstance(node, Map) else 1
+    in_order = isinstance(node, Map) and node.deterministic is not False
+    threads = threads_of(function, node, in_order=in_order) if isinstance(node, Map) else 1
     where = f" in {threads} threads" if threads > 1 else ""
     return f"{function.way}{where}: {function.why}; {_how_fast(function, threads)}"
 
@@ -173,11 +174,7 @@ def _why_in_turn(node: Node) -> str:
         case Counter() | Random():
             return "it only counts forward"
         case Map(function=RowFunction() as function):
-            return (
-                f"{function.name} runs per element"
-                if function.is_pure
-                else f"{function.name} is random"
-            )
+            return f"{function.name} {function.effects.text() or 'runs per element'}"
         case Filter() | TakeWhile() | Unique() | IgnoreErrors():
             return "which elements stay is known only when they are read"
         case FlatMap() | Interleave() | GroupByWindow() | Unbatch() | Rebatch():

@@ -11,7 +11,7 @@ from evenfeed.plan.node import Node
 
 # A seed is part of the state itself; of what structure elements are, their spec says. A file may have
 # another name on another machine.
-_NOT_MEANING = {"origin", "passes", "seed", "structure", "filename"}
+_NOT_MEANING = {"origin", "passes", "seed", "structure", "filename", "effects"}
 
 
 def fingerprint(plan: Node) -> str:

@@ -13,8 +13,8 @@ from evenfeed.runtime.operator import Feed, Operator, State, read_full
 from evenfeed.runtime.run import Build, Inner
 from evenfeed.runtime.whence import Place, Whence, nowhere
 
-# Makes the plan of an inner dataset of the parts of one element, and starts it.
-Start: TypeAlias = Callable[[list[Any]], Inner]
+# Makes the plan of an inner dataset of the parts of one element, whose number it gets too, and starts it.
+Start: TypeAlias = Callable[[list[Any], int], Inner]
 
 
 _NO_TURNS: Final[Positions] = np.zeros(0, np.int64)
@@ -91,7 +91,8 @@ class _Opens(Operator):
     def _open_next(self) -> _Slot | None:
         before = self._feed.state()
         came = self._feed.read(1)
-        return None if came is None else _Slot(before, self._start(came.row(0)))
+        number = self._feed.number - 1
+        return None if came is None else _Slot(before, self._start(came.row(0), number))
 
     def _open_again(self, state: State) -> _Slot | None:
         if state is None:
@@ -255,6 +256,6 @@ class ReadInnersInTurn(_Opens):
         )
 
 
-def starter(make: Callable[[list[Any]], Node], build: Build) -> Start:
+def starter(make: Callable[[list[Any], int], Node], build: Build) -> Start:
     """Return what opens the inner dataset of an element."""
-    return lambda parts: Inner(make(parts), build)
+    return lambda parts, number: Inner(make(parts, number), build)

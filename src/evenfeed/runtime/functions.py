@@ -1,7 +1,7 @@
 """Users' functions on Blocks: traced once, then run on whole Blocks or element by element."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, final
@@ -13,12 +13,17 @@ from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import NewKernel
+from evenfeed.core.side_effects import Abandoned, noted
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
+from evenfeed.runtime.asked import Asked
 from evenfeed.runtime.blockwise import on_blocks, threads_for
 from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules, on_the_host
 from evenfeed.runtime.compiled import Compiled
+from evenfeed.runtime.first_calls import FirstCalls, Result
 from evenfeed.runtime.metering import Meter
+from evenfeed.runtime.portable import EffectsElsewhere
+from evenfeed.runtime.probing import NewVariables
 from evenfeed.runtime.run import FirstElements
 from evenfeed.runtime.tracing import Finding, found_by_tracing, kernels_for, not_traced
 
@@ -48,16 +53,16 @@ class RowFunction:
 
     Attributes:
         origin: The user's line that asked for it.
-        is_pure: Whether it gives the same for the same element each time.
+        effects: What it reads and changes besides its arguments, as far as it was seen.
         way: How it runs.
         why: Why it runs that way, for explain().
         parallel_calls: How many elements to work on at a time, where it runs per element.
         meter: How fast it ran so far, without what it took to compile it.
     """
 
-    def __init__(self, asked: "_Asked", finding: Finding) -> None:
+    def __init__(self, asked: Asked, finding: Finding) -> None:
         self.origin = asked.origin
-        self.is_pure = finding.is_pure
+        self.effects = finding.effects
         self.way: Way = "vectorised" if finding.compiled is not None else "per element"
         self.why = finding.why
         self.parallel_calls = asked.num_parallel_calls
@@ -70,6 +75,8 @@ class RowFunction:
         self._specs = None if finding.output_spec is None else _leaf_specs(finding.output_spec)
         self._casts = finding.casts
         self._fits: tuple[Any, ...] | None = None  # what the last result looked like, if it fitted
+        self._first_calls = FirstCalls()
+        self._recalled = FirstCalls()
 
     def __repr__(self) -> str:
         return f"<function {self.name}, asked for at {self.origin}>"
@@ -81,6 +88,11 @@ class RowFunction:
         """Return what makes this function in another process, per element, without tracing it there."""
         asked = replace(self._asked, first_elements=None)
         return partial(_as_found, asked, self.output_spec, casts=self._casts)
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether it gives the same for the same element each time, and nobody sees that it was called."""
+        return not self.effects
 
     @property
     def name(self) -> str:
@@ -101,6 +113,11 @@ class RowFunction:
     def threads(self) -> int:
         """How many threads share a Block, where it runs on these."""
         return threads_for(self._kernels, self.parallel_calls)
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """Those that it reads, where it runs on whole Blocks: what they hold then is what it sees."""
+        return self._kernels.variables
 
     @property
     def compilations(self) -> int:
@@ -124,17 +141,18 @@ class RowFunction:
         """The first elements that it is given, of which some may have been read."""
         return self._asked.first_elements
 
+    def recalling(self) -> "RowFunction":
+        """Return the same function for the pass over the first elements: those are not called again."""
+        made = object.__new__(RowFunction)
+        vars(made).update(vars(self), _recalled=self._first_calls.handed_over())
+        return made
+
     def _try_first_elements(self) -> None:
         """Learn what it returns from the first element at which it does not fail."""
-        errors: list[Exception] = []
-        for parts in self._asked.first_elements() if self._asked.first_elements else ():
-            try:
-                self.one(parts, number=len(errors))
-            except Exception as error:  # noqa: BLE001 - it is raised if all fail
-                errors.append(error)
-            else:
+        for result in self.first_results():
+            if not isinstance(result, Exception):
                 return
-        if errors:
+        if errors := self._first_calls.errors():
             raise errors[0]
         raise ValueError(
             described(
@@ -145,11 +163,20 @@ class RowFunction:
             )
         )
 
+    def first_results(self) -> Iterator[Result]:
+        """Yield what comes of the first elements, before a pass asks for it; see `recalling`."""
+        return self._first_calls.make(self.one, self.first_elements)
+
     def one(self, parts: list[Any], number: int | None = None) -> list[Any]:
         """Return the parts of the result for one element; what the function returned, with `returns_values`."""
+        known = self._recalled.take(number) if self._recalled else None
+        if isinstance(known, Exception):
+            raise known from known.__cause__
+        if known is not None:
+            return known
         began = perf_counter()
         try:
-            with host_rules():
+            with host_rules(), noted(self.effects):
                 result = self._one(parts)
         except Exception as error:  # noqa: BLE001 - it goes on with a note
             raised = explained(error, self._calling, self._asked.doing, self.origin, number, parts)
@@ -186,10 +213,13 @@ class RowFunction:
     def _one_by_one(self, block: Block, first: int | Positions) -> Block:
         done: list[list[Any]] = []
         rows = block.cut_up()
-        with host_rules():
+        with host_rules(), noted(self.effects):
             for index in range(block.length):
+                known = self._recalled.take(first, index) if self._recalled else None
+                if isinstance(known, Exception):
+                    raise FailedRow(index, of_rows(done) if done else None, known)
                 try:
-                    done.append(self._one(rows.row(index)))
+                    done.append(known or self._one(rows.row(index)))
                 except Exception as error:  # noqa: BLE001 - it goes on with a note
                     before = of_rows(done) if done else None
                     raise self._failed(block, index, before, error, first) from None
@@ -200,7 +230,7 @@ class RowFunction:
         assert self._compiled is not None
         try:
             found = on_blocks(self._compiled, self._kernels, block, self.threads)
-        except (Exception, NewKernel):  # noqa: BLE001 - one by one it fails again, at the row that is wrong
+        except (Exception, NewKernel, NewVariables, Abandoned):  # noqa: BLE001 - one by one it fails again, at the row that is wrong
             return None
         if found is None:
             return None
@@ -308,7 +338,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
         may_draw: Whether to raise DrawsForElements where elements need random bits.
     """
     return _traced(
-        _Asked(
+        Asked(
             function,
             input_spec,
             origin,
@@ -326,27 +356,7 @@ def trace(  # noqa: PLR0913 - what a user says of a function
     )
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What `trace` was asked, to ask it again in another process."""
-
-    function: Callable[..., Any]
-    input_spec: Any
-    origin: Origin | None
-    vectorize: bool | None
-    output_signature: Any
-    num_parallel_calls: int | None
-    returns: Any
-    spread: bool
-    returns_values: bool
-    first_elements: FirstElements | None
-    doing: str
-    untraced: str | None
-    may_draw: bool
-
-
-def _traced(asked: _Asked) -> RowFunction:
+def _traced(asked: Asked) -> RowFunction:
     calling = Calling(asked.function, asked.input_spec, spread=asked.spread)
     if asked.returns_values:
         kernels = kernels_for(asked.input_spec)
@@ -368,10 +378,13 @@ def _traced(asked: _Asked) -> RowFunction:
     return RowFunction(asked, found)
 
 
-def _as_found(asked: _Asked, spec: Any, *, casts: bool) -> RowFunction:
+def _as_found(asked: Asked, spec: Any, *, casts: bool) -> RowFunction:
     calling = Calling(asked.function, asked.input_spec, spread=asked.spread)
     kernels = kernels_for(asked.input_spec)
-    return RowFunction(asked, Finding(calling, None, kernels, "processes=True", spec, casts=casts))
+    effects = EffectsElsewhere(calling.name)
+    return RowFunction(
+        asked, Finding(calling, None, kernels, "processes=True", spec, effects, casts=casts)
+    )
 
 
 def _leaf_specs(spec: Any) -> list[TypeSpec]:

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias, final
 from evenfeed.core.block import Block, Column, of_rows
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.side_effects import Noting, here, watched_by
 from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten, opened
 from evenfeed.plan.generating import FromGenerator, parts_up_to
@@ -44,11 +45,14 @@ class PullElements(Operator):
         self._pulled: list[Any] = []
         self._error: Exception | None = None  # raised behind what was pulled before it
         self._passed = 0
+        # One for the whole pass: a generator may read from an iterator that it made elements before.
+        self._watcher = Noting(node.effects, here.watcher)
 
     def read(self, most: int) -> Block | None:
         """Return the next elements; the one that fails is an error once those before it are out."""
         most = min(most, _TOGETHER)
-        self._pull(most - len(self._pulled))
+        with watched_by(self._watcher):
+            self._pull(most - len(self._pulled))
         if self._pulled:
             return self._converted(most)
         if self._error is not None:
@@ -153,14 +157,18 @@ class PullElements(Operator):
         """Call the function anew and pass over the elements that were passed before."""
         self.close()
         self._error = None
-        for _ in range(state):
+        with watched_by(self._watcher):
+            self._pass_over(state)
+        self._passed = state
+
+    def _pass_over(self, count: int) -> None:
+        for _ in range(count):
             try:
                 next(self._started())
             except StopIteration:
-                break
+                return
             except Exception:  # noqa: BLE001, S112 - it was raised when it was reached
                 continue
-        self._passed = state
 
     def close(self) -> None:
         """Let go of the iterable, so that its `finally` runs."""

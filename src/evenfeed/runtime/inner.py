@@ -1,6 +1,7 @@
 """Users' functions that make a dataset of an element."""
 
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from typing import Any, final
 
@@ -8,11 +9,15 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.callsite import Origin
+from evenfeed.core.errors import described
+from evenfeed.core.side_effects import Abandoned
 from evenfeed.core.specs import TensorSpec, TypeSpec
-from evenfeed.core.structure import DATA, flatten, pack
+from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.plan.node import Node
 from evenfeed.plan.windows import DatasetSpec
 from evenfeed.runtime.functions import RowFunction
+from evenfeed.runtime.probing import looked_at
+from evenfeed.runtime.run import FirstElements
 
 
 @final
@@ -20,7 +25,8 @@ class InnerDatasets:
     """A function that returns a dataset for each element, known by what those datasets hold.
 
     What they hold is learnt by calling the function with empty stand-ins for an element, as TensorFlow
-    learns it by tracing; twice where a dimension is not known, to see what hangs on it.
+    learns it by tracing; twice where a dimension is not known, to see what hangs on it. A function that
+    needs values is called with the first element instead.
     """
 
     is_pure = False
@@ -31,7 +37,7 @@ class InnerDatasets:
         self.function = function
         self._specs: list[TypeSpec] = flatten(input_spec, DATA)
         self._plan_of = plan_of
-        _ = self.output_spec  # a function that returns no dataset is refused where it is given
+        _ = self._looks  # a function that returns no dataset is refused where it is given
 
     @property
     def origin(self) -> Origin | None:
@@ -43,14 +49,27 @@ class InnerDatasets:
         """What decides its results."""
         return self.function.asked
 
-    def make(self, parts: list[Any]) -> Node:
+    @property
+    def first_elements(self) -> FirstElements | None:
+        """The first elements that the function is given, of which some may have been read."""
+        return self.function.first_elements
+
+    def recalling(self) -> "InnerDatasets":
+        """Return the same for the pass over the first elements: the function is not called with them again."""
+        made = copy(self)
+        made.function = self.function.recalling()
+        return made
+
+    def make(self, parts: list[Any], number: int | None = None) -> Node:
         """Return the plan of the dataset that the function makes of an element."""
-        return self._plan_of(self.function.one(parts)[0])
+        return self._plan_of(self.function.one(parts, number)[0])
 
     @cached_property
     def output_spec(self) -> Any:
         """What the elements of the inner datasets have in common."""
-        found = [self.stand_in.element_spec, self._made(2).element_spec]
+        if not self._looks:
+            return map_structure(of_any_length, self.stand_in.element_spec, rules=DATA)
+        found = [spec for _, spec in self._looks]
         pairs = zip(*(flatten(spec, DATA) for spec in found), strict=True)
         specs = [a.most_specific_common_supertype([b]) for a, b in pairs]
         if not all(map(_has_rank, self._specs)):  # what hangs on the rank, no stand-in shows
@@ -59,19 +78,52 @@ class InnerDatasets:
 
     @property
     def stand_in(self) -> Node:
-        """The plan that the function makes of an element without a value."""
-        return self._plan_without_values
+        """The plan that the function makes of an element without a value; of the first, if it needs values."""
+        return self._looks[0][0] if self._looks else self._plan_of_first_element
 
     @cached_property
-    def _plan_without_values(self) -> Node:
-        return self._made(1)
+    def _looks(self) -> list[tuple[Node, Any]]:
+        """What the function makes of elements without values, of two lengths; nothing if it needs values."""
+        try:
+            with looked_at(self.function.asked[0], self.function.effects):
+                plans = [self.make([_zeros(spec, n) for spec in self._specs]) for n in (1, 2)]
+                return _with_specs(plans)
+        except Abandoned:
+            return []
 
-    def _made(self, length: int) -> Node:
-        return self.make([_zeros(spec, length) for spec in self._specs])
+    @cached_property
+    def _plan_of_first_element(self) -> Node:
+        error: Exception | None = None
+        for result in self.function.first_results():
+            if not isinstance(result, Exception):
+                return self._plan_of(result[0])
+            error = error or result
+        raise error or ValueError(
+            described(
+                f"What the datasets of {self.function.name} hold is not known: it needs values to run, "
+                "and there is no element to call it with.",
+                fix="call py_function and numpy_function in a map before, or after.",
+                origin=self.origin,
+            )
+        )
+
+
+def _with_specs(plans: list[Node]) -> list[tuple[Node, Any]]:
+    try:
+        return [(plan, plan.element_spec) for plan in plans]
+    except Exception:  # noqa: BLE001 - it reads a file, say, whose name an element would tell
+        return []
 
 
 def _has_rank(spec: TypeSpec) -> bool:
     return not isinstance(spec, TensorSpec) or spec.shape.rank is not None
+
+
+def of_any_length(spec: TypeSpec) -> TypeSpec:
+    """Return a spec with the same dtype and rank, whatever the lengths."""
+    if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
+        return spec
+    return TensorSpec([None] * spec.shape.rank, spec.dtype)
 
 
 def _of_any_rank(spec: TypeSpec) -> TypeSpec:

@@ -8,12 +8,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
 
+import numpy as np
+
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column
+from evenfeed.core.conversion import Array
 from evenfeed.core.handles import Handle, KernelCall, RowKernel, Stage, on_stage
 from evenfeed.core.shapes import TensorShape
+from evenfeed.core.side_effects import Effects, watched_by
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
-from evenfeed.runtime.vectorise import Call
+from evenfeed.runtime.probing import NewVariables, Probe
+from evenfeed.runtime.vectorise import Call, Row
 
 
 @final
@@ -26,12 +31,14 @@ class Kernels:
         inputs: The specs of the user's parts.
         results: The specs of what each kernel returns.
         computed: The results of kernels that could stay on the host, but with which JAX computes.
+        variables: Those that the function reads: their values are arguments of its program.
     """
 
     calls: tuple[KernelCall, ...]
     inputs: tuple[TypeSpec, ...]
     results: tuple[tuple[TensorSpec, ...], ...] = ()
     computed: frozenset[int] = frozenset()
+    variables: tuple[Any, ...] = ()
 
     @cached_property
     def specs(self) -> list[TypeSpec]:
@@ -74,6 +81,14 @@ class Kernels:
         """Return the same kernels, one of whose results JAX gets."""
         return replace(self, computed=self.computed | {part})
 
+    def with_variables(self, variables: tuple[Any, ...]) -> "Kernels":
+        """Return the same kernels, for a function that reads these variables too."""
+        return replace(self, variables=(*self.variables, *variables))
+
+    def held(self) -> list[Array]:
+        """Return what the variables hold now."""
+        return [np.asarray(variable.at_rest()) for variable in self.variables]
+
     def computable(self, part: int) -> bool:
         """Tell whether a part that is a handle could be an array instead, of one shape if it is made by rows."""
         spec = self.specs[part]
@@ -101,20 +116,36 @@ class Kernels:
             columns += call.kernel.run(*(columns[part] for part in call.parts))
         return Block(tuple(columns), block.length)
 
-    def staged(self, call: Call) -> Call:
-        """Return the function as one of all parts: it gets its own, and kernels get their results."""
+    def staged(self, call: Call, effects: Effects) -> Call:
+        """Return the function as one of all parts: it gets its own, and kernels get their results.
+
+        Behind the parts come the values of the variables that it is known to read.
+
+        Raises:
+            NewVariables: It reads others.
+        """
 
         def called(parts: list[Any]) -> tuple[Any, list[Any]]:
             stage = Stage(self.calls, self.computable)
-            pairs = zip(parts, self.specs, strict=True)
+            count = len(self.specs)
+            pairs = zip(parts[:count], self.specs, strict=True)
             found = iter([_in_stage(part, spec, stage) for part, spec in pairs])
             own = [next(found) for _ in self.inputs]
             results = [[next(found) for _ in specs] for specs in self.results]
             stage.prepare(own, results)
-            with on_stage(stage):
-                return call(own)
+            probe = Probe(effects, dict(zip(self.variables, parts[count:], strict=True)))
+            with on_stage(stage), watched_by(probe):
+                result = call(own)
+            if probe.new:
+                raise NewVariables(probe.new)
+            return result
 
         return called
+
+
+def shared_row(array: Array) -> Row:
+    """Return the shape and dtype of what a variable holds."""
+    return Row(array.shape, array.dtype, shared=True)
 
 
 def _in_stage(part: Any, spec: TypeSpec, stage: Stage) -> Any:

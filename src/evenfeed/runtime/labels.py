@@ -14,8 +14,7 @@ from evenfeed.plan.files import Files
 from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat
-from evenfeed.runtime.functions import RowFunction
-from evenfeed.runtime.inner import InnerDatasets
+from evenfeed.runtime.called_functions import functions_of
 
 # Nodes whose method has another name.
 _METHODS: Final = {
@@ -58,13 +57,6 @@ def method_for(kind: type[Node]) -> str:
 def is_random_map(node: Node) -> bool:
     """Tell whether a node is the second of the two that random_map makes."""
     return isinstance(node, Map) and isinstance(node.child, WithKeys)
-
-
-def functions_of(node: Node) -> list[RowFunction]:
-    """Return the functions of the user's that a node calls."""
-    parts = [getattr(node, part.name) for part in fields(node)]
-    inner = [part.function if isinstance(part, InnerDatasets) else part for part in parts]
-    return [part for part in inner if isinstance(part, RowFunction)]
 
 
 def _functions(node: Node) -> list[str]:

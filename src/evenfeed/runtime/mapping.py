@@ -5,6 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import final
 
 from evenfeed.core.block import Block, Outcome, Positions, of_rows
+from evenfeed.core.side_effects import changes_state
 from evenfeed.plan.mapping import AUTOTUNE, Map
 from evenfeed.runtime.ahead import WorkAhead
 from evenfeed.runtime.functions import FailedRow, RowFunction
@@ -16,10 +17,11 @@ from evenfeed.runtime.whence import Place, Whence
 
 def mapped(child: Operator, function: RowFunction, node: Map, run: Run) -> Operator:
     """Return the operator that runs `function`: on Blocks, or on several elements at a time."""
-    threads = threads_of(function, node)
+    in_order = keeps_order(node, run)
+    threads = threads_of(function, node, in_order=in_order)
     if threads == 1:
         return MapRows(child, function)
-    return MapInThreads(child, function, threads, in_order=keeps_order(node, run))
+    return MapInThreads(child, function, threads, in_order=in_order)
 
 
 def keeps_order(node: Map, run: Run) -> bool:
@@ -27,9 +29,13 @@ def keeps_order(node: Map, run: Run) -> bool:
     return run.keeps_order if node.deterministic is None else node.deterministic
 
 
-def threads_of(function: RowFunction, node: Map) -> int:
-    """Return how many threads call a function; 1 is the thread that reads."""
-    calls = 1 if function.is_vectorised else node.num_parallel_calls
+def threads_of(function: RowFunction, node: Map, *, in_order: bool) -> int:
+    """Return how many threads call a function; 1 is the thread that reads.
+
+    What a function assigns or pulls depends on the order of the elements, which threads do not keep.
+    """
+    in_turn = in_order and changes_state(function.effects)
+    calls = 1 if function.is_vectorised or in_turn else node.num_parallel_calls
     return _automatic() if calls == AUTOTUNE else calls or 1
 
 

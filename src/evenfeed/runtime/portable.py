@@ -8,10 +8,13 @@ from contextvars import ContextVar
 from typing import Any, Final, final
 
 from evenfeed.core.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
+from evenfeed.core.side_effects import Effect, Effects
 from evenfeed.runtime.calls import name_of
 
 # Set in a process while it loads the user's program again, for a function that is defined there.
 LOADING_MAIN: Final = ContextVar("LOADING_MAIN", default=False)
+
+_SHARED: Final = (Effect.READS, Effect.ASSIGNS, Effect.PULLS)
 
 GUARD: Final = (
     'put what the program does below `if __name__ == "__main__":`, or the function into a module of its '
@@ -49,6 +52,36 @@ def check_portable(function: Callable[..., Any], vectorize: bool | None) -> None
             "where another process cannot find it.",
             fix="put it into a module, say steps.py, and write `from steps import …`.",
         )
+
+
+def check_alone(name: str, effects: Effects) -> None:
+    """Raise if a function shares a variable or an iterator with the program that it would be sent away from."""
+    shared = [effect for effect in effects if effect in _SHARED]
+    if shared:
+        raise _shares(name, effects.text(*shared))
+
+
+@final
+class EffectsElsewhere(Effects):
+    """What a function does in another process, where what it shares with the program is only a copy."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def add(self, effect: Effect, name: str = "") -> None:
+        """Raise for what the program would not see."""
+        super().add(effect, name)
+        if effect in _SHARED:
+            raise _shares(self._name, self.text(effect))
+
+
+def _shares(name: str, what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{name} {what}, but runs in processes, which have copies of their own.",
+        fix="leave processes=True out, or bind the value that the function needs: "
+        "functools.partial(function, variable.numpy()).",
+    )
 
 
 def refuse_while_loading_main(name: str) -> None:

@@ -4,14 +4,9 @@ import random
 from collections.abc import Iterable, Iterator
 from functools import partial
 from types import CodeType, FunctionType, MethodType
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast, final
 
 import numpy as np
-
-from evenfeed.core.seeds import operations_made
-
-# What there is to see of all generators at one time. Two are equal if nothing was drawn in between.
-Snapshot: TypeAlias = list[Any]
 
 _DEPTH: Final = 4  # a generator in an attribute of an object in a list of a closure
 _WIDTH: Final = 100  # a container of data is not a place to keep generators in
@@ -24,19 +19,34 @@ def generators(function: object) -> list[Any]:
     return list(found.values())
 
 
-def snapshot(reached: Iterable[Any]) -> Snapshot:
-    """Return the state of Python's, NumPy's and evenfeed's own generators, and of those given."""
-    legacy = np.random.get_state(legacy=False)
-    shared = [random.getstate(), _frozen(legacy), operations_made()]
-    return shared + [_state(generator) for generator in reached]
+@final
+class RandomStates:
+    """The states of Python's and NumPy's own generators, and of others, at one time."""
+
+    def __init__(self, reached: Iterable[Any] = ()) -> None:
+        self._held = [(one, _state(one)) for one in (random, np.random, *reached)]
+
+    def have_moved(self) -> bool:
+        """Return True if something was drawn since."""
+        return any(_frozen(_state(one)) != _frozen(old) for one, old in self._held)
+
+    def put_back(self) -> None:
+        """Let the generators draw again what was drawn since."""
+        for generator, state in self._held:
+            if isinstance(generator, np.random.Generator):
+                generator.bit_generator.state = state
+            elif generator is random or isinstance(generator, random.Random):
+                generator.setstate(state)
+            else:
+                generator.set_state(state)
 
 
 def _state(generator: Any) -> Any:
-    if isinstance(generator, random.Random):
+    if generator is random or isinstance(generator, random.Random):
         return generator.getstate()
     if isinstance(generator, np.random.Generator):
-        return _frozen(generator.bit_generator.state)
-    return _frozen(generator.get_state(legacy=False))
+        return generator.bit_generator.state
+    return generator.get_state(legacy=False)
 
 
 def _frozen(state: Any) -> Any:
@@ -103,12 +113,12 @@ def parts_of_function(function: FunctionType) -> Iterator[Any]:
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     names = function.__globals__
-    yield from (names[name] for name in _names(function.__code__) if name in names)
+    yield from (names[name] for name in names_of(function.__code__) if name in names)
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    """Yield the global names that a function uses, also in the functions written inside it."""
+def names_of(code: CodeType) -> Iterator[str]:
+    """Yield the names of globals and attributes that a function uses, also in the functions written inside it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from names_of(constant)

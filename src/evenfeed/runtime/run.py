@@ -97,8 +97,8 @@ class Run:
 class FirstElements(Protocol):
     """The first elements of what a function is given: what it returns is learnt from one of them."""
 
-    def __call__(self) -> Iterable[list[Any]]:
-        """Yield the parts of each."""
+    def __call__(self) -> Iterable[tuple[int, list[Any]]]:
+        """Yield the number and the parts of each."""
         ...
 
     def take(self, plan: Node, run: Run, epoch: int) -> Operator | None:

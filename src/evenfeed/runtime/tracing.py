@@ -2,8 +2,8 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -11,24 +11,29 @@ from evenfeed.core.callsite import Origin
 from evenfeed.core.element_draws import DrawsForElements
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import Computed, Handle, NewKernel
+from evenfeed.core.side_effects import Abandoned, Effect, Effects
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules
+from evenfeed.runtime.compared_traces import ComparedTraces, Outcome, unseen
 from evenfeed.runtime.compiled import Compiled, RowShapes
-from evenfeed.runtime.kernels import Kernels
-from evenfeed.runtime.purity import generators, snapshot
-from evenfeed.runtime.vectorise import Call, Row, Traced, on_host, refuses_tracing, traced
+from evenfeed.runtime.kernels import Kernels, shared_row
+from evenfeed.runtime.probing import NewVariables, looked_at
+from evenfeed.runtime.purity import generators
+from evenfeed.runtime.python_state import PythonState, uses_iterator
+from evenfeed.runtime.vectorise import (
+    Row,
+    Traced,
+    refuses_tracing,
+    shared_count,
+)
 
 # Lengths to try where one is not known. What follows them in the result is not known either. Short
 # ones show slices (`x[:2]`), those with many divisors allow reshapes.
 _LENGTHS: Final = (1, 12, 24)
 
-# A function that calls more is one with a loop over elements of its own.
-_MOST_KERNELS: Final = 20
-
-_DRAWS: Final = "it draws random numbers"
-
-_Outcome: TypeAlias = Traced | Exception
+# A function that needs more calls ever more kernels, in a loop over elements of its own.
+_MOST_TRACES: Final = 50
 
 
 @final
@@ -42,7 +47,7 @@ class Finding:
         kernels: What is done before it runs on a Block, and the specs of the parts that it gets then.
         why: Why it runs that way.
         output_spec: What it returns; None where only a first element can tell.
-        is_pure: Whether it gives the same for the same element each time.
+        effects: What it reads and changes besides its arguments, as far as it is known.
         casts: Whether results are converted to the spec, instead of compared with it.
     """
 
@@ -51,7 +56,7 @@ class Finding:
     kernels: Kernels
     why: str
     output_spec: Any
-    is_pure: bool = True
+    effects: Effects = field(default_factory=Effects)
     casts: bool = False
 
 
@@ -70,13 +75,33 @@ def found_by_tracing(  # noqa: PLR0913 - what a user says of a function
     Raises:
         DrawsForElements: It draws random numbers that follow from positions, with `may_draw`.
     """
-    kernels = kernels_for(input_spec)
+    kernels, effects = kernels_for(input_spec), Effects()
     if not all(map(_has_rank, kernels.specs)):
-        return _untraced(calling, kernels, "the rank of an element is not known", signature)
-    while len(kernels.calls) <= _MOST_KERNELS:
-        asked = _Asked(calling, kernels, origin, vectorize, signature, doing)
+        return _untraced(
+            calling, kernels, "the rank of an element is not known", signature, effects
+        )
+    if uses_iterator(calling.function):
+        effects.add(Effect.PULLS)
+        return _untraced(calling, kernels, f"it {effects.text()}", signature, effects)
+    asked = _Asked(calling, kernels, origin, vectorize, signature, doing, effects)
+    state = PythonState(calling.function)
+    is_compiled = False
+    try:
+        found = _found_with_kernels(asked, state, may_draw=may_draw)
+        is_compiled = found.compiled is not None
+    finally:
+        if not is_compiled:  # whoever calls it per element sees each call, and none before
+            state.put_back()
+    return found
+
+
+def _found_with_kernels(asked: "_Asked", state: PythonState, *, may_draw: bool) -> Finding:
+    """Trace a function anew as often as it shows that more must be known before it runs."""
+    kernels, effects = asked.kernels, asked.effects
+    why = "it works on text"
+    for _ in range(_MOST_TRACES):
         try:
-            return _found(asked)
+            return _found(replace(asked, kernels=kernels))
         except NewKernel as new:  # its results become parts of the element, and all begins anew
             try:
                 kernels = kernels.with_call(new.call)
@@ -84,11 +109,19 @@ def found_by_tracing(  # noqa: PLR0913 - what a user says of a function
                 break
         except Computed as wanted:
             kernels = kernels.with_computed(wanted.part)
+        except NewVariables as read:  # their values become arguments
+            kernels = kernels.with_variables(read.variables)
+        except Abandoned as stop:
+            why = stop.why
+            break
         except DrawsForElements:
             if may_draw:
                 raise
-            return _untraced(calling, kernels, _DRAWS, signature, is_pure=False)
-    return _untraced(calling, kernels, "it works on text", signature)
+            effects.add(Effect.DRAWS)
+            why = f"it {effects.text()}"
+            break
+        state.put_back()
+    return _untraced(asked.calling, kernels, why, asked.signature, effects)
 
 
 @final
@@ -102,33 +135,42 @@ class _Asked:
     vectorize: bool | None
     signature: Any
     doing: str
+    effects: Effects
 
 
 def _found(asked: _Asked) -> Finding:
-    calling, kernels, signature = asked.calling, asked.kernels, asked.signature
-    call, inputs = kernels.staged(calling), kernels.specs
+    calling, kernels, signature, effects = (
+        asked.calling,
+        asked.kernels,
+        asked.signature,
+        asked.effects,
+    )
+    call, inputs = kernels.staged(calling, effects), kernels.specs
     attempts = _attempts(kernels)
-    watched = _Watched(calling, call)
+    watched = ComparedTraces(calling, call, effects)
     outcomes = [watched.trace(rows) for rows in attempts]
     done = [outcome for outcome in outcomes if isinstance(outcome, Traced)]
     if not done:
         if (part := kernels.uncomputed()) is not None:  # JAX may know what to do with an array
             raise Computed(part)
         error = next(outcome for outcome in outcomes if isinstance(outcome, Exception))
-        if not kernels.hide_values and _fails_always(calling, attempts[-1], outcomes):
+        if not kernels.hide_values and _fails_always(asked, attempts[-1], outcomes):
             told = explained(error, calling, asked.doing, asked.origin, None)
             raise told from told.__cause__
         text = kernels.hide_values and not kernels.in_rows
         why = "it works on text" if text else _reason(error)
-        pure = watched.is_pure and not watched.reaches_generators
-        return _untraced(calling, kernels, why, signature, is_pure=pure)
+        if watched.reaches_generators:
+            effects.add(Effect.DRAWS)
+        return _untraced(calling, kernels, why, signature, effects)
     spec = _common_spec(done, inputs, len(attempts))
-    compiled = Compiled(call)
-    why = _why_per_element(watched, asked.vectorize) or _why_not_signed(spec, signature)
+    compiled = Compiled(unseen(call, calling.function))
+    why = _why_per_element(effects, asked.vectorize) or _why_not_signed(spec, signature)
     if len(attempts) == 1 and why is None:
-        _check_fixed_index(compiled, attempts[0], done[0], asked.origin)
-    if not watched.is_pure and asked.vectorize is not False:
-        _warn(calling.name, asked.origin)
+        _check_fixed_index(compiled, attempts[0], done[0], kernels, asked.origin)
+    if asked.vectorize is not False:
+        _warn(calling.name, effects, asked.origin)
+    if why is None:
+        watched.leave_one_trace()
     said = signature if signature is not None else spec
     return Finding(
         calling,
@@ -136,55 +178,22 @@ def _found(asked: _Asked) -> Finding:
         kernels,
         why or "it traces",
         said,
-        is_pure=watched.is_pure,
+        effects,
         casts=True,
     )
 
 
 def not_traced(calling: Calling, input_spec: Any, why: str, signature: Any) -> Finding:
     """Say of a function that it runs per element, without looking at what it does."""
-    pure = not generators(calling.function)
-    return _untraced(calling, kernels_for(input_spec), why, signature, is_pure=pure)
+    effects = Effects()
+    if generators(calling.function):
+        effects.add(Effect.DRAWS)
+    return _untraced(calling, kernels_for(input_spec), why, signature, effects)
 
 
 def kernels_for(input_spec: Any) -> Kernels:
     """Return no kernels, for a function of elements of `input_spec`."""
     return Kernels((), tuple(flatten(input_spec, DATA)))
-
-
-@final
-class _Watched:
-    """Traces a function, twice the first time, and sees whether random numbers are drawn."""
-
-    def __init__(self, calling: Calling, call: Call) -> None:
-        self._call = call
-        self._generators = generators(calling.function)
-        self._compared = False
-        self.is_pure = True
-
-    @property
-    def reaches_generators(self) -> bool:
-        """Whether the function could draw from a generator of the user's, whatever tracing showed."""
-        return bool(self._generators)
-
-    def trace(self, rows: RowShapes) -> _Outcome:
-        if any(rows):
-            with on_host():  # JAX itself draws random numbers while it is loaded
-                pass
-        before = snapshot(self._generators)
-        try:
-            found = traced(self._call, rows)
-            again = found if self._compared else traced(self._call, rows)
-        except Exception as error:  # noqa: BLE001 - what it means is for the caller to say
-            self._see(before)
-            return error
-        self._see(before)
-        self._compared = True
-        self.is_pure = self.is_pure and found.text == again.text
-        return found
-
-    def _see(self, before: Any) -> None:
-        self.is_pure = self.is_pure and snapshot(self._generators) == before
 
 
 def _has_rank(spec: TypeSpec) -> bool:
@@ -195,7 +204,10 @@ def _attempts(kernels: Kernels) -> list[RowShapes]:
     pairs = list(zip(kernels.specs, kernels.handles, strict=True))
     shapes = [spec.shape for spec, handle in pairs if isinstance(spec, TensorSpec) and not handle]
     lengths = _LENGTHS[:1] if all(s.is_fully_defined() for s in shapes) else _LENGTHS
-    return [tuple(_row(spec, length, handle) for spec, handle in pairs) for length in lengths]
+    shared = list(map(shared_row, kernels.held()))
+    return [
+        (*(_row(spec, length, handle) for spec, handle in pairs), *shared) for length in lengths
+    ]
 
 
 def _row(spec: TypeSpec, length: int, handle: bool) -> Row | None:
@@ -205,11 +217,9 @@ def _row(spec: TypeSpec, length: int, handle: bool) -> Row | None:
 
 
 def _untraced(
-    calling: Calling, kernels: Kernels, why: str, signature: Any, *, is_pure: bool = True
+    calling: Calling, kernels: Kernels, why: str, signature: Any, effects: Effects
 ) -> Finding:
-    return Finding(
-        calling, None, kernels, why, signature, is_pure=is_pure, casts=signature is not None
-    )
+    return Finding(calling, None, kernels, why, signature, effects, casts=signature is not None)
 
 
 def _reason(error: Exception) -> str:
@@ -219,18 +229,19 @@ def _reason(error: Exception) -> str:
     return f"it does not trace: {type(error).__name__}: {text}"
 
 
-def _fails_always(calling: Calling, rows: RowShapes, outcomes: Sequence[_Outcome]) -> bool:
+def _fails_always(asked: _Asked, rows: RowShapes, outcomes: Sequence[Outcome]) -> bool:
     """Tell whether a function that did not trace fails for real values too, whatever they are."""
     errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     if any(refuses_tracing(e) or isinstance(e, OSError) for e in errors):
         return False
     if len(errors) > 1 and len({str(error) for error in errors}) > 1:
         return False  # it depends on a length that is not known yet
-    sample = [None if row is None else np.zeros(row.shape, row.dtype) for row in rows]
+    own = rows[: len(rows) - shared_count(rows)]
+    sample = [None if row is None else np.zeros(row.shape, row.dtype) for row in own]
     try:
-        with host_rules():
-            calling([as_argument(part) for part in sample])
-    except OSError:
+        with host_rules(), looked_at(asked.calling.function, asked.effects):
+            asked.calling([as_argument(part) for part in sample])
+    except (OSError, Abandoned):
         return False
     except Exception:  # noqa: BLE001 - the question was whether it fails
         return True
@@ -270,9 +281,10 @@ def _without_lengths(spec: TypeSpec) -> TypeSpec:
     )
 
 
-def _why_per_element(watched: _Watched, vectorize: bool | None) -> str | None:
-    if not watched.is_pure:
-        return _DRAWS
+def _why_per_element(effects: Effects, vectorize: bool | None) -> str | None:
+    others = [effect for effect in effects if effect is not Effect.READS]
+    if others:
+        return f"it {effects.text(*others)}"
     return "vectorize=False" if vectorize is False else None
 
 
@@ -289,15 +301,17 @@ def _why_not_signed(spec: Any, signature: Any) -> str | None:
 
 
 def _check_fixed_index(
-    compiled: Compiled, rows: RowShapes, found: Traced, origin: Origin | None
+    compiled: Compiled, rows: RowShapes, found: Traced, kernels: Kernels, origin: Origin | None
 ) -> None:
     """Raise where an index that is written in the function is out of range for every element."""
     program = compiled.add(rows, found)
     if not found.fixed_index:
         return
-    zeros = [np.zeros((1, *row.shape), row.dtype) for row in rows if row is not None]
-    _, failed = program.run(zeros, 1)
-    if failed is not None and failed.any() and _is_fixed(program, zeros):
+    own = [row for row in rows if row is not None and not row.shared]
+    zeros = [np.zeros((1, *row.shape), row.dtype) for row in own]
+    held = kernels.held()
+    _, failed = program.run(zeros, 1, held=held)
+    if failed is not None and failed.any() and _is_fixed(program, zeros, held):
         raise InvalidArgumentError(
             "An index is out of range for every element.",
             fix="index within the shape that element_spec says.",
@@ -305,17 +319,27 @@ def _check_fixed_index(
         )
 
 
-def _is_fixed(program: Any, zeros: Sequence[Any]) -> bool:
+def _is_fixed(program: Any, zeros: Sequence[Any], held: Sequence[Any]) -> bool:
     """Tell whether other values fail as well: an index may also come from the data."""
-    _, failed = program.run([column + np.ones_like(column) for column in zeros], 1)
+    _, failed = program.run([column + np.ones_like(column) for column in zeros], 1, held=held)
     return bool(failed.any())
 
 
-def _warn(name: str, origin: Origin | None) -> None:
+def _warn(name: str, effects: Effects, origin: Origin | None) -> None:
+    """Warn of a function that runs per element though nobody asked for it: by chance, or for a change unseen."""
+    if Effect.DRAWS in effects:
+        text = (
+            f"{name} draws random numbers, so it runs once for each element: compiled, it would draw "
+            "them once for all. Call random_map instead: its function gets a key, or a generator, made "
+            "of the seed and the element's position."
+        )
+    elif Effect.VARIES in effects:
+        text = (
+            f"{name} returns something else each time it is called, as a counter or a clock does, so it "
+            "runs once for each element: compiled, it would be called once for all. Number elements "
+            "with enumerate, carry a state with scan, or draw random numbers with random_map instead."
+        )
+    else:
+        return
     filename, line = (origin.filename, origin.line) if origin else ("<unknown>", 0)
-    text = (
-        f"{name} draws random numbers, so it runs once for each element: compiled, it would draw them "
-        "once for all. Call random_map instead: its function gets a key, or a generator, made of the "
-        "seed and the element's position."
-    )
     warnings.warn_explicit(text, UserWarning, filename, line)

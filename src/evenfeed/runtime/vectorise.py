@@ -9,10 +9,11 @@ TensorFlow's; `_settled` says which of the results keep 64 bits.
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
 
 import re
+import sys
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final, TypeAlias, final
 
@@ -22,9 +23,10 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
-from evenfeed.core.jax_door import checkify, jax
+from evenfeed.core.jax_door import checkify, jax, jax_extend_core
 from evenfeed.runtime.arithmetic import Arithmetic, arithmetic_of
-from evenfeed.runtime.work import inner_jaxprs, work_of
+from evenfeed.runtime.indexes import indexing
+from evenfeed.runtime.work import work_of
 
 # Takes the parts of an element; returns the structure of the result, and its parts.
 Call: TypeAlias = Callable[[list[Any]], tuple[Any, list[Any]]]
@@ -35,17 +37,17 @@ _NARROWER: Final[dict[DType, DType]] = {
     dtypes.float64: dtypes.float32,
     dtypes.complex128: dtypes.complex64,
 }
-_READS: Final = ("gather", "dynamic_slice")
 _WIDER: Final = {dtypes.int32: dtypes.int64, dtypes.uint32: dtypes.uint64}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The shape and dtype of one part of an element, all known."""
+    """The shape and dtype of one part of an element, all known; of a variable, which all elements share."""
 
     shape: tuple[int, ...]
     dtype: DType
+    shared: bool = False
 
 
 @final
@@ -58,6 +60,7 @@ class Traced:
     `text` is the same for two traces exactly if they did the same. `indexes` says that the function
     reads at places that may be out of range; `fixed_index`, that one of these is known already. `work`
     is about how many numbers it computes; `arithmetic` does it without JAX, where it is that simple.
+    `calls_back` says that compiled code would call Python, which must see each element once.
     """
 
     structure: Any
@@ -68,6 +71,7 @@ class Traced:
     fixed_index: bool = False
     work: int = 0
     arithmetic: Arithmetic | None = None
+    calls_back: bool = False
 
 
 @cache
@@ -85,6 +89,16 @@ def on_host() -> Generator[None]:
 def is_array(value: object) -> bool:
     """Tell whether `value` is an array of JAX's, or what stands for one while a function is traced."""
     return isinstance(value, jax.Array)
+
+
+def trace_state() -> object:
+    """Return how JAX traces the code that runs; None while JAX is not loaded."""
+    return jax_extend_core.get_opaque_trace_state() if "jax" in sys.modules else None
+
+
+def stand_in(spec: Any) -> Any:
+    """Return zeros of a spec whose shape is known: as part of a trace, where JAX traces."""
+    return jax.numpy.zeros(tuple(spec.shape), spec.dtype)
 
 
 def typed_key(words: Any) -> Any:
@@ -122,7 +136,7 @@ def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
     parts = tuple(
         Row(part.shape, next(kept)) if isinstance(part, Row) else part for part in found.parts
     )
-    indexes, fixed = _indexing(closed.jaxpr)
+    indexes, fixed = indexing(closed.jaxpr)
     return Traced(
         found.structure,
         parts,
@@ -131,8 +145,14 @@ def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
         indexes,
         fixed,
         work_of(closed.jaxpr),
-        None if wider else arithmetic_of(closed, dtypes_kept),
+        None if wider else arithmetic_of(closed, dtypes_kept, shared_count(rows)),
+        bool(closed.effects),
     )
+
+
+def shared_count(rows: Sequence[Row | None]) -> int:
+    """Return how many parts, the last ones, are shared by all elements."""
+    return sum(row is not None and row.shared for row in rows)
 
 
 def _jaxpr(call: Call, rows: Sequence[Row | None]) -> tuple[Traced, Any]:
@@ -156,7 +176,8 @@ def _called(call: Call, rows: Sequence[Row | None], arrays: Sequence[Any]) -> tu
     """Call the function; what it only hands on is not computed, and becomes a handle."""
     parts = _filled(rows, arrays)
     structure, leaves = call(list(parts))
-    places = {id(part): index for index, part in enumerate(parts)}
+    own = parts[: len(parts) - shared_count(rows)]
+    places = {id(part): index for index, part in enumerate(own)}
     return structure, [Handle(places[id(x)]) if id(x) in places else x for x in leaves]
 
 
@@ -221,7 +242,7 @@ def _divided(
     narrow = any(row is not None and row.dtype in _WIDER for row in rows)
     if not narrow or dtypes.float32 not in settled:
         return frozenset()
-    again = _jaxpr(call, [row and Row(row.shape, _WIDER.get(row.dtype, row.dtype)) for row in rows])
+    again = _jaxpr(call, [_with_dtype(row, _WIDER) for row in rows])
     pairs = zip(closed.out_avals, again[1].out_avals, strict=True)
     return frozenset(
         i
@@ -234,13 +255,16 @@ def _asks_for_64_bits(call: Call, rows: Sequence[Row | None]) -> bool:
     """Tell whether the function names a 64-bit dtype: without them, JAX and evenfeed then complain."""
     with warnings.catch_warnings(record=True) as said, jax.enable_x64(False):
         warnings.simplefilter("always")
-        narrow = [row and Row(row.shape, _NARROWER.get(row.dtype, row.dtype)) for row in rows]
         try:
-            _jaxpr(call, narrow)
+            _jaxpr(call, [_with_dtype(row, _NARROWER) for row in rows])
         except Exception:  # noqa: BLE001 - it traced with 64 bits, so it needs them
             return True
     texts = [str(warning.message) for warning in said]
     return any("Explicitly requested dtype" in t or "was asked for" in t for t in texts)
+
+
+def _with_dtype(row: Row | None, others: dict[DType, DType]) -> Row | None:
+    return row and replace(row, dtype=others.get(row.dtype, row.dtype))
 
 
 def _origins(closed: Any) -> list[str]:
@@ -288,51 +312,33 @@ def _fits_32_bits(value: Any) -> bool:
 # --- running ------------------------------------------------------------------------------------
 
 
-def _equations(jaxpr: Any) -> Iterator[Any]:
-    for equation in jaxpr.eqns:
-        yield equation
-        for inner in inner_jaxprs(equation):
-            yield from _equations(inner)
-
-
-def _indexing(jaxpr: Any) -> tuple[bool, bool]:
-    """Tell whether the function reads where JAX would make a wrong place valid, and at a fixed place."""
-    reads = False
-    for equation in _equations(jaxpr):
-        name = equation.primitive.name
-        if name.startswith("scatter") or "CLIP" in str(equation.params.get("mode", "")):
-            return False, False  # asked for by name: what is out of range is dropped, or clipped
-        reads = reads or name in _READS
-    return reads, reads and _reads_at_fixed_place(jaxpr)
-
-
-def _reads_at_fixed_place(jaxpr: Any) -> bool:
-    depends = set(jaxpr.invars)
-    for equation in jaxpr.eqns:
-        variables = [var for var in equation.invars if not hasattr(var, "val")]
-        if equation.primitive.name in _READS and depends.isdisjoint(variables[1:]):
-            return True
-        if not depends.isdisjoint(variables):
-            depends.update(equation.outvars)
-    return False
-
-
 @final
 class Program:
-    """A function compiled for elements of one shape: columns in, columns out."""
+    """A function compiled for elements of one shape: columns in, columns out.
 
-    def __init__(self, call: Call, rows: Sequence[Row | None], found: Traced) -> None:
+    Args:
+        call: The function.
+        rows: The shapes of the parts of an element, and those of variables behind them.
+        found: What a trace for these found.
+        length: How many rows the columns have, which must be known where there are none.
+    """
+
+    def __init__(
+        self, call: Call, rows: Sequence[Row | None], found: Traced, length: int | None = None
+    ) -> None:
         self._rows = rows
         self._found = found
         self._call = call
         body = self._checked if found.indexes else self._unchecked
+        axes = tuple(None if row.shared else 0 for row in rows if row is not None)
         # Where JAX gets nothing, it is not even loaded.
-        self._run: Any = jax.jit(jax.vmap(body)) if any(rows) else None
+        run: Any = jax.jit(jax.vmap(body, axes, axis_size=length)) if axes else None
+        self._run = run
 
-    def start(self, columns: Sequence[Array]) -> "Started":
-        """Begin to compute on columns of one length, which is compiled for it at the first time."""
+    def start(self, columns: Sequence[Array], held: Sequence[Array] = ()) -> "Started":
+        """Begin to compute on columns and variables, which is compiled for them at the first time."""
         with on_host():
-            return Started(*self._run(*columns))
+            return Started(*self._run(*columns, *held))
 
     def _unchecked(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
         return [], self._body(*arrays)

@@ -6,6 +6,7 @@ import numpy as np
 
 from evenfeed.core.block import Block, cut_up, of_rows
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.side_effects import noted
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Held
 from evenfeed.runtime.calls import never_stopping
@@ -41,7 +42,7 @@ class ReadGroups(Replayed):
                 group = self._full_group()
                 if group is None:
                     return None
-                with never_stopping("reduce_func", self._node.origin):
+                with never_stopping("reduce_func", self._node.origin), noted(self._node.effects):
                     plan = self._node.reduce(*group)
                 self._open = Inner(plan, self._build)
             block = self._open.operator.read(most)
@@ -65,7 +66,7 @@ class ReadGroups(Replayed):
         return None if block is None else block.row(0)
 
     def _window(self, key: int) -> int:
-        with never_stopping("window_size_func", self._node.origin):
+        with never_stopping("window_size_func", self._node.origin), noted(self._node.effects):
             size = int(self._node.window_size(key))
         if size < 1:
             raise InvalidArgumentError(

@@ -3,12 +3,12 @@
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from evenfeed.core import dtypes
+from evenfeed.core import dtypes, side_effects
 from evenfeed.core.conversion import Array, is_tensor, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import ShapeLike, TensorShape
@@ -87,7 +87,7 @@ def _called(
                     fix=f"pass the function first, or write @{name}(Tout=…) above it.",
                 )
             )
-        return functools.partial(_decorated, declared=declared, argument=argument)
+        return functools.partial(_decorated, name, declared=declared, argument=argument)
     if not callable(func):
         raise ValueError(described(f"{name} needs a function, but got {func!r}."))
     if inp is None:
@@ -97,15 +97,24 @@ def _called(
                 fix="pass inp, the list of its inputs; [] for a function without arguments.",
             )
         )
-    return _as_declared(func(*map(argument, inp)), declared)
+    return _as_declared(_run(name, func, map(argument, inp)), declared)
+
+
+def _run(name: str, func: Callable[..., Any], arguments: Iterable[Any]) -> Any:
+    watcher = side_effects.here.watcher
+    if watcher is not None:
+        watcher.call(
+            name
+        )  # it is called once for each element, and never for a look at the map around it
+    return func(*arguments)
 
 
 def _decorated(
-    func: Callable[..., Any], declared: Any, argument: Callable[[object], Any]
+    name: str, func: Callable[..., Any], declared: Any, argument: Callable[[object], Any]
 ) -> Callable[..., Any]:
     @functools.wraps(func)
     def call(*inputs: object) -> Any:
-        return _as_declared(func(*map(argument, inputs)), declared)
+        return _as_declared(_run(name, func, map(argument, inputs)), declared)
 
     return call
 

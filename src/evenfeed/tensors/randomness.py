@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from evenfeed.core import dtypes
+from evenfeed.core import dtypes, side_effects
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
@@ -148,6 +148,9 @@ def _not_drawn(dtype: DType) -> str:
 
 def _key(kind: str, seed: int | None) -> "jax.Array":
     """Return a new key; in a compiled function, a new one each time that it runs."""
+    watcher = side_effects.here.watcher
+    if watcher is not None:
+        watcher.draw()
     operation = operation_seed(seed)
     if is_tracing():
         words = _words_at_run_time(kind, operation)

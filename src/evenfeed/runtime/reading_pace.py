@@ -1,0 +1,97 @@
+"""How many elements an iterator asks for at a time, where users' functions read and change what others see."""
+
+from typing import Any, Final, final
+
+from evenfeed.core.side_effects import Effect
+from evenfeed.plan.batching import PaddedBatch, Unbatch
+from evenfeed.plan.combining import Concatenate, Zip
+from evenfeed.plan.elementwise import Enumerate, WithKeys
+from evenfeed.plan.files import Files
+from evenfeed.plan.filtering import Filter
+from evenfeed.plan.grouping import Batch
+from evenfeed.plan.mapping import Map
+from evenfeed.plan.node import Node
+from evenfeed.plan.options_node import WithOptions
+from evenfeed.plan.ordering import Repeat, Shard, Skip, Take
+from evenfeed.plan.sources import Range, Tensor, TensorSlice
+from evenfeed.runtime.called_functions import called_in, functions_of
+
+# Nodes that can be taken back a few elements: at once, and without anybody seeing that they are read again.
+_REWOUND: Final = (
+    Range | Tensor | TensorSlice | Map | Batch | PaddedBatch | Take | Skip | Shard | Repeat | Zip
+    | Concatenate | Enumerate | WithKeys | WithOptions
+)  # fmt: skip
+
+# A consumer that assigns again and again: so many elements are read one by one before more are tried.
+_LONGEST_WAIT: Final = 1024
+
+
+@final
+class Pace:
+    """Decides how many elements an iterator asks for at a time.
+
+    More than one where nobody can see it. Where functions only read variables, more are read too, and
+    what was read is read again if a variable changes before it is handed out.
+
+    Attributes:
+        ask: How many to ask for next.
+    """
+
+    def __init__(self, plan: Node) -> None:
+        self.ask = 1
+        self._effects = [called.effects for called in called_in(plan)]
+        self._variables = _variables_of(plan)
+        self._held: list[Any] = []
+        self._wait = 1
+        self._calm = 0
+
+    @property
+    def depends(self) -> bool:
+        """Whether what was read depends on what variables held."""
+        return bool(self._variables)
+
+    def begin(self) -> None:
+        """Remember what the variables hold, before elements are read."""
+        self._held = [variable.at_rest() for variable in self._variables]
+
+    def is_stale(self) -> bool:
+        """Return True if a variable has changed since."""
+        pairs = zip(self._variables, self._held, strict=True)
+        # By identity: arrays are never written to.
+        return any(variable.at_rest() is not held for variable, held in pairs)
+
+    def took_back(self) -> None:
+        """Read one by one for a while."""
+        self._wait = min(2 * self._wait, _LONGEST_WAIT)
+        self._calm, self.ask = self._wait, 1
+
+    def grow(self, most: int) -> None:
+        """Ask for twice as many the next time, if that may be: at most for `most`."""
+        self._calm = max(0, self._calm - 1)
+        may_grow = not self._calm and (self._variables or not any(self._effects))
+        self.ask = min(2 * self.ask, most) if may_grow else 1
+
+
+def _variables_of(plan: Node) -> list[Any]:
+    """Return the variables that functions read; none where elements cannot be read again unseen."""
+    found: dict[int, Any] = {}
+    for node in plan.walk():
+        if not _is_rewound(node):
+            return []
+        for function in functions_of(node):
+            others = [effect for effect in function.effects if effect is not Effect.READS]
+            if others or not function.is_vectorised:
+                return []
+            found.update((id(variable), variable) for variable in function.variables)
+    return list(found.values())
+
+
+def _is_rewound(node: Node) -> bool:
+    match node:
+        case Files():
+            return not any(file.is_read_again for file in node.files)
+        case Filter() | Unbatch():  # how many elements came would depend on what variables hold now
+            called = [function for part in node.walk() for function in functions_of(part)]
+            return not any(function.variables for function in called)
+        case _:
+            return isinstance(node, _REWOUND)
