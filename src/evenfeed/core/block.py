@@ -197,12 +197,13 @@ def _joined(parts: tuple[Column, ...]) -> Column:
 
 def read_only(block: Block) -> Block:
     """Return the elements so that nobody can write to them."""
-    return Block(tuple(map(_frozen, block.columns)), block.length)
+    return Block(tuple(map(frozen, block.columns)), block.length)
 
 
-def _frozen(column: Column) -> Column:
+def frozen(column: Column) -> Column:
+    """Return a column that nobody can write to."""
     if isinstance(column, list):
-        return [_frozen(item) if type(item) is np.ndarray else item for item in column]
+        return [frozen(item) if type(item) is np.ndarray else item for item in column]
     if column is None or isinstance(column, Texts) or not column.flags.writeable:
         return column
     view = column.view()

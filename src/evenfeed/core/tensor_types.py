@@ -20,7 +20,9 @@ class HostTensor(np.ndarray[Any, Any]):
     __slots__ = ()
 
     def numpy(self) -> Any:
-        """Return the plain NumPy array; of a single value the scalar, of a single text its bytes.
+        """Return the plain NumPy array, to write to; of a single value the scalar, of a single text its bytes.
+
+        It is a copy where the tensor is read-only, because its memory is the user's array, a file or a cache.
 
         Examples:
             >>> import evenfeed as tf
@@ -28,7 +30,31 @@ class HostTensor(np.ndarray[Any, Any]):
             [b'a', b'b']
         """
         plain = self.view(np.ndarray)
-        return plain if plain.ndim else plain[()]
+        if not plain.ndim:
+            return plain[()]
+        return plain if plain.flags.writeable else plain.copy()
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Export the memory, or a copy of it where it is read-only.
+
+        DLPack 1.0 can say that memory is read-only, but PyTorch writes to it all the same: to the user's
+        own array, or to a mapped file, which ends the process. Only `copy=False` shares such memory, with
+        that flag.
+        """
+        plain = self.view(np.ndarray)
+        if copy is None and not plain.flags.writeable:
+            plain = plain.copy()
+        asked = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+        # NumPy 2.0 knows none of them, and whoever asks is told so by its TypeError.
+        given: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
+        return plain.__dlpack__(stream=stream, **given)
 
     def __repr__(self) -> str:
         return repr(self.view(np.ndarray))

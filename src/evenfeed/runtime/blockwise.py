@@ -1,12 +1,13 @@
 """Runs a traced function on a whole Block: its kernels, then its program."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column, cut_up, in_one_piece
+from evenfeed.core.block import Block, Column, cut_up, frozen, in_one_piece
 from evenfeed.core.conversion import Array
 from evenfeed.core.handles import Handle
 from evenfeed.core.specs import TensorSpec
@@ -69,13 +70,16 @@ def _row_shape(column: Array | Texts | list[Any]) -> Row | None:
 
 def _assembled(block: Block, parts: Sequence[Any], outputs: Sequence[Any]) -> Block:
     computed = iter(outputs)
+    handed_on = Counter(part.index for part in parts if isinstance(part, Handle))
     columns: list[Column] = []
     for part in parts:
         match part:
             case Row():
                 columns.append(next(computed))
             case Handle():
-                columns.append(in_one_piece(block.columns[part.index]))
+                column = in_one_piece(block.columns[part.index])
+                # Who writes to one part of an element must not change another.
+                columns.append(column if handed_on[part.index] == 1 else frozen(column))
             case None:
                 columns.append(None)
             case _:
