@@ -1,21 +1,16 @@
 """Users' functions on Blocks: traced once, then run on whole Blocks or element by element."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, final
 
-import numpy as np
-
-from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.core.callsite import Origin
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import described
 from evenfeed.core.handles import NewKernel
 from evenfeed.core.side_effects import Abandoned, noted
-from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
-from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.runtime.asked import Asked
 from evenfeed.runtime.blockwise import on_blocks, threads_for
 from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules, on_the_host
@@ -24,6 +19,7 @@ from evenfeed.runtime.first_calls import FirstCalls, Result
 from evenfeed.runtime.metering import Meter
 from evenfeed.runtime.portable import EffectsElsewhere
 from evenfeed.runtime.probing import NewVariables
+from evenfeed.runtime.results import Results
 from evenfeed.runtime.run import FirstElements
 from evenfeed.runtime.tracing import Finding, found_by_tracing, kernels_for, not_traced
 
@@ -71,10 +67,7 @@ class RowFunction:
         self._calling = finding.calling
         self._compiled: Compiled | None = finding.compiled
         self._kernels = finding.kernels
-        self._spec = finding.output_spec
-        self._specs = None if finding.output_spec is None else _leaf_specs(finding.output_spec)
-        self._casts = finding.casts
-        self._fits: tuple[Any, ...] | None = None  # what the last result looked like, if it fitted
+        self._results = Results(asked, finding)
         self._first_calls = FirstCalls()
         self._recalled = FirstCalls()
 
@@ -87,7 +80,7 @@ class RowFunction:
     def sendable(self) -> "Callable[[], RowFunction]":
         """Return what makes this function in another process, per element, without tracing it there."""
         asked = replace(self._asked, first_elements=None)
-        return partial(_as_found, asked, self.output_spec, casts=self._casts)
+        return partial(_as_found, asked, self.output_spec, casts=self._results.casts)
 
     @property
     def is_pure(self) -> bool:
@@ -127,14 +120,14 @@ class RowFunction:
     @property
     def is_spec_known(self) -> bool:
         """Whether `output_spec` is known without reading an element."""
-        return self._spec is not None or self._asked.returns_values
+        return self._results.spec is not None or self._asked.returns_values
 
     @property
     def output_spec(self) -> Any:
         """The specs of what it returns; where they were not known, those of the first element."""
-        if self._spec is None and not self._asked.returns_values:
+        if self._results.spec is None and not self._asked.returns_values:
             self._try_first_elements()
-        return self._spec
+        return self._results.spec
 
     @property
     def first_elements(self) -> FirstElements | None:
@@ -208,7 +201,7 @@ class RowFunction:
         if self._asked.returns_values:
             return [self._calling.plain(arguments)]
         structure, leaves = self._calling(arguments)
-        return self._fitted(structure, [on_the_host(leaf) for leaf in leaves])
+        return self._results.fitted(structure, [on_the_host(leaf) for leaf in leaves])
 
     def _one_by_one(self, block: Block, first: int | Positions) -> Block:
         done: list[list[Any]] = []
@@ -256,51 +249,6 @@ class RowFunction:
         )
         told = explained(error, self._calling, self._asked.doing, self.origin, number, parts)
         return FailedRow(index, before, told)
-
-    def _fitted(self, structure: Any, leaves: list[Any]) -> list[Any]:
-        """Return the parts of a result as the spec says; the first result says it where nothing else did."""
-        if self._specs is None:
-            self._learn(structure, leaves)
-        specs = self._specs
-        assert specs is not None
-        if structure is not None or len(specs) != 1 or self._spec is not specs[0]:
-            assert_same(self._spec, structure, DATA, names=("spec", "result"))
-        seen = _look(leaves)
-        if seen != self._fits:
-            leaves = [self._fit(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)]
-            self._fits = seen if seen == _look(leaves) else None
-        return leaves
-
-    def _learn(self, structure: Any, leaves: list[Any]) -> None:
-        specs = [_loose_spec(leaf) for leaf in leaves]
-        self._spec = specs[0] if structure is None else pack(structure, specs, DATA)
-        self._specs = specs
-
-    def _fit(self, leaf: Any, spec: TypeSpec) -> Any:
-        if not isinstance(spec, TensorSpec) or leaf is None:
-            if not spec.is_compatible_with(leaf):
-                raise self._unlike(leaf, spec)
-            return leaf
-        if leaf.dtype != spec.dtype:
-            text = dtypes.string in (leaf.dtype, spec.dtype)
-            if text or not (self._casts or self._is_narrow(leaf, spec)):
-                raise self._unlike(leaf, spec)
-            leaf = leaf.astype(spec.dtype)
-        if not spec.shape.is_compatible_with(leaf.shape):
-            raise self._unlike(leaf, spec)
-        return leaf
-
-    def _is_narrow(self, leaf: Any, spec: TensorSpec) -> bool:
-        whole = self._asked.returns is not None and leaf.dtype.kind in "iu"
-        return whole and np.can_cast(leaf.dtype, spec.dtype)  # it only has fewer bits
-
-    def _unlike(self, leaf: Any, spec: TypeSpec) -> InvalidArgumentError:
-        got = "None" if leaf is None else f"{dtypes.name_of(leaf.dtype)} of shape {leaf.shape}"
-        return InvalidArgumentError(
-            f"{self.name} returned {got} where {spec} was expected.",
-            fix="return one dtype and rank for all elements, or say output_signature=.",
-            origin=self.origin,
-        )
 
 
 def trace(  # noqa: PLR0913 - what a user says of a function
@@ -385,16 +333,3 @@ def _as_found(asked: Asked, spec: Any, *, casts: bool) -> RowFunction:
     return RowFunction(
         asked, Finding(calling, None, kernels, "processes=True", spec, effects, casts=casts)
     )
-
-
-def _leaf_specs(spec: Any) -> list[TypeSpec]:
-    return flatten(spec, DATA)
-
-
-def _loose_spec(leaf: Any) -> TypeSpec:
-    """Return the spec that one result stands for: its dtype and rank."""
-    return NoneTensorSpec() if leaf is None else TensorSpec([None] * leaf.ndim, leaf.dtype)
-
-
-def _look(leaves: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple((None, None) if leaf is None else (leaf.dtype, leaf.shape) for leaf in leaves)
