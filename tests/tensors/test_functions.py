@@ -1,8 +1,10 @@
-"""`py_function` and `numpy_function`: what they refuse."""
+"""`py_function` and `numpy_function`: what they refuse, and what becomes of results."""
 
+import numpy as np
 import pytest
 
 import evenfeed as tf
+from evenfeed.errors import InvalidArgumentError
 
 
 def test_a_decorator_needs_to_know_what_is_returned():
@@ -22,3 +24,32 @@ def test_a_function_that_returns_nothing_says_so():
     assert tf.numpy_function(lambda: None, [], []) == []
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"returned None[^$]*pass Tout=\[\]"):
         tf.py_function(lambda: None, [], tf.int32)
+
+
+def test_py_function_casts_arrays_to_tout():
+    halves = tf.data.Dataset.from_tensor_slices(np.arange(3, dtype=np.uint8)).map(
+        lambda x: tf.py_function(lambda v: v.numpy() / 2, [x], tf.float32)
+    )
+    assert halves.element_spec == tf.TensorSpec([], tf.float32)
+    assert [x.tolist() for x in halves] == [0.0, 0.5, 1.0]
+
+
+def test_py_function_lets_no_whole_number_become_another():
+    with pytest.raises(InvalidArgumentError, match=r"returned int64, but Tout says int32"):
+        tf.py_function(lambda: np.array([2**40]), [], tf.int32)
+    with pytest.raises(InvalidArgumentError, match=r"returned 300, but Tout says uint8"):
+        tf.py_function(lambda: 300, [], tf.uint8)
+    assert tf.py_function(lambda: np.array([2**30]), [], tf.int32).tolist() == [2**30]
+
+
+def test_py_function_takes_tensors_of_another_dtype():
+    assert tf.py_function(lambda x: x * 2, [np.int32(3)], tf.float32).numpy() == np.float32(6)
+    assert tf.py_function(lambda: tf.constant(3), [], tf.float32).numpy() == np.float32(3)
+
+
+def test_numpy_function_casts_only_numbers_of_pythons_own():
+    assert tf.numpy_function(lambda: 1.5, [], tf.float32).numpy() == np.float32(1.5)
+    with pytest.raises(InvalidArgumentError, match="returned 1.5, but Tout says int32"):
+        tf.numpy_function(lambda: 1.5, [], tf.int32)
+    with pytest.raises(InvalidArgumentError, match="returned float64, but Tout says float32"):
+        tf.numpy_function(lambda: np.float64(1.5), [], tf.float32)

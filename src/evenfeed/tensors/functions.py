@@ -4,12 +4,14 @@
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, Final, cast, final
 
 import numpy as np
 
 from evenfeed.core import dtypes, side_effects
-from evenfeed.core.conversion import Array, is_tensor, to_array
+from evenfeed.core.conversion import Array, is_tensor, shortened, to_array
+from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import ShapeLike, TensorShape
 from evenfeed.core.tensor_types import host_tensor
@@ -42,7 +44,7 @@ def numpy_function(
         >>> tf.numpy_function(np.sinh, [np.float32(0)], tf.float32).tolist()
         0.0
     """
-    return _called("numpy_function", func, inp, Tout, _argument)
+    return _called(_NUMPY, func, inp, Tout)
 
 
 def py_function(
@@ -53,25 +55,42 @@ def py_function(
 ) -> Any:
     """Call a Python function with the values of tensors, and return what it returns as tensors.
 
-    As `numpy_function`, but `func` gets tensors: NumPy arrays that have `numpy()`, also of text.
-    `@tf.py_function(Tout=tf.float32)` is a decorator.
+    As `numpy_function`, but `func` gets tensors: NumPy arrays that have `numpy()`, also of text. And
+    arrays that it returns are cast to Tout, as NumPy casts them; those of `numpy_function` must have
+    that dtype. `@tf.py_function(Tout=tf.float32)` is a decorator.
 
     Examples:
         >>> import evenfeed as tf
         >>> tf.py_function(lambda x: x.numpy() + 1, [1.5], tf.float32).numpy()
         np.float32(2.5)
     """
-    return _called("py_function", func, inp, Tout, lambda value: host_tensor(_read(value)))
+    return _called(_PYTHON, func, inp, Tout)
+
+
+@final
+@dataclass(frozen=True)
+class _Kind:
+    """A way to call Python.
+
+    Attributes:
+        name: TensorFlow's name for it.
+        argument: Makes what the function gets of an input.
+        casts: Whether arrays that it returns are cast to what was declared.
+    """
+
+    name: str
+    argument: Callable[[object], Any]
+    casts: bool
 
 
 def _called(
-    name: str,
+    kind: _Kind,
     func: Callable[..., Any] | None,
     inp: Sequence[object] | None,
     declared: Any,
-    argument: Callable[[object], Any],
 ) -> Any:
     """Call the function with its inputs, or return the decorator that will."""
+    name = kind.name
     if declared is None:
         raise TypeError(
             described(
@@ -87,7 +106,7 @@ def _called(
                     fix=f"pass the function first, or write @{name}(Tout=…) above it.",
                 )
             )
-        return functools.partial(_decorated, name, declared=declared, argument=argument)
+        return functools.partial(_decorated, kind, declared=declared)
     if not callable(func):
         raise ValueError(described(f"{name} needs a function, but got {func!r}."))
     if inp is None:
@@ -97,24 +116,21 @@ def _called(
                 fix="pass inp, the list of its inputs; [] for a function without arguments.",
             )
         )
-    return _as_declared(_run(name, func, map(argument, inp)), declared)
+    return _run(kind, func, inp, declared)
 
 
-def _run(name: str, func: Callable[..., Any], arguments: Iterable[Any]) -> Any:
+def _run(kind: _Kind, func: Callable[..., Any], inputs: Iterable[object], declared: Any) -> Any:
     watcher = side_effects.here.watcher
     if watcher is not None:
-        watcher.call(
-            name
-        )  # it is called once for each element, and never for a look at the map around it
-    return func(*arguments)
+        # It is called once for each element, and never for a look at the map around it.
+        watcher.call(kind.name)
+    return _as_declared(func(*map(kind.argument, inputs)), declared, kind)
 
 
-def _decorated(
-    name: str, func: Callable[..., Any], declared: Any, argument: Callable[[object], Any]
-) -> Callable[..., Any]:
+def _decorated(kind: _Kind, func: Callable[..., Any], declared: Any) -> Callable[..., Any]:
     @functools.wraps(func)
     def call(*inputs: object) -> Any:
-        return _as_declared(_run(name, func, map(argument, inputs)), declared)
+        return _run(kind, func, inputs, declared)
 
     return call
 
@@ -148,20 +164,24 @@ def _read(value: object) -> Array:
     return to_array(np.asarray(read(value)) if is_on_device(value) else value)
 
 
-def _as_declared(value: Any, declared: Any) -> Any:
+_NUMPY: Final = _Kind("numpy_function", _argument, casts=False)
+_PYTHON: Final = _Kind("py_function", lambda value: host_tensor(_read(value)), casts=True)
+
+
+def _as_declared(value: Any, declared: Any, kind: _Kind) -> Any:
     if value is None:
         return _nothing(declared)
     several = isinstance(value, (list, tuple))
     values = list(cast("Sequence[Any]", value)) if several else [value]
     if not isinstance(declared, (list, tuple)):
-        return _tensor(values[0] if len(values) == 1 else value, declared)
-    kinds = list(cast("Sequence[DTypeLike]", declared))
-    if len(values) != len(kinds):
+        return _tensor(values[0] if len(values) == 1 else value, declared, kind)
+    named = list(cast("Sequence[DTypeLike]", declared))
+    if len(values) != len(named):
         raise InvalidArgumentError(
-            f"The function returned {len(values)} values, but Tout names {len(kinds)}.",
+            f"The function returned {len(values)} values, but Tout names {len(named)}.",
             fix="name one dtype for each value that it returns.",
         )
-    return [_tensor(one, kind) for one, kind in zip(values, kinds, strict=True)]
+    return [_tensor(one, dtype, kind) for one, dtype in zip(values, named, strict=True)]
 
 
 def _nothing(declared: Any) -> list[Any]:
@@ -173,15 +193,34 @@ def _nothing(declared: Any) -> list[Any]:
     )
 
 
-def _tensor(value: object, declared: DTypeLike) -> Array:
+def _tensor(value: object, declared: DTypeLike, kind: _Kind) -> Array:
     asked = dtypes.as_dtype(declared)
+    if not is_tensor(value) and not is_on_device(value):  # Python's own values become what they can
+        try:
+            return host_tensor(to_array(value, asked))
+        except (TypeError, ValueError) as error:
+            raise _unlike(shortened(value), asked) from error
     array = _read(value)
     if array.dtype == asked:
         return host_tensor(array)
-    plain = not isinstance(value, (np.ndarray, np.generic)) and not is_on_device(value)
-    if plain and dtypes.string not in (array.dtype, asked):  # Python's numbers take any dtype
+    if not kind.casts or dtypes.string in (array.dtype, asked) or not _fits(array, asked):
+        raise _unlike(dtypes.name_of(array.dtype), asked)
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # what is too large is infinite, as in TensorFlow
         return host_tensor(array.astype(asked))
-    raise InvalidArgumentError(
-        f"The function returned {dtypes.name_of(array.dtype)}, but Tout says {dtypes.name_of(asked)}.",
+
+
+def _fits(array: Array, asked: DType) -> bool:
+    """Return True unless a whole number would become another one: TensorFlow lets it wrap around."""
+    if array.dtype.kind not in "iu" or asked.kind not in "iu" or not array.size:
+        return True
+    limits = np.iinfo(asked)
+    return limits.min <= int(array.min()) and int(array.max()) <= limits.max
+
+
+def _unlike(found: str, asked: DType) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"The function returned {found}, but Tout says {dtypes.name_of(asked)}.",
         fix="convert the result, or name its dtype in Tout.",
     )
