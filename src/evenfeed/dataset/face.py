@@ -15,13 +15,14 @@ from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.seeds import operation_seed
+from evenfeed.core.specs import Specified
 from evenfeed.core.structure import DATA, map_structure
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.options import Options
 from evenfeed.plan.node import Node
 from evenfeed.plan.options_node import WithOptions, options_of
 from evenfeed.plan.ordering import Take
-from evenfeed.plan.windows import DatasetLike
+from evenfeed.plan.windows import DatasetLike, DatasetSpec
 from evenfeed.runtime.beginning import Beginning
 from evenfeed.runtime.build import build
 from evenfeed.runtime.elements import ElementIterator
@@ -67,6 +68,10 @@ class Face(DatasetLike):
     def element_spec(self) -> Any:
         """The specs of an element's parts, in the structure of an element."""
         return self._plan.element_spec
+
+    @property
+    def _type_spec(self) -> DatasetSpec:
+        return DatasetSpec(self.element_spec, face=Face.whole)
 
     def cardinality(self) -> Any:
         """Return how many elements there are, `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`.
@@ -251,4 +256,11 @@ def _as_numpy(element: Any) -> Any:
 
 
 def _unwrapped(part: Any) -> Any:
+    if isinstance(part, Specified):
+        raise TypeError(
+            described(
+                f"as_numpy_iterator has only NumPy values, but an element holds {shortened(part)}.",
+                fix="iterate over the dataset itself.",
+            )
+        )
     return part if part is None or part.ndim else part[()]

@@ -1,7 +1,7 @@
 """Where elements come from: values in memory, functions, and other datasets."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from evenfeed.core.arguments import (
 )
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import described
-from evenfeed.core.structure import DATA, flatten
+from evenfeed.core.specs import Specified
+from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.dataset.face import Face, dataset_of, plan_of, plans_of, shuffle_seed
 from evenfeed.plan.choosing import Choose, Counter, Random, Sample
 from evenfeed.plan.combining import Zip
@@ -19,6 +20,7 @@ from evenfeed.plan.generating import FromGenerator, signature_of
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Take
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
+from evenfeed.plan.windows import DatasetBatch, DatasetLike, DatasetSpec
 
 if TYPE_CHECKING:
     from evenfeed.dataset.whole import Dataset
@@ -61,7 +63,7 @@ class Sources(Face):
              TensorSpec(shape=(1,), dtype=tf.int32, name=None))
         """
         del name
-        return dataset_of(Tensor(*_arrays(tensors)))
+        return dataset_of(Tensor(*_element(tensors)))
 
     @staticmethod
     def from_tensor_slices(tensors: object, name: str | None = None) -> "Dataset":
@@ -76,7 +78,7 @@ class Sources(Face):
             [(1, b'a'), (2, b'b')]
         """
         del name
-        return dataset_of(TensorSlice(*_arrays(tensors)))
+        return dataset_of(TensorSlice(*_rows(tensors)))
 
     @staticmethod
     def from_generator(
@@ -99,7 +101,8 @@ class Sources(Face):
             output_shapes: The shapes that go with `output_types`.
             args: Arguments for the function; they arrive as arrays.
             output_signature: A `TensorSpec`, or a tuple or dict of them. What is yielded is cast to it;
-                what does not fit is an error when it is reached.
+                what does not fit is an error when it is reached. For datasets and Optionals, a
+                `DatasetSpec` and an `OptionalSpec`.
             name: Taken for compatibility.
 
         Examples:
@@ -113,7 +116,8 @@ class Sources(Face):
             [(0, 0), (1, 1), (2, 4)]
         """
         del name
-        signature = signature_of(output_types, output_shapes, output_signature)
+        said = signature_of(output_types, output_shapes, output_signature)
+        signature = map_structure(_with_face, said, rules=DATA)
         given = () if args is None else tuple(to_array(arg) for arg in args)
         return dataset_of(FromGenerator(generator, signature, given))
 
@@ -280,6 +284,37 @@ def zipped(structure: Any) -> "Dataset":
     return dataset_of(Zip(structure, tuple(map(plan_of, parts))))
 
 
-def _arrays(value: object) -> tuple[Any, list[Array | None]]:
-    """Return the structure of `value`, and its parts as arrays."""
-    return value, [None if part is None else to_array(part) for part in flatten(value, DATA)]
+def _element(value: object) -> tuple[Any, list[Array | Specified | None]]:
+    """Return the structure of `value`, and its parts: arrays, datasets and Optionals."""
+    return value, [_part(leaf) for leaf in _leaves(value)]
+
+
+def _part(leaf: object) -> Array | Specified | None:
+    if leaf is None or isinstance(leaf, Specified):
+        return leaf
+    datasets = _datasets(leaf)
+    return to_array(leaf) if datasets is None else DatasetBatch(datasets)
+
+
+def _rows(value: object) -> tuple[Any, list[Array | list[Any] | None]]:
+    """Return the structure of `value`, and its parts: arrays, and lists of datasets."""
+    return value, [None if leaf is None else _row_parts(leaf) for leaf in _leaves(value)]
+
+
+def _row_parts(leaf: object) -> Array | list[Any]:
+    datasets = _datasets(leaf)
+    return to_array(leaf) if datasets is None else datasets
+
+
+def _datasets(leaf: object) -> list[Any] | None:
+    """Return a list of datasets; None where it is something else."""
+    parts = cast("list[Any]", leaf) if type(leaf) is list else []
+    return parts if parts and all(isinstance(part, DatasetLike) for part in parts) else None
+
+
+def _with_face(spec: Any) -> Any:
+    return spec.with_face(Face.whole) if isinstance(spec, DatasetSpec) else spec
+
+
+def _leaves(value: object) -> list[object]:
+    return flatten(value, DATA)

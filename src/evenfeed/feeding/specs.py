@@ -7,10 +7,10 @@ from typing import Any, final
 from evenfeed.core import dtypes
 from evenfeed.core.cardinality import INFINITE
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.shares import Share
-from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.feeding.host_steps import is_static
 from evenfeed.plan.node import Node
@@ -66,9 +66,16 @@ def _several(piece: TypeSpec, arrival: Arrival) -> TypeSpec:
 
 
 def _arriving(spec: TypeSpec, arrival: Arrival) -> TypeSpec:
-    if not isinstance(spec, TensorSpec):
+    if isinstance(spec, TensorSpec):
+        return TensorSpec(spec.shape, arrival.dtype(spec.dtype))
+    if isinstance(spec, NoneTensorSpec):
         return spec
-    return TensorSpec(spec.shape, arrival.dtype(spec.dtype))
+    raise TypeError(
+        described(
+            f"Replicas get tensors, but a part of the elements is {spec}.",
+            fix="turn it into tensors first: flat_map takes datasets apart, map opens an Optional.",
+        )
+    )
 
 
 def _cut(spec: TypeSpec, arrival: Arrival) -> TypeSpec:

@@ -15,6 +15,7 @@ from evenfeed.core.structure import DATA, flatten, is_branch, map_structure, pac
 from evenfeed.plan.generating import parts_up_to
 from evenfeed.plan.grouping import Batches
 from evenfeed.plan.node import Node
+from evenfeed.plan.windows import DatasetSpec
 
 
 @final
@@ -157,6 +158,7 @@ class Rebatch(Node):
     drop_remainder: bool = False
 
     def __post_init__(self) -> None:
+        map_structure(_row, self.child.element_spec, rules=DATA)
         _leading(self.child, "rebatch")
         if not self.batch_sizes or min(self.batch_sizes) < 1:
             raise InvalidArgumentError(
@@ -171,6 +173,8 @@ class Rebatch(Node):
         known = self._length()
 
         def rebatched(spec: TypeSpec) -> TypeSpec:
+            if isinstance(spec, DatasetSpec):
+                return spec.of_shape(TensorShape([known]).concatenate(spec.shape[1:]))
             if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
                 return spec
             return TensorSpec(TensorShape([known]).concatenate(spec.shape[1:]), spec.dtype)
@@ -195,7 +199,8 @@ _NEEDS_ROWS: Final = "call batch() first: only elements with a first axis can be
 
 def _leading(child: Node, name: str) -> int | None:
     """Return the length of a batch, which all parts must share; None where one is not known."""
-    shapes = [s.shape for s in flatten(child.element_spec, DATA) if isinstance(s, TensorSpec)]
+    specs = flatten(child.element_spec, DATA)
+    shapes = [spec.shape for spec in specs if isinstance(spec, TensorSpec | DatasetSpec)]
     if any(shape.rank == 0 for shape in shapes):
         raise ValueError(described(f"{name}() cannot cut scalars.", fix=_NEEDS_ROWS))
     lengths = [None if shape.rank is None else shape[0] for shape in shapes]
@@ -214,6 +219,8 @@ def _row(spec: TypeSpec) -> TypeSpec:
     match spec:
         case TensorSpec():
             return TensorSpec(None if spec.shape.rank is None else spec.shape[1:], spec.dtype)
+        case DatasetSpec():
+            return spec.of_shape(spec.shape[1:])
         case NoneTensorSpec():
             return spec
         case _:

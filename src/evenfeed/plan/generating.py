@@ -9,11 +9,13 @@ from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import described
+from evenfeed.core.optional import OptionalSpec
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import Effects
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec
 from evenfeed.core.structure import DATA, flatten, map_structure, opened, outline, pack
 from evenfeed.plan.node import Node
+from evenfeed.plan.windows import DatasetSpec
 
 
 @final
@@ -41,7 +43,7 @@ class FromGenerator(Node):
                 )
             )
         for spec in flatten(self.signature, DATA):
-            if not isinstance(spec, (TensorSpec, NoneTensorSpec)):
+            if not isinstance(spec, TensorSpec | NoneTensorSpec | DatasetSpec | OptionalSpec):
                 raise TypeError(
                     described(
                         f"output_signature holds {shortened(spec)}, which is no TensorSpec.",
@@ -96,10 +98,10 @@ def parts_up_to(structure: object, value: object, absent: tuple[object, ...] = (
         return [value] * len(flatten(structure, DATA))
     inner = opened(value, DATA)
     if inner is None or not isinstance(value, _kind(structure)):
-        raise _unlike(structure, value)
+        raise TypeError(_unlike(structure, value))
     same_keys = inner.labels == branch.labels or not issubclass(_kind(structure), Mapping)
     if not same_keys or len(inner.parts) != len(branch.parts):
-        raise _unlike(structure, value)
+        raise ValueError(_unlike(structure, value))
     pairs = zip(branch.parts, inner.parts, strict=True)
     return [part for one, two in pairs for part in parts_up_to(one, two, absent)]
 
@@ -109,12 +111,10 @@ def _kind(structure: object) -> type:
     return Mapping if issubclass(type(structure), Mapping) else type(structure)
 
 
-def _unlike(structure: object, value: object) -> ValueError:
-    return ValueError(
-        described(
-            f"{shortened(value)} has not the structure {outline(structure, DATA)}.",
-            fix="give both the same nesting, keys and container types.",
-        )
+def _unlike(structure: object, value: object) -> str:
+    return described(
+        f"{shortened(value)} has not the structure {outline(structure, DATA)}.",
+        fix="give both the same nesting, keys and container types.",
     )
 
 

@@ -4,11 +4,12 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
-from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, map_structure
 from evenfeed.plan.node import Node
+from evenfeed.plan.windows import DatasetSpec
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,10 @@ class Batch(Batches):
 
     parallel: bool = field(default=False, repr=False)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.element_spec  # what cannot be batched is refused where it is asked for
+
     @property
     def element_spec(self) -> Any:
         """The child's with a leading axis, whose length is known where a short batch is dropped."""
@@ -63,7 +68,15 @@ def _batched(spec: TypeSpec, length: int | None) -> TypeSpec:
     match spec:
         case TensorSpec():
             return TensorSpec(TensorShape([length]).concatenate(spec.shape), spec.dtype)
+        case DatasetSpec():
+            return spec.of_shape(TensorShape([length]).concatenate(spec.shape))
         case NoneTensorSpec():
             return spec
         case _:
-            raise TypeError(f"{spec} cannot be batched")
+            raise TypeError(
+                described(
+                    f"{spec} cannot be batched.",
+                    fix="take the values out first: filter(lambda x: x.has_value()), "
+                    "then map(lambda x: x.get_value()).",
+                )
+            )

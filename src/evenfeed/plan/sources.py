@@ -8,9 +8,16 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
+from evenfeed.core.specs import (
+    NoneTensorSpec,
+    Specified,
+    TensorSpec,
+    TypeSpec,
+    type_spec_from_value,
+)
 from evenfeed.core.structure import DATA, pack
 from evenfeed.plan.node import Node
+from evenfeed.plan.windows import common_spec
 
 
 @final
@@ -52,10 +59,10 @@ class Range(Node):
 @final
 @dataclass(frozen=True, eq=False)
 class Tensor(Node):
-    """One element: the arrays as they are, in their structure."""
+    """One element: arrays, datasets and Optionals as they are, in their structure."""
 
     structure: Any
-    arrays: Sequence[Array | None]
+    arrays: Sequence[Array | Specified | None]
 
     def __post_init__(self) -> None:
         if _is_empty(self.arrays):
@@ -64,7 +71,7 @@ class Tensor(Node):
     @property
     def element_spec(self) -> Any:
         """The shapes and dtypes of the arrays."""
-        return pack(self.structure, [_spec(array, skip=0) for array in self.arrays], DATA)
+        return pack(self.structure, list(map(type_spec_from_value, self.arrays)), DATA)
 
     @property
     def size(self) -> int:
@@ -75,15 +82,15 @@ class Tensor(Node):
 @final
 @dataclass(frozen=True, eq=False)
 class TensorSlice(Node):
-    """The rows of some arrays, which all have the same first dimension."""
+    """The rows of some arrays, which all have the same first dimension; of a list of datasets, each of them."""
 
     structure: Any
-    arrays: Sequence[Array | None]
+    arrays: Sequence[Array | list[Any] | None]
 
     def __post_init__(self) -> None:
         if _is_empty(self.arrays):
             raise ValueError(described(_NO_TENSOR, fix=_PASS_ONE, origin=self.origin))
-        lengths = {array.shape[:1] for array in self.arrays if array is not None}
+        lengths = {_rows_of(array) for array in self.arrays if array is not None}
         if () in lengths:
             raise ValueError(
                 described(
@@ -92,6 +99,7 @@ class TensorSlice(Node):
                     origin=self.origin,
                 )
             )
+        _ = self.element_spec  # datasets of unlike elements are refused where they are given
         if len(lengths) > 1:
             shown = pack(self.structure, [None if a is None else len(a) for a in self.arrays], DATA)
             raise ValueError(
@@ -105,7 +113,7 @@ class TensorSlice(Node):
     @property
     def element_spec(self) -> Any:
         """The shape of a row of each part."""
-        return pack(self.structure, [_spec(array, skip=1) for array in self.arrays], DATA)
+        return pack(self.structure, list(map(_row_spec, self.arrays)), DATA)
 
     @property
     def size(self) -> int:
@@ -117,9 +125,15 @@ _NO_TENSOR: Final = "A dataset needs elements with at least one tensor."
 _PASS_ONE: Final = "pass an array, or a structure that holds one."
 
 
-def _is_empty(arrays: Sequence[Array | None]) -> bool:
+def _is_empty(arrays: Sequence[Any]) -> bool:
     return all(array is None for array in arrays)
 
 
-def _spec(array: Array | None, skip: int) -> TypeSpec:
-    return NoneTensorSpec() if array is None else TensorSpec(array.shape[skip:], array.dtype)
+def _rows_of(array: Array | list[Any]) -> tuple[int, ...]:
+    return (len(array),) if isinstance(array, list) else array.shape[:1]
+
+
+def _row_spec(array: Array | list[Any] | None) -> TypeSpec:
+    if isinstance(array, list):
+        return common_spec(array)
+    return NoneTensorSpec() if array is None else TensorSpec(array.shape[1:], array.dtype)

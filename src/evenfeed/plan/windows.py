@@ -1,4 +1,4 @@
-"""Windows: elements that are datasets themselves."""
+"""Datasets as values: elements that are datasets themselves, and windows, which are such."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -7,9 +7,9 @@ from typing import Any, final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import Array
-from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import ShapeLike, TensorShape
-from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec
+from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import DATA, flatten, map_structure, outline, pack
 from evenfeed.plan.node import Node
 
@@ -35,7 +35,7 @@ class DatasetSpec(CompositeSpec):
 
     Args:
         element_spec: The spec of its elements.
-        dataset_shape: The shape of an array of such datasets; only scalars come.
+        dataset_shape: The shape of an array of such datasets, as batches of them are.
         face: Makes what a user sees of a plan; known where evenfeed itself makes the spec.
     """
 
@@ -62,8 +62,23 @@ class DatasetSpec(CompositeSpec):
         """The spec of the dataset's elements."""
         return self._element_spec
 
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of an array of such datasets."""
+        return self._dataset_shape
+
+    def of_shape(self, shape: ShapeLike) -> "DatasetSpec":
+        """Return the spec of an array of such datasets."""
+        return DatasetSpec(self.element_spec, shape, face=self._face)
+
+    def with_face(self, face: Callable[[Node], Any]) -> "DatasetSpec":
+        """Return the spec with what users see of such a dataset."""
+        return DatasetSpec(self.element_spec, self.shape, face=face)
+
     def stand_in(self) -> Any:
         """Return a dataset of this spec without elements, to learn what a function makes of one."""
+        if self.shape.rank:
+            return DatasetBatch([self.of_shape(self.shape[1:]).stand_in()])
         columns: tuple[list[Any], ...] = tuple([] for _ in self._parts)
         held = Held(self.element_spec, columns, 0)
         return held if self._face is None else self._face(held)
@@ -87,6 +102,44 @@ class DatasetSpec(CompositeSpec):
 
     def __repr__(self) -> str:
         return f"DatasetSpec({self.element_spec!r}, {self._dataset_shape!r})"
+
+
+@final
+class DatasetBatch(Specified):
+    """Datasets that were batched; `unbatch` hands them out again."""
+
+    __slots__ = ("datasets",)
+
+    def __init__(self, datasets: Sequence[Any]) -> None:
+        self.datasets = list(datasets)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """How many there are."""
+        return (len(self.datasets),)
+
+    def __repr__(self) -> str:
+        return f"DatasetBatch({self.datasets!r})"
+
+    @property
+    def _type_spec(self) -> DatasetSpec:
+        spec = common_spec(self.datasets)
+        return spec.of_shape(TensorShape(self.shape).concatenate(spec.shape))
+
+
+def common_spec(datasets: Sequence[Any]) -> DatasetSpec:
+    """Return the spec that all datasets have."""
+    first, *others = map(type_spec_from_value, datasets)
+    found = first.most_specific_common_supertype(others)
+    if isinstance(found, DatasetSpec):
+        return found
+    raise ValueError(
+        described(
+            f"Datasets of unlike elements cannot stand in one list: {first} and "
+            f"{next(other for other in others if other != first)}.",
+            fix="give all of them the same structure and dtypes.",
+        )
+    )
 
 
 @final

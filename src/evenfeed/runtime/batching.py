@@ -12,6 +12,8 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.core.structure import DATA, paths
 from evenfeed.core.texts import Texts
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
+from evenfeed.plan.windows import DatasetBatch
+from evenfeed.runtime.grouping import folded, holds_datasets
 from evenfeed.runtime.operator import Feed, Operator, State, read_full
 
 
@@ -126,7 +128,7 @@ class SplitBatches(Operator):
             )
         (length,) = lengths.pop()
         self._per_batch = max(1, length)
-        return Block(tuple(parts), length)
+        return Block(tuple(map(_rows_of, parts)), length)
 
     def state(self) -> State:
         """Return the position before the batches that are cut now, and how many rows of them went."""
@@ -171,13 +173,13 @@ class CutBatches(Operator):
         full = max(1, rows.length // size)
         self._feed.give_back(max(0, rows.length - full * size))
         self._turn = (self._turn + 1) % len(sizes)
-        return _folded(rows.cut(0, full * size), full)
+        return folded(rows.cut(0, full * size), full)
 
     def _joined(self, blocks: Sequence[Block]) -> Block:
         rows = concatenated(blocks)
         columns = tuple(stacked(c) if isinstance(c, list) else c for c in rows.columns)
         for column in columns:
-            if isinstance(column, list):
+            if isinstance(column, list) and not holds_datasets(column):
                 raise InvalidArgumentError(
                     "A batch holds rows of one shape, but it would hold "
                     f"{_distinct([row.shape for row in column])}.",
@@ -205,6 +207,10 @@ def _length(column: Array | Texts | list[Any]) -> int | None:
     return None if isinstance(column, list) or column.ndim < 2 else column.shape[1]
 
 
+def _rows_of(batch: Any) -> Column:
+    return batch.datasets if isinstance(batch, DatasetBatch) else batch
+
+
 def _flattened(batches: Block) -> Block:
     columns = tuple(
         column if column is None or isinstance(column, list) else _merged(column)
@@ -216,15 +222,6 @@ def _flattened(batches: Block) -> Block:
 
 def _merged(column: Array | Texts) -> Array | Texts:
     return column.reshape(column.shape[0] * column.shape[1], *column.shape[2:])
-
-
-def _folded(rows: Block, count: int) -> Block:
-    def fold(column: Column) -> Column:
-        if column is None or isinstance(column, list):
-            return column
-        return column.reshape(count, rows.length // count, *column.shape[1:])
-
-    return Block(tuple(map(fold, rows.columns)), count)
 
 
 def _distinct(shapes: Sequence[tuple[int, ...]]) -> str:

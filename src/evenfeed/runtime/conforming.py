@@ -15,7 +15,7 @@ from evenfeed.core.block import Column, stacked
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.specs import NoneTensorSpec, Specified, TensorSpec, TypeSpec
 
 # The column (which may be None itself), or None where the values must be looked at one by one.
 Made: TypeAlias = tuple[Column] | None
@@ -24,12 +24,13 @@ ColumnMaker: TypeAlias = Callable[[Sequence[Any]], Made]
 _TEXTS: Final[frozenset[type]] = frozenset({str, bytes})
 
 
-def converted(value: Any, spec: TypeSpec) -> Array | None:
-    """Return one value as an array of `spec`; an error where it is none."""
+def converted(value: Any, spec: TypeSpec) -> Any:
+    """Return one value as an array of `spec`, or a dataset or Optional as it is; an error where it is none."""
     if not isinstance(spec, TensorSpec):
-        if value is not None:
-            raise InvalidArgumentError(f"{shortened(value)} stands where None was promised.")
-        return None
+        if not _fits(value, spec):
+            promised = "None" if isinstance(spec, NoneTensorSpec) else str(spec)
+            raise InvalidArgumentError(f"{shortened(value)} stands where {promised} was promised.")
+        return value
     array = _array(value, spec.dtype)
     if not spec.shape.is_compatible_with(array.shape):
         raise InvalidArgumentError(f"a part has shape {array.shape}, not {spec.shape}.")
@@ -38,8 +39,10 @@ def converted(value: Any, spec: TypeSpec) -> Array | None:
 
 def column_maker(spec: TypeSpec) -> ColumnMaker:
     """Return a function that makes one column of many values, if they need no closer look."""
-    if not isinstance(spec, TensorSpec):
+    if isinstance(spec, NoneTensorSpec):
         return _all_none
+    if not isinstance(spec, TensorSpec):
+        return partial(_objects, spec=spec)
     if spec.shape.rank != 0:
         return partial(_arrays, spec=spec)
     if spec.dtype == dtypes.string:
@@ -85,6 +88,14 @@ def all_of(values: Sequence[Any], kind: type) -> bool:
 
 def _all_none(values: Sequence[Any]) -> Made:
     return (None,) if all(value is None for value in values) else None
+
+
+def _objects(values: Sequence[Any], spec: TypeSpec) -> Made:
+    return (list(values),) if all(_fits(value, spec) for value in values) else None
+
+
+def _fits(value: Any, spec: TypeSpec) -> bool:
+    return (value is None or isinstance(value, Specified)) and spec.is_compatible_with(value)
 
 
 def _scalars(values: Sequence[Any], spec: TensorSpec) -> Made:

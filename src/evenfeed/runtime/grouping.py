@@ -8,6 +8,7 @@ from evenfeed.core.block import Block, Column, concatenated, stacked
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.structure import DATA, paths
 from evenfeed.plan.grouping import Batch
+from evenfeed.plan.windows import DatasetBatch, DatasetLike
 from evenfeed.runtime.operator import Operator, State, Watched, read_before_error
 from evenfeed.runtime.whence import Place, Whence
 
@@ -51,7 +52,7 @@ class StackBatches(Operator):
             count = _length(run) // self._node.batch_size
             self._last = first, max(1, count)
             if count or not self._node.drop_remainder:
-                return _folded(self._joined(run), max(1, count))
+                return folded(self._joined(run), max(1, count))
         return None
 
     def _read_runs(self) -> list[list[Block] | Exception]:
@@ -82,7 +83,7 @@ class StackBatches(Operator):
         rows = concatenated(run)
         columns = tuple(stacked(c) if isinstance(c, list) else c for c in rows.columns)
         for part, column in enumerate(columns):
-            if isinstance(column, list):
+            if isinstance(column, list) and not holds_datasets(column):
                 path = paths(self._node.element_spec, DATA)[part]
                 raise InvalidArgumentError(
                     f"A batch holds elements of one shape, but it would hold {_shapes(column)}"
@@ -155,10 +156,21 @@ def _shapes(column: list[Any]) -> str:
     return " and ".join(map(str, dict.fromkeys(part.shape for part in column)))
 
 
-def _folded(rows: Block, count: int) -> Block:
+def holds_datasets(column: list[Any]) -> bool:
+    """Return True if a column is made of datasets, or of batches of as many datasets each."""
+    alike = isinstance(column[0], DatasetBatch) and len({batch.shape for batch in column}) == 1
+    return alike or isinstance(column[0], DatasetLike)
+
+
+def folded(rows: Block, count: int) -> Block:
+    """Return the rows as `count` batches."""
+    size = rows.length // count
+
     def fold(column: Column) -> Column:
-        if column is None or isinstance(column, list):
-            return column
-        return column.reshape(count, rows.length // count, *column.shape[1:])
+        if isinstance(column, list):
+            return [
+                DatasetBatch(column[start : start + size]) for start in range(0, rows.length, size)
+            ]
+        return None if column is None else column.reshape(count, size, *column.shape[1:])
 
     return Block(tuple(map(fold, rows.columns)), count)

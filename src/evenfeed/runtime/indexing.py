@@ -2,7 +2,10 @@
 
 from typing import TypeAlias
 
+from evenfeed.core.block import Column
 from evenfeed.core.cardinality import INFINITE
+from evenfeed.core.conversion import Array
+from evenfeed.core.specs import Specified
 from evenfeed.plan.buffering import Prefetch
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
@@ -78,7 +81,7 @@ def _source(node: Range | Tensor | TensorSlice | Held | Files) -> Indexed | None
         case Range():
             return _forward(Numbers(node))
         case Tensor():
-            return _forward(Arrays([None if a is None else a[None] for a in node.arrays], 1))
+            return _forward(Arrays(list(map(_one_row, node.arrays)), 1))
         case TensorSlice():
             return _forward(Arrays(node.arrays, node.size))
         case Held():
@@ -89,6 +92,12 @@ def _source(node: Range | Tensor | TensorSlice | Held | Files) -> Indexed | None
                 return None
             rows = FileRows(node.files, counts)
             return (rows, InTurn(counts)) if node.in_turn else _forward(rows)
+
+
+def _one_row(value: Array | Specified | None) -> Column:
+    if isinstance(value, Specified):
+        return [value]
+    return None if value is None else value[None]
 
 
 def _forward(rows: Rows) -> Indexed:

@@ -10,6 +10,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import described
+from evenfeed.core.optional import OptionalSpec, holding
 from evenfeed.core.side_effects import Abandoned
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
@@ -133,6 +134,9 @@ def _of_any_rank(spec: TypeSpec) -> TypeSpec:
 def _zeros(spec: TypeSpec, length: int) -> Any:
     if isinstance(spec, DatasetSpec):
         return spec.stand_in()
+    if isinstance(spec, OptionalSpec):
+        parts = [_zeros(part, length) for part in flatten(spec.element_spec, DATA)]
+        return holding(pack(spec.element_spec, parts, DATA), spec.element_spec)
     if not isinstance(spec, TensorSpec):
         return None
     shape = [length if dim is None else dim for dim in spec.shape or ()]
