@@ -12,6 +12,7 @@ from tests.sockets import connected
 
 from evenfeed.cluster import gloo, line
 from evenfeed.cluster.line import Line
+from evenfeed.core.background import BackgroundThreads
 from evenfeed.core.peers import Peers
 
 
@@ -22,7 +23,8 @@ class Opened:
         self.service = service
         self.peers = Peers()
         self.peers.expect(["worker 0", "worker 1"])
-        self.cuts, self.at_exit = [], []
+        self.cuts = []
+        self.threads = BackgroundThreads()
 
     def tell(self, **word):
         self.service.sendall(json.dumps(word).encode() + b"\n")
@@ -42,9 +44,8 @@ def opened(monkeypatch):
     ((worker, service),) = connected(1)
     made = Opened(service)
     monkeypatch.setattr(gloo, "cut", made.cuts.append)
-    monkeypatch.setattr(
-        atexit, "register", lambda *call, **named: made.at_exit.append((call, named))
-    )
+    monkeypatch.setattr(line, "background", made.threads)
+    monkeypatch.setattr(atexit, "register", lambda _: None)
     monkeypatch.setattr(os, "register_at_fork", lambda **_: None)
     monkeypatch.setattr(sys, "excepthook", lambda *_: made.cuts.append("shown"))
     monkeypatch.setattr(line, "leave_runtime", lambda: made.cuts.append("left the service"))
@@ -98,7 +99,7 @@ def test_an_exception_that_nobody_catches_is_told_and_shown(opened):
 
 
 def test_the_end_of_the_program_is_told(opened):
-    ((call, named),) = opened.at_exit
-    call[0](*call[1:], **named)
+    opened.threads.end()
     assert opened.hear() == {"left": ""}
     assert opened.cuts == ["left the service"]
+    assert not opened.peers.is_broken  # that it listens no longer is no loss of the service

@@ -6,6 +6,7 @@ from itertools import count
 from typing import Final, final
 
 from evenfeed.cluster.jax_private import forget_text, store_text, stored_text
+from evenfeed.core.background import background
 from evenfeed.core.doors import logging
 from evenfeed.core.errors import CancelledError, DeadlineExceededError, UnavailableError
 from evenfeed.core.peers import peers
@@ -55,6 +56,7 @@ class StoredAgreement:
             ]
             while not written.wait(_LOOK_SECONDS):  # or the others might not hear it before the end
                 peers.check()
+                _check_open(is_closed)
             return heard
         except UnavailableError as error:
             raise peers.explained(error) from error
@@ -65,7 +67,8 @@ class StoredAgreement:
 
     def _heard(self, key: str, worker: int, began: float, is_closed: Callable[[], bool]) -> str:
         warned = False
-        while not is_closed():
+        while True:
+            _check_open(is_closed)
             found = stored_text(f"{key}/{worker}", _LOOK_SECONDS)
             if found is not None:
                 return found
@@ -76,9 +79,15 @@ class StoredAgreement:
             if waited > _WARN_SECONDS and not warned:
                 warned = True
                 _warn(worker, self._patience)
+
+
+def _check_open(is_closed: Callable[[], bool]) -> None:
+    if is_closed():
         raise CancelledError(
             "The iterator is closed.", fix="begin a new one: iter(distributed_dataset)."
         )
+    if background.are_ending:
+        raise CancelledError("The program has ended.")
 
 
 def _warn(worker: int, patience: float) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, NoReturn, final
 
+from evenfeed.core.background import background
 from evenfeed.core.errors import UnavailableError
 from evenfeed.core.peers import MEETING_ERRORS
 
@@ -134,9 +135,10 @@ def _jaxlib() -> Any:
 
 @final
 class Written:
-    """A text that is being put where all members can read it."""
+    """A text that is being put where all members can read it, or taken away (`is_tidying`)."""
 
-    def __init__(self, write: Callable[[], Any]) -> None:
+    def __init__(self, write: Callable[[], Any], *, is_tidying: bool = False) -> None:
+        self.is_tidying = is_tidying
         self._write = write
         self._done = threading.Event()
         self._error: Exception | None = None
@@ -161,20 +163,25 @@ class _Writer:
     """Writes in a thread: a write has no time limit of JAX's, and the service may be silent for ever."""
 
     def __init__(self) -> None:
-        self._waiting: SimpleQueue[Written] = SimpleQueue()
+        self._waiting: SimpleQueue[Written | None] = SimpleQueue()  # None: the thread is to end
         self._thread: threading.Thread | None = None
 
     def put(self, written: Written) -> Written:
         """Write after all that was put before."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="evenfeed-store", daemon=True)
+            self._thread = background.thread(self._run, "evenfeed-store", self._stop)
             self._thread.start()
         self._waiting.put(written)
         return written
 
+    def _stop(self) -> None:
+        self._waiting.put(None)
+
     def _run(self) -> None:
-        while True:
-            self._waiting.get().run()
+        while (written := self._waiting.get()) is not None:
+            # What others wait for is written to the end; what nobody will ask for need not be taken away.
+            if not (written.is_tidying and background.are_ending):
+                written.run()
 
 
 _writer: Final = _Writer()
@@ -187,7 +194,7 @@ def store_text(key: str, text: str) -> Written:
 
 def forget_text(key: str) -> None:
     """Take away what this member put there, some time soon."""
-    _writer.put(Written(lambda: _member().key_value_delete(key)))
+    _writer.put(Written(lambda: _member().key_value_delete(key), is_tidying=True))
 
 
 def stored_text(key: str, seconds: float) -> str | None:

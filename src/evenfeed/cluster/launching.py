@@ -4,25 +4,32 @@ Each worker is the leader of a process group of its own: a signal reaches what i
 terminal's Ctrl-C reaches the launcher alone, which passes it on once.
 """
 
+import codecs
 import ctypes
+import io
 import json
+import locale
 import os
+import select
 import signal
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TextIO, final
 
+from evenfeed.core.background import background
 from evenfeed.core.doors import socket, subprocess
 
 _LAST_LINES: Final = 10
 DEFAULT_GRACE_SECONDS: Final = 10.0  # for workers that hear of one that failed
 _PATIENCE_SECONDS: Final = 10.0  # between asking the workers to end, and ending them
 _LOOK_SECONDS: Final = 0.05
+_BYTES: Final = 1 << 16
 _PR_SET_PDEATHSIG: Final = 1
 
 
@@ -110,6 +117,7 @@ class _Group:
         self._output = threading.Lock()
         self._signal = 0
         self._patience = float("inf")
+        self._is_over = False
 
     def start(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         """Start one more worker."""
@@ -119,8 +127,6 @@ class _Group:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
             start_new_session=True,
             preexec_fn=_end_with_parent(),
         )
@@ -132,13 +138,18 @@ class _Group:
         for worker in self._workers:
             pipes = ((worker.process.stdout, sys.stdout), (worker.process.stderr, sys.stderr))
             for pipe, out in pipes:
-                shows = threading.Thread(target=self._copy, args=(worker, pipe, out), daemon=True)
+                copy = partial(self._copy, worker, pipe.fileno(), out)
+                shows = background.thread(
+                    copy, f"evenfeed-worker-{worker.index}", self._listen_no_more
+                )
                 shows.start()
                 worker.threads.append(shows)
 
-    def _copy(self, worker: _Worker, pipe: TextIO, out: TextIO) -> None:
-        for line in pipe:
-            text = line.rstrip("\n")
+    def _listen_no_more(self) -> None:
+        self._is_over = True
+
+    def _copy(self, worker: _Worker, pipe: int, out: TextIO) -> None:
+        for text in _lines(pipe, lambda: self._is_over):
             worker.last.append(text)  # what it prints to its other stream may follow at once
             with self._output:
                 out.write(f"[worker {worker.index}] {text}\n")
@@ -195,6 +206,7 @@ class _Group:
             worker.process.wait()
             for thread in worker.threads:
                 thread.join(timeout=1.0)
+        self._listen_no_more()
 
     @contextmanager
     def signals_passed_on(self) -> Generator[None]:
@@ -215,6 +227,24 @@ class _Group:
         finally:
             for number, handler in zip(numbers, before, strict=True):
                 signal.signal(number, handler)
+
+
+def _lines(pipe: int, is_over: Callable[[], bool]) -> Iterator[str]:
+    """Return the lines that come through a pipe, until it ends. A process that outlives its worker may hold it open."""
+    decode = codecs.getincrementaldecoder(locale.getpreferredencoding(False))("replace")
+    decoder = io.IncrementalNewlineDecoder(decode, translate=True)
+    ready = select.poll()
+    ready.register(pipe, select.POLLIN | select.POLLHUP)
+    rest = ""
+    while not is_over():
+        if ready.poll(1000 * _LOOK_SECONDS):
+            data = os.read(pipe, _BYTES)
+            *lines, rest = (rest + decoder.decode(data, final=not data)).split("\n")
+            yield from lines
+            if not data:
+                break
+    if rest:
+        yield rest
 
 
 def _exit_code(code: int) -> int:

@@ -4,7 +4,6 @@ A worker that fails, or comes to its end, says so on it; the end of one that say
 line itself. The service tells the others.
 """
 
-import atexit
 import json
 import os
 import sys
@@ -17,6 +16,8 @@ from typing import Any, Final, final
 from evenfeed.cluster import gloo
 from evenfeed.cluster.jax_private import leave_runtime
 from evenfeed.cluster.silence import said, watch
+from evenfeed.core.background import background
+from evenfeed.core.doors import socket
 from evenfeed.core.peers import Peers
 
 _MOST_LETTERS: Final = 500
@@ -41,17 +42,23 @@ class Line:
         self._connection = connection
         self._peers = peers
         self._ports: Sequence[int] = ()
+        self._is_leaving = False
         self._sending = threading.Lock()
 
     def open(self) -> None:
         """Begin to listen, and promise to say how this process ends."""
         self._connection.settimeout(None)
         watch(self._connection)
-        threading.Thread(target=self._listen, name="evenfeed-line", daemon=True).start()
-        atexit.register(self._leave)
+        background.thread(self._listen, "evenfeed-line", self._stop_listening).start()
+        background.afterwards(self._leave)
         sys.excepthook = self._telling(sys.excepthook)
         # A child that outlives this process would hold the line open.
         os.register_at_fork(after_in_child=self._connection.close)
+
+    def _stop_listening(self) -> None:
+        self._is_leaving = True
+        with suppress(OSError):  # the service may be gone
+            self._connection.shutdown(socket.SHUT_RD)
 
     def _leave(self) -> None:
         self.say(left="")
@@ -78,7 +85,8 @@ class Line:
                 self._hear(json.loads(text))
         except OSError as error:
             ended = error
-        self._break(0, f"is lost: {said(ended, 'the coordination service beside it')}.")
+        if not self._is_leaving:
+            self._break(0, f"is lost: {said(ended, 'the coordination service beside it')}.")
 
     def _hear(self, word: dict[str, Any]) -> None:
         if "ports" in word:

@@ -31,7 +31,7 @@ def where_called() -> Origin | None:
     line outside evenfeed is the best that can be said; None where even that is missing.
     """
     nearest: Origin | None = None
-    frame: FrameType | None = inspect.currentframe()
+    frame = inspect.currentframe()
     while frame is not None:
         if not _is_ours(frame):
             here = Origin(frame.f_code.co_filename, frame.f_lineno)
@@ -40,6 +40,16 @@ def where_called() -> Origin | None:
             nearest = nearest or here
         frame = frame.f_back
     return nearest
+
+
+def line_in(frame: FrameType) -> Origin | None:
+    """Return the innermost of the user's lines that a frame runs for; None where there is none."""
+    inner: FrameType | None = frame
+    while inner is not None:
+        if not _is_ours(inner) and not _is_library(inner):
+            return Origin(inner.f_code.co_filename, inner.f_lineno)
+        inner = inner.f_back
+    return None
 
 
 def where_raised(error: BaseException) -> Origin | None:

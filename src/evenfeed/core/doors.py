@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __all__ = [
     "Door",
     "array_record",
+    "ctypes",
     "descriptor_pb2",
     "descriptor_pool",
     "difflib",
@@ -43,6 +44,7 @@ class Door(ModuleType):
 
 
 if TYPE_CHECKING:
+    import ctypes
     import difflib
     import dis
     import glob
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from PIL import Image as pil_image  # noqa: N813 - a module
 else:
     array_record = Door("array_record.python.array_record_module")
+    ctypes = Door("ctypes")
     descriptor_pb2 = Door("google.protobuf.descriptor_pb2")
     descriptor_pool = Door("google.protobuf.descriptor_pool")
     difflib = Door("difflib")

@@ -1,15 +1,16 @@
 """Reads steps, and brings them to the devices, in a thread ahead of the training step."""
 
-import atexit
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any, Final, final
 
+from evenfeed.core.background import background
 from evenfeed.core.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -55,7 +56,7 @@ class StepsAhead:
     def _sharing(self, steps: HostSteps) -> "_Shared":
         shared = _Shared(steps, self._place, self._depth)
         # The thread knows only what is shared: that nobody holds this can be noticed.
-        weakref.finalize(self, shared.stop)
+        weakref.finalize(self, shared.stop).atexit = False
         return shared
 
     def take(self) -> Any:
@@ -150,6 +151,7 @@ class _Shared:
         self._ended = False
         self._failed = False  # the last step that was read is an error
         self._stopped = False
+        self._leaving = False  # the program ends, and with it the thread
         self._width: Width | None = None
         self._thread: threading.Thread | None = None
         self._given = 0.0  # when the last step was handed over
@@ -249,12 +251,10 @@ class _Shared:
 
     def _start(self) -> None:
         with self._lock:
-            if self._thread is not None or self._ended:
+            if self._thread is not None or self._ended or background.are_ending:
                 return
-            self._thread = threading.Thread(
-                target=copy_context().run, args=(self._work,), name="evenfeed-feed", daemon=True
-            )
-            atexit.register(self._leave)
+            work = partial(copy_context().run, self._work)
+            self._thread = background.thread(work, "evenfeed-feed", self._leave)
             self._thread.start()
 
     def _work(self) -> None:
@@ -267,9 +267,8 @@ class _Shared:
                 self._failed = True
                 self._ready.notify_all()
         finally:
-            with self._lock:  # a next thread, and its registration, come after these
+            with self._lock:
                 self._thread = None
-                atexit.unregister(self._leave)
 
     def _wait_for_turn(self) -> bool:
         """Become the reader once there is room; tell whether there is anything left to read."""
@@ -286,8 +285,9 @@ class _Shared:
     @property
     def _is_over(self) -> bool:
         """Whether the thread has nothing to do any more."""
-        return self._stopped or self._ended or self._failed
+        return self._stopped or self._leaving or self._ended or self._failed
 
     def _leave(self) -> None:
-        """End the thread before the interpreter goes: a thread that NumPy or XLA runs in may crash it."""
-        self.ended_by(_JOIN)
+        self._leaving = True
+        with self._lock:
+            self._room.notify()

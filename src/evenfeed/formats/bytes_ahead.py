@@ -4,11 +4,12 @@ Several files that are open at a time are then read in parallel, and whoever use
 """
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from concurrent.futures import CancelledError, Future
+from functools import cache, partial
 from typing import Protocol, final
 
 from evenfeed.core.errors import EvenfeedError
+from evenfeed.core.thread_pool import ThreadPool
 
 
 class Bytes(Protocol):
@@ -43,16 +44,18 @@ class Ahead:
         return piece[:most]
 
     def _piece(self, most: int) -> bytes:
-        piece = self._inner.read(most) if self._next is None else self._waited(self._next)
+        piece = self._inner.read(most) if self._next is None else self._waited(self._next, most)
         self._begun += 1
         if self._begun > 1 and piece:
-            self._next = _pool().submit(self._inner.read, most)
+            self._next = _pool().submit(partial(self._inner.read, most))
         return piece
 
-    def _waited(self, following: "Future[bytes]") -> bytes:
+    def _waited(self, following: "Future[bytes]", most: int) -> bytes:
         # Where Ctrl-C comes here, the thread is still at work, and its piece is the next one.
         try:
             piece = following.result()
+        except CancelledError:  # the program ends, and no thread had begun with it
+            piece = self._inner.read(most)
         except EvenfeedError as error:
             self._next = None
             raise error.asked_for_here() from error.__cause__
@@ -69,6 +72,6 @@ class Ahead:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
+def _pool() -> ThreadPool:
     # Some wait for a network.
-    return ThreadPoolExecutor(4 * (os.cpu_count() or 1), "evenfeed-files")
+    return ThreadPool(4 * (os.cpu_count() or 1), "evenfeed-files")

@@ -8,8 +8,10 @@ import contextvars
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias, final
 
+from evenfeed.core.background import background
 from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.errors import described
 from evenfeed.replicas.mesh import Replicas
@@ -81,11 +83,10 @@ class Crew:
                 self._end(replica)
 
         threads = [
-            threading.Thread(
-                target=contextvars.copy_context().run,
-                args=(work, replica),
-                name=f"evenfeed-replica-{replica}",
-                daemon=True,  # after Ctrl-C, one that hangs must not keep Python from ending
+            background.thread(
+                partial(contextvars.copy_context().run, partial(work, replica)),
+                f"evenfeed-replica-{replica}",
+                partial(self.fail, replica, Abandoned()),
             )
             for replica in range(1, self._count)
         ]

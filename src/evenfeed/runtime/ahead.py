@@ -117,6 +117,8 @@ class WorkAhead(Operator):
 
     def _result(self, call: _Call) -> list[Outcome]:
         """Return what became of elements; raise where that is not known, and nothing is passed."""
+        if call.block is not None and call.result.cancelled():  # where the program ends
+            call.result = self.start(call.block, call.number)
         try:
             return call.result.result()
         except Exception:

@@ -1,13 +1,14 @@
 """Reads ahead in a thread."""
 
-import atexit
 import threading
 import weakref
 from collections import deque
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, final
 
+from evenfeed.core.background import background
 from evenfeed.core.block import Block
 from evenfeed.core.errors import CancelledError
 from evenfeed.plan.buffering import AUTOTUNE
@@ -17,8 +18,6 @@ from evenfeed.runtime.widening import Stretch
 # No wait is longer, so that an abandoned thread ends and Ctrl-C is heard, whatever goes wrong.
 _WAIT: Final = 0.05
 _JOIN: Final = 1.0
-# The interpreter waits longer for a read to end: to leave amid compiled code aborts the process.
-_LEAVE: Final = 5.0
 
 
 @final
@@ -55,7 +54,7 @@ class ReadAhead(Operator):
         if self._shared is None:
             self._shared = _Shared(self._child, self._buffer)
             # The thread knows only what is shared: that nobody holds the operator can be noticed.
-            weakref.finalize(self, self._shared.stop)
+            weakref.finalize(self, self._shared.stop).atexit = False
             self._shared.start(most)
         return self._shared.take(most)
 
@@ -107,15 +106,16 @@ class _Shared:
         self._stretch = Stretch() if child.reads_freely else None
         self._ended = False
         self._stopped = False
-        self._thread = threading.Thread(
-            target=copy_context().run, args=(self._work,), name="evenfeed-prefetch", daemon=True
-        )
+        self._leaving = False  # the program ends: whoever asks reads, when the thread has ended
+        work = partial(copy_context().run, self._work)
+        self._thread = background.thread(work, "evenfeed-prefetch", self._leave)
 
     def start(self, most: int) -> None:
         """Start the thread, for a first read of `most` elements."""
         self._asked = self._last_ask = most
-        atexit.register(self._leave)
-        self._thread.start()
+        self._leaving = background.are_ending
+        if not self._leaving:
+            self._thread.start()
 
     def stop(self) -> None:
         """Let the thread end after its present read. Takes no lock: a garbage collector may call this."""
@@ -128,7 +128,7 @@ class _Shared:
 
     def joined(self, timeout: float) -> bool:
         """Wait for the thread, not for long; tell whether it has ended."""
-        if self._thread is not threading.current_thread():
+        if self._thread is not threading.current_thread() and self._thread.is_alive():
             self._thread.join(timeout)
         return not self._thread.is_alive()
 
@@ -141,6 +141,9 @@ class _Shared:
                     return None
                 if self._stopped:
                     raise CancelledError("The iterator was closed while it was read.")
+                if self._has_no_thread:
+                    self._add(self._read(most))
+                    continue
                 self._changed.notify_all()
                 self._changed.wait(_WAIT)
             return self._taken(self._items[0], most)
@@ -169,19 +172,19 @@ class _Shared:
             return [self._reading, 0]
 
     def _work(self) -> None:
-        try:
-            while not self._ended:
-                count = self._wait_for_room()
-                if count == 0:
-                    return
-                self._add(self._read(count))
-        finally:
-            atexit.unregister(self._leave)
+        while not self._ended:
+            count = self._wait_for_room()
+            if count == 0:
+                return
+            self._add(self._read(count))
 
     def _leave(self) -> None:
-        """End the thread before the interpreter goes: a thread that NumPy or XLA runs in may crash it."""
-        self.stop()
-        self.joined(_LEAVE)
+        self._leaving = True
+        self.wake()
+
+    @property
+    def _has_no_thread(self) -> bool:
+        return self._leaving and not self._thread.is_alive()
 
     def _add(self, item: _Item) -> None:
         with self._changed:
@@ -193,7 +196,7 @@ class _Shared:
     def _wait_for_room(self) -> int:
         """Return how many elements to read; 0 where the thread is to end."""
         with self._changed:
-            while not self._stopped:
+            while not (self._stopped or self._leaving):
                 room = self._asked + self._limit() - sum(item.left for item in self._items)
                 if room > 0:
                     return min(room, max(1, self._last_ask))

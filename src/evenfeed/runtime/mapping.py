@@ -1,11 +1,13 @@
 """Runs a user's function on the elements that come."""
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from functools import partial
 from typing import final
 
 from evenfeed.core.block import Block, Outcome, Positions, of_rows
 from evenfeed.core.side_effects import changes_state
+from evenfeed.core.thread_pool import ThreadPool
 from evenfeed.plan.mapping import AUTOTUNE, Map
 from evenfeed.runtime.ahead import WorkAhead
 from evenfeed.runtime.functions import FailedRow, RowFunction
@@ -85,7 +87,7 @@ class MapInThreads(WorkAhead):
     ) -> None:
         super().__init__(child, function, in_order=in_order)
         self._threads = threads
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: ThreadPool | None = None
 
     @property
     def ahead(self) -> int:
@@ -100,14 +102,14 @@ class MapInThreads(WorkAhead):
     def start(self, block: Block, number: int) -> "Future[list[Outcome]]":
         """Give an element to a thread."""
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads, "evenfeed-map")
-        return self._pool.submit(_outcome, self.function, block, number)
+            self._pool = ThreadPool(self._threads, "evenfeed-map")
+        return self._pool.submit(partial(_outcome, self.function, block, number))
 
     def close(self) -> None:
         """End the threads, as soon as they have done what they are at."""
         self.drop()
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool.close()
         super().close()
 
 

@@ -6,8 +6,10 @@ import threading
 import weakref
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, final
 
+from evenfeed.core.background import background
 from evenfeed.core.block import Block, Outcome
 from evenfeed.core.errors import CancelledError
 from evenfeed.plan.mapping import AUTOTUNE, Map
@@ -144,13 +146,22 @@ class _Shared:
 
     def _add_thread(self, number: int) -> None:
         name = f"evenfeed-process-{number}"
-        thread = threading.Thread(target=self._work, args=(number,), name=name, daemon=True)
+        thread = background.thread(partial(self._work, number), name, self._stop)
         self._threads.append(thread)
         thread.start()
 
     def close(self) -> None:
         if os.getpid() != self._owner:
             return  # a fork of the process to which the children belong
+        children = self._stop()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(_JOIN_SECONDS)
+        for child in children:
+            child.end()
+
+    def _stop(self) -> list[Child]:
+        """Let the threads end, each of which then ends its process; return the processes."""
         with self._lock:
             self._is_closed = True
             children = list(self._children)
@@ -158,11 +169,7 @@ class _Shared:
             child.hang_up()
         for _ in self._threads:
             self._tasks.put(None)
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join(_JOIN_SECONDS)
-        for child in children:
-            child.end()
+        return children
 
     def _work(self, number: int) -> None:
         """Have elements mapped by a process, one run of them after the other."""

@@ -3,7 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import cache
 from threading import Lock
 from typing import Any, Final, TypeAlias, final
@@ -13,6 +13,7 @@ import numpy as np
 from evenfeed.core.block import Block, Column, concatenated
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
+from evenfeed.core.thread_pool import ThreadPool
 
 # The results for some rows, and which of them failed; None where they cannot be had this way.
 Done: TypeAlias = tuple[Block, Array | None] | None
@@ -155,5 +156,5 @@ def _waited(other: "Future[Any]") -> BaseException | None:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max(2, 4 * cores()), "evenfeed-rows")
+def _pool() -> ThreadPool:
+    return ThreadPool(max(2, 4 * cores()), "evenfeed-rows")
