@@ -49,7 +49,7 @@ def test_py_function_takes_tensors_of_another_dtype():
 
 def test_numpy_function_casts_only_numbers_of_pythons_own():
     assert tf.numpy_function(lambda: 1.5, [], tf.float32).numpy() == np.float32(1.5)
-    with pytest.raises(InvalidArgumentError, match="returned 1.5, but Tout says int32"):
+    with pytest.raises(InvalidArgumentError, match=r"returned 1\.5, but Tout says int32"):
         tf.numpy_function(lambda: 1.5, [], tf.int32)
     with pytest.raises(InvalidArgumentError, match="returned float64, but Tout says float32"):
         tf.numpy_function(lambda: np.float64(1.5), [], tf.float32)
