@@ -149,6 +149,19 @@ def test_a_bit_that_flips_anywhere_is_found(tmp_path, small_pages, compression):
     path.write_bytes(whole)
 
 
+def test_every_bit_of_the_end_is_looked_at(tmp_path):
+    path = tmp_path / "file"
+    file = write(path, [INT], [numbers(1, 2)])
+    whole = path.read_bytes()
+    for bit in range(8 * (len(whole) - 60), 8 * len(whole)):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with pytest.raises(DataLossError, match="is damaged"):
+            PageFile(file.path, file.written).open()
+    path.write_bytes(whole)
+
+
 @given(st.binary(max_size=200), st.booleans())
 def test_no_bytes_crash_the_reader(tmp_path_factory, content, framed):
     path = tmp_path_factory.mktemp("junk") / "file"

@@ -60,6 +60,17 @@ def test_samples_have_positions(files):
     assert numbers(other) == [5, 6, 7, 8]
 
 
+def test_a_name_that_is_no_utf_8_is_its_bytes(tmp_path):
+    content = write(tmp_path / "a.tar", sample(0)).read_bytes().replace(b"in/000", b"in/0\xff0")
+    header = bytearray(content)
+    for at in (0, 1024):  # the sum of the bytes of each header stands in it
+        header[at + 148 : at + 156] = b" " * 8
+        header[at + 148 : at + 156] = b"%06o\0 " % sum(header[at : at + 512])
+    (tmp_path / "a.tar").write_bytes(header)
+    (found,) = tf.data.Dataset.from_webdataset(tmp_path / "a.tar", parts=["cls"])
+    assert found["__key__"].item() == b"in/0\xff0"
+
+
 def test_a_sample_that_lacks_a_part_fails_alone(tmp_path):
     members = [*sample(0), ("in/001.cls", b"1"), *sample(2)]
     dataset = tf.data.Dataset.from_webdataset(write(tmp_path / "c.tar", members))

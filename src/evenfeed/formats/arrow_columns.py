@@ -55,8 +55,9 @@ def spec_of(kind: Any, name: str) -> Any:
 
 
 def _in_front(size: int | None, inner: Any, kind: Any, name: str) -> TensorSpec:
-    if not isinstance(inner, TensorSpec) or None in inner.shape:
-        raise _refused(kind, name)  # a list of dicts, or of lists of many lengths
+    # Lists of dicts, lists of lists of many lengths, and a length that only a damaged file has.
+    if not isinstance(inner, TensorSpec) or None in inner.shape or (size or 0) < 0:
+        raise _refused(kind, name)
     return TensorSpec([size, *inner.shape], inner.dtype)
 
 

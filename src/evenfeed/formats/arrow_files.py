@@ -60,7 +60,7 @@ def record_batches(
     for path in paths:
         with reading_table(path, _KIND, "the whole of it"):
             opened = _opened(path, written(path))
-        wanted = choice.of(path, opened.schema)
+            wanted = choice.of(path, opened.schema)
         with reading_table(path, _KIND, "the heads of its record batches"):
             heads = opened.heads
         firsts = [0, *accumulate(head.rows for head in heads)]

@@ -198,7 +198,10 @@ class PageReader(Reader):
         end = self._raw[table:stop]
         if zlib.crc32(end.data) != crc:
             raise self.damaged("the checksum of its end is another")
-        return end[: said - table].tobytes(), json.loads(end[said - table :].tobytes()), crc
+        try:
+            return end[: said - table].tobytes(), json.loads(end[said - table :].tobytes()), crc
+        except ValueError:
+            raise self.damaged("its end cannot be read") from None
 
     def damaged(self, why: str) -> DataLossError:
         """Return the error that says what is wrong with the file."""

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, final
 from evenfeed.formats.arrow_columns import arrow
 from evenfeed.formats.byte_files import written
 from evenfeed.formats.chunks import Chunk
-from evenfeed.formats.filesystems import is_remote, local, open_file, remote
+from evenfeed.formats.filesystems import is_remote, local, remote
+from evenfeed.formats.parquet_footer import GroupTable, groups_in
 from evenfeed.formats.table_parts import TablePart, chunk_of, reading_table
 
 
@@ -25,16 +26,31 @@ class RowGroup(TablePart):
         wanted = self.wanted
         expression = wanted.filter and wanted.filter.expression
         with reading_parquet(self.path, self.place, self.span[0]):
-            part = fragment_of(self.path, written(self.path)).subset(row_group_ids=[self.number])
+            opened = opened_parquet(self.path, written(self.path))
+            part = opened.fragment.subset(row_group_ids=[self.number])
             table = part.to_table(columns=list(wanted.columns), filter=expression)
         return chunk_of(table.column, table.num_rows, wanted)
 
 
+@final
+@dataclass(frozen=True)
+class OpenedParquet:
+    """A file whose table was read.
+
+    Attributes:
+        groups: What the table says of its row groups.
+        fragment: The file as pyarrow reads it.
+    """
+
+    groups: tuple[GroupTable, ...]
+    fragment: Any
+
+
 @lru_cache(maxsize=16)
-def fragment_of(path: str, written: str) -> Any:
-    """Return a file as pyarrow reads it; the table at its end is read once for many row groups."""
+def opened_parquet(path: str, written: str) -> OpenedParquet:
+    """Return a file whose table is sound; it is read once for many row groups."""
     del written  # a file that was written anew is another one
-    open_file(path).close()  # says in TensorFlow's words that it is not there
+    groups = groups_in(path)
     dataset, systems = arrow("dataset"), arrow("fs")
     checked = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
     form = dataset.ParquetFileFormat(default_fragment_scan_options=checked)
@@ -43,7 +59,7 @@ def fragment_of(path: str, written: str) -> Any:
         system = systems.PyFileSystem(systems.FSSpecHandler(found))
     else:
         system, inner = systems.LocalFileSystem(), local(path)
-    return form.make_fragment(inner, system)
+    return OpenedParquet(groups, form.make_fragment(inner, system))
 
 
 def reading_parquet(

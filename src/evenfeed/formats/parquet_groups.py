@@ -8,7 +8,12 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.formats.arrow_columns import arrow
 from evenfeed.formats.byte_files import written
-from evenfeed.formats.parquet_files import RowGroup, fragment_of, reading_parquet
+from evenfeed.formats.parquet_files import (
+    OpenedParquet,
+    RowGroup,
+    opened_parquet,
+    reading_parquet,
+)
 from evenfeed.formats.table_columns import Choice
 from evenfeed.formats.table_parts import RowFilter, Wanted
 
@@ -21,46 +26,35 @@ def row_groups(
     groups: list[RowGroup] = []
     for path in paths:
         with reading_parquet(path, "the table at its end"):
-            fragment = fragment_of(path, written(path))
-            schema = fragment.physical_schema
-        groups += _groups(path, fragment, schema, choice.of(path, schema))
+            opened = opened_parquet(path, written(path))
+            schema = opened.fragment.physical_schema
+            wanted = choice.of(path, schema)
+        groups += _groups(path, opened, schema, wanted)
     return choice.specs, tuple(groups)
 
 
-def _groups(path: str, fragment: Any, schema: Any, wanted: Wanted) -> list[RowGroup]:
+def _groups(path: str, opened: OpenedParquet, schema: Any, wanted: Wanted) -> list[RowGroup]:
     """Return the row groups of a file that may have wanted rows, by what it says of each."""
-    about = fragment.metadata
-    tables = [about.row_group(number) for number in range(about.num_row_groups)]
-    counts = [table.num_rows for table in tables]
-    firsts = [0, *accumulate(counts)]
+    groups = opened.groups
+    firsts = [0, *accumulate(group.rows for group in groups)]
     return [
-        RowGroup(path, number, firsts[number], counts[number], _span(tables[number]), wanted)
-        for number in _possible(path, fragment, schema, wanted)
-        if counts[number]
+        RowGroup(path, number, firsts[number], groups[number].rows, groups[number].span, wanted)
+        for number in _possible(path, opened, schema, wanted)
+        if groups[number].rows
     ]
 
 
-def _possible(path: str, fragment: Any, schema: Any, wanted: Wanted) -> list[int]:
+def _possible(path: str, opened: OpenedParquet, schema: Any, wanted: Wanted) -> Sequence[int]:
     if wanted.filter is None:
-        return list(range(fragment.metadata.num_row_groups))
+        return range(len(opened.groups))
     try:
-        left = fragment.split_by_row_group(filter=wanted.filter.expression, schema=schema)
+        left = opened.fragment.split_by_row_group(filter=wanted.filter.expression, schema=schema)
     except arrow().ArrowException as error:
         raise InvalidArgumentError(
             f"The filter {wanted.filter.text} does not fit {path}: {str(error).splitlines()[0]}",
             fix=f"its columns are {schema.names}.",
         ) from error
     return [part.row_groups[0].id for part in left]
-
-
-def _span(table: Any) -> tuple[int, int]:
-    last = table.column(table.num_columns - 1)
-    return _begin(table.column(0)), _begin(last) + last.total_compressed_size
-
-
-def _begin(column: Any) -> int:
-    pages = column.dictionary_page_offset
-    return column.data_page_offset if pages is None else min(pages, column.data_page_offset)
 
 
 def _row_filter(value: Any) -> RowFilter | None:

@@ -95,7 +95,7 @@ def find_saved(path: str) -> Saved | None:
     """Return what a folder holds; None where no dataset was saved there to its end."""
     file = Path(path, _INDEX)
     try:
-        text = file.read_text()
+        text = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:

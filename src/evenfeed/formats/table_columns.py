@@ -30,7 +30,7 @@ class Choice:
         """Return what is wanted of a file with this schema."""
         if self._first is None:
             names = _names(self._columns, path, schema)
-            self.specs = {name: spec_of(schema.field(name).type, name) for name in names}
+            self.specs = {name: _spec_in(path, schema, name) for name in names}
             fills = _checked_fills(self._fill_null, self.specs, path)
             wanted = Wanted(tuple(sorted(self.specs)), self._filter, fills)
             self._first = path, schema, wanted
@@ -61,6 +61,14 @@ def _names(columns: Any, path: str, schema: Any) -> list[str]:
     return names
 
 
+def _spec_in(path: str, schema: Any, name: str) -> Any:
+    try:
+        return spec_of(schema.field(name).type, name)
+    except InvalidArgumentError as error:
+        what = f"{path} cannot be read: {error.message}"
+        raise InvalidArgumentError(what, fix=error.fix).in_file(path) from error
+
+
 def _no_column(path: str, name: Any, names: list[str]) -> InvalidArgumentError:
     near = difflib.get_close_matches(str(name), names, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
@@ -76,7 +84,7 @@ def _check_alike(
         if name not in schema.names:
             raise _no_column(path, name, schema.names)
         one, other = first.field(name).type, schema.field(name).type
-        if spec_of(one, name) != spec_of(other, name):
+        if _spec_in(first_path, first, name) != _spec_in(path, schema, name):
             raise InvalidArgumentError(
                 f"Column {name!r} is {other} in {path}, but {one} in {first_path}.",
                 fix="read files with the same columns.",

@@ -96,7 +96,8 @@ class TarReader(Reader):
         return _first_byte(self._samples[row])
 
     def _row(self, file: IO[bytes], sample: Sample) -> list[bytes]:
-        return [sample.key.encode(), *(self._part(file, sample, part) for part in self._parts)]
+        key = sample.key.encode(errors="surrogateescape")  # the bytes of the file, UTF-8 or not
+        return [key, *(self._part(file, sample, part) for part in self._parts)]
 
     def _part(self, file: IO[bytes], sample: Sample, part: str) -> bytes:
         if part not in sample.places:
