@@ -1,3 +1,5 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,48 @@ def test_a_seed_is_any_whole_number_cut_to_tensorflows_range(seed):
 def test_a_seed_that_is_no_whole_number_is_a_type_error(seed):
     with pytest.raises(TypeError):
         seeds.set_seed(seed)
+
+
+def call_seeds(seed=None, drawn=None):
+    return seeds.CallSeeds(seed, Counter() if drawn is None else drawn)
+
+
+def test_operations_in_a_function_are_known_by_their_place():
+    call = call_seeds(7)
+    first = [call.operation(None) for _ in range(2)]
+    call.begin()
+    assert [call.operation(None) for _ in range(2)] == first
+    assert first[0] != first[1]
+    assert call.operation(5) == (7, 5)
+    assert call_seeds().operation(5) == (87654321, 5)
+    assert call_seeds().operation(None) is None
+
+
+def test_each_operation_in_a_function_has_a_sequence_of_its_own():
+    call = call_seeds(7)
+    first = call.draw("uniform", call.operation(3))
+    assert (
+        call.draw("uniform", call.operation(3)) == first
+    )  # as in TensorFlow: the same seeds, the same numbers
+    call.begin()
+    assert call.draw("uniform", call.operation(3)) != first
+
+
+def test_a_pass_begins_the_sequences_anew():
+    drawn = Counter()
+    first = call_seeds(7, drawn).draw("uniform", (7, 3))
+    assert call_seeds(7, drawn).draw("uniform", (7, 3)) != first
+    assert call_seeds(7).draw("uniform", (7, 3)) == first
+
+
+def test_a_function_leaves_the_sequence_of_the_program_alone():
+    seeds.set_seed(7)
+    expected = operations(3)
+    seeds.set_seed(7)
+    seeds.calling.call = call_seeds(7)
+    try:
+        assert seeds.operation_seed(None) not in expected
+        assert seeds.global_seed() == 7
+    finally:
+        seeds.calling.call = None
+    assert operations(3) == expected

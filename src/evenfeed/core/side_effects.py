@@ -7,11 +7,13 @@ one, so that neither side has to know the other.
 import enum
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any, final
 
+from evenfeed.core import seeds
 from evenfeed.core.iteration import reading
+from evenfeed.core.seeds import CallSeeds
 
 
 class Effect(enum.Enum):
@@ -26,14 +28,23 @@ class Effect(enum.Enum):
 
 
 class Effects:
-    """What was found out about one function so far. It grows while the function runs."""
+    """What was found out about one function so far. It grows while the function runs.
+
+    Attributes:
+        seed: The global seed when the function was given, which is that of its random operations.
+    """
 
     def __init__(self) -> None:
+        self.seed = seeds.global_seed()
         self._found: dict[Effect, str] = {}
 
     def add(self, effect: Effect, name: str = "") -> None:
         """Remember an effect; of several variables, the first is named."""
         self._found.setdefault(effect, effect.value.format(repr(name)))
+
+    def include(self, others: "Effects") -> None:
+        """Remember what other functions do, which this one makes."""
+        self._found = {**others._found, **self._found}
 
     def __contains__(self, effect: Effect) -> bool:
         return effect in self._found
@@ -74,10 +85,12 @@ class Watcher(ABC):
     Attributes:
         inlines: Whether compiled functions run as part of the function that calls them.
         rest: How JAX traced when the function was called: where it traces otherwise, nothing is assigned.
+        seeds: Those of the random operations in the function; None for those of the whole program.
     """
 
     inlines = False
     rest: object = None
+    seeds: CallSeeds | None = None
 
     @abstractmethod
     def read(self, variable: Any) -> Any | None:
@@ -113,15 +126,24 @@ class _Thread(threading.local):
 here = _Thread()
 
 
-@contextmanager
-def watched_by(watcher: Watcher | None) -> Generator[None]:
-    """Run a block under a watcher; under none with None."""
-    before = here.watcher, reading.instead
-    here.watcher, reading.instead = watcher, None if watcher is None else watcher.pull
-    try:
-        yield
-    finally:
-        here.watcher, reading.instead = before
+@final
+class watched_by:  # noqa: N801 - called like a function; a generator would cost a call of a function its half
+    """Runs a block under a watcher; under none with None."""
+
+    __slots__ = ("_before", "_watcher")
+
+    def __init__(self, watcher: Watcher | None) -> None:
+        self._watcher = watcher
+
+    def __enter__(self) -> None:
+        watcher = self._watcher
+        self._before = here.watcher, reading.instead, seeds.calling.call
+        here.watcher = watcher
+        reading.instead = None if watcher is None else watcher.pull
+        seeds.calling.call = None if watcher is None else watcher.seeds
+
+    def __exit__(self, *_: object) -> None:
+        here.watcher, reading.instead, seeds.calling.call = self._before
 
 
 @final
@@ -131,13 +153,21 @@ class Noting(Watcher):
     Args:
         effects: Where to note it.
         around: Who watches the function that this one is called in.
+        drawn: What random operations in the function have drawn in this pass; None for functions whose
+            operations are those of the program.
     """
 
-    def __init__(self, effects: Effects, around: Watcher | None = None) -> None:
+    def __init__(
+        self, effects: Effects, around: Watcher | None, drawn: Counter[Any] | None = None
+    ) -> None:
         self._effects = effects
         self._around = around
         if around is not None:
             self.inlines, self.rest = around.inlines, around.rest
+        if drawn is not None:
+            self.seeds = CallSeeds(effects.seed, drawn)
+            # Compiled, a function draws from the sequences of the program.
+            self.inlines = self.inlines or Effect.DRAWS in effects
 
     def read(self, variable: Any) -> Any | None:
         """Note it, unless the function made the variable itself."""
@@ -177,9 +207,9 @@ class Noting(Watcher):
             self._around.draw()
 
 
-def noted(effects: Effects) -> AbstractContextManager[None]:
-    """Take down what users' functions that are called in a block touch."""
-    return watched_by(Noting(effects, here.watcher))
+def noted(effects: Effects, drawn: Counter[Any]) -> watched_by:
+    """Take down what a user's function that is called in a block touches, and draws in a pass."""
+    return watched_by(Noting(effects, here.watcher, drawn))
 
 
 def short_name(variable: Any) -> str:

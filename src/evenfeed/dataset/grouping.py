@@ -21,6 +21,7 @@ from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
 from evenfeed.plan.windowing import Buckets, GroupByWindow
 from evenfeed.plan.windows import Held, Window
+from evenfeed.runtime.called_functions import called_in
 from evenfeed.runtime.calls import bound, never_stopping
 from evenfeed.runtime.probing import looked_at
 
@@ -287,9 +288,14 @@ def _spec_of_groups(reduced: Callable[[int, Node], Node], empty: Node, effects: 
     """Return what groups are reduced to, which a group without elements shows."""
     try:
         with looked_at(reduced, effects):
-            return reduced(0, empty).element_spec
+            plan = reduced(0, empty)
+            spec = plan.element_spec
     except Abandoned:  # it calls Python code that needs values: those of no element, then
-        return reduced(0, empty).element_spec
+        plan = reduced(0, empty)
+        spec = plan.element_spec
+    for called in called_in(plan):
+        effects.include(called.effects)
+    return spec
 
 
 def _size_of_group(

@@ -12,6 +12,7 @@ from evenfeed.core import side_effects
 from evenfeed.core.callsite import where_raised
 from evenfeed.core.jax_door import jax, jax_extend_core, jax_tree
 from evenfeed.core.peers import MEETING_ERRORS, peers
+from evenfeed.core.seeds import calling
 from evenfeed.replicas import contexts
 from evenfeed.replicas.last_step import last_step
 from evenfeed.replicas.looks import PlainArrays
@@ -79,8 +80,9 @@ class Program:
         self._device: Any = None
         self.inputs = [_spec(leaves[index]) for index in tensors]
         self._apart = _are_apart(_tree.tree_unflatten(tree, leaves))
-        variables = live.list()
+        variables, drawn = live.list(), calling.traced_draws
         self.closed = self._trace(function, tree, list(leaves), variables)
+        self._draws = calling.traced_draws != drawn
         needed = used(self.closed.jaxpr, self.closed.jaxpr.invars)
         first = len(tensors)
         self._uses = [index for index in needed if index < first]
@@ -100,7 +102,8 @@ class Program:
             self._consts or self.reads or self.writes or self._takes_out or self._rest is not None
         )
         self._is_simple = not others and len(self._uses) == len(tensors)
-        self._is_quick = self._is_simple and not self._spans and self._compared is None
+        quick = self._is_simple and not self._spans and not self._draws
+        self._is_quick = quick and self._compared is None
 
     # --- tracing ---------------------------------------------------------------------------
 
@@ -221,6 +224,8 @@ class Program:
     def _called(self, arrays: Sequence[Any]) -> Any:
         if self._compared is not None:
             self._compare(arrays)
+        if self._draws and side_effects.here.watcher is not None:
+            side_effects.here.watcher.draw()
         if self._is_simple:
             return self._unflatten(self._run(*self._placed(arrays)))
         given = [arrays[index] for index in self._uses]

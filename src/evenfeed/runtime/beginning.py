@@ -65,7 +65,10 @@ class Beginning:
         if plan is not self._plan or epoch:
             return None
         begun = self._swapped(None)
-        if begun is None or begun.seeds == run.seeds_in(plan):
+        if begun is None:
+            return None
+        if begun.seeds == run.seeds_in(plan):
+            run.take_up(begun.run)
             return begun
         begun.close()
         return None
@@ -118,9 +121,9 @@ class _Begun(Operator):
 
     def __init__(self, plan: Node, build: Build) -> None:
         own = with_own_shuffles(plan)
-        run = Run(own, ahead=True)
-        self.seeds = run.seeds_in(own)
-        self._operator = build(own, run)
+        self.run = Run(own, ahead=True)
+        self.seeds = self.run.seeds_in(own)
+        self._operator = build(own, self.run)
         self._items: deque[tuple[State, Block | Exception]] = deque()
 
     @property

@@ -59,7 +59,9 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
         case Shuffle() | Random() | Sample() | WithKeys():
             return _drawn(node, run, epoch)
         case GroupByWindow(key=RowFunction() as key):
-            return ReadGroups(_begun(node, run, epoch)[1][0], node, key, _inside(run))
+            (child,) = _begun(node, run, epoch)[1]
+            drawn = run.draws_of(id(node))
+            return ReadGroups(child, node, key.in_pass(run), _inside(run), drawn)
         case Map(processes=True, function=RowFunction() as function):
             return mapped_in_processes(_begun(node, run, epoch)[1][0], function, node, run)
         case _:
@@ -70,15 +72,22 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
 def _begun(node: Node, run: Run, epoch: int) -> tuple[Node, list[Operator]]:
     """Return a node and the operators of its children.
 
-    Where a child was begun to learn what the node's function returns, it goes on, and the node's function
-    knows what it returned then.
+    The node's functions are those of this pass. Where a child was begun to learn what a function returns, it
+    goes on, and the function knows what it returned then.
     """
-    for name, part in vars(node).items():
-        if isinstance(part, RowFunction | InnerDatasets) and part.first_elements is not None:
-            begun = part.first_elements.take(node.children[0], run, epoch)
-            if begun is not None:
-                return replace(node, **{name: part.recalling()}), [begun]
-    return node, [build(child, run, epoch) for child in node.children]
+    functions = {
+        name: part
+        for name, part in vars(node).items()
+        if isinstance(part, RowFunction | InnerDatasets)
+    }
+    begun: Operator | None = None
+    for name, function in functions.items():
+        first = function.first_elements
+        if begun is None and first is not None:
+            begun = first.take(node.children[0], run, epoch)
+        functions[name] = (function.recalling() if begun else function).in_pass(run)
+    children = [begun] if begun else [build(child, run, epoch) for child in node.children]
+    return replace(node, **functions) if functions else node, children
 
 
 def _repeated(node: Repeat, run: Run, epoch: int) -> Operator:

@@ -24,11 +24,6 @@ class ComparedTraces:
         self._generators = generators(calling.function)
         self._compared = False
 
-    @property
-    def reaches_generators(self) -> bool:
-        """Whether the function could draw from a generator of the user's, whatever tracing showed."""
-        return bool(self._generators)
-
     def _called(self, parts: list[Any]) -> tuple[Any, list[Any]]:
         result = self._call(parts)
         if self._after_first is None:

@@ -1,6 +1,8 @@
 """Users' functions on Blocks: traced once, then run on whole Blocks or element by element."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -10,6 +12,7 @@ from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import described
 from evenfeed.core.handles import NewKernel
+from evenfeed.core.seeds import begin_call
 from evenfeed.core.side_effects import Abandoned, noted
 from evenfeed.runtime.asked import Asked
 from evenfeed.runtime.blockwise import on_blocks, threads_for
@@ -19,8 +22,9 @@ from evenfeed.runtime.first_calls import FirstCalls, Result
 from evenfeed.runtime.metering import Meter
 from evenfeed.runtime.portable import EffectsElsewhere
 from evenfeed.runtime.probing import NewVariables
+from evenfeed.runtime.purity import chance_noted
 from evenfeed.runtime.results import Results
-from evenfeed.runtime.run import FirstElements
+from evenfeed.runtime.run import FirstElements, Run
 from evenfeed.runtime.tracing import Finding, found_by_tracing, kernels_for, not_traced
 
 Way: TypeAlias = Literal["vectorised", "per element"]
@@ -70,6 +74,9 @@ class RowFunction:
         self._results = Results(asked, finding)
         self._first_calls = FirstCalls()
         self._recalled = FirstCalls()
+        self._itself = object()  # the same for all passes
+        self._was_called = False
+        self._drawn = Counter[Any]()
 
     def __repr__(self) -> str:
         return f"<function {self.name}, asked for at {self.origin}>"
@@ -136,8 +143,19 @@ class RowFunction:
 
     def recalling(self) -> "RowFunction":
         """Return the same function for the pass over the first elements: those are not called again."""
+        return self._like(_recalled=self._first_calls.handed_over())
+
+    def in_pass(self, run: Run) -> "RowFunction":
+        """Return the same function for one pass, in which the sequences of its random operations begin."""
+        if self.is_vectorised:
+            return self
+        # A dataset that is made for each element has another function each time, of the same line.
+        key = self._itself if run.is_outermost else (self.name, self.origin)
+        return self._like(_drawn=run.draws_of(key, self._drawn if self._recalled else None))
+
+    def _like(self, **changes: Any) -> "RowFunction":
         made = object.__new__(RowFunction)
-        vars(made).update(vars(self), _recalled=self._first_calls.handed_over())
+        vars(made).update(vars(self), **changes)
         return made
 
     def _try_first_elements(self) -> None:
@@ -169,7 +187,7 @@ class RowFunction:
             return known
         began = perf_counter()
         try:
-            with host_rules(), noted(self.effects):
+            with host_rules(), self._noted():
                 result = self._one(parts)
         except Exception as error:  # noqa: BLE001 - it goes on with a note
             raised = explained(error, self._calling, self._asked.doing, self.origin, number, parts)
@@ -196,7 +214,21 @@ class RowFunction:
             self.meter.add(block.length, perf_counter() - began, singly=singly)
         return done
 
+    def _noted(self) -> AbstractContextManager[None]:
+        """Take down what the function does besides returning a result."""
+        if self._was_called:
+            return noted(self.effects, self._drawn)
+        self._was_called = True
+        return self._noted_with_chance()
+
+    @contextmanager
+    def _noted_with_chance(self) -> Generator[None]:
+        """Take down what the function draws too: at the first call only, for it takes a while."""
+        with chance_noted(self._asked.function, self.effects), noted(self.effects, self._drawn):
+            yield
+
     def _one(self, parts: list[Any]) -> list[Any]:
+        begin_call()
         arguments = [as_argument(part) for part in parts]
         if self._asked.returns_values:
             return [self._calling.plain(arguments)]
@@ -206,7 +238,7 @@ class RowFunction:
     def _one_by_one(self, block: Block, first: int | Positions) -> Block:
         done: list[list[Any]] = []
         rows = block.cut_up()
-        with host_rules(), noted(self.effects):
+        with host_rules(), self._noted():
             for index in range(block.length):
                 known = self._recalled.take(first, index) if self._recalled else None
                 if isinstance(known, Exception):

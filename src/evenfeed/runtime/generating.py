@@ -1,6 +1,7 @@
 """The operator that pulls elements out of a Python iterable."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from operator import itemgetter
@@ -17,6 +18,7 @@ from evenfeed.plan.generating import FromGenerator, parts_up_to
 from evenfeed.runtime.calls import name_of, never_stopping
 from evenfeed.runtime.conforming import all_of, column_maker, converted
 from evenfeed.runtime.operator import Operator, State
+from evenfeed.runtime.purity import chance_noted
 
 # A generator that is slow hands over what it has yielded so far, before all that was asked for.
 _PATIENCE: Final = 0.01
@@ -51,8 +53,9 @@ class PullElements(Operator):
     def read(self, most: int) -> Block | None:
         """Return the next elements; the one that fails is an error once those before it are out."""
         most = min(most, _TOGETHER)
-        with watched_by(self._watcher):
-            self._pull(most - len(self._pulled))
+        begins = self._iterator is None
+        with chance_noted(self._node.generator, self._node.effects) if begins else nullcontext():
+            self._pull_watched(most - len(self._pulled))
         if self._pulled:
             return self._converted(most)
         if self._error is not None:
@@ -60,6 +63,10 @@ class PullElements(Operator):
             self._passed += 1
             raise error
         return None
+
+    def _pull_watched(self, count: int) -> None:
+        with watched_by(self._watcher):
+            self._pull(count)
 
     def _pull(self, count: int) -> None:
         end = perf_counter() + _PATIENCE

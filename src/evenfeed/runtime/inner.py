@@ -18,7 +18,7 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.windows import DatasetSpec
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.probing import looked_at
-from evenfeed.runtime.run import FirstElements
+from evenfeed.runtime.run import FirstElements, Run
 
 
 @final
@@ -59,6 +59,12 @@ class InnerDatasets:
         """Return the same for the pass over the first elements: the function is not called with them again."""
         made = copy(self)
         made.function = self.function.recalling()
+        return made
+
+    def in_pass(self, run: Run) -> "InnerDatasets":
+        """Return the same for one pass, in which the sequences of the function's random operations begin."""
+        made = copy(self)
+        made.function = self.function.in_pass(run)
         return made
 
     def make(self, parts: list[Any], number: int | None = None) -> Node:

@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, Final, final
 
+from evenfeed.core.seeds import CallSeeds
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import (
     Abandoned,
@@ -52,6 +53,7 @@ class Probe(Watcher):
 
     def __init__(self, effects: Effects, held: dict[Any, Any] | None = None) -> None:
         self.rest = trace_state()
+        self.seeds = CallSeeds(effects.seed, Counter())
         self.new: list[Any] = []
         self._effects = effects
         self._is_traced = held is not None

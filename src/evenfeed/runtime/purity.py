@@ -1,15 +1,20 @@
 """Finds out whether a function draws random numbers: tracing would draw them once, for all elements."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, cast, final
 
 import numpy as np
 
+from evenfeed.core.side_effects import Effect, Effects
+
 _DEPTH: Final = 4  # a generator in an attribute of an object in a list of a closure
 _WIDTH: Final = 100  # a container of data is not a place to keep generators in
+_FUNCTIONS: Final = (FunctionType, MethodType, partial)
+_GENERATORS: Final = (random.Random, np.random.Generator, np.random.RandomState)
 
 
 def generators(function: object) -> list[Any]:
@@ -17,6 +22,58 @@ def generators(function: object) -> list[Any]:
     found: dict[int, Any] = {}
     _collect(function, found, set(), _DEPTH)
     return list(found.values())
+
+
+def uses_generator(function: object) -> bool:
+    """Return True if a function, or one that it calls by name, names a random generator."""
+    return any(isinstance(value, _GENERATORS) for value in named_by(function, _DEPTH))
+
+
+def named_by(function: object, depth: int = 0) -> Iterator[Any]:
+    """Yield the values that a function, a method or a partial names; and those that functions among them name."""
+    match function:
+        case FunctionType():
+            values = list(parts_of_function(function))
+        case MethodType():
+            own = own_attributes(function.__self__, function.__func__)
+            values = [*named_by(function.__func__), *own.values()]
+        case partial():
+            held = cast("partial[Any]", function)
+            values = [*held.args, *held.keywords.values(), *named_by(held.func)]
+        case _:
+            call = call_of(function)
+            values = [] if call is None else list(named_by(MethodType(call, function)))
+    yield from values
+    for value in values if depth else ():
+        if isinstance(value, _FUNCTIONS) or call_of(value) is not None:
+            yield from named_by(cast("object", value), depth - 1)
+
+
+def call_of(function: object) -> FunctionType | None:
+    """Return the method that runs when an object of the user's own class is called."""
+    call = vars(cast("type[Any]", type(function))).get("__call__")
+    return call if isinstance(call, FunctionType) else None
+
+
+def own_attributes(owner: object, function: object) -> dict[str, Any]:
+    """Return the attributes of an object that one of its methods names."""
+    held: Any = getattr(owner, "__dict__", None)
+    if not isinstance(held, dict) or isinstance(owner, type):
+        return {}
+    names = _names_used(cast("type[Any]", type(owner)), function)
+    return {name: value for name, value in cast("dict[str, Any]", held).items() if name in names}
+
+
+def _names_used(kind: type, function: object) -> set[str]:
+    """Return the names that a method uses, and those that the methods which it names use."""
+    found: set[str] = set()
+    left = [function]
+    while left:
+        method = left.pop()
+        names = set(names_of(method.__code__)) if isinstance(method, FunctionType) else set[str]()
+        left += [getattr(kind, name, None) for name in names - found]
+        found |= names
+    return found
 
 
 @final
@@ -41,6 +98,17 @@ class RandomStates:
                 generator.set_state(state)
 
 
+@contextmanager
+def chance_noted(function: object, effects: Effects) -> Generator[None]:
+    """Note whether users' code that is called in a block draws random numbers."""
+    before = RandomStates(generators(function))
+    try:
+        yield
+    finally:
+        if before.have_moved():
+            effects.add(Effect.DRAWS)
+
+
 def _state(generator: Any) -> Any:
     if generator is random or isinstance(generator, random.Random):
         return generator.getstate()
@@ -61,7 +129,7 @@ def _collect(value: Any, found: dict[int, Any], seen: set[int], depth: int) -> N
     if depth < 0 or id(value) in seen:
         return
     seen.add(id(value))
-    if isinstance(value, (random.Random, np.random.Generator, np.random.RandomState)):
+    if isinstance(value, _GENERATORS):
         found[id(value)] = value
         return
     for part in _parts(value):

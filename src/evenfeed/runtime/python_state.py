@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, cast, final
 import numpy as np
 
 from evenfeed.core import iteration
-from evenfeed.runtime.purity import names_of, parts_of_function
+from evenfeed.runtime.purity import call_of, named_by, names_of, own_attributes, parts_of_function
 
 _DEPTH: Final = 2  # a list in a closure of a function that the function calls
 _WIDTH: Final = 100  # what holds more is data
@@ -41,58 +41,11 @@ class PythonState:
 
 def uses_iterator(function: object) -> bool:
     """Return True if a function names a Python iterator: each look at it would take an element."""
-    return any(map(_is_iterator, _named(function)))
+    return any(map(_is_iterator, named_by(function)))
 
 
 def _is_iterator(value: object) -> bool:
     return isinstance(value, Iterator) and not isinstance(value, iteration.Iterator)
-
-
-def _named(function: object) -> Iterator[Any]:
-    """Yield the values that a function, a method or a partial names itself."""
-    match function:
-        case FunctionType():
-            yield from parts_of_function(function)
-        case MethodType():
-            yield from _named(function.__func__)
-            yield from _own_attributes(function.__self__, function.__func__).values()
-        case partial():
-            held = cast("partial[Any]", function)
-            yield from held.args
-            yield from held.keywords.values()
-            for part in (held.func, *held.args):
-                yield from _named(part)
-        case _:
-            call = _call_of(function)
-            if call is not None:
-                yield from _named(MethodType(call, function))
-
-
-def _call_of(function: object) -> FunctionType | None:
-    """Return the method that runs when an object of the user's own class is called."""
-    call = vars(cast("type[Any]", type(function))).get("__call__")
-    return call if isinstance(call, FunctionType) else None
-
-
-def _own_attributes(owner: object, function: object) -> dict[str, Any]:
-    """Return the attributes of an object that one of its methods names."""
-    held: Any = getattr(owner, "__dict__", None)
-    if not isinstance(held, dict) or isinstance(owner, type):
-        return {}
-    names = _names_used(cast("type[Any]", type(owner)), function)
-    return {name: value for name, value in cast("dict[str, Any]", held).items() if name in names}
-
-
-def _names_used(kind: type, function: object) -> set[str]:
-    """Return the names that a method uses, and those that the methods which it names use."""
-    found: set[str] = set()
-    left = [function]
-    while left:
-        method = left.pop()
-        names = set(names_of(method.__code__)) if isinstance(method, FunctionType) else set[str]()
-        left += [getattr(kind, name, None) for name in names - found]
-        found |= names
-    return found
 
 
 def _undoing(value: Any, seen: set[int], depth: int) -> Iterator[Undo]:
@@ -110,7 +63,7 @@ def _undoing(value: Any, seen: set[int], depth: int) -> Iterator[Undo]:
         case partial():
             held = cast("partial[Any]", value)
             parts, depth = (held.func, *held.args, *held.keywords.values()), depth + 1
-        case _ if (call := _call_of(value)) is not None:
+        case _ if (call := call_of(value)) is not None:
             parts, depth = (MethodType(call, value),), depth + 1
         case _:
             yield from _undo_content(value)
@@ -146,7 +99,7 @@ def _undo_names(names: dict[str, Any], used: Iterable[str]) -> Iterator[Undo]:
 
 def _undo_attributes(owner: Any, function: object) -> Iterator[Undo]:
     """Undo what a method does to counters and the like: other attributes may belong to each other."""
-    own = _own_attributes(owner, function)
+    own = own_attributes(owner, function)
     old = {name: value for name, value in own.items() if isinstance(value, _PLAIN)}
     held = cast("dict[str, Any]", vars(owner)) if old else {}
 

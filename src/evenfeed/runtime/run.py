@@ -1,6 +1,7 @@
 """One pass over a plan: what is random in it, fixed for that pass."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, final
@@ -43,6 +44,7 @@ class Run:
         self.is_ahead = ahead
         self._plan = plan
         self._around: Run | None = None
+        self._draws: dict[Hashable, Counter[Any]] = {}
         self._shuffles = list(_drawn_in(plan))
         self._seeds = [_fresh(node, ahead=ahead) for node in self._shuffles]
         self._lasting: dict[int, Closable] = {}
@@ -72,6 +74,26 @@ class Run:
         if said is None and self._around is not None:
             return self._around.keeps_order
         return said is not False
+
+    @property
+    def is_outermost(self) -> bool:
+        """Whether the pass is over a whole plan, and not over a dataset that was made in another pass."""
+        return self._around is None
+
+    def draws_of(self, function: Hashable, begun: Counter[Any] | None = None) -> Counter[Any]:
+        """Return how often each random operation of a user's function has drawn, in all rounds of the pass.
+
+        Args:
+            function: What tells the function apart.
+            begun: What it had drawn before the pass came to it.
+        """
+        if self._around is not None:
+            return self._around.draws_of(function, begun)
+        return self._draws.setdefault(function, Counter(begun or ()))
+
+    def take_up(self, begun: "Run") -> None:
+        """Go on with what functions drew in a pass that was begun to learn what they return."""
+        self._draws.update(begun._draws)
 
     def lasting(self, node: Node, make: "Callable[[], Lasting]") -> "Lasting":
         """Return what a node has for the whole pass, all rounds of a repetition; made when first asked for."""

@@ -19,7 +19,7 @@ from evenfeed.runtime.compared_traces import ComparedTraces, Outcome, unseen
 from evenfeed.runtime.compiled import Compiled, RowShapes
 from evenfeed.runtime.kernels import Kernels, shared_row
 from evenfeed.runtime.probing import NewVariables, looked_at
-from evenfeed.runtime.purity import generators
+from evenfeed.runtime.purity import uses_generator
 from evenfeed.runtime.python_state import PythonState, uses_iterator
 from evenfeed.runtime.vectorise import (
     Row,
@@ -159,8 +159,6 @@ def _found(asked: _Asked) -> Finding:
             raise told from told.__cause__
         text = kernels.hide_values and not kernels.in_rows
         why = "it works on text" if text else _reason(error)
-        if watched.reaches_generators:
-            effects.add(Effect.DRAWS)
         return _untraced(calling, kernels, why, signature, effects)
     spec = _common_spec(done, inputs, len(attempts))
     compiled = Compiled(unseen(call, calling.function))
@@ -185,10 +183,7 @@ def _found(asked: _Asked) -> Finding:
 
 def not_traced(calling: Calling, input_spec: Any, why: str, signature: Any) -> Finding:
     """Say of a function that it runs per element, without looking at what it does."""
-    effects = Effects()
-    if generators(calling.function):
-        effects.add(Effect.DRAWS)
-    return _untraced(calling, kernels_for(input_spec), why, signature, effects)
+    return _untraced(calling, kernels_for(input_spec), why, signature, Effects())
 
 
 def kernels_for(input_spec: Any) -> Kernels:
@@ -219,6 +214,8 @@ def _row(spec: TypeSpec, length: int, handle: bool) -> Row | None:
 def _untraced(
     calling: Calling, kernels: Kernels, why: str, signature: Any, effects: Effects
 ) -> Finding:
+    if uses_generator(calling.function):  # tracing may not have come so far
+        effects.add(Effect.DRAWS)
     return Finding(calling, None, kernels, why, signature, effects, casts=signature is not None)
 
 

@@ -1,5 +1,6 @@
 """Groups elements by key, and reads what full groups are reduced to."""
 
+from collections import Counter
 from typing import Any, final
 
 import numpy as np
@@ -23,8 +24,14 @@ class ReadGroups(Replayed):
     """
 
     def __init__(
-        self, child: Operator, node: GroupByWindow, key: RowFunction, build: Build
+        self,
+        child: Operator,
+        node: GroupByWindow,
+        key: RowFunction,
+        build: Build,
+        drawn: Counter[Any],
     ) -> None:
+        self._drawn = drawn
         self._node = node
         self._key = key
         self._build = build
@@ -42,7 +49,10 @@ class ReadGroups(Replayed):
                 group = self._full_group()
                 if group is None:
                     return None
-                with never_stopping("reduce_func", self._node.origin), noted(self._node.effects):
+                with (
+                    never_stopping("reduce_func", self._node.origin),
+                    noted(self._node.effects, self._drawn),
+                ):
                     plan = self._node.reduce(*group)
                 self._open = Inner(plan, self._build)
             block = self._open.operator.read(most)
@@ -66,7 +76,10 @@ class ReadGroups(Replayed):
         return None if block is None else block.row(0)
 
     def _window(self, key: int) -> int:
-        with never_stopping("window_size_func", self._node.origin), noted(self._node.effects):
+        with (
+            never_stopping("window_size_func", self._node.origin),
+            noted(self._node.effects, self._drawn),
+        ):
             size = int(self._node.window_size(key))
         if size < 1:
             raise InvalidArgumentError(

@@ -15,7 +15,7 @@ from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jnp
-from evenfeed.core.seeds import OperationSeed, draw, operation_seed
+from evenfeed.core.seeds import OperationSeed, calling, draw, operation_seed
 from evenfeed.tensors.creation import DTypeLike, convert_to_tensor, static_shape, whole_numbers
 from evenfeed.tensors.placement import asked_dtype, is_traced, is_tracing
 
@@ -160,6 +160,7 @@ def _key(kind: str, seed: int | None) -> "jax.Array":
 
 
 def _words_at_run_time(kind: str, operation: OperationSeed | None) -> "jax.Array":
+    calling.traced_draws += 1
     ask: Any = jax.experimental.io_callback  # pyright: ignore[reportAttributeAccessIssue]
     answer = jax.ShapeDtypeStruct((2,), dtypes.uint32)
     return ask(partial(_next_words, kind, operation), answer, _lane())
