@@ -1,8 +1,8 @@
 """Options of a dataset: TensorFlow's `tf.data.Options` and what hangs below it.
 
 Most are hints to TensorFlow's own runtime. They are kept, compared and merged as there, so that a program
-can be read back what it set; `deterministic`, `threading` and `experimental_distribute` are those that
-evenfeed itself heeds.
+can be read back what it set; `deterministic`, `threading`, `experimental_distribute` and
+`experimental_external_state_policy` are those that evenfeed itself heeds.
 """
 
 import enum
@@ -27,7 +27,10 @@ class AutoShardPolicy(enum.IntEnum):
 
 
 class ExternalStatePolicy(enum.Enum):
-    """What happens to state outside of a dataset when it is written down."""
+    """What `get_state` does where functions of a dataset keep something that a state does not hold.
+
+    FAIL raises a FailedPreconditionError, and is the default; WARN warns; IGNORE says nothing.
+    """
 
     WARN = 0
     IGNORE = 1
@@ -249,6 +252,8 @@ class Options(OptionsBase):
     Attributes:
         deterministic: Whether elements keep their order when they are made in parallel.
         experimental_distribute: `auto_shard_policy` says how workers share the elements.
+        experimental_external_state_policy: What `get_state` does where functions draw random numbers of
+            their own, assign variables or pull iterators.
         threading: How many threads run.
         autotune: What is tuned.
 

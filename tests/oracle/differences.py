@@ -40,6 +40,7 @@ _NO_PAYLOAD = "`nan(1)` in a CSV file is no number; `nan` is one."
 _MIRRORED = "A compiled run returns what is the same on all replicas as Mirrored: one array, not a copy each."
 _TEXT_STAYS = "A function whose replicas get text of their own runs as plain Python, and returns Python's texts."
 
+_SAVED = "A position is saved unless a function was seen to draw, assign or pull: the rest counts as deterministic."
 _STOPS = "A StopIteration in a function is an InvalidArgumentError, wherever the function is given."
 
 _WHOLE_COLOURS = (
@@ -139,6 +140,12 @@ DIFFERENT: dict[str, str] = {
     "mirrored_variables.facts.of one replica is distributed": _NO_VALUES,
     "mirrored_variables.facts.reduce SUM": _COPIES_SUM,
     "mirrored_variables.facts.reduce of one": _COPIES_SUM,
+    "random_in_functions.saving.a generator": _SAVED,
+    "random_in_functions.saving.calls Python": _SAVED,
+    "random_in_functions.saving.makes an iterator": _SAVED,
+    "random_in_functions.saving.reads": _SAVED,
+    "random_in_functions.saving.resampled": _SAVED,
+    "random_in_functions.saving.shuffled inside": _SAVED,
     "reducing.gathered.text": _GATHERS,
     "reducing.gathered.bools": _GATHERS,
     "reducing.gathered.bfloat16": _GATHERS,

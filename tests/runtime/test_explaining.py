@@ -108,6 +108,16 @@ def test_explaining_reads_and_calls_nothing():
     assert "2 map(untraceable) length unknown known after the first element" in said
 
 
+def test_explaining_calls_no_function_that_makes_datasets():
+    def made(x):
+        return Dataset.from_tensors(tf.numpy_function(int, [x], tf.int64))
+
+    dataset = Dataset.from_generator(
+        lambda: 1 / 0, output_signature=tf.TensorSpec([], tf.int64)
+    ).flat_map(made)
+    assert "2 flat_map(made) length unknown known after the first element" in steps(dataset)
+
+
 def test_what_is_learnt_later_is_told_later():
     dataset = Dataset.range(3).map(lambda x: x if x >= 0 else None)
     assert steps(dataset)[1] == "2 map(<lambda>) 3 elements known after the first element"

@@ -71,7 +71,7 @@ def test_a_state_before_a_change_goes_on_with_the_change():
 
 def test_who_assigns_often_is_read_one_by_one():
     v = tf.Variable(0)
-    pace = Pace(plan_of(Dataset.range(9).map(lambda x: x + v)))
+    pace = Pace(plan_of(Dataset.range(9).map(lambda x: x + v)), [])
     pace.begin()
     pace.grow(64)
     assert (pace.ask, pace.is_stale()) == (2, False)

@@ -99,6 +99,7 @@ class DistributedIterator(Iterator):
     def __init__(self, feed: Feed) -> None:
         self.made_under = side_effects.here.watcher
         self._feed = feed
+        self._outside = feed.outside()
         self._steps = feed.started()
 
     @property
@@ -130,7 +131,13 @@ class DistributedIterator(Iterator):
             >>> again.set_state(state)
             >>> [x.array.tolist() for x in again]
             [[4, 5, 6, 7]]
+
+        Raises:
+            FailedPreconditionError: A function of the dataset keeps something that a state does not hold;
+                see `get_state` of an iterator over the dataset itself.
         """
+        for outside in self._outside:
+            outside.check()
         return self._feed.state_of(self._steps)
 
     def set_state(self, state: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from evenfeed.feeding.specs import Arrival, cut_spec, padded_spec, taken_spec
 from evenfeed.plan.node import Node
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.runtime.explaining import Explanation
+from evenfeed.runtime.external_state import ExternalState
 
 _VERSION = 1
 
@@ -52,6 +53,10 @@ class Feed(ABC):
     @abstractmethod
     def explain(self) -> Explanation:
         """Say who gets what."""
+
+    @abstractmethod
+    def outside(self) -> list[ExternalState]:
+        """Return what users' functions keep outside of the datasets, where a pass begins now."""
 
     @abstractmethod
     def _steps(self) -> HostSteps: ...
@@ -161,6 +166,10 @@ class CutFeed(Feed):
     def _rows_of_each(self) -> int:
         return padded_rows(self._plan, self._share.everyone)
 
+    def outside(self) -> list[ExternalState]:
+        """Return what functions of the one dataset keep."""
+        return [ExternalState(self._plan)]
+
     def _structure(self) -> Any:
         spec = self._plan.element_spec
         return (spec, None) if self._options.pad_partial_batches else spec
@@ -218,6 +227,10 @@ class TakeFeed(Feed):
     def spec(self) -> Any:
         """Return the specs of what a step yields."""
         return taken_spec(self._plans[0], self._arrival)
+
+    def outside(self) -> list[ExternalState]:
+        """Return what functions of all datasets keep."""
+        return [ExternalState(plan) for plan in self._plans]
 
     def _structure(self) -> Any:
         return self._plans[0].element_spec

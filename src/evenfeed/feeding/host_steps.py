@@ -86,7 +86,7 @@ class Rows:
         if self._parts is None and most is None:
             return flatten(next(self._elements), DATA)
         if self._parts is None:
-            self._before = self._elements.get_state()
+            self._before = self._elements.position()
             self._parts, self._used = flatten(next(self._elements), DATA), 0
         start, length = self._used, length_of(self._parts)
         self._used = length if most is None else min(length, start + most)
@@ -98,7 +98,7 @@ class Rows:
     def state(self) -> Any:
         """Return the position: one in the dataset, and how many rows of a batch are used."""
         if self._parts is None:
-            return {"at": [self._elements.get_state()], "rows": 0}
+            return {"at": [self._elements.position()], "rows": 0}
         return {"at": [self._before], "rows": self._used}
 
     def restore(self, state: Any) -> None:
@@ -186,7 +186,7 @@ class OwnParts(HostSteps):
 
     def state(self) -> Any:
         """Return the position."""
-        return {"at": [self._elements.get_state()], "rows": 0}
+        return {"at": [self._elements.position()], "rows": 0}
 
     def restore(self, state: Any) -> None:
         """Take up a position."""
@@ -327,7 +327,7 @@ class TakePieces(HostSteps):
 
     def state(self) -> Any:
         """Return the positions in the datasets."""
-        return {"at": [iterator.get_state() for iterator in self._iterators], "rows": 0}
+        return {"at": [iterator.position() for iterator in self._iterators], "rows": 0}
 
     def restore(self, state: Any) -> None:
         """Take up positions."""

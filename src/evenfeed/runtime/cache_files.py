@@ -24,6 +24,11 @@ class InFiles(Store):
         self._node = node
         self._path = Path(node.filename + ".cache")
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is a whole pass to read."""
+        return self._path.exists()
+
     def content(self) -> Content | None:
         """Return what the file holds; None where it is not there yet."""
         try:

@@ -5,11 +5,15 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from evenfeed.core.callsite import Origin
+from evenfeed.core.errors import EvenfeedError
 from evenfeed.core.side_effects import Effects
+from evenfeed.formats.saved import find_saved
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.generating import FromGenerator
 from evenfeed.plan.node import Node
+from evenfeed.plan.saving import Snapshot
 from evenfeed.plan.windowing import GroupByWindow
+from evenfeed.runtime.cache_files import InFiles
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.inner import InnerDatasets
 
@@ -35,10 +39,17 @@ def functions_of(node: Node) -> list[RowFunction]:
     return [part for part in inner if isinstance(part, RowFunction)]
 
 
+def is_spec_known(node: Node) -> bool:
+    """Return True if what a node's functions return is known without reading an element."""
+    inner = [part for part in vars(node).values() if isinstance(part, InnerDatasets)]
+    known = all(function.is_spec_known for function in functions_of(node))
+    return known and all(part.plan_seen is not None for part in inner)
+
+
 def called_in(plan: Node) -> list[Called]:
     """Return the users' functions that a pass over a plan may call, those of inner datasets too.
 
-    What lies below a cache that is complete is not called any more.
+    What lies below a cache or a snapshot that is complete is not called any more.
     """
     return [called for node in _nodes_read(plan, set()) for called in _called_by(node)]
 
@@ -47,14 +58,33 @@ def _nodes_read(plan: Node, seen: set[int]) -> Iterator[Node]:
     if id(plan) in seen:
         return
     seen.add(id(plan))
-    yield plan
-    if isinstance(plan, Cache) and plan.memory.content is not None:
+    if _is_complete(plan):
         return
+    yield plan
     for child in plan.children:
         yield from _nodes_read(child, seen)
     for part in vars(plan).values():
-        if isinstance(part, InnerDatasets):
-            yield from _nodes_read(part.stand_in, seen)
+        if isinstance(part, InnerDatasets) and part.plan_seen is not None:
+            yield from _nodes_read(part.plan_seen, seen)
+
+
+def _is_complete(node: Node) -> bool:
+    match node:
+        case Cache(filename=""):
+            return node.memory.content is not None
+        case Cache():
+            return InFiles(node).is_complete
+        case Snapshot():
+            return _is_saved(node.folder)
+        case _:
+            return False
+
+
+def _is_saved(folder: str) -> bool:
+    try:
+        return find_saved(folder) is not None
+    except EvenfeedError:  # it is raised when the folder is read
+        return False
 
 
 def _called_by(node: Node) -> Iterator[Called]:

@@ -13,6 +13,7 @@ from evenfeed.core.tensor_types import host_tensor
 from evenfeed.plan.node import Node
 from evenfeed.runtime.build import build
 from evenfeed.runtime.calls import instead_of_stop
+from evenfeed.runtime.external_state import ExternalState
 from evenfeed.runtime.fingerprint import check_state, fingerprint
 from evenfeed.runtime.operator import most_rows, read_full
 from evenfeed.runtime.reading_pace import Pace
@@ -44,7 +45,8 @@ class ElementIterator(Iterator):
         self._before: Any = None
         self._torn = False  # a read was interrupted: what it took from the source is taken again
         self._next_row = 0
-        self._pace = Pace(self._plan)
+        self._outside = ExternalState(self._plan)
+        self._pace = Pace(self._plan, [called.effects for called in self._outside.called])
         self._may_be_stale = self._pace.depends
         self._lock = Lock()
 
@@ -80,7 +82,17 @@ class ElementIterator(Iterator):
             >>> again.set_state(state)
             >>> [int(x) for x in again]
             [1, 2, 3, 4]
+
+        Raises:
+            FailedPreconditionError: A function draws random numbers, assigns a variable or pulls an iterator,
+                so that other elements would follow, and `experimental_external_state_policy` in the
+                options does not allow that.
         """
+        self._outside.check()
+        return self.position()
+
+    def position(self) -> dict[str, Any]:
+        """Return the position, whatever functions keep elsewhere."""
         rest = self._torn or (self._block is not None and self._next_row < self._block.length)
         return {
             "version": _VERSION,
@@ -93,6 +105,7 @@ class ElementIterator(Iterator):
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on behind the element at which `get_state` was called, in this or another process."""
         check_state(state, _VERSION, self._plan)
+        self._outside.check()
         self._run.restore(state["run"])
         self._go_to(state["at"])
         for _ in read_full(self._operator, state["rows"]):

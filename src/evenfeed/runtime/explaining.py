@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import final
 
+from evenfeed.core.side_effects import Effect
+from evenfeed.options import ExternalStatePolicy
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Cache, Prefetch
 from evenfeed.plan.checking import IgnoreErrors, Unique
@@ -21,7 +23,8 @@ from evenfeed.plan.scanning import Scan
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Window
 from evenfeed.runtime.build import build
-from evenfeed.runtime.called_functions import functions_of
+from evenfeed.runtime.called_functions import functions_of, is_spec_known
+from evenfeed.runtime.external_state import ExternalState, what_it_does
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.indexing import indexed
 from evenfeed.runtime.labels import (
@@ -59,7 +62,8 @@ def explained_plan(plan: Node, seconds: float) -> Explanation:
     speed = _measured(plan, seconds) if seconds > 0 else None
     steps = _steps(with_own_shuffles(plan))
     lines = [line for step in steps for line in _lines(step, steps)]
-    return Explanation("\n".join([*lines, *_summary(steps), *([speed] if speed else [])]))
+    resume = _resume(steps, ExternalState(plan))
+    return Explanation("\n".join([*lines, resume, *([speed] if speed else [])]))
 
 
 @final
@@ -119,8 +123,7 @@ def _read_by(node: Node) -> tuple[Node, ...]:
 
 def _spec_of(node: Node) -> str:
     """Return the spec, but do not read elements to learn it."""
-    functions = [function for part in node.walk() for function in functions_of(part)]
-    if all(function.is_spec_known for function in functions):
+    if all(map(is_spec_known, node.walk())):
         return spec_text(node.element_spec)
     return "known after the first element"
 
@@ -191,13 +194,25 @@ def _why_in_turn(node: Node) -> str:
             return "it reads one after another"
 
 
-def _summary(steps: list[_Step]) -> list[str]:
+def _resume(steps: list[_Step], outside: ExternalState) -> str:
+    """Return how an iterator goes on behind a saved state, and whether the same elements come."""
+    lost = "; ".join(f"{what_it_does(called)} ({called.origin})" for called in outside.lost)
+    if lost and outside.policy is ExternalStatePolicy.FAIL:
+        return f"resume: get_state raises, for other elements would come: {lost}"
+    said = f"resume: {_how_to_resume(steps)}"
+    if lost:
+        return f"{said}, but other elements come: {lost}"
+    read = any(Effect.READS in called.effects for called in outside.called)
+    return f"{said}; what variables hold is no part of a state" if read else said
+
+
+def _how_to_resume(steps: list[_Step]) -> str:
     again = [f"{step.number} {method_of(step.node)}" for step in steps if _replays(step)]
     if steps[-1].is_addressed:
-        return ["resume: by position, at once"]
+        return "by position, at once"
     if again:
-        return [f"resume: by reading again what came before, because of step {', '.join(again)}"]
-    return ["resume: by position"]
+        return f"by reading again what came before, because of step {', '.join(again)}"
+    return "by position"
 
 
 def _replays(step: _Step) -> bool:

@@ -88,6 +88,11 @@ class InnerDatasets:
         """The plan that the function makes of an element without a value; of the first, if it needs values."""
         return self._looks[0][0] if self._looks else self._plan_of_first_element
 
+    @property
+    def plan_seen(self) -> Node | None:
+        """A plan that the function made already; None where an element would have to be read for one."""
+        return self.stand_in if self._looks or "_plan_of_first_element" in vars(self) else None
+
     @cached_property
     def _looks(self) -> list[tuple[Node, Any]]:
         """What the function makes of elements without values, of two lengths; nothing if it needs values."""

@@ -2,7 +2,7 @@
 
 from typing import Any, Final, final
 
-from evenfeed.core.side_effects import Effect
+from evenfeed.core.side_effects import Effect, Effects
 from evenfeed.plan.batching import PaddedBatch, Unbatch
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
@@ -14,7 +14,7 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.options_node import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Skip, Take
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
-from evenfeed.runtime.called_functions import called_in, functions_of
+from evenfeed.runtime.called_functions import functions_of
 
 # Nodes that can be taken back a few elements: at once, and without anybody seeing that they are read again.
 _REWOUND: Final = (
@@ -33,13 +33,17 @@ class Pace:
     More than one where nobody can see it. Where functions only read variables, more are read too, and
     what was read is read again if a variable changes before it is handed out.
 
+    Args:
+        plan: What is read.
+        effects: Those of the users' functions in it.
+
     Attributes:
         ask: How many to ask for next.
     """
 
-    def __init__(self, plan: Node) -> None:
+    def __init__(self, plan: Node, effects: list[Effects]) -> None:
         self.ask = 1
-        self._effects = [called.effects for called in called_in(plan)]
+        self._effects = effects
         self._variables = _variables_of(plan)
         self._held: list[Any] = []
         self._wait = 1
