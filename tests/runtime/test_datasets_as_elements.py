@@ -53,7 +53,7 @@ def test_a_batch_of_datasets_says_what_it_holds():
 def test_an_optional_is_opened_before_it_is_batched():
     optionals = Dataset.from_tensors(Optional.from_value(1)).repeat(3)
     with pytest.raises(TypeError, match=r"cannot be batched.*\n.*\n.*get_value"):
-        optionals.batch(2)
+        list(optionals.batch(2))
     with pytest.raises(TypeError, match="cannot be cut into rows"):
         optionals.rebatch(2)
     assert [x.tolist() for x in optionals.map(lambda x: x.get_value()).batch(2)] == [[1, 1], [1]]

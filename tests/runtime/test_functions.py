@@ -136,8 +136,17 @@ def test_the_spec_of_what_does_not_trace_comes_from_the_first_element():
     assert asked == [1]
 
 
-def test_without_an_element_a_signature_is_asked_for():
-    found = trace(int, spec([], "int64"), HERE, first_elements=list)
+def test_without_an_element_a_function_is_called_with_zeros():
+    assert trace(int, spec([], "int64"), HERE, first_elements=list).output_spec == spec([], "int32")
+    untraced = trace(lambda x: x[: int(x[0])], spec([None], "int8"), HERE, first_elements=list)
+    assert untraced.output_spec == spec([None], "int8")
+
+
+def test_a_function_that_zeros_do_not_suit_needs_a_signature_without_elements():
+    def picky(x):
+        return 1 // int(x)
+
+    found = trace(picky, spec([], "int64"), HERE, first_elements=list)
     with pytest.raises(ValueError, match="output_signature="):
         _ = found.output_spec
     signed = trace(int, spec([], "int64"), HERE, output_signature=spec([], tf.float32))

@@ -129,6 +129,11 @@ class OptionalSpec(CompositeSpec):
     def __init__(self, element_spec: object) -> None:
         self._element_spec = element_spec
 
+    @staticmethod
+    def from_value(value: Optional) -> "OptionalSpec":
+        """Return the spec of an Optional."""
+        return OptionalSpec(value.element_spec)
+
     @property
     def element_spec(self) -> Any:
         """The spec of the value that may be there."""

@@ -86,11 +86,13 @@ class Watcher(ABC):
         inlines: Whether compiled functions run as part of the function that calls them.
         rest: How JAX traced when the function was called: where it traces otherwise, nothing is assigned.
         seeds: Those of the random operations in the function; None for those of the whole program.
+        declares: Whether Python code that needs values is not called: what it declares to return is enough.
     """
 
     inlines = False
     rest: object = None
     seeds: CallSeeds | None = None
+    declares = False
 
     @abstractmethod
     def read(self, variable: Any) -> Any | None:
@@ -164,6 +166,7 @@ class Noting(Watcher):
         self._around = around
         if around is not None:
             self.inlines, self.rest = around.inlines, around.rest
+            self.declares = around.declares
         if drawn is not None:
             self.seeds = CallSeeds(effects.seed, drawn)
             # Compiled, a function draws from the sequences of the program.

@@ -1,7 +1,7 @@
 """Specs: what is known of a value before it is there. TensorFlow's TypeSpec and TensorSpec."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self, final
 
 from evenfeed.core import dtypes
@@ -202,6 +202,10 @@ class CompositeSpec(TypeSpec):
     @abstractmethod
     def _with_parts(self, parts: Sequence[TypeSpec]) -> Self:
         """Return this spec made of other parts."""
+
+    def mapped(self, function: Callable[[TypeSpec], TypeSpec]) -> Self:
+        """Return this spec with what a function makes of its parts."""
+        return self._with_parts(list(map(function, self._parts)))
 
     def is_subtype_of(self, other: TypeSpec) -> bool:
         """Tell whether, part by part, every value of this spec is also one of `other`."""

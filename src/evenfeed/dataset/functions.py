@@ -34,7 +34,8 @@ from evenfeed.runtime.build import build
 from evenfeed.runtime.drawing import NOT_TRACED, Source, drawing, drawing_inside
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.functions import RowFunction, trace
-from evenfeed.runtime.inner import InnerDatasets, of_any_length
+from evenfeed.runtime.inner import InnerDatasets
+from evenfeed.runtime.looking import of_any_length
 from evenfeed.runtime.portable import check_alone, check_portable
 
 if TYPE_CHECKING:

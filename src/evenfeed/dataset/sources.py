@@ -11,7 +11,6 @@ from evenfeed.core.arguments import (
 )
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import described
-from evenfeed.core.specs import Specified
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.dataset.face import Face, dataset_of, plan_of, plans_of, shuffle_seed
 from evenfeed.plan.choosing import Choose, Counter, Random, Sample
@@ -20,7 +19,7 @@ from evenfeed.plan.generating import FromGenerator, signature_of
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Take
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
-from evenfeed.plan.windows import DatasetBatch, DatasetLike, DatasetSpec
+from evenfeed.plan.windows import DatasetBatch, DatasetLike, DatasetSpec, ElementValue
 
 if TYPE_CHECKING:
     from evenfeed.dataset.whole import Dataset
@@ -284,13 +283,13 @@ def zipped(structure: Any) -> "Dataset":
     return dataset_of(Zip(structure, tuple(map(plan_of, parts))))
 
 
-def _element(value: object) -> tuple[Any, list[Array | Specified | None]]:
+def _element(value: object) -> tuple[Any, list[Array | ElementValue | None]]:
     """Return the structure of `value`, and its parts: arrays, datasets and Optionals."""
     return value, [_part(leaf) for leaf in _leaves(value)]
 
 
-def _part(leaf: object) -> Array | Specified | None:
-    if leaf is None or isinstance(leaf, Specified):
+def _part(leaf: object) -> Array | ElementValue | None:
+    if leaf is None or isinstance(leaf, ElementValue):
         return leaf
     datasets = _datasets(leaf)
     return to_array(leaf) if datasets is None else DatasetBatch(datasets)

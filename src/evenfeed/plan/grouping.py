@@ -49,10 +49,6 @@ class Batch(Batches):
 
     parallel: bool = field(default=False, repr=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.element_spec  # what cannot be batched is refused where it is asked for
-
     @property
     def element_spec(self) -> Any:
         """The child's with a leading axis, whose length is known where a short batch is dropped."""

@@ -10,14 +10,13 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import (
     NoneTensorSpec,
-    Specified,
     TensorSpec,
     TypeSpec,
     type_spec_from_value,
 )
 from evenfeed.core.structure import DATA, pack
 from evenfeed.plan.node import Node
-from evenfeed.plan.windows import common_spec
+from evenfeed.plan.windows import ElementValue, common_spec
 
 
 @final
@@ -62,7 +61,7 @@ class Tensor(Node):
     """One element: arrays, datasets and Optionals as they are, in their structure."""
 
     structure: Any
-    arrays: Sequence[Array | Specified | None]
+    arrays: Sequence[Array | ElementValue | None]
 
     def __post_init__(self) -> None:
         if _is_empty(self.arrays):

@@ -3,11 +3,12 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.optional import Optional
 from evenfeed.core.shapes import ShapeLike, TensorShape
 from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import DATA, flatten, map_structure, outline, pack
@@ -125,6 +126,10 @@ class DatasetBatch(Specified):
     def _type_spec(self) -> DatasetSpec:
         spec = common_spec(self.datasets)
         return spec.of_shape(TensorShape(self.shape).concatenate(spec.shape))
+
+
+# What an element may hold besides arrays and None.
+ElementValue: TypeAlias = DatasetLike | DatasetBatch | Optional
 
 
 def common_spec(datasets: Sequence[Any]) -> DatasetSpec:

@@ -10,11 +10,12 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.callsite import Origin, where_raised
-from evenfeed.core.conversion import Array, shortened, to_array
+from evenfeed.core.conversion import shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, OutOfRangeError, described
 from evenfeed.core.handles import Handle
 from evenfeed.core.structure import DATA, flatten, is_branch, pack, packer
 from evenfeed.core.tensor_types import HostText, TextTensor, explain_tracing
+from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.vectorise import on_host
 from evenfeed.tensors.creation import convert_to_tensor, holds_device_arrays
 
@@ -73,9 +74,9 @@ def as_argument(part: Any) -> Any:
     return part.view(TextTensor) if part.ndim else HostText(part.item())
 
 
-def on_the_host(part: Any) -> Array | None:
-    """Return one part of a result as a NumPy array; 64 bits that JAX took by default become 32."""
-    if part is None or type(part) is np.ndarray:
+def on_the_host(part: Any) -> Any:
+    """Return one part of a result as a NumPy array, or a dataset or Optional as it is; 64 bits that JAX took by default become 32."""
+    if part is None or type(part) is np.ndarray or isinstance(part, ElementValue):
         return part
     array = np.asarray(part)
     if part.weak_type and array.dtype.itemsize == 8 and array.dtype.kind in "if":
@@ -164,7 +165,7 @@ def _is_nameless_partial(function: object) -> bool:
 
 
 def _tensor(leaf: Any) -> Any:
-    if leaf is None or isinstance(leaf, Handle):
+    if leaf is None or isinstance(leaf, Handle | ElementValue):
         return leaf
     if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:  # pyright: ignore[reportUnknownMemberType]
         return leaf  # pyright: ignore[reportUnknownVariableType]

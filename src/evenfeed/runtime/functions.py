@@ -14,11 +14,14 @@ from evenfeed.core.errors import described
 from evenfeed.core.handles import NewKernel
 from evenfeed.core.seeds import begin_call
 from evenfeed.core.side_effects import Abandoned, noted
+from evenfeed.core.specs import TypeSpec
+from evenfeed.core.structure import DATA, flatten
 from evenfeed.runtime.asked import Asked
 from evenfeed.runtime.blockwise import on_blocks, threads_for
 from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules, on_the_host
 from evenfeed.runtime.compiled import Compiled
 from evenfeed.runtime.first_calls import FirstCalls, Result
+from evenfeed.runtime.looking import spec_without_values
 from evenfeed.runtime.metering import Meter
 from evenfeed.runtime.portable import EffectsElsewhere
 from evenfeed.runtime.probing import NewVariables
@@ -159,10 +162,15 @@ class RowFunction:
         return made
 
     def _try_first_elements(self) -> None:
-        """Learn what it returns from the first element at which it does not fail."""
+        """Learn what it returns from the first element at which it does not fail, or else without values."""
         for result in self.first_results():
             if not isinstance(result, Exception):
                 return
+        specs: list[TypeSpec] = flatten(self._asked.input_spec, DATA)
+        spec = spec_without_values(self._calling, specs, self.effects)
+        if spec is not None:
+            self._results.learn(spec)
+            return
         if errors := self._first_calls.errors():
             raise errors[0]
         raise ValueError(

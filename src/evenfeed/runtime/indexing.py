@@ -5,7 +5,6 @@ from typing import TypeAlias
 from evenfeed.core.block import Column
 from evenfeed.core.cardinality import INFINITE
 from evenfeed.core.conversion import Array
-from evenfeed.core.specs import Specified
 from evenfeed.plan.buffering import Prefetch
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
@@ -16,7 +15,7 @@ from evenfeed.plan.options_node import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.own_rows import OwnRows
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
-from evenfeed.plan.windows import Held
+from evenfeed.plan.windows import ElementValue, Held
 from evenfeed.runtime.elementwise import KeyedRows
 from evenfeed.runtime.files import FileRows, InTurn
 from evenfeed.runtime.functions import RowFunction
@@ -94,8 +93,8 @@ def _source(node: Range | Tensor | TensorSlice | Held | Files) -> Indexed | None
             return (rows, InTurn(counts)) if node.in_turn else _forward(rows)
 
 
-def _one_row(value: Array | Specified | None) -> Column:
-    if isinstance(value, Specified):
+def _one_row(value: Array | ElementValue | None) -> Column:
+    if isinstance(value, ElementValue):
         return [value]
     return None if value is None else value[None]
 

@@ -5,18 +5,15 @@ from copy import copy
 from functools import cached_property
 from typing import Any, final
 
-import numpy as np
-
-from evenfeed.core import dtypes
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import described
-from evenfeed.core.optional import OptionalSpec, holding
 from evenfeed.core.side_effects import Abandoned
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.plan.node import Node
 from evenfeed.plan.windows import DatasetSpec
 from evenfeed.runtime.functions import RowFunction
+from evenfeed.runtime.looking import of_any_length, of_any_rank, zeros
 from evenfeed.runtime.probing import looked_at
 from evenfeed.runtime.run import FirstElements, Run
 
@@ -38,6 +35,7 @@ class InnerDatasets:
         self.function = function
         self._specs: list[TypeSpec] = flatten(input_spec, DATA)
         self._plan_of = plan_of
+        self._is_declared = False
         _ = self._looks  # a function that returns no dataset is refused where it is given
 
     @property
@@ -75,12 +73,14 @@ class InnerDatasets:
     def output_spec(self) -> Any:
         """What the elements of the inner datasets have in common."""
         if not self._looks:
-            return map_structure(of_any_length, self.stand_in.element_spec, rules=DATA)
+            spec = self.stand_in.element_spec
+            loosened = of_any_rank if self._is_declared else of_any_length
+            return map_structure(loosened, spec, rules=DATA)
         found = [spec for _, spec in self._looks]
         pairs = zip(*(flatten(spec, DATA) for spec in found), strict=True)
         specs = [a.most_specific_common_supertype([b]) for a, b in pairs]
         if not all(map(_has_rank, self._specs)):  # what hangs on the rank, no stand-in shows
-            specs = [_of_any_rank(spec) for spec in specs]
+            specs = [of_any_rank(spec) for spec in specs]
         return pack(found[0], specs, DATA)
 
     @property
@@ -98,10 +98,14 @@ class InnerDatasets:
         """What the function makes of elements without values, of two lengths; nothing if it needs values."""
         try:
             with looked_at(self.function.asked[0], self.function.effects):
-                plans = [self.make([_zeros(spec, n) for spec in self._specs]) for n in (1, 2)]
+                plans = [self.make([zeros(spec, n) for spec in self._specs]) for n in (1, 2)]
                 return _with_specs(plans)
         except Abandoned:
             return []
+        except Exception:
+            if any(isinstance(spec, DatasetSpec) for spec in self._specs):
+                return []  # it looks into a dataset, and the one that stands for it has no elements
+            raise
 
     @cached_property
     def _plan_of_first_element(self) -> Node:
@@ -110,6 +114,9 @@ class InnerDatasets:
             if not isinstance(result, Exception):
                 return self._plan_of(result[0])
             error = error or result
+        if (plan := self._plan_by_declaration()) is not None:
+            self._is_declared = True
+            return plan
         raise error or ValueError(
             described(
                 f"What the datasets of {self.function.name} hold is not known: it needs values to run, "
@@ -118,6 +125,15 @@ class InnerDatasets:
                 origin=self.origin,
             )
         )
+
+    def _plan_by_declaration(self) -> Node | None:
+        """Return what the function makes of zeros, where `py_function` and kin only say what they return."""
+        try:
+            with looked_at(self.function.asked[0], self.function.effects, declares=True):
+                plan = self.make([zeros(spec) for spec in self._specs])
+        except (Exception, Abandoned):  # noqa: BLE001 - it may need other values than zeros
+            return None
+        return plan if _with_specs([plan]) else None
 
 
 def _with_specs(plans: list[Node]) -> list[tuple[Node, Any]]:
@@ -129,28 +145,3 @@ def _with_specs(plans: list[Node]) -> list[tuple[Node, Any]]:
 
 def _has_rank(spec: TypeSpec) -> bool:
     return not isinstance(spec, TensorSpec) or spec.shape.rank is not None
-
-
-def of_any_length(spec: TypeSpec) -> TypeSpec:
-    """Return a spec with the same dtype and rank, whatever the lengths."""
-    if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
-        return spec
-    return TensorSpec([None] * spec.shape.rank, spec.dtype)
-
-
-def _of_any_rank(spec: TypeSpec) -> TypeSpec:
-    return TensorSpec(None, spec.dtype) if isinstance(spec, TensorSpec) else spec
-
-
-def _zeros(spec: TypeSpec, length: int) -> Any:
-    if isinstance(spec, DatasetSpec):
-        return spec.stand_in()
-    if isinstance(spec, OptionalSpec):
-        parts = [_zeros(part, length) for part in flatten(spec.element_spec, DATA)]
-        return holding(pack(spec.element_spec, parts, DATA), spec.element_spec)
-    if not isinstance(spec, TensorSpec):
-        return None
-    shape = [length if dim is None else dim for dim in spec.shape or ()]
-    if spec.dtype == dtypes.string:
-        return np.full(shape, b"", dtypes.string)
-    return np.zeros(shape, spec.dtype)

@@ -15,8 +15,9 @@ from evenfeed.core.block import Block, Column
 from evenfeed.core.conversion import Array
 from evenfeed.core.handles import Handle, KernelCall, RowKernel, Stage, on_stage
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.side_effects import Effects, watched_by
+from evenfeed.core.side_effects import Abandoned, Effects, watched_by
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
+from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.probing import NewVariables, Probe
 from evenfeed.runtime.vectorise import Call, Row
 
@@ -138,6 +139,8 @@ class Kernels:
                 result = call(own)
             if probe.new:
                 raise NewVariables(probe.new)
+            if any(isinstance(leaf, ElementValue) for leaf in result[1]):
+                raise Abandoned("it returns datasets or Optionals")
             return result
 
         return called

@@ -44,6 +44,8 @@ class Probe(Watcher):
         effects: Where to note what the function touches.
         held: What stands for the variables that are known to be read; None where the function is not
             traced, but called with stand-ins.
+        declares: Whether Python code that needs values is known by what it declares to return; otherwise the
+            look ends there.
 
     Attributes:
         new: The variables that were read besides those.
@@ -51,9 +53,12 @@ class Probe(Watcher):
 
     inlines = True
 
-    def __init__(self, effects: Effects, held: dict[Any, Any] | None = None) -> None:
+    def __init__(
+        self, effects: Effects, held: dict[Any, Any] | None = None, *, declares: bool = False
+    ) -> None:
         self.rest = trace_state()
         self.seeds = CallSeeds(effects.seed, Counter())
+        self.declares = declares
         self.new: list[Any] = []
         self._effects = effects
         self._is_traced = held is not None
@@ -111,7 +116,7 @@ def _is_defined(shape: TensorShape) -> bool:
 
 
 @contextmanager
-def looked_at(function: object, effects: Effects) -> Generator[None]:
+def looked_at(function: object, effects: Effects, *, declares: bool = False) -> Generator[None]:
     """Call a user's function in a block, for what can be learnt from that, and undo what it does.
 
     Raises:
@@ -122,7 +127,7 @@ def looked_at(function: object, effects: Effects) -> Generator[None]:
         raise Abandoned(effects.text(Effect.PULLS))
     state, chance = PythonState(function), RandomStates(generators(function))
     try:
-        with watched_by(Probe(effects)):
+        with watched_by(Probe(effects, declares=declares)):
             yield
     finally:
         state.put_back()

@@ -7,9 +7,10 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
+from evenfeed.core.specs import TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.runtime.asked import Asked
+from evenfeed.runtime.looking import of_any_length
 from evenfeed.runtime.tracing import Finding
 
 
@@ -45,9 +46,12 @@ class Results:
         return leaves
 
     def _learn(self, structure: Any, leaves: list[Any]) -> None:
-        specs = [_loose_spec(leaf) for leaf in leaves]
-        self.spec = specs[0] if structure is None else pack(structure, specs, DATA)
-        self._specs = specs
+        specs = [of_any_length(type_spec_from_value(leaf)) for leaf in leaves]
+        self.learn(specs[0] if structure is None else pack(structure, specs, DATA))
+
+    def learn(self, spec: Any) -> None:
+        """Take notice of what the function returns."""
+        self.spec, self._specs = spec, flatten(spec, DATA)
 
     def _fit(self, leaf: Any, spec: TypeSpec) -> Any:
         if not isinstance(spec, TensorSpec) or leaf is None:
@@ -68,7 +72,10 @@ class Results:
         return whole and np.can_cast(leaf.dtype, spec.dtype)  # it only has fewer bits
 
     def _unlike(self, leaf: Any, spec: TypeSpec) -> InvalidArgumentError:
-        got = "None" if leaf is None else f"{dtypes.name_of(leaf.dtype)} of shape {leaf.shape}"
+        spec_of_leaf = type_spec_from_value(leaf)
+        got = str(spec_of_leaf)
+        if isinstance(spec_of_leaf, TensorSpec):
+            got = f"{dtypes.name_of(leaf.dtype)} of shape {leaf.shape}"
         return InvalidArgumentError(
             f"{self._name} returned {got} where {spec} was expected.",
             fix="return one dtype and rank for all elements, or say output_signature=.",
@@ -76,10 +83,12 @@ class Results:
         )
 
 
-def _loose_spec(leaf: Any) -> TypeSpec:
-    """Return the spec that one result stands for: its dtype and rank."""
-    return NoneTensorSpec() if leaf is None else TensorSpec([None] * leaf.ndim, leaf.dtype)
-
-
 def _look(leaves: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple((None, None) if leaf is None else (leaf.dtype, leaf.shape) for leaf in leaves)
+    return tuple(
+        (leaf.dtype, leaf.shape) if type(leaf) is np.ndarray else _look_at_value(leaf)
+        for leaf in leaves
+    )
+
+
+def _look_at_value(leaf: Any) -> Any:
+    return None if leaf is None else type_spec_from_value(leaf)

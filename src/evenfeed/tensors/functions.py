@@ -121,6 +121,8 @@ def _called(
 
 def _run(kind: _Kind, func: Callable[..., Any], inputs: Iterable[object], declared: Any) -> Any:
     watcher = side_effects.here.watcher
+    if watcher is not None and watcher.declares:
+        return _stand_ins(declared)
     if watcher is not None:
         # It is called once for each element, and never for a look at the map around it.
         watcher.call(kind.name)
@@ -146,11 +148,27 @@ def ensure_shape(x: object, shape: ShapeLike, name: str | None = None) -> Tensor
     tensor: Any = x if is_tensor(x) else convert_to_tensor(x)
     asked, found = TensorShape(shape), tuple(tensor.shape)
     if not asked.is_compatible_with(found):
+        watcher = side_effects.here.watcher
+        if watcher is not None and watcher.declares:  # nobody knows the shapes of stand-ins
+            return _zeros(asked, tensor.dtype)
         raise InvalidArgumentError(
             f"A tensor of shape {found} is not compatible with the shape {asked}.",
             fix="pass None for each length that may vary.",
         )
     return tensor
+
+
+def _stand_ins(declared: Any) -> Any:
+    """Return zeros of what a function is declared to return; nobody knows their shapes."""
+    if not isinstance(declared, (list, tuple)):
+        return _zeros(TensorShape([]), dtypes.as_dtype(declared))
+    named = cast("Sequence[DTypeLike]", declared)
+    return [_zeros(TensorShape([]), dtypes.as_dtype(dtype)) for dtype in named]
+
+
+def _zeros(shape: TensorShape, dtype: DType) -> Array:
+    lengths = [1 if length is None else length for length in shape or ()]
+    return host_tensor(np.full(lengths, b"" if dtype == dtypes.string else 0, dtype))
 
 
 def _argument(value: object) -> Any:

@@ -109,6 +109,72 @@ def transformations(tf, ask):
     }
 
 
+def maps(tf, ask):
+    ds, optional = tf.data.Dataset, tf.experimental.Optional
+    numbers = ds.range(4)
+
+    def counts():
+        return numbers.map(ds.range)
+
+    def pairs():
+        return numbers.map(lambda x: (x, {"d": ds.from_tensors(x).repeat(2)}))
+
+    return {
+        "spec": ask(lambda: counts().element_spec),
+        "size": ask(lambda: int(counts().cardinality())),
+        "elements": ask(lambda: [_numbers(d) for d in counts()]),
+        "flat": ask(lambda: _flat(counts())),
+        "twice": ask(lambda: _flat(counts().map(lambda d: d.map(lambda x: x + 1)))),
+        "in a structure": ask(lambda: pairs().element_spec),
+        "in a structure, flat": ask(lambda: _numbers(pairs().flat_map(lambda x, y: y["d"]))),
+        "parallel": ask(lambda: _flat(numbers.map(ds.range, num_parallel_calls=2))),
+        "batches": ask(lambda: _flat(counts().batch(3).map(lambda x: x).unbatch())),
+        "of nothing": ask(lambda: ds.range(0).map(ds.range).element_spec),
+        "a dataset from outside": ask(lambda: _flat(ds.range(2).map(lambda _: numbers))),
+        "slices": ask(
+            lambda: list(
+                ds.from_tensors([1.5, 2.5]).map(ds.from_tensor_slices).flat_map(lambda d: d)
+            )
+        ),
+        "windows of windows": ask(
+            lambda: _flat(ds.range(8).window(4).map(lambda w: w.window(2)).flat_map(lambda w: w))
+        ),
+        "a generator": ask(
+            lambda: _flat(
+                numbers.map(
+                    lambda x: ds.from_generator(
+                        lambda n: iter(range(n)),
+                        args=(x,),
+                        output_signature=tf.TensorSpec([], tf.int64),
+                    )
+                )
+            )
+        ),
+        "scan": ask(
+            lambda: _flat(numbers.scan(np.int64(0), lambda s, x: (s + x, ds.range(s + x))))
+        ),
+        "Optionals": ask(
+            lambda: _numbers(numbers.map(optional.from_value).map(lambda x: x.get_value()))
+        ),
+        "Optionals' spec": ask(
+            lambda: numbers.map(lambda x: optional.from_value((x, 1.5))).element_spec
+        ),
+        "empty Optionals": ask(
+            lambda: [
+                bool(x.has_value())
+                for x in numbers.map(lambda _: optional.empty(tf.TensorSpec([], tf.float32)))
+            ]
+        ),
+        "a look into windows": ask(
+            lambda: list(
+                numbers.window(2).flat_map(
+                    lambda w: ds.from_tensors(w.batch(2).get_single_element())
+                )
+            )
+        ),
+    }
+
+
 def batches(tf, ask):
     ds = tf.data.Dataset
 
