@@ -2,6 +2,7 @@ import copy
 import pickle
 import re
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.saying import error_saying
 
+import evenfeed as tf
 from evenfeed.core.shapes import TensorShape
 
 dimensions = st.none() | st.integers(0, 3)
@@ -221,3 +223,35 @@ def test_only_the_unknown_shape_is_false():
     assert not TensorShape(None)
     assert TensorShape([])
     assert [1] + TensorShape([2]) == [1, 2]  # noqa: RUF005 - the operator is what is tested
+
+
+@pytest.fixture
+def shape():
+    return next(iter(tf.data.Dataset.from_tensors(np.zeros((3, 2))))).shape
+
+
+def test_the_shape_of_an_element_is_equal_to_lists_tuples_and_tensor_shapes(shape):
+    assert shape == [3, 2]
+    assert shape == (3, 2)
+    assert shape == TensorShape([3, 2])
+    assert shape == [3, 2]
+    assert shape != [3]
+    assert shape != [3, None]
+    assert next(iter(tf.data.Dataset.from_tensors("a"))).shape == []
+
+
+def test_the_shape_of_an_element_is_a_tuple_to_whoever_takes_tuples(shape):
+    assert {shape: 1}[3, 2] == 1
+    assert (str(shape), pickle.loads(pickle.dumps(shape))) == ("(3, 2)", (3, 2))
+    assert np.ones(shape).shape == jnp.ones(shape).shape == (3, 2)
+    assert tf.nest.flatten(shape) == jax.tree.leaves(shape) == [3, 2]
+
+
+def test_the_shape_of_an_element_answers_as_a_tensor_shape_does(shape):
+    assert (shape.rank, shape.ndims, shape.as_list(), shape.num_elements()) == (2, 2, [3, 2], 6)
+    assert shape.is_fully_defined()
+    assert shape.is_compatible_with([None, 2])
+    assert not shape.is_compatible_with([None])
+    assert (shape[1:].as_list(), (shape[:1] + [7]).as_list()) == ([2], [3, 7])  # noqa: RUF005
+    assert ([1] + shape).as_list() == [1, 3, 2]  # noqa: RUF005 - the operator is what is tested
+    assert shape + TensorShape([None]) == TensorShape([3, 2, None])

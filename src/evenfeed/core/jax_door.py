@@ -8,13 +8,14 @@ Whoever computes first starts JAX's backend, which cannot be started anew. So th
 
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 import numpy as np
 
 from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.doors import Door
+from evenfeed.core.shapes import ArrayShape
 
 __all__ = [
     "backend",
@@ -102,6 +103,7 @@ class _JaxDoor(Door):
         if not hasattr(arrays, "numpy"):
             arrays.numpy = _numpy
             arrays.read_value = _read_value
+            _open_shapes(sys.modules["jax"].tree_util)
         return value
 
 
@@ -114,6 +116,19 @@ def refuse_as_argument(kind: type, refuse: Callable[[Any], NoReturn]) -> None:
     table: Any = getattr(sys.modules.get("jax._src.core"), "pytype_aval_mappings", None)
     if table is not None:
         table[kind] = refuse
+
+
+def _open_shapes(tree_util: Any) -> None:
+    """Let the shapes of elements be to JAX what plain tuples are: trees of lengths."""
+    tree_util.register_pytree_node(ArrayShape, _lengths, _tuple_of)
+
+
+def _lengths(shape: ArrayShape) -> tuple[tuple[int, ...], None]:
+    return tuple(shape), None
+
+
+def _tuple_of(_: None, lengths: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(lengths)
 
 
 def _numpy(self: Any) -> Any:

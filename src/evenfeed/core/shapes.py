@@ -1,8 +1,9 @@
 """Shapes that may be known in part: TensorFlow's TensorShape."""
 
+import math
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias, final, overload
+from typing import Any, TypeAlias, cast, final, overload
 
 from evenfeed.core.errors import described
 
@@ -205,6 +206,72 @@ class TensorShape:
         if self._dims is None:
             raise ValueError(described(otherwise, fix="give the rank, for example [None, None]."))
         return self._dims
+
+
+@final
+class ArrayShape(tuple[int, ...]):
+    """The shape of an array at hand: a tuple, as NumPy's are, that answers as a TensorShape does too.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> element = next(iter(tf.data.Dataset.from_tensors([1, 2, 3])))
+        >>> element.shape, element.shape == [3], element.shape.as_list()
+        ((3,), True, [3])
+    """
+
+    __slots__ = ()
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self)
+
+    @property
+    def ndims(self) -> int:
+        """The same as `rank`."""
+        return len(self)
+
+    @property
+    def dims(self) -> list[int]:
+        """The dimensions as a list."""
+        return list(self)
+
+    def as_list(self) -> list[int]:
+        """Return the dimensions as a list."""
+        return list(self)
+
+    def num_elements(self) -> int:
+        """Return how many values an array of this shape holds."""
+        return math.prod(self)
+
+    def is_fully_defined(self) -> bool:
+        """Return True: an array has a length along each axis."""
+        return True
+
+    def is_compatible_with(self, other: ShapeLike) -> bool:
+        """Return True if an array of this shape has the shape `other`, of which only a part may be known."""
+        return TensorShape(self).is_compatible_with(other)
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(tuple(cast("list[Any]", other)) if isinstance(other, list) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+    def __getitem__(self, key: Any) -> Any:
+        found = cast("Any", super().__getitem__(key))
+        return ArrayShape(found) if isinstance(key, slice) else found
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, TensorShape):
+            return TensorShape(self).concatenate(other)
+        return ArrayShape((*self, *other))
+
+    def __radd__(self, other: Any) -> "ArrayShape":
+        return ArrayShape((*other, *self))
 
 
 def _as_dims(dims: ShapeLike) -> Dims | None:

@@ -11,13 +11,25 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import described
+from evenfeed.core.shapes import ArrayShape
 from evenfeed.core.text_values import compared, encoded
+
+_shape: Any = np.ndarray.shape
 
 
 class HostTensor(np.ndarray[Any, Any]):
     """A NumPy array with TensorFlow's `numpy()`: what datasets hand out."""
 
     __slots__ = ()
+
+    @property
+    def shape(self) -> ArrayShape:
+        """The length along each axis: a tuple that is equal to a list, too."""
+        return ArrayShape(_shape.__get__(self))
+
+    @shape.setter
+    def shape(self, value: Any) -> None:
+        _shape.__set__(self, value)
 
     def numpy(self) -> Any:
         """Return the plain NumPy array, to write to; of a single value the scalar, of a single text its bytes.
@@ -106,9 +118,9 @@ class HostText(np.bytes_):
         return dtypes.string
 
     @property
-    def shape(self) -> tuple[()]:
+    def shape(self) -> Any:
         """None: it is a scalar."""
-        return ()
+        return ArrayShape()
 
     def numpy(self) -> bytes:
         """Return plain bytes."""
