@@ -38,6 +38,7 @@ _CUT_OFF = (
 )
 _NO_PAYLOAD = "`nan(1)` in a CSV file is no number; `nan` is one."
 _MIRRORED = "A compiled run returns what is the same on all replicas as Mirrored: one array, not a copy each."
+_LOST_CHANGE = "What a replica puts into a list or dict that all are given would be lost: a ValueError says so."
 _TEXT_STAYS = "A function whose replicas get text of their own runs as plain Python, and returns Python's texts."
 
 _SAVED = "A position is saved unless a function was seen to draw, assign or pull: the rest counts as deterministic."
@@ -118,6 +119,10 @@ DIFFERENT: dict[str, str] = {
     "functions.stack.tensors of two dtypes": _PROMOTES,
     "images.decode_jpeg.a box": _WHOLE_COLOURS,
     "images.decode_png.palette 4": _OPAQUE,
+    "modified_arguments.on_replicas.put, plain": _LOST_CHANGE,
+    "modified_arguments.on_replicas.put, plain, compiled": _LOST_CHANGE,
+    "modified_arguments.on_replicas.set a number, plain": _LOST_CHANGE,
+    "modified_arguments.on_replicas.set a number, plain, compiled": _LOST_CHANGE,
     "nest.flatten.attrs class with a field of its own": _FILLED_IN,
     "nest.map_structure.attrs class with a field of its own": _FILLED_IN,
     "nest.pack_sequence_as.attrs class with a field of its own": _FILLED_IN,

@@ -11,7 +11,7 @@ _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 _OURS = __name__.partition(".")[0]
 
 # Between the user and us there may be a library that called back: those lines help nobody.
-_LIBRARIES = sys.stdlib_module_names | {"jax", "jaxlib", "numpy"}
+_LIBRARIES = sys.stdlib_module_names | {"jax", "jaxlib", "numpy", "flax", "optax", "equinox"}
 
 
 class Origin(NamedTuple):

@@ -16,11 +16,14 @@ import numpy as np
 
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.replicas import contexts
+from evenfeed.replicas.closures import spread_arrays, with_swapped
 from evenfeed.replicas.collectives import reduce_inside, sums_over
 from evenfeed.replicas.common_results import Common, common_results
 from evenfeed.replicas.common_results import Trace as CommonTrace
 from evenfeed.replicas.later import later, parts_here
+from evenfeed.replicas.left_tracers import call_traced
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
+from evenfeed.replicas.modified_arguments import GivenArguments
 from evenfeed.replicas.outputs import Outputs, as_tensor
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.regrouping import leaves_of, packed, regrouped
@@ -79,7 +82,9 @@ def run_apart(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) 
     """
     outer: Staging = contexts.staging()
     replicas = outer.over = site.replicas
-    inputs, tree = leaves_of((args, kwargs))
+    leaves, tree = leaves_of((args, kwargs))
+    spread = [x for x in spread_arrays(function, leaves) if x.is_fully_replicated]
+    inputs = [*leaves, *(Mirrored(array=array, count=replicas.count) for array in spread)]
     places = [i for i, leaf in enumerate(inputs) if isinstance(leaf, (PerReplica, Mirrored))]
     variables = [v for v in outer.values if getattr(v, "replicas", None) is replicas]
     columns = [_column(inputs[i], replicas) for i in places]
@@ -89,7 +94,7 @@ def run_apart(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) 
         looks = tuple((column.shapes[replica], column.dtypes[replica]) for column in columns)
         if looks not in traces:
             with noted(f"while its function was traced for replica {replica} of {replicas.count}."):
-                arguments = (inputs, tree, places)
+                arguments = _Arguments(GivenArguments(args, kwargs), inputs, tree, places, spread)
                 traces[looks] = _Trace(site, function, outer, variables, arguments, looks)
         every.append(traces[looks])
     stacks = [outer.values[variable] for variable in variables]
@@ -141,6 +146,37 @@ def _rows(columns: Sequence[_Column]) -> list[int]:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """What a function is called with.
+
+    Attributes:
+        whole: Its arguments.
+        inputs: The leaves of its arguments, then the arrays of `spread`.
+        tree: The structure of its arguments.
+        places: Which of the inputs have a part for each replica.
+        spread: Arrays that all devices hold, which the function is given or closes over.
+    """
+
+    whole: GivenArguments
+    inputs: list[Any]
+    tree: Any
+    places: list[int]
+    spread: list[Any]
+
+    def of_replica(self, function: Callable[..., Any], own: Sequence[Any]) -> Callable[[], Any]:
+        """Return a call of the function with the parts of one replica."""
+        leaves = list(self.inputs)
+        for place, part in zip(self.places, own, strict=True):
+            leaves[place] = part
+        count = len(leaves) - len(self.spread)
+        stand = {id(array): x for array, x in zip(self.spread, leaves[count:], strict=True)}
+        args, kwargs = packed(self.tree, [stand.get(id(leaf), leaf) for leaf in leaves[:count]])
+        called = with_swapped(function, lambda x: stand.get(id(x), x)) if stand else function
+        return lambda: call_traced(called, args, kwargs, self.whole)
+
+
+@final
 class _Trace:
     """A replica's function, traced for one shape of its part."""
 
@@ -150,22 +186,18 @@ class _Trace:
         function: Callable[..., Any],
         outer: Staging,
         variables: Sequence[Any],
-        arguments: tuple[list[Any], Any, list[int]],
+        arguments: _Arguments,
         looks: Sequence[tuple[tuple[int, ...], Any]],
     ) -> None:
-        inputs, tree, places = arguments
         replicas = site.replicas
         self.outputs = Outputs()
 
         def traced(index: Any, copies: list[Any], own: list[Any]) -> list[Any]:
             values = {**outer.values, **{v: c[0] for v, c in zip(variables, copies, strict=True)}}
             staging = Staging(values, replicas)
-            leaves = list(inputs)
-            for place, part in zip(places, own, strict=True):
-                leaves[place] = part
-            own_args, own_kwargs = packed(tree, leaves)
+            call = arguments.of_replica(function, own)
             with site.inside(ApartReplica(replicas, index)), contexts.staged(staging):
-                found = self.outputs.of(function(*own_args, **own_kwargs), staging)
+                found = self.outputs.of(call(), staging)
             count = len(found) - len(self.outputs.written)
             return [*found[:count], *(value[None] for value in found[count:])]
 
@@ -175,8 +207,9 @@ class _Trace:
             struct((), jnp.int32), copies, [struct(shape, dtype) for shape, dtype in looks]
         )
         first = 1 + len(variables)
-        same = (first + i for i, place in enumerate(places) if isinstance(inputs[place], Mirrored))
-        self.common = CommonTrace(closed, frozenset(same), sums_of(closed))
+        given = enumerate(arguments.inputs[place] for place in arguments.places)
+        same = frozenset(first + i for i, value in given if isinstance(value, Mirrored))
+        self.common = CommonTrace(closed, same, sums_of(closed))
         self.closed = closed
         self.consts = list(closed.consts)
         self.results = list(closed.out_avals)
@@ -206,9 +239,11 @@ class _Pieces:
         self.traces = traces
         kinds = list({id(trace): trace for trace in traces}.values())
         _check_results(kinds)
-        count = 0 if spans else kinds[0].tensors
-        self.common: Common = common_results([trace.common for trace in kinds], count)
-        self.own = [k for k in range(kinds[0].tensors) if k not in self.common.places]
+        every = range(kinds[0].tensors)
+        # The state of a worker's own objects stays that worker's.
+        asked = every[len(every) - kinds[0].outputs.carried :] if spans else every
+        self.common: Common = common_results([trace.common for trace in kinds], asked)
+        self.own = [k for k in every if k not in self.common.places]
         self._needs = {id(t): needs for t, needs in zip(kinds, self.common.needs, strict=True)}
         cuts = {id(trace): self._cut(trace) for trace in kinds}
         self.cuts: list[Cut] = [cuts[id(trace)] for trace in traces]

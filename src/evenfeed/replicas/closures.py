@@ -9,10 +9,11 @@ from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple, cast
 
 from evenfeed.core.doors import dis
-from evenfeed.core.jax_door import jax_tree
+from evenfeed.core.jax_door import jax, jax_tree
 from evenfeed.replicas.compiling import constant_key
 from evenfeed.replicas.function import Function, Method
 from evenfeed.replicas.outputs import is_tensor_leaf
+from evenfeed.tensors.placement import is_traced
 
 _tree: Any = jax_tree  # whose functions have no types
 
@@ -74,6 +75,58 @@ def _replaced(value: Any, arrays: Iterator[Any], around: tuple[int, ...]) -> Any
         return value
     inside = (*around, id(value))
     parts = [_replaced(part, arrays, inside) for part in found.parts]
+    same = all(new is old for new, old in zip(parts, found.parts, strict=True))
+    return value if same else found.make(parts)
+
+
+def with_swapped(function: Callable[..., Any], swap: Callable[[Any], Any]) -> Any:
+    """Return a function with other objects in its closure: `swap` returns them, or what it is given."""
+    return _swapped(function, swap, ())
+
+
+def closed_over(function: Callable[..., Any], is_wanted: Callable[[Any], bool]) -> list[Any]:
+    """Return objects that a function closes over, or its object where it is a method."""
+    found: list[Any] = []
+
+    def note(value: Any) -> Any:
+        if not is_wanted(value):
+            return value
+        found.append(value)
+        return HOLE
+
+    with_swapped(function, note)
+    return found
+
+
+def spread_arrays(function: Callable[..., Any], given: Sequence[Any]) -> list[Any]:
+    """Return the arrays that a function is given, or closes over, and that lie on several devices.
+
+    They must become inputs of the trace of one replica's function. As constants in it they would bring along how
+    they lie, which has no meaning there: JAX refuses some operations then.
+    """
+    found = [*filter(_is_spread, given), *closed_over(function, _is_spread)]
+    return list({id(array): array for array in found}.values())
+
+
+def _is_spread(value: Any) -> bool:
+    if not isinstance(value, jax.Array) or is_traced(value):
+        return False
+    sharding: Any = value.sharding
+    return len(sharding.device_set) > 1
+
+
+def _swapped(value: Any, swap: Callable[[Any], Any], around: tuple[int, ...]) -> Any:
+    new = swap(value)
+    if new is not value:
+        return new
+    try:
+        found = None if id(value) in around else _opened(value)
+    except Unlike:  # a copy of it would assign to variables of its own
+        return value
+    if found is None:
+        return value
+    inside = (*around, id(value))
+    parts = [_swapped(part, swap, inside) for part in found.parts]
     same = all(new is old for new, old in zip(parts, found.parts, strict=True))
     return value if same else found.make(parts)
 

@@ -65,20 +65,20 @@ class Common:
     needs: tuple[tuple[Any, ...], ...]
 
 
-def common_results(traces: Sequence[Trace], count: int) -> Common:
+def common_results(traces: Sequence[Trace], asked: Sequence[int]) -> Common:
     """Find the results that are computed in the same way in all traces.
 
     Args:
         traces: One for each kind of replica.
-        count: How many results there are; more outputs may follow.
+        asked: The places of the results to look at.
     """
     forms = _Forms()
     rows = [forms.of_trace(trace) for trace in traces]
     outputs = [
-        [forms.of_atom(out, numbers) for out in trace.closed.jaxpr.outvars[:count]]
+        [forms.of_atom(trace.closed.jaxpr.outvars[place], numbers) for place in asked]
         for trace, numbers in zip(traces, rows, strict=True)
     ]
-    columns = enumerate(zip(*outputs, strict=True))
+    columns = zip(asked, zip(*outputs, strict=True), strict=True)
     places = tuple(p for p, c in columns if c[0] is not None and len(set(c)) == 1)
     piece = _slice(traces[0], places)
     wanted = [rows[0][name] for name in piece.invars]

@@ -18,6 +18,7 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TypeSpec
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
+from evenfeed.replicas.nnx_objects import NnxObjects, nnx_objects_in, with_nnx_objects
 from evenfeed.replicas.outputs import is_tensor_leaf
 from evenfeed.replicas.programs import Program
 from evenfeed.replicas.regrouping import leaves_of
@@ -46,8 +47,6 @@ class Compiler:
         fit: Checks and converts arguments of a kind that was not there before.
         retraces: Warns of too many traces; nothing, where None.
 
-    Attributes:
-        traces: How often the function was traced.
     """
 
     def __init__(
@@ -67,7 +66,13 @@ class Compiler:
         self._settings: Any = jax.config
         self._array: type = type(jax.numpy.zeros(()))
         self._flatten: Callable[[Any], tuple[list[Any], Any]] = _tree.tree_flatten
-        self.traces = 0
+        self._traces = 0
+        self._of_nnx: Compiler | None = None
+
+    @property
+    def traces(self) -> int:
+        """How often the function was traced."""
+        return self._traces + (0 if self._of_nnx is None else self._of_nnx.traces)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: Frame | None) -> Any:
         """Run the program for these arguments.
@@ -120,12 +125,24 @@ class Compiler:
         asked = call[0]
         program = self._known.get(asked)
         if program is None:
+            objects = nnx_objects_in((args, kwargs))
+            if objects is not None:
+                return self._with_objects(objects, args, kwargs, level)
             program, call = self._found(args, kwargs, call, level)
         elif self._retraces is not None:
             self._retraces.calls += 1
         if flat is not None and asked in self._known:
             self._known[flat[0]] = program
         return program(call[1])
+
+    def _with_objects(
+        self, objects: NnxObjects, args: tuple[Any, ...], kwargs: Any, level: Frame | None
+    ) -> Any:
+        """Run on arguments with nnx objects among them, and do to these what the function does."""
+        if self._of_nnx is None:
+            self._of_nnx = Compiler(with_nnx_objects(self._function), None, self._retraces)
+        rest = objects.without((args, kwargs))
+        return objects.take_back(*self._of_nnx((objects.split, *rest), {}, level))
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: Frame | None) -> _Call:
         leaves, tree = self._flatten((args, kwargs))
@@ -146,6 +163,13 @@ class Compiler:
 
     def program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         """Return the program for these arguments, traced where there is none."""
+        if nnx_objects_in((args, kwargs)) is not None:
+            raise ValueError(
+                described(
+                    "A program takes arrays, but nnx objects were passed, which it could not change.",
+                    fix="call the function itself, or trace one of nnx.split(module).",
+                )
+            )
         level = contexts.frame()
         return self._found(args, kwargs, self._called(args, kwargs, level), level)[0]
 
@@ -174,7 +198,7 @@ class Compiler:
     def _traced(self, meaning: Any, leaves: list[Any], tree: Any) -> Program:
         if any(isinstance(leaf, Iterator) for leaf in leaves):
             raise Unstaged("it takes an iterator", expected=True, always=True)
-        self.traces += 1
+        self._traces += 1
         if self._retraces is not None:
             self._retraces.traced()
         try:

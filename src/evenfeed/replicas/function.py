@@ -18,6 +18,8 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.compiling import Compiler
 from evenfeed.replicas.concrete import ConcreteFunction, DrivenFunction, from_specs
 from evenfeed.replicas.driving import drive, mode, say_why
+from evenfeed.replicas.left_tracers import ReachableArrays
+from evenfeed.replicas.modified_arguments import GivenArguments
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.retracing import Retraces, retraces_of
 from evenfeed.replicas.signatures import InputSignature, Parameters
@@ -116,11 +118,15 @@ class Function:
     def _traced(self, *args: Any, **kwargs: Any) -> Any:
         given = leaves_of((args, kwargs))[0]
         self._check_given(given)
+        before = GivenArguments(args, kwargs, self._parameters.names if self._parameters else ())
+        reachable = ReachableArrays(self.python_function, given)
         try:
             result = self.python_function(*args, **kwargs)
         except AttributeError as error:
             explain_tracing(error)
             raise
+        before.check_same(self.python_function)
+        reachable.check()
         self._check_result(result, given)
         return result
 

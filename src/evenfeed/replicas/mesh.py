@@ -162,8 +162,12 @@ class Replicas:
         """Return a `jax.Array` on the device of one replica; itself where it lies there."""
         device = self.local_devices[replica]
         # JAX would find that out too, in ten times the time.
-        if getattr(array, "committed", False) and array.devices() == {device}:
-            return array
+        if getattr(array, "committed", False):
+            there = array.devices()
+            if there == {device}:
+                return array
+            if device in there and array.is_fully_replicated:  # also where others have copies too
+                return next(s.data for s in array.addressable_shards if s.device == device)
         return _jax.device_put(array, device)
 
     def joined(self, parts: "Sequence[jax.Array]") -> "jax.Array":

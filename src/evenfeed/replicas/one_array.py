@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from evenfeed.core.conversion import is_tensor
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.jax_door import jax
@@ -78,7 +80,9 @@ def not_one_array(why: str, fix: str) -> InvalidArgumentError:
 
 
 def _is_text(part: Any) -> bool:
-    return is_tensor(part) and part.dtype.kind in "OSU"
+    # A key of jax.random has a dtype of JAX's own.
+    dtype: Any = part.dtype if is_tensor(part) else None
+    return isinstance(dtype, np.dtype) and dtype.kind in "OSU"
 
 
 def device_of(part: Any) -> Any:

@@ -37,10 +37,16 @@ def as_tensor(part: Any) -> Any:
 
 @final
 class Outputs:
-    """What a replica's function returned, and which variables it assigned."""
+    """What a replica's function returned, and which variables it assigned.
+
+    Attributes:
+        written: The variables.
+        carried: How many of the last tensors are the state of objects that the caller keeps.
+    """
 
     def __init__(self) -> None:
         self.written: list[Variable] = []
+        self.carried = 0
         self._tree: Any = None
         self._leaves: list[Any] = []
 
@@ -48,6 +54,7 @@ class Outputs:
         """Keep what is no tensor, and return the tensors and the new values of variables."""
         self._leaves, self._tree = leaves_of(result)
         self.written = list(staging.written)
+        self.carried = staging.carried
         tensors = [leaf for leaf in self._leaves if is_tensor_leaf(leaf)]
         self._leaves = [_TENSOR if is_tensor_leaf(leaf) else leaf for leaf in self._leaves]
         return [*tensors, *(staging.values[v] for v in self.written)]

@@ -17,6 +17,7 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.last_step import last_step
 from evenfeed.replicas.looks import PlainArrays
 from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.nnx_objects import CLOSES_OVER, changes_from_outside
 from evenfeed.replicas.outputs import is_tensor_leaf
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.signatures import specs_of
@@ -125,6 +126,8 @@ class Program:
         try:
             return jax.make_jaxpr(traced)(self.inputs, held)
         except Exception as error:
+            if changes_from_outside(error):
+                raise Unstaged(CLOSES_OVER, origin=where_raised(error)) from error
             if refuses_tracing(error):
                 raise Unstaged(_first_line(error), origin=where_raised(error)) from error
             raise

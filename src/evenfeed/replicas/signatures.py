@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast, final
 
+import numpy as np
+
 from evenfeed.core.conversion import is_tensor, shortened
 from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax
@@ -14,7 +16,7 @@ from evenfeed.core.specs import TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import NEST, Branch, flatten, opened
 from evenfeed.replicas.outputs import is_tensor_leaf
 from evenfeed.replicas.regrouping import leaves_of, packed
-from evenfeed.replicas.values import DistributedValues, PerReplica, PerReplicaSpec
+from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica, PerReplicaSpec
 from evenfeed.replicas.variables import Variable
 from evenfeed.tensors.creation import convert_to_tensor
 
@@ -248,6 +250,9 @@ def _spec_of(value: Any) -> Any:
     """Return the spec of a value, or the value itself where it has none."""
     if isinstance(value, TypeSpec):
         return value
+    array: Any = value.array if isinstance(value, Mirrored) else getattr(value, "whole", value)
+    if not isinstance(getattr(array, "dtype", np.dtype(int)), np.dtype):  # a key of jax.random
+        return jax.ShapeDtypeStruct(array.shape, array.dtype)
     if isinstance(value, DistributedValues):
         return PerReplicaSpec(*_part_specs(value))
     if is_tensor(value) or isinstance(value, jax.ShapeDtypeStruct):

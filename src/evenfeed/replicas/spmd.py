@@ -9,8 +9,11 @@ from typing import Any, final
 
 from evenfeed.core.jax_door import jax, jax_extend_core, jnp
 from evenfeed.replicas import contexts
+from evenfeed.replicas.closures import spread_arrays, with_swapped
 from evenfeed.replicas.collectives import reduce_inside
+from evenfeed.replicas.left_tracers import call_traced
 from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.modified_arguments import GivenArguments
 from evenfeed.replicas.outputs import Outputs, as_tensor
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.regrouping import leaves_of, packed
@@ -99,29 +102,35 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     outer: Staging = contexts.staging()
     replicas = outer.over = site.replicas
     note_even(function)
+    whole_arguments = GivenArguments(args, kwargs)
     given, tree = leaves_of((tuple(args), kwargs))
-    inputs = [_as_one(leaf, replicas) for leaf in given]
-    cut = [i for i, leaf in enumerate(inputs) if isinstance(leaf, PerReplica)]
+    as_one = [_as_one(leaf, replicas) for leaf in given]
+    cut = [i for i, leaf in enumerate(as_one) if isinstance(leaf, PerReplica)]
     variables = [v for v in outer.values if getattr(v, "replicas", None) is replicas]
+    inputs: list[Any] = [leaf.array if isinstance(leaf, Mirrored) else leaf for leaf in as_one]
+    spread = spread_arrays(function, inputs)
     found = Outputs()
 
-    def traced(parts: list[Any], copies: list[Any]) -> Any:
+    def traced(parts: list[Any], copies: list[Any], whole: list[Any]) -> Any:
         values = {**outer.values, **dict(zip(variables, copies, strict=True))}
         staging = Staging(values, replicas)
-        own = [leaf.array if isinstance(leaf, Mirrored) else leaf for leaf in inputs]
+        stand = {id(array): own for array, own in zip(spread, whole, strict=True)}
+        own_leaves = [stand.get(id(leaf), leaf) for leaf in inputs]
         for index, part in zip(cut, parts, strict=True):
-            own[index] = part
-        own_args, own_kwargs = packed(tree, own)
+            own_leaves[index] = part
+        own_args, own_kwargs = packed(tree, own_leaves)
+        own = with_swapped(function, lambda x: stand.get(id(x), x)) if stand else function
         with site.inside(MappedReplica(site)), contexts.staged(staging):
-            return found.of(function(*own_args, **own_kwargs), staging)
+            result = call_traced(own, own_args, own_kwargs, whole_arguments)
+            return found.of(result, staging)
 
+    struct = jax.ShapeDtypeStruct
     parts = [_part_spec(inputs[i], replicas.count) for i in cut]
-    copies = [
-        jax.ShapeDtypeStruct(outer.values[v].shape[1:], outer.values[v].dtype) for v in variables
-    ]
+    copies = [struct(outer.values[v].shape[1:], outer.values[v].dtype) for v in variables]
+    whole = [struct(x.shape, x.dtype, weak_type=x.aval.weak_type) for x in spread]
     with noted(f"while its function was traced for all {replicas.count} replicas."):
-        closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(parts, copies)
-    return _add(outer, replicas, closed, found, [inputs[i] for i in cut], variables)
+        closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(parts, copies, whole)
+    return _add(outer, replicas, closed, found, [inputs[i] for i in cut], variables, spread)
 
 
 def _as_one(leaf: Any, replicas: Replicas) -> Any:
@@ -158,29 +167,30 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
     found: Outputs,
     cut: Sequence[PerReplica],
     variables: Sequence[Variable],
+    whole: Sequence[Any],
 ) -> Any:
     """Call the traced function for all replicas, in the function that is being traced."""
     consts = list(closed.consts)
-    needed = used(closed.jaxpr, closed.jaxpr.invars)
-    parts = [i for i in needed if i < len(cut)]
-    copies = [i for i in needed if i >= len(cut)]
-    lifted = [cut[i].is_lifted for i in parts]
-    given = [cut[i].array for i in parts] + [outer.values[variables[i - len(cut)]] for i in copies]
-    tensors = len(closed.jaxpr.outvars) - len(found.written)
-    differ = varying_outputs(closed.jaxpr)
-    if (
-        replicas.spans
-    ):  # what is the same on all replicas of one worker may differ from worker to worker
-        differ = [True] * len(differ)
+    jaxpr = closed.jaxpr
+    last = len(cut) + len(variables)  # of what differs from replica to replica
+    needed = used(jaxpr, jaxpr.invars)
+    lifted = [index >= len(cut) or cut[index].is_lifted for index in needed if index < last]
+    rows = [*(value.array for value in cut), *(outer.values[v] for v in variables), *whole]
+    given = [rows[index] for index in needed]
+    tensors = len(jaxpr.outvars) - len(found.written)
+    differ = varying_outputs(jaxpr, frozenset(range(last)))
+    if replicas.spans:
+        # What is the same on all replicas of one worker may differ from worker to worker. The state of a
+        # worker's own objects stays that worker's.
+        own = tensors - found.carried
+        differ[:own] = [True] * own
 
     def local(constants: list[Any], *own: Any) -> tuple[list[Any], list[Any]]:
-        every: list[Any] = [0] * len(closed.jaxpr.invars)
-        for place, (index, value) in enumerate(zip([*parts, *copies], own, strict=True)):
-            unlift = place >= len(parts) or lifted[place]
-            every[index] = value[0] if unlift else value
-        outputs = jax_extend_core.jaxpr_as_fun(
-            jax_extend_core.ClosedJaxpr(closed.jaxpr, constants)
-        )(*every)
+        every: list[Any] = [0] * len(jaxpr.invars)
+        for place, (index, value) in enumerate(zip(needed, own, strict=True)):
+            every[index] = value[0] if place < len(lifted) and lifted[place] else value
+        body = jax_extend_core.ClosedJaxpr(jaxpr, constants)
+        outputs = jax_extend_core.jaxpr_as_fun(body)(*every)
         results = [_row(o) if d else o for o, d in zip(outputs[:tensors], differ, strict=False)]
         return results, [o[None] for o in outputs[tensors:]]
 
@@ -188,7 +198,7 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
     results, written = jax.shard_map(
         local,
         mesh=replicas.mesh,
-        in_specs=(spec(), *[spec(AXIS)] * len(given)),
+        in_specs=(spec(), *(spec(AXIS) if index < last else spec() for index in needed)),
         out_specs=([spec(AXIS) if d else spec() for d in differ[:tensors]], spec(AXIS)),
         check_vma=False,
     )(consts, *given)
@@ -198,7 +208,7 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
         PerReplica(array=r, lifted=not out.aval.shape, count=replicas.count)
         if d
         else Mirrored(array=r, count=replicas.count)
-        for r, d, out in zip(results, differ, closed.jaxpr.outvars, strict=False)
+        for r, d, out in zip(results, differ, jaxpr.outvars, strict=False)
     )
 
 

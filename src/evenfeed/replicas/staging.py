@@ -84,6 +84,7 @@ class Staging:
         over: The replicas that something in the function runs over.
         device: That of the only replica, where a strategy has one.
         creates: The function runs to create its variables; what else it does is thrown away.
+        carried: How many of its last results are the state of objects that its caller keeps.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Staging:
         self.device: Any = None
         self.apart = apart
         self.creates = creates
+        self.carried = 0
         self._rest = jax_extend_core.get_opaque_trace_state()
 
     def read(self, variable: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 from evenfeed.core.jax_door import jax
 from evenfeed.replicas import contexts
 from evenfeed.replicas.apart import run_apart
+from evenfeed.replicas.closures import closed_over, with_swapped
 from evenfeed.replicas.creating import run_creating
 from evenfeed.replicas.crew import Crew
 from evenfeed.replicas.driving import mode
@@ -14,6 +15,8 @@ from evenfeed.replicas.eager import EagerReplica
 from evenfeed.replicas.function import is_function
 from evenfeed.replicas.in_programs import Seat, call_back, seated
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.modified_arguments import GivenArguments
+from evenfeed.replicas.nnx_objects import is_nnx_object, nnx_objects_in, with_nnx_objects
 from evenfeed.replicas.regrouping import leaves_of, packed, placed, regrouped, share_of
 from evenfeed.replicas.replica import Alone
 from evenfeed.replicas.replica_context import Site
@@ -29,18 +32,48 @@ def run_on_replicas(
     strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     """Call `fn` on each replica, and join what they return."""
-    staging = contexts.staging()
     if replicas.count == 1:
         return _alone(strategy, replicas, fn, args, kwargs)
-    if replicas.spans:
-        leaves, tree = leaves_of((args, kwargs))
-        args, kwargs = packed(tree, [of_all_workers(replicas, leaf) for leaf in leaves])
+    run = _way(fn)
+    objects = nnx_objects_in((args, kwargs), lambda: closed_over(fn, is_nnx_object))
+    if objects is None:
+        return run(strategy, replicas, fn, *_of_all_workers(replicas, args, kwargs))
+    called = with_nnx_objects(with_swapped(fn, objects.hole_for), with_swapped)
+    rest = _of_all_workers(replicas, *objects.without((args, kwargs)))
+    result, after = run(strategy, replicas, called, (objects.split, *rest), {})
+    return objects.take_back(result, after, replicas)
+
+
+def _of_all_workers(replicas: Replicas, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    if not replicas.spans:
+        return args, kwargs
+    leaves, tree = leaves_of((args, kwargs))
+    return packed(tree, [of_all_workers(replicas, leaf) for leaf in leaves])
+
+
+def _way(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what runs a function on several replicas: traced, compiled, or as plain Python."""
+    staging = contexts.staging()
     if staging is not None:
-        run = run_creating if staging.creates else run_apart if staging.apart else run_mapped
-        return run(Site(strategy, replicas), fn, args, kwargs)
-    if not mode.eager and (is_function(fn) or contexts.here.driving):
-        return compiled_run(strategy, fn, args, kwargs, run_eagerly)
-    return run_eagerly(strategy, replicas, fn, args, kwargs)
+        return _traced
+    compiles = not mode.eager and (is_function(fn) or contexts.here.driving)
+    return _compiled if compiles else run_eagerly
+
+
+def _traced(
+    strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    """Call `fn` on each replica in the function that is being traced."""
+    staging = contexts.staging()
+    run = run_creating if staging.creates else run_apart if staging.apart else run_mapped
+    return run(Site(strategy, replicas), fn, args, kwargs)
+
+
+def _compiled(
+    strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    del replicas
+    return compiled_run(strategy, fn, args, kwargs, run_eagerly)
 
 
 def run_eagerly(
@@ -48,6 +81,7 @@ def run_eagerly(
 ) -> Any:
     """Call `fn` for each replica as plain Python, in threads that meet."""
     crew = Crew(replicas)
+    whole = GivenArguments(args, kwargs)
     site = Site(strategy, replicas)
     settings = current_settings()
 
@@ -57,8 +91,10 @@ def run_eagerly(
         def call() -> Any:
             share = placed(replicas, share_of((args, kwargs), seat.number), seat.number)
             own_args, own_kwargs = share
+            before = GivenArguments(own_args, own_kwargs)
             with settings(), replica.at_work(), site.inside(replica), helpful():
                 result = fn(*own_args, **own_kwargs)
+            before.check_nothing_added(fn, whole)
             # A program that calls back needs this run until it has ended.
             return _jax.block_until_ready(result) if call_back(replicas) else result
 

@@ -81,7 +81,7 @@ print_.__name__ = print_.__qualname__ = "print"
 
 def tensor_text(value: Any) -> str:
     """Return TensorFlow's `str` of a tensor: its values, shape and dtype; of a tracer, JAX's."""
-    if _is_traced(value):
+    if _is_traced(value) or _is_key(value):
         return str(value)
     text = str(_on_host(value))
     broken = "\n" + text if "\n" in text else text
@@ -90,7 +90,7 @@ def tensor_text(value: Any) -> str:
 
 def tensor_repr(value: Any) -> str:
     """Return TensorFlow's `repr` of a tensor: its shape and dtype, and the repr of its values."""
-    if not is_tensor(value) or _is_traced(value):
+    if not is_tensor(value) or _is_traced(value) or _is_key(value):
         return repr(value)
     array = _on_host(value)
     text = repr(array if array.ndim else array.item())
@@ -104,6 +104,11 @@ def summary(array: Array, summarize: int = 3, *, quoted: bool = False) -> str:
         return _element(array[()], quoted=quoted)
     shown = array.size if summarize < 0 else min(summarize, array.size)
     return _axis_text(array, shown, depth=0, rank=array.ndim)
+
+
+def _is_key(value: Any) -> bool:
+    """Return True for a key of jax.random, which has no numbers for NumPy."""
+    return not isinstance(getattr(value, "dtype", np.dtype(int)), np.dtype)
 
 
 def _on_host(value: Any) -> Array:
