@@ -183,7 +183,9 @@ def _flush_files() -> None:
 
 def _flush() -> None:
     for one in gc.get_objects():
-        if isinstance(one, _FILES):
+        if issubclass(
+            type(one), _FILES
+        ):  # isinstance would ask the object itself, which may run anything
             with suppress(OSError, ValueError):  # it cannot be written, or is closed
                 one.flush()
 

@@ -50,4 +50,5 @@ def main() -> None:
     sys.stdout.write(f"seen {json.dumps(seen)}\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -116,4 +116,5 @@ def main() -> None:
     sys.stdout.write(f"seen {json.dumps(seen.found)}\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
