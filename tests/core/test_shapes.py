@@ -255,3 +255,11 @@ def test_the_shape_of_an_element_answers_as_a_tensor_shape_does(shape):
     assert (shape[1:].as_list(), (shape[:1] + [7]).as_list()) == ([2], [3, 7])  # noqa: RUF005
     assert ([1] + shape).as_list() == [1, 3, 2]  # noqa: RUF005 - the operator is what is tested
     assert shape + TensorShape([None]) == TensorShape([3, 2, None])
+
+
+def test_a_shape_that_is_known_becomes_a_tensor_of_its_lengths():
+    made = tf.data.Dataset.from_tensors(TensorShape([1, 2]))
+    assert made.element_spec == tf.TensorSpec([2], tf.int32)
+    assert tf.constant(TensorShape([])).shape == (0,)
+    with error_saying(ValueError, "TensorShape([1, None]) cannot become a tensor"):
+        tf.constant(TensorShape([1, None]))

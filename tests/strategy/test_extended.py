@@ -134,3 +134,10 @@ def test_devices_are_named(strategy):
 def test_call_for_each_replica_is_run(strategy):
     found = strategy.extended.call_for_each_replica(np.add, args=(parts(strategy), 1.0))
     assert copies(strategy, found) == [2.0, 3.0]
+
+
+def test_update_without_grouping_returns_what_each_call_returned(strategy, variable):
+    given = parts(strategy)
+    found = strategy.extended.update(variable, lambda v, x: {"x": x}, args=(given,), group=False)
+    assert isinstance(found["x"], tuple)
+    assert [float(x) for x in found["x"]] == [float(x) for x in given.values]

@@ -5,6 +5,8 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, cast, final, overload
 
+import numpy as np
+
 from evenfeed.core.errors import described
 
 Dims: TypeAlias = tuple[int | None, ...]
@@ -206,6 +208,19 @@ class TensorShape:
         if self._dims is None:
             raise ValueError(described(otherwise, fix="give the rank, for example [None, None]."))
         return self._dims
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Return the lengths as a tensor, as TensorFlow does where a tensor is wanted."""
+        del copy  # it is always new
+        lengths = self.as_list()
+        if None in lengths:
+            raise ValueError(
+                described(
+                    f"{self!r} cannot become a tensor: not all of its lengths are known.",
+                    fix="write evenfeed.shape(x), which asks the value itself.",
+                )
+            )
+        return np.array(lengths, np.int32 if dtype is None else dtype)
 
 
 @final

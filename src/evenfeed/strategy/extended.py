@@ -151,7 +151,7 @@ class StrategyExtended:
             fn: Called with the variable and the arguments.
             args: Of a per-replica value each call gets its part.
             kwargs: The same, by name.
-            group: Taken for compatibility.
+            group: False returns what the calls on the copies of this worker return, as tuples.
 
         Returns:
             What the calls return, as a per-replica value.
@@ -165,9 +165,14 @@ class StrategyExtended:
             >>> v.numpy().item()
             3.0
         """
-        del group
         _check_variable(var)
-        given = (tuple(args), dict(kwargs or {}))
+        found = self._update_from(var, fn, (tuple(args), dict(kwargs or {})))
+        if group:
+            return found
+        return map_structure(self._strategy.experimental_local_results, found, rules=NEST)
+
+    def _update_from(self, var: Variable, fn: Callable[..., Any], given: Any) -> Any:
+        """Update across replicas, wherever this is called from."""
         context = contexts.replica_context()
         if context is not None and not context.strategy.is_default:
 
