@@ -1,10 +1,10 @@
 import gc
 import threading
-from concurrent.futures import Future
 
 import pytest
 
 from evenfeed.core.errors import DataLossError
+from evenfeed.core.waiting import Pending
 from evenfeed.formats.bytes_ahead import Ahead
 
 WAIT = 20
@@ -103,7 +103,7 @@ def test_a_file_that_no_thread_reads_is_closed_at_once():
 def test_what_was_read_while_ctrl_c_came_is_not_lost(monkeypatch):
     ahead = Ahead(Letters())
     assert [ahead.read(100), ahead.read(100)] == [b"abc", b"def"]
-    waited, interrupted = Future.result, []
+    waited, interrupted = Pending.result, []
 
     def result(self, timeout=None):
         if not interrupted:
@@ -111,7 +111,7 @@ def test_what_was_read_while_ctrl_c_came_is_not_lost(monkeypatch):
             raise KeyboardInterrupt
         return waited(self, timeout)
 
-    monkeypatch.setattr(Future, "result", result)
+    monkeypatch.setattr(Pending, "result", result)
     with pytest.raises(KeyboardInterrupt):
         ahead.read(100)
     assert ahead.read(100) == b"ghi"

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import threading
-from concurrent.futures import Future
 
 import pytest
 from tests.resuming import assert_resumes, rows_of
@@ -12,6 +11,7 @@ from tests.resuming import assert_resumes, rows_of
 import evenfeed as tf
 from evenfeed.core.block import Block
 from evenfeed.core.callsite import Origin
+from evenfeed.core.waiting import Pending
 from evenfeed.errors import UnavailableError
 from evenfeed.plan.sources import Range
 from evenfeed.runtime.ahead import WorkAhead
@@ -38,7 +38,7 @@ class Halves(WorkAhead):
 
     def start(self, block, number):
         assert block.columns[0].tolist() == list(range(number, number + block.length))
-        future = Future()
+        future = Pending()
         self.started.append((future, block))
         if self.finishes:
             self.finish(-1)

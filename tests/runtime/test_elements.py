@@ -161,3 +161,25 @@ def test_a_first_element_that_was_interrupted_is_read_again():
     with pytest.raises(KeyboardInterrupt):
         iter(mapped)
     assert [int(x) for x in mapped] == list(range(20))
+
+
+def test_as_numpy_iterator_goes_on_behind_an_element_that_fails():
+    def checked(x):
+        if x == 1:
+            raise KeyError("bad")
+        return x
+
+    iterator = tf.data.Dataset.range(3).map(checked).as_numpy_iterator()
+    assert next(iterator) == 0
+    with pytest.raises(KeyError):
+        next(iterator)
+    assert list(iterator) == [2]
+
+
+def test_a_state_that_cannot_be_restored_leaves_the_position():
+    iterator = iter(tf.data.Dataset.range(5).batch(2))
+    first, state = next(iterator), iterator.get_state()
+    with pytest.raises(TypeError):
+        iterator.set_state(state | {"at": 7})
+    assert first.tolist() == [0, 1]
+    assert [x.tolist() for x in iterator] == [[2, 3], [4]]

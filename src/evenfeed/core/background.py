@@ -5,6 +5,7 @@ the program's exit code is lost, and so is what its open files have not written 
 here. At exit the threads are told to stop and waited for, for two seconds in all.
 """
 
+import _thread
 import atexit
 import gc
 import io
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, final
 
 from evenfeed.core.callsite import line_in
@@ -202,6 +204,17 @@ def _keep_from_aborting() -> None:
         set_terminate = ctypes.CDLL("libstdc++.so.6")._ZSt13set_terminatePFvvE
         set_terminate(ctypes.cast(ctypes.CDLL(None).pause, ctypes.c_void_p))
 
+
+def _start(thread: threading.Thread) -> None:
+    try:
+        thread.start()
+    except RuntimeError:  # there are too many threads already: but this is one
+        thread.run()
+
+
+# Starts a thread: `start_soon((thread,))`. `Thread.start` waits until it runs, by Python code that leaves locks taken where
+# Ctrl-C comes between two lines. So another thread does that, which does not hear Ctrl-C; this is a single call of C code.
+start_soon: Final = partial(_thread.start_new_thread, _start)
 
 background: Final = BackgroundThreads()
 _threading._register_atexit(background.stand_before_jax)

@@ -33,19 +33,20 @@ class ElementDraws:
         return (self._drawn,) if seed is None else (self._drawn, seed)
 
 
-_DRAWS: Final[ContextVar[ElementDraws | None]] = ContextVar("_DRAWS", default=None)
+# What the function that runs now draws from.
+DRAWS: Final[ContextVar[ElementDraws | None]] = ContextVar("DRAWS", default=None)
 
 
 def current_draws() -> ElementDraws | None:
     """Return what the function that runs now draws from; None where it is called for no element."""
-    return _DRAWS.get()
+    return DRAWS.get()
 
 
 @contextmanager
 def drawing_from(words: Any) -> Generator[None]:
     """Let random functions draw from the bits of an element."""
-    token = _DRAWS.set(ElementDraws(words))
+    token = DRAWS.set(ElementDraws(words))
     try:
         yield
     finally:
-        _DRAWS.reset(token)
+        DRAWS.reset(token)

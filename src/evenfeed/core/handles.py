@@ -135,28 +135,29 @@ class Stage:
         return self._results[number]
 
 
-_STAGE: Final[ContextVar[Stage | None]] = ContextVar("_STAGE", default=None)
+# That of the function that is being traced.
+STAGE: Final[ContextVar[Stage | None]] = ContextVar("STAGE", default=None)
 
 
 @contextmanager
 def on_stage(stage: Stage) -> Generator[None]:
     """Let kernels find the parts of the element that a function is traced with."""
-    token = _STAGE.set(stage)
+    token = STAGE.set(stage)
     try:
         yield
     finally:
-        _STAGE.reset(token)
+        STAGE.reset(token)
 
 
 def stands_for_part(value: object) -> bool:
     """Tell whether `value` stands for a part of an element, in a function that is traced."""
-    stage = _STAGE.get()
+    stage = STAGE.get()
     return stage is not None and stage.place(value) is not None
 
 
 def results_of(kernel: Kernel, *values: Any) -> list[Any] | None:
     """Return what stands for the results of a kernel; None where a value is no part of a traced element."""
-    stage = _STAGE.get()
+    stage = STAGE.get()
     if stage is None:
         return None
     places = [stage.place(value) for value in values]

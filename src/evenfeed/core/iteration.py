@@ -5,8 +5,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
+from evenfeed.core.callsite import where_raised
 from evenfeed.core.errors import OutOfRangeError
-from evenfeed.core.optional import Optional, holding
+from evenfeed.core.optional import ElementOptional, Optional
 
 
 class _Thread(threading.local):
@@ -21,6 +22,23 @@ class _Thread(threading.local):
 
 
 reading = _Thread()
+
+
+def interruption(error: Exception, before: BaseException | None) -> BaseException | None:
+    """Return the Ctrl-C that an error was raised in place of, outside of the user's own code.
+
+    Python's locks do that where it comes between two of their lines: "release unlocked lock".
+
+    Args:
+        error: What was raised.
+        before: What was being handled when the work began in which it was raised.
+    """
+    if where_raised(error) is not None:
+        return None
+    found: BaseException | None = error
+    while isinstance(found, Exception) and found is not before:
+        found = found.__cause__ or found.__context__
+    return None if found is before else found
 
 
 class Iterator(ABC):
@@ -50,7 +68,9 @@ class Iterator(ABC):
     def get_next(self) -> Any:
         """Return the next element; an OutOfRangeError after the last one."""
         try:
-            return next(self)
+            return (
+                self.__next__()
+            )  # next() is a call of C code: Ctrl-C behind it would lose the element
         except StopIteration:
             raise OutOfRangeError(
                 "The data has ended.",
@@ -59,7 +79,10 @@ class Iterator(ABC):
 
     def get_next_as_optional(self) -> Optional:
         """Return the next element as an Optional, which is empty after the last one."""
+        element = ElementOptional(None, self.element_spec)
         try:
-            return holding(next(self), self.element_spec)
+            element.value = self.__next__()
         except StopIteration:
             return Optional.empty(self.element_spec)
+        else:
+            return element

@@ -66,12 +66,11 @@ class Optional(Specified):
         return OptionalSpec(self.element_spec)
 
 
-@final
 class _Present(Optional):
-    __slots__ = ("_spec", "_value")
+    __slots__ = ("_spec", "value")
 
     def __init__(self, value: object, spec: object) -> None:
-        self._value = value
+        self.value = value
         self._spec = spec
 
     @property
@@ -84,10 +83,29 @@ class _Present(Optional):
 
     def get_value(self, name: str | None = None) -> Any:
         del name
-        return self._value
+        return self.value
 
     def __repr__(self) -> str:
-        return f"Optional.from_value({self._value!r})"
+        return f"Optional.from_value({self.value!r})"
+
+
+@final
+class ElementOptional(_Present):
+    """An Optional of a dataset's element, with the dataset's spec.
+
+    That may say less than the element itself: a batch is of any length. Values of evenfeed's own, such as
+    those of several replicas, say themselves what they are, as in TensorFlow. An iterator makes it before it
+    takes the element, so that Ctrl-C falls before both.
+    """
+
+    __slots__ = ()
+
+    @property
+    def element_spec(self) -> Any:
+        """The dataset's spec, and what the values say of themselves."""
+        pairs = zip(flatten(self.value, DATA), flatten(self._spec, DATA), strict=True)
+        specs = [spec_of(part) if isinstance(part, Specified) else given for part, given in pairs]
+        return pack(self._spec, specs, DATA)
 
 
 @final
@@ -157,17 +175,6 @@ class OptionalSpec(CompositeSpec):
 
     def __repr__(self) -> str:
         return f"OptionalSpec{(self.element_spec,)!r}"
-
-
-def holding(value: object, spec: object) -> Optional:
-    """Return an Optional of an iterator's element, with the spec that the iterator gives.
-
-    That may say less than the element itself: a batch is of any length. Values of evenfeed's own, such
-    as those of several replicas, say themselves what they are, as in TensorFlow.
-    """
-    pairs = zip(flatten(value, DATA), flatten(spec, DATA), strict=True)
-    specs = [spec_of(part) if isinstance(part, Specified) else given for part, given in pairs]
-    return _Present(value, pack(spec, specs, DATA))
 
 
 def _as_component(value: object) -> Any:

@@ -2,18 +2,18 @@
 
 import os
 from collections.abc import Callable
-from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any, Final, TypeAlias, TypeVar, final
 from weakref import finalize
 
-from evenfeed.core.background import background
+from evenfeed.core.background import background, start_soon
 from evenfeed.core.errors import CancelledError
+from evenfeed.core.waiting import Pending
 
 _T = TypeVar("_T")
 
-_Task: TypeAlias = "tuple[Future[Any], Callable[[], Any]]"
+_Task: TypeAlias = tuple[Pending[Any], Callable[[], Any]]
 
 
 @final
@@ -39,7 +39,7 @@ class ThreadPool:
         # The threads know only the tasks: that nobody holds the pool can be noticed.
         finalize(self, self._tasks.close).atexit = False
 
-    def submit(self, call: Callable[[], _T]) -> "Future[_T]":
+    def submit(self, call: Callable[[], _T]) -> Pending[_T]:
         """Have something called by the next thread that is free; return its result to come.
 
         Raises:
@@ -47,7 +47,7 @@ class ThreadPool:
         """
         if self._owner != os.getpid():  # a fork has none of the threads
             self._renew()
-        result: Future[_T] = Future()
+        result: Pending[_T] = Pending()
         if background.are_ending:
             _run((result, call))
         else:
@@ -68,21 +68,28 @@ class _Tasks:
         self._name: Final = name
         self._waiting: SimpleQueue[_Task | None] = SimpleQueue()  # None: a thread is to end
         self._lock = Lock()
-        self._threads = 0
+        self._begun = 0  # threads
         self._unfinished = 0
         self._is_closed = False
 
     def add(self, task: _Task) -> None:
-        with self._lock:
-            if self._is_closed:
-                raise CancelledError("The iterator was closed while it was read.")
-            self._unfinished += 1
-            number = self._threads
-            is_short = self._unfinished > number < self._most
-            self._threads += is_short
-        self._waiting.put(task)
-        if is_short:
-            background.thread(self._work, f"{self._name}_{number}", self.close).start()
+        is_short = False
+        try:
+            with self._lock:
+                if self._is_closed:
+                    raise CancelledError("The iterator was closed while it was read.")
+                self._unfinished += 1
+                is_short = self._unfinished > self._begun < self._most
+                self._begun += is_short
+            self._waiting.put(task)
+            if is_short:
+                name = f"{self._name}_{self._begun - 1}"
+                start_soon((background.thread(self._work, name, self.close),))
+        except (
+            BaseException
+        ):  # Ctrl-C: a thread that was begun and is not counted is one too many, at worst
+            self._begun -= is_short
+            raise
         if self._is_closed:  # since it was asked
             self._cancel_waiting()
 
@@ -90,8 +97,7 @@ class _Tasks:
         """End the threads. Takes no lock: a garbage collector may call this."""
         self._is_closed = True
         self._cancel_waiting()
-        for _ in range(self._threads):
-            self._waiting.put(None)
+        self._waiting.put(None)
 
     def _cancel_waiting(self) -> None:
         ends = 0
@@ -102,8 +108,8 @@ class _Tasks:
                 break
             if task is None:
                 ends += 1
-            elif task[0].cancel():
-                task[0].set_running_or_notify_cancel()  # or who waits would not hear of it
+            else:
+                task[0].cancel()
         for _ in range(ends):
             self._waiting.put(None)
 
@@ -115,6 +121,7 @@ class _Tasks:
         """Run the next call; tell whether there may be others."""
         task = self._waiting.get()
         if task is None:
+            self._waiting.put(None)  # for the other threads
             return False
         _run(task)
         del task
@@ -125,7 +132,7 @@ class _Tasks:
 
 def _run(task: _Task) -> None:
     result, call = task
-    if not result.set_running_or_notify_cancel():
+    if not result.begin():
         return
     try:
         found = call()

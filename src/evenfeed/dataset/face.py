@@ -94,8 +94,8 @@ class Face(DatasetLike):
             >>> list(tf.data.Dataset.from_tensor_slices(["a", "b"]).as_numpy_iterator())
             [b'a', b'b']
         """
-        # Not a generator, which an exception would end.
-        return map(_as_numpy, ElementIterator(self._plan))
+        # Neither a generator, which an exception would end, nor a map, in which Ctrl-C would lose an element.
+        return ElementIterator(self._plan, form=_as_numpy)
 
     def explain(self, measure: float = 0.0) -> Explanation:
         """Say how this dataset runs, step by step from its sources to its end.

@@ -10,13 +10,14 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Final, final
 
-from evenfeed.core.background import background
+from evenfeed.core.background import background, start_soon
 from evenfeed.core.errors import (
     CancelledError,
     DeadlineExceededError,
     InvalidArgumentError,
     UnavailableError,
 )
+from evenfeed.core.waiting import Bell
 from evenfeed.feeding.host_steps import Column, HostSteps
 from evenfeed.replicas.mesh import Width
 
@@ -59,13 +60,16 @@ class StepsAhead:
         weakref.finalize(self, shared.stop).atexit = False
         return shared
 
-    def take(self) -> Any:
+    def take(self, form: Callable[[Any], Any] | None = None) -> Any:
         """Return the next step.
+
+        Args:
+            form: Makes of it what is returned.
 
         Raises:
             StopIteration: There is none.
         """
-        return self._shared.take()
+        return self._shared.take(form)
 
     def state(self) -> Any:
         """Return the position behind the last step that was taken."""
@@ -100,29 +104,26 @@ class StepsAhead:
 class _Item:
     """What one step gave: its value or an error. `before` is the position of the step.
 
-    `misplaced` is an error of bringing it to the devices.
+    `misplaced` is an error of bringing it to the devices. `failed` says that there is an error in place of a
+    value, `ended` that it is the end of the data.
     """
 
     before: Any
     value: Any = None
     error: BaseException | None = None
     misplaced: InvalidArgumentError | None = None
+    failed: bool = False
+    ended: bool = False
 
-    @property
-    def fails(self) -> bool:
-        """Whether there is an error in place of a value."""
-        return self.error is not None or self.misplaced is not None
-
-    def given(self) -> Any:
-        """Return the value, or raise the error."""
+    def raised(self) -> BaseException | None:
+        """Return the error in place of a value; in the thread no line is a user's, so it is said again here."""
         if self.misplaced is not None:
-            # Said again, by the line that asks for the step: in the thread no line is a user's.
-            raise InvalidArgumentError(self.misplaced.message, fix=self.misplaced.fix)
+            return InvalidArgumentError(self.misplaced.message, fix=self.misplaced.fix)
         if isinstance(self.error, _OF_WORKERS):
-            raise type(self.error)(self.error.message, fix=self.error.fix) from self.error
-        if self.error is not None:
-            raise self.error
-        return self.value
+            again = type(self.error)(self.error.message, fix=self.error.fix)
+            again.__cause__ = self.error
+            return again
+        return self.error
 
 
 @final
@@ -131,6 +132,9 @@ class _Shared:
 
     One of them reads at a time. A consumer that finds nothing, and nobody reading, reads for itself: to
     wake the thread and wait for it would cost more than many a step.
+
+    Ctrl-C loses no step: one that a consumer has claimed stays claimed until the last statement before it
+    is returned, and is the first that the consumer then gets (`ElementIterator` says why that suffices).
     """
 
     def __init__(
@@ -140,11 +144,10 @@ class _Shared:
         self._place = place
         self._depth = depth
         self._lock = threading.RLock()
-        self._ready = threading.Condition(
-            self._lock
-        )  # for consumers: there is a step, or nobody reads
+        self._ready = Bell()  # for consumers: there is a step, or nobody reads
         self._room = threading.Condition(self._lock)  # for the thread
         self._items: deque[_Item] = deque()
+        self._claimed: dict[int, _Item] = {}  # by the thread that is about to return it
         self._position = steps.state()  # of the step that is being read, or is read next
         self._reader: int | None = None  # the thread that is reading
         self._torn = False  # a read was interrupted: the steps must take up the position again
@@ -157,19 +160,31 @@ class _Shared:
         self._given = 0.0  # when the last step was handed over
         self._is_quick = False  # whether the consumer asked for the next one at once
 
-    def take(self) -> Any:
+    def take(self, form: Callable[[Any], Any] | None) -> Any:
         """Return the next step, wait for it where it is being read; raise an error in its place."""
         self._is_quick = perf_counter() - self._given < _WAKING
-        item = self._next_ready() or self._read()
+        me = threading.get_ident()
+        item = self._claimed.get(me) or self._claim(me)
         if self._thread is None and self._depth > 0 and not self._failed:
             self._start()
+        value, error = item.value, item.raised()
+        if form is not None and error is None:
+            try:
+                value = form(value)
+            except Exception as raised:  # noqa: BLE001 - the step is passed, as others that fail are
+                error = raised
         self._given = perf_counter()
-        return item.given()
+        del self._claimed[me]
+        if error is not None:
+            raise error
+        return value
 
     def position(self) -> Any:
         """Return the position of the next step that is taken."""
         with self._lock:
-            return self._items[0].before if self._items else self._position
+            waiting = self._claimed.get(threading.get_ident())
+            first = waiting or (self._items[0] if self._items else None)
+            return self._position if first is None else first.before
 
     def stop(self) -> None:
         """Let the thread end after its present step. Takes no lock: a garbage collector may call this."""
@@ -179,34 +194,44 @@ class _Shared:
         """Stop, and wait for the thread, not for long; tell whether nobody reads any more."""
         self.stop()
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread not in (None, threading.current_thread()) and thread.is_alive():
             thread.join(timeout)
         with self._lock:
             self._items.clear()
+            self._claimed.clear()
             return self._reader is None
 
-    def _next_ready(self) -> _Item | None:
-        """Return a step that was read ahead; None where the caller is to read it, and may."""
-        me = threading.get_ident()
-        with self._lock:
-            if self._reader == me:  # Ctrl-C fell where the last read was being finished
-                self._reader, self._torn = None, True
-            while self._reader is not None and not self._items and not self._stopped:
+    def _claim(self, me: int) -> _Item:
+        """Claim the next step for a thread: one that was read ahead, or else it reads."""
+        reads = False
+        while True:
+            with self._lock:
+                if self._reader == me:  # Ctrl-C fell where the last read was being finished
+                    self._reader, self._torn = None, True
+                if self._stopped:
+                    raise CancelledError(
+                        "The iterator is closed.", fix="begin a new one: iter(distributed_dataset)."
+                    )
+                if self._items:
+                    item = self._items[0]
+                    self._claimed[me] = item
+                    del self._items[0]
+                    if not reads:
+                        self._room.notify()
+                    return item
+                if self._ended:
+                    self._ready.ring()  # for another thread that waits
+                    raise StopIteration
+                reads = self._reader is None
+                if reads:
+                    self._width = self._width or Width()
+                    self._reader = me
+            if reads:
+                self._read()
+            else:
                 self._ready.wait(_WAIT)
-            if self._stopped:
-                raise CancelledError(
-                    "The iterator is closed.", fix="begin a new one: iter(distributed_dataset)."
-                )
-            if self._items:
-                self._room.notify()
-                return self._items.popleft()
-            if self._ended:
-                raise StopIteration
-            self._width = self._width or Width()
-            self._reader = me
-        return None
 
-    def _read(self, ahead: deque[_Item] | None = None) -> _Item:
+    def _read(self) -> None:
         """Read the step at the position, and go behind it.
 
         Only the one who is the reader calls this. An interruption (Ctrl-C) leaves the position as it is.
@@ -215,18 +240,17 @@ class _Shared:
         try:
             item = self._step()
             following = self.steps.state()
-            return item
         finally:
             with self._lock:
-                self._reader = None
-                self._torn = following is None
+                self._torn = True
                 if item is not None and following is not None:
-                    self._position = following
-                    self._ended = isinstance(item.error, StopIteration)
-                    self._failed = item.fails
-                    if ahead is not None and not self._ended:
-                        ahead.append(item)
-                self._ready.notify_all()
+                    # Nothing is called between these, so that no Ctrl-C comes between.
+                    self._position, self._torn = following, False
+                    self._ended, self._failed = item.ended, item.failed
+                    if not item.ended:
+                        self._items += (item,)
+                self._reader = None
+                self._ready.ring()
                 if self._ended or not self._is_quick:
                     self._room.notify()
 
@@ -240,7 +264,8 @@ class _Shared:
                 rows = self.steps.read()
                 item.value = self._placed(item, rows)
             except Exception as error:  # noqa: BLE001 - raised where the consumer reaches it
-                item.error = error
+                item.error, item.ended = error, isinstance(error, StopIteration)
+        item.failed = item.error is not None or item.misplaced is not None
         return item
 
     def _placed(self, item: _Item, rows: Sequence[Column]) -> Any:
@@ -254,18 +279,19 @@ class _Shared:
             if self._thread is not None or self._ended or background.are_ending:
                 return
             work = partial(copy_context().run, self._work)
-            self._thread = background.thread(work, "evenfeed-feed", self._leave)
-            self._thread.start()
+            thread = background.thread(work, "evenfeed-feed", self._leave)
+            self._thread = thread
+            start_soon((thread,))
 
     def _work(self) -> None:
         try:
             while self._wait_for_turn():
-                self._read(self._items)
+                self._read()
         except BaseException as error:  # noqa: BLE001 - a SystemExit, raised where the consumer reaches it
             with self._lock:
                 self._items.append(_Item(self._position, error=error))
                 self._failed = True
-                self._ready.notify_all()
+                self._ready.ring()
         finally:
             with self._lock:
                 self._thread = None

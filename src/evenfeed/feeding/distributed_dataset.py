@@ -1,6 +1,6 @@
 """Datasets of which each replica gets its part."""
 
-from collections.abc import Generator
+from collections.abc import Callable
 from typing import Any, final
 
 from evenfeed.core import side_effects
@@ -41,7 +41,7 @@ class DistributedDataset:
     def __iter__(self) -> "DistributedIterator":
         return DistributedIterator(self._feed)
 
-    def as_array_iterator(self) -> "Generator[Any]":
+    def as_array_iterator(self) -> "DistributedIterator":
         """Go through the steps as structures of `jax.Array` that are sharded over the replicas.
 
         They are ready for a `jax.jit` or `jax.shard_map` of your own.
@@ -57,7 +57,7 @@ class DistributedDataset:
             ...     print(x.tolist(), x.sharding.is_equivalent_to(strategy.sharding("replica"), 1))
             [0, 1, 2, 3] True
         """
-        return (arrays_of(step) for step in self)
+        return DistributedIterator(self._feed, arrays_of)
 
     def explain(self) -> Explanation:
         """Say which replica gets what at each step, what is read ahead, and how the dataset below runs.
@@ -94,12 +94,17 @@ class DistributedIterator(Iterator):
 
     The steps are read and brought to the devices ahead of time, by a thread that ends with the iterator.
     Several threads may share an iterator: each step goes to one of them.
+
+    Args:
+        feed: Where its steps come from.
+        form: Makes of a step what is handed out.
     """
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed, form: Callable[[Any], Any] | None = None) -> None:
         self.made_under = side_effects.here.watcher
         self._feed = feed
         self._outside = feed.outside()
+        self._form = form
         self._steps = feed.started()
 
     @property
@@ -113,7 +118,7 @@ class DistributedIterator(Iterator):
             if found is not None:
                 return found
         _check_place()
-        return self._steps.take()
+        return self._steps.take(self._form)
 
     def get_state(self) -> dict[str, Any]:
         """Return the position behind the last step, as data that JSON can hold.

@@ -46,4 +46,4 @@ class InputIterator(Iterator):
         return self.initialize()
 
     def __next__(self) -> Any:
-        return next(self._steps)
+        return self._steps.__next__()  # next() would lose the step where Ctrl-C comes behind it

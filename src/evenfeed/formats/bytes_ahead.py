@@ -4,12 +4,13 @@ Several files that are open at a time are then read in parallel, and whoever use
 """
 
 import os
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from functools import cache, partial
 from typing import Protocol, final
 
 from evenfeed.core.errors import EvenfeedError
 from evenfeed.core.thread_pool import ThreadPool
+from evenfeed.core.waiting import Pending
 
 
 class Bytes(Protocol):
@@ -34,7 +35,7 @@ class Ahead:
     def __init__(self, inner: Bytes) -> None:
         self._inner = inner
         self._begun = 0
-        self._next: Future[bytes] | None = None
+        self._next: Pending[bytes] | None = None
         self._left = b""  # of a piece that was longer than what is asked for now
 
     def read(self, most: int) -> bytes:
@@ -50,7 +51,7 @@ class Ahead:
             self._next = _pool().submit(partial(self._inner.read, most))
         return piece
 
-    def _waited(self, following: "Future[bytes]", most: int) -> bytes:
+    def _waited(self, following: Pending[bytes], most: int) -> bytes:
         # Where Ctrl-C comes here, the thread is still at work, and its piece is the next one.
         try:
             piece = following.result()
@@ -68,7 +69,7 @@ class Ahead:
         if following is None or following.cancel():
             self._inner.close()
         else:
-            following.add_done_callback(lambda _: self._inner.close())
+            following.when_done(self._inner.close)
 
 
 @cache

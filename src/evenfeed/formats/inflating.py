@@ -30,8 +30,8 @@ class Plain:
     """The bytes of a file as they are."""
 
     def __init__(self, path: str, file: IO[bytes]) -> None:
-        self._path = path
         self._file = file
+        self._path = path
         self._size = 0 if is_remote(path) else self._length()
 
     def read(self, most: int) -> bytes:

@@ -160,7 +160,9 @@ class PageReader(Reader):
     def _even_columns(self) -> "list[_Column | None] | None":
         """Return the columns through all pages; None where pages are not alike."""
         table = self._table
-        if self._compressed or not len(table) or len(np.unique(table[["layout", "room"]])) > 1:
+        # Not both at once: of several fields NumPy asks Python code, which would swallow Ctrl-C.
+        alike = len(np.unique(table["layout"])) == len(np.unique(table["room"])) == 1
+        if self._compressed or not alike:
             return None
         layout, room, pages = self._layout(0), int(table["room"][0]), len(table)
         step = int(table["at"][1] - table["at"][0]) if pages > 1 else 0

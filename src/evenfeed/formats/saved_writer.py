@@ -110,6 +110,9 @@ def _found_before(path: str) -> Saved | None:
 def _abandon(folder: Path, writers: dict[int, PageWriter], made: Path | None) -> None:
     for writer in writers.values():
         writer.close()
+    saved = _found_before(str(folder.parent))
+    if saved is not None and saved.run == folder.name:
+        return  # Ctrl-C came behind the index, which names these files
     _remove(folder, [folder / _name(number) for number in writers])
     if made is not None:
         _remove(made, [])

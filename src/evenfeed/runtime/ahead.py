@@ -3,16 +3,18 @@
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, final
 
 from evenfeed.core.block import Block, Outcome, concatenated
+from evenfeed.core.waiting import Bell, Pending
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.operator import Operator, State, read_full
 from evenfeed.runtime.whence import Place, Whence, completed, nowhere, of_text, placed
 
+# No wait is longer, whatever goes wrong.
+_WAIT: Final = 0.05
 # Who has something to deliver does not wait longer for a slow child, to have more at work.
 _PATIENCE: Final = 0.01
 
@@ -35,7 +37,7 @@ class _Call:
     before: State
     row: int
     block: Block | None
-    result: "Future[list[Outcome]]"
+    result: Pending[list[Outcome]]
     whence: Whence = nowhere
 
 
@@ -55,13 +57,14 @@ class WorkAhead(Operator):
         self._calls: deque[_Call] = deque()
         self._next = 0  # the number of the next element that is read
         self._at_work = 0
+        self._done = Bell()  # some elements are
         self._early: set[int] = set()  # delivered before an earlier element
         self._ended = False
         self._failed = False
 
     @abstractmethod
-    def start(self, block: Block, number: int) -> "Future[list[Outcome]]":
-        """Have a few elements worked on. An exception of the future's own is that of no element."""
+    def start(self, block: Block, number: int) -> Pending[list[Outcome]]:
+        """Have a few elements worked on. An exception of the result's own is that of no element."""
 
     @property
     @abstractmethod
@@ -107,7 +110,8 @@ class WorkAhead(Operator):
 
     def _wait(self, some: Iterable[_Call]) -> None:
         try:
-            wait([call.result for call in some], return_when=FIRST_COMPLETED)
+            while not any(call.result.done() for call in some):
+                self._done.wait(_WAIT)
         except KeyboardInterrupt as stop:
             number, function = self._calls[0].number, self.function
             stop.add_note(
@@ -118,7 +122,7 @@ class WorkAhead(Operator):
     def _result(self, call: _Call) -> list[Outcome]:
         """Return what became of elements; raise where that is not known, and nothing is passed."""
         if call.block is not None and call.result.cancelled():  # where the program ends
-            call.result = self.start(call.block, call.number)
+            call.result = self._started(call.block, call.number)
         try:
             return call.result.result()
         except Exception:
@@ -131,7 +135,7 @@ class WorkAhead(Operator):
             self._failed = False
             for call in self._calls:
                 if call.block is not None and call.result.done() and call.result.exception():
-                    call.result = self.start(call.block, call.number)
+                    call.result = self._started(call.block, call.number)
 
     def _deliver(self, call: _Call, count: int) -> None:
         outcomes = call.result.result()
@@ -160,7 +164,7 @@ class WorkAhead(Operator):
             try:
                 block = self._child.read(free)
             except Exception as error:  # noqa: BLE001 - raised when it is its turn
-                failed: Future[list[Outcome]] = Future()
+                failed: Pending[list[Outcome]] = Pending()
                 failed.set_result([error])
                 self._add(_Call(self._next, before, 0, None, failed), 1)
                 continue
@@ -180,9 +184,14 @@ class WorkAhead(Operator):
                 continue
             count = self._run(min(self.together, block.length - row))
             part = block.cut(row, row + count)
-            started = self.start(part, self._next)
+            started = self._started(part, self._next)
             self._add(_Call(self._next, before, row, part, started, whence), count)
             row += count
+
+    def _started(self, block: Block, number: int) -> Pending[list[Outcome]]:
+        started = self.start(block, number)
+        started.when_done(self._done.ring)
+        return started
 
     def _run(self, most: int) -> int:
         """Return how many elements from the next on, at most `most`, were not delivered early."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
 
-from evenfeed.core.background import background
+from evenfeed.core.background import background, start_soon
 from evenfeed.core.block import Block
 from evenfeed.core.errors import CancelledError
+from evenfeed.core.waiting import Bell
 from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.runtime.operator import Operator, State, read_full
 from evenfeed.runtime.widening import Stretch
@@ -98,7 +99,11 @@ class _Shared:
     def __init__(self, child: Operator, buffer: int) -> None:
         self._child = child
         self._buffer = buffer
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(
+            self._lock
+        )  # for the thread: there is room, or it is to end
+        self._ready = Bell()  # for the consumer: there is something to take
         self._items: deque[_Item] = deque()
         self._reading: State = child.state()  # where the read that goes on began
         self._asked = 0  # elements asked for and not yet handed over
@@ -115,7 +120,7 @@ class _Shared:
         self._asked = self._last_ask = most
         self._leaving = background.are_ending
         if not self._leaving:
-            self._thread.start()
+            start_soon((self._thread,))
 
     def stop(self) -> None:
         """Let the thread end after its present read. Takes no lock: a garbage collector may call this."""
@@ -123,7 +128,7 @@ class _Shared:
 
     def wake(self) -> None:
         """Let the thread see at once that it is to end."""
-        with self._changed:
+        with self._lock:
             self._changed.notify_all()
 
     def joined(self, timeout: float) -> bool:
@@ -134,9 +139,11 @@ class _Shared:
 
     def take(self, most: int) -> Block | None:
         """Return elements, an error in its place, or None at the end."""
-        with self._changed:
-            self._asked = self._last_ask = most
-            while not self._items:
+        while True:
+            with self._lock:
+                self._asked = self._last_ask = most
+                if self._items:
+                    return self._taken(self._items[0], most)
                 if self._ended:
                     return None
                 if self._stopped:
@@ -145,8 +152,7 @@ class _Shared:
                     self._add(self._read(most))
                     continue
                 self._changed.notify_all()
-                self._changed.wait(_WAIT)
-            return self._taken(self._items[0], most)
+            self._ready.wait(_WAIT)
 
     def _taken(self, item: _Item, most: int) -> Block | None:
         if item.block is None:
@@ -166,7 +172,7 @@ class _Shared:
 
     def position(self) -> State:
         """Return where the next element that is taken comes from."""
-        with self._changed:
+        with self._lock:
             if self._items:
                 return [self._items[0].before, self._items[0].used]
             return [self._reading, 0]
@@ -187,15 +193,15 @@ class _Shared:
         return self._leaving and not self._thread.is_alive()
 
     def _add(self, item: _Item) -> None:
-        with self._changed:
+        with self._lock:
             self._items.append(item)
             self._ended = item.block is None and not isinstance(item.error, Exception)
             self._reading = item.before if self._ended else self._child.state()
-            self._changed.notify_all()
+            self._ready.ring()
 
     def _wait_for_room(self) -> int:
         """Return how many elements to read; 0 where the thread is to end."""
-        with self._changed:
+        with self._lock:
             while not (self._stopped or self._leaving):
                 room = self._asked + self._limit() - sum(item.left for item in self._items)
                 if room > 0:

@@ -77,22 +77,23 @@ class _FileRecording(Recording):
     def __init__(self, node: Cache, path: Path) -> None:
         self._node = node
         self._path = path
-        self._lock = path.with_name(path.name + ".lock")
+        self._lock = _LockFile(path.with_name(path.name + ".lock"))
         self._temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         self._take_lock()
         try:
             self._writer = PageWriter(self._temporary, flatten(node.element_spec, DATA))
+            self._clean = weakref.finalize(self, _clean, self._writer, self._temporary, self._lock)
         except BaseException:
-            self._lock.unlink(missing_ok=True)
+            self._temporary.unlink(missing_ok=True)
+            self._lock.release()
             raise
-        self._clean = weakref.finalize(self, _clean, self._writer, self._temporary, self._lock)
 
     def _take_lock(self) -> None:
         try:
-            _write_lock(self._lock)
+            self._lock.take()
         except FileNotFoundError:
             raise NotFoundError(
-                f"There is no folder {self._lock.parent} to write the cache into.",
+                f"There is no folder {self._path.parent} to write the cache into.",
                 fix="make the folder first.",
                 origin=self._node.origin,
             ) from None
@@ -100,7 +101,7 @@ class _FileRecording(Recording):
             raise AlreadyExistsError(
                 f"Another iterator is writing the cache {self._node.filename}.",
                 fix="let one iterator go through all elements first; "
-                f"if no program writes it any more, delete {self._lock}.",
+                f"if no program writes it any more, delete {self._lock.path}.",
                 origin=self._node.origin,
             ) from None
 
@@ -116,12 +117,41 @@ class _FileRecording(Recording):
         self._clean()
 
 
-def _write_lock(path: Path) -> None:
-    """Make the lock file, which names its process; one whose process is gone is no lock."""
-    if path.exists() and not _is_alive(path.read_text()):
-        path.unlink(missing_ok=True)
-    with path.open("x") as file:
-        file.write(str(os.getpid()))
+@final
+class _LockFile:
+    """A file that names the process which writes a cache."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._own = f"{os.getpid()} {secrets.token_hex(4)}"
+
+    def take(self) -> None:
+        """Make the file, unless another process that lives has; also Ctrl-C leaves none behind.
+
+        Raises:
+            FileExistsError: Another one writes.
+        """
+        if self.path.exists() and not _is_alive(self._told().partition(" ")[0]):
+            self.path.unlink(missing_ok=True)
+        try:
+            with self.path.open("x") as file:
+                file.write(self._own)
+        except OSError:
+            raise
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Remove the file if it is this one's: it says so, or was made and not written yet."""
+        if self._told() in ("", self._own):
+            self.path.unlink(missing_ok=True)
+
+    def _told(self) -> str:
+        try:
+            return self.path.read_text()
+        except FileNotFoundError:
+            return "none"
 
 
 def _is_alive(process: str) -> bool:
@@ -136,7 +166,7 @@ def _is_alive(process: str) -> bool:
     return True
 
 
-def _clean(writer: PageWriter, temporary: Path, lock: Path) -> None:
+def _clean(writer: PageWriter, temporary: Path, lock: _LockFile) -> None:
     writer.close()
     temporary.unlink(missing_ok=True)
-    lock.unlink(missing_ok=True)
+    lock.release()

@@ -1,13 +1,15 @@
 """Hands out the elements of a plan one by one."""
 
+import sys
 import weakref
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import Any, final
+from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core import side_effects
 from evenfeed.core.block import Block, Column
-from evenfeed.core.iteration import Iterator, reading
+from evenfeed.core.iteration import Iterator, interruption, reading
 from evenfeed.core.structure import DATA, packer
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.plan.node import Node
@@ -15,11 +17,15 @@ from evenfeed.runtime.build import build
 from evenfeed.runtime.calls import instead_of_stop
 from evenfeed.runtime.external_state import ExternalState
 from evenfeed.runtime.fingerprint import check_state, fingerprint
-from evenfeed.runtime.operator import most_rows, read_full
+from evenfeed.runtime.operator import State, most_rows, read_full
 from evenfeed.runtime.reading_pace import Pace
 from evenfeed.runtime.run import Run, with_own_shuffles
+from evenfeed.runtime.thread_settings import ThreadSettings
 
-_VERSION = 1
+_VERSION: Final = 1
+
+# What is random in the pass, where the operators are, and how many elements behind that.
+_Position: TypeAlias = tuple[Any, State, int]
 
 
 @final
@@ -27,24 +33,35 @@ class ElementIterator(Iterator):
     """The elements of a dataset, one at a time.
 
     Reads grow 1, 2, 4, … up to a byte budget, so that the first element comes as soon as one element
-    can, and a long run costs little more than its columns. With `tensors` the parts are what users
-    expect of an element; the engine's own readers take them plain.
+    can, and a long run costs little more than its columns.
+
+    Ctrl-C loses no element. One that comes within a read leaves the position before it, from which the
+    next call reads again. An element is counted in the last statement before it is returned: CPython
+    looks for signals, and for other threads, behind calls and jumps only, and there is none in between.
+
+    Args:
+        plan: What is read.
+        tensors: Whether the parts are what users expect of an element; the engine's own readers take
+            them plain.
+        form: Makes of an element what is handed out.
     """
 
-    def __init__(self, plan: Node, *, tensors: bool = False) -> None:
+    def __init__(
+        self, plan: Node, *, tensors: bool = False, form: Callable[[Any], Any] | None = None
+    ) -> None:
         self.made_under = side_effects.here.watcher
         self._tensors = tensors
         self._plan = with_own_shuffles(plan)
         self._spec = plan.element_spec
-        self._pack = packer(self._spec, DATA)
+        self._pack = _packer(self._spec, form)
         self._run = Run(self._plan)
         # A thread may still read for an iterator that is forgotten: processes end without it.
         weakref.finalize(self, self._run.close)
         self._operator = build(self._plan, self._run)
         self._block: Block | None = None
-        self._before: Any = None
-        self._torn = False  # a read was interrupted: what it took from the source is taken again
+        self._before: State = None  # the position before the Block
         self._next_row = 0
+        self._torn: _Position | None = None  # a read from here on was interrupted
         self._outside = ExternalState(self._plan)
         self._pace = Pace(self._plan, [called.effects for called in self._outside.called])
         self._may_be_stale = self._pace.depends
@@ -60,16 +77,19 @@ class ElementIterator(Iterator):
             found = reading.instead(self)
             if found is not None:
                 return found
-        with self._lock:  # several threads may share an iterator: each element goes to one of them
-            block = self._block
-            if block is None or self._next_row == block.length:
-                block = self._read()
-            elif self._may_be_stale and self._pace.is_stale():
-                self._take_back()
-                block = self._read()
-            element = self._pack(block.row(self._next_row))
-            self._next_row += 1
-        return element
+        while True:
+            block, row = self._block, self._next_row
+            if block is None or row == block.length or (self._may_be_stale and self._is_stale()):
+                self._fill()
+                continue
+            element = self._pack(block.row(row))
+            if self._block is block and self._next_row == row:  # no other thread was quicker
+                try:
+                    self._next_row = row + 1
+                    return element
+                except BaseException:  # only a debugger's trace function raises here
+                    self._next_row = row
+                    raise
 
     def get_state(self) -> dict[str, Any]:
         """Return the position behind the last element, as data that JSON can hold.
@@ -93,29 +113,43 @@ class ElementIterator(Iterator):
 
     def position(self) -> dict[str, Any]:
         """Return the position, whatever functions keep elsewhere."""
-        rest = self._torn or (self._block is not None and self._next_row < self._block.length)
-        return {
-            "version": _VERSION,
-            "plan": self._fingerprint,
-            "run": self._run.state(),
-            "at": self._before if rest else self._operator.state(),
-            "rows": self._next_row if rest and not self._torn else 0,
-        }
+        run, at, rows = self._position()
+        plan = self._fingerprint
+        return {"version": _VERSION, "plan": plan, "run": run, "at": at, "rows": rows}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on behind the element at which `get_state` was called, in this or another process."""
+        """Go on behind the element at which `get_state` was called, in this or another process.
+
+        Where that fails, the position stays.
+        """
         check_state(state, _VERSION, self._plan)
         self._outside.check()
-        self._run.restore(state["run"])
-        self._go_to(state["at"])
-        for _ in read_full(self._operator, state["rows"]):
-            pass
+        old, new = self._position(), (state["run"], state["at"], state["rows"])
+        self._block, self._torn = None, new
+        try:
+            self._go_to(new)
+        except Exception:
+            self._torn = old
+            raise
 
-    def _go_to(self, position: Any) -> None:
+    def _position(self) -> "_Position":
+        if self._torn is not None:
+            return self._torn
+        if self._block is not None and self._next_row < self._block.length:
+            return self._run.state(), self._before, self._next_row
+        return self._run.state(), self._operator.state(), 0
+
+    def _go_to(self, position: "_Position") -> None:
+        run, at, rows = position
         self._operator.close()
+        self._run.restore(run)
         self._operator = build(self._plan, self._run)
-        self._operator.restore(position)
-        self._block, self._torn = None, False
+        self._operator.restore(at)
+        for _ in read_full(self._operator, rows):
+            pass
+        # An element that was ready before the one that hangs, or exits, now comes first.
+        self._pace.ask = 1
+        self._block = self._torn = None
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -126,37 +160,63 @@ class ElementIterator(Iterator):
         self._operator.close()
         self._run.close()
 
-    def _read(self) -> Block:
-        if self._torn:
-            self._go_to(self._before)
-        self._pace.begin()
-        self._before = self._operator.state()
-        self._block, self._torn = None, True
+    def _fill(self) -> None:
+        """Read the next Block, unless another thread has."""
+        with self._lock:
+            if self._may_be_stale and self._is_stale():
+                self._torn, self._block = self._position(), None
+                self._pace.took_back()
+            if self._block is None or self._next_row == self._block.length:
+                self._read()
+
+    def _is_stale(self) -> bool:
+        """Return True if a variable has changed since elements were read that have not been handed out."""
+        block = self._block
+        return block is not None and self._next_row < block.length and self._pace.is_stale()
+
+    def _read(self) -> None:
+        settings = ThreadSettings()
         try:
-            block = self._operator.read(self._pace.ask)
-        except Exception as error:  # of an element, which is passed; Ctrl-C is none
-            self._torn = False
-            if isinstance(error, StopIteration):  # of code of the user's that no operator guards
-                raise instead_of_stop(error, "Code that the data is read with", None) from error
+            if self._torn is not None:
+                self._go_to(self._torn)
+            block = self._next_block()
+        except BaseException as error:
+            if self._torn is not None:
+                settings.restore(error)
             raise
-        if block is None:
-            self._torn = False
-            raise StopIteration
         block = block.cut_up()
         if self._tensors:  # once for all rows of the Block: their views are tensors then
             block = Block(tuple(map(_of_tensors, block.columns)), block.length)
-        # Nothing is called between these, so no Ctrl-C comes between.
-        self._block, self._torn, self._next_row = block, False, 0
+        self._block, self._torn, self._next_row = block, None, 0
         self._pace.grow(most_rows(block))
+
+    def _next_block(self) -> Block:
+        """Return the next Block; where that is interrupted, the read stays torn."""
+        self._pace.begin()
+        run, before = self._run.state(), self._operator.state()
+        handled = sys.exception()
+        self._block, self._before, self._torn = None, before, (run, before, 0)
+        try:
+            block = self._operator.read(self._pace.ask)
+        except StopIteration as stop:  # raised by user code that no operator guards
+            error = instead_of_stop(stop, "Code that the data is read with", None)
+            self._torn = None
+            raise error from stop
+        except Exception as error:  # of an element, which is passed; Ctrl-C is none
+            stopped = interruption(error, handled)
+            if stopped is not None:
+                raise stopped from None
+            self._torn = None
+            raise
+        if block is None:
+            self._torn = None
+            raise StopIteration
         return block
 
-    def _take_back(self) -> None:
-        """Go back behind the last element that was handed out: what comes now was read for other variables."""
-        handed_out = self._next_row
-        self._operator.restore(self._before)
-        for _ in read_full(self._operator, handed_out):
-            pass
-        self._pace.took_back()
+
+def _packer(spec: Any, form: Callable[[Any], Any] | None) -> Callable[[Sequence[Any]], Any]:
+    pack = packer(spec, DATA)
+    return pack if form is None else lambda parts: form(pack(parts))
 
 
 def _of_tensors(column: Column) -> Column:

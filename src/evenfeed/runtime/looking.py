@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.optional import OptionalSpec, holding
+from evenfeed.core.optional import ElementOptional, OptionalSpec
 from evenfeed.core.side_effects import Abandoned, Effects
 from evenfeed.core.specs import CompositeSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import DATA, flatten, pack
@@ -40,7 +40,7 @@ def zeros(spec: TypeSpec, length: int = 1) -> Any:
         return spec.stand_in()
     if isinstance(spec, OptionalSpec):
         parts = [zeros(part, length) for part in flatten(spec.element_spec, DATA)]
-        return holding(pack(spec.element_spec, parts, DATA), spec.element_spec)
+        return ElementOptional(pack(spec.element_spec, parts, DATA), spec.element_spec)
     if not isinstance(spec, TensorSpec):
         return None
     shape = [length if dim is None else dim for dim in spec.shape or ()]

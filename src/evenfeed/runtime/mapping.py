@@ -1,13 +1,13 @@
 """Runs a user's function on the elements that come."""
 
 import os
-from concurrent.futures import Future
 from functools import partial
 from typing import final
 
 from evenfeed.core.block import Block, Outcome, Positions, of_rows
 from evenfeed.core.side_effects import changes_state
 from evenfeed.core.thread_pool import ThreadPool
+from evenfeed.core.waiting import Pending
 from evenfeed.plan.mapping import AUTOTUNE, Map
 from evenfeed.runtime.ahead import WorkAhead
 from evenfeed.runtime.functions import FailedRow, RowFunction
@@ -99,7 +99,7 @@ class MapInThreads(WorkAhead):
         """One: each may wait for something of its own."""
         return 1
 
-    def start(self, block: Block, number: int) -> "Future[list[Outcome]]":
+    def start(self, block: Block, number: int) -> Pending[list[Outcome]]:
         """Give an element to a thread."""
         if self._pool is None:
             self._pool = ThreadPool(self._threads, "evenfeed-map")

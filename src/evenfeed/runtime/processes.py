@@ -4,14 +4,14 @@ import os
 import queue
 import threading
 import weakref
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
 
-from evenfeed.core.background import background
+from evenfeed.core.background import background, start_soon
 from evenfeed.core.block import Block, Outcome
 from evenfeed.core.errors import CancelledError
+from evenfeed.core.waiting import Pending
 from evenfeed.plan.mapping import AUTOTUNE, Map
 from evenfeed.runtime.ahead import WorkAhead
 from evenfeed.runtime.functions import RowFunction
@@ -68,7 +68,7 @@ class MapInProcesses(WorkAhead):
         """As many as take some time."""
         return self._pool.together
 
-    def start(self, block: Block, number: int) -> "Future[list[Outcome]]":
+    def start(self, block: Block, number: int) -> Pending[list[Outcome]]:
         """Give the elements to the next process that is free."""
         return self._pool.submit(block, number)
 
@@ -102,7 +102,7 @@ class Processes:
         """How many elements to give to a process at a time, as it is known by now."""
         return self._shared.together
 
-    def submit(self, block: Block, number: int) -> "Future[list[Outcome]]":
+    def submit(self, block: Block, number: int) -> Pending[list[Outcome]]:
         """Have elements mapped, of which the first has this number."""
         return self._shared.submit(block, number)
 
@@ -116,7 +116,7 @@ class Processes:
 class _Task:
     block: Block
     number: int
-    result: "Future[list[Outcome]]"
+    result: Pending[list[Outcome]]
 
 
 @final
@@ -135,8 +135,8 @@ class _Shared:
         # A garbage collector may call `close` in a thread that is at one of the locked lines.
         self._lock = threading.RLock()
 
-    def submit(self, block: Block, number: int) -> "Future[list[Outcome]]":
-        task = _Task(block, number, Future())
+    def submit(self, block: Block, number: int) -> Pending[list[Outcome]]:
+        task = _Task(block, number, Pending())
         with self._lock:
             self.check_open()
             while len(self._threads) < self._count:
@@ -147,15 +147,16 @@ class _Shared:
     def _add_thread(self, number: int) -> None:
         name = f"evenfeed-process-{number}"
         thread = background.thread(partial(self._work, number), name, self._stop)
+        # Ctrl-C between these begins one thread too many, at worst.
+        start_soon((thread,))
         self._threads.append(thread)
-        thread.start()
 
     def close(self) -> None:
         if os.getpid() != self._owner:
             return  # a fork of the process to which the children belong
         children = self._stop()
         for thread in self._threads:
-            if thread is not threading.current_thread():
+            if thread is not threading.current_thread() and thread.is_alive():
                 thread.join(_JOIN_SECONDS)
         for child in children:
             child.end()
@@ -167,8 +168,7 @@ class _Shared:
             children = list(self._children)
         for child in children:
             child.hang_up()
-        for _ in self._threads:
-            self._tasks.put(None)
+        self._tasks.put(None)
         return children
 
     def _work(self, number: int) -> None:
@@ -186,8 +186,9 @@ class _Shared:
             hand.let_go()
             return True
         if task is None:
+            self._tasks.put(None)  # for the other threads
             return False
-        if task.result.set_running_or_notify_cancel():
+        if task.result.begin():
             try:
                 task.result.set_result(hand.outcomes(task.block, task.number))
             except BaseException as error:  # noqa: BLE001 - raised where the reader reaches it
@@ -205,7 +206,7 @@ class _Shared:
             if task is None:
                 self._tasks.put(None)
                 return
-            if task.result.set_running_or_notify_cancel():
+            if task.result.begin():
                 task.result.set_exception(error)
 
     def started(self, number: int) -> Child:

@@ -3,7 +3,6 @@
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from functools import cache
 from threading import Lock
 from typing import Any, Final, TypeAlias, final
@@ -14,6 +13,7 @@ from evenfeed.core.block import Block, Column, concatenated
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.thread_pool import ThreadPool
+from evenfeed.core.waiting import Pending
 
 # The results for some rows, and which of them failed; None where they cannot be had this way.
 Done: TypeAlias = tuple[Block, Array | None] | None
@@ -119,7 +119,7 @@ class _Shared:
 
     def run(self, threads: int) -> None:
         """Work on all pieces, in this thread and in others."""
-        others: list[Future[None]] = [_pool().submit(self._work) for _ in range(threads - 1)]
+        others: list[Pending[None]] = [_pool().submit(self._work) for _ in range(threads - 1)]
         try:
             self._work()
         finally:
@@ -150,7 +150,7 @@ class _Shared:
             self._done[start] = None if found is None else (piece.put(found[0]), found[1])
 
 
-def _waited(other: "Future[Any]") -> BaseException | None:
+def _waited(other: Pending[Any]) -> BaseException | None:
     """Wait for a thread; one that never began is not waited for."""
     return None if other.cancel() else other.exception()
 

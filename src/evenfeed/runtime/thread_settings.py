@@ -1,0 +1,78 @@
+"""What `with` blocks change in a thread while elements are read, put back where Ctrl-C keeps a block from doing so.
+
+`__enter__` and `__exit__` that are written in Python, evenfeed's and JAX's alike, can be interrupted at their first
+instruction and behind each call: then the change stays, and every later call in that thread would run under it.
+"""
+
+import contextlib
+import sys
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Final, final
+
+from evenfeed.core import seeds
+from evenfeed.core.element_draws import DRAWS
+from evenfeed.core.handles import STAGE
+from evenfeed.core.iteration import reading
+from evenfeed.core.side_effects import here
+
+# Those of JAX have no types here; what is asked for is loaded when JAX is.
+_modules: Final[dict[str, Any]] = sys.modules
+
+_VARIABLES: Final[tuple[ContextVar[Any], ...]] = (DRAWS, STAGE)
+
+
+@final
+class ThreadSettings:
+    """The settings of this thread as they are now."""
+
+    __slots__ = ("_jax", "_values", "_watching")
+
+    def __init__(self) -> None:
+        self._watching = here.watcher, reading.instead, seeds.calling.call
+        self._values = [variable.get() for variable in _VARIABLES]
+        self._jax = _jax_settings()
+
+    def restore(self, error: BaseException) -> None:
+        """Make the settings what they were, after code that changed them raised `error`."""
+        _close_contexts(error.__traceback__)
+        here.watcher, reading.instead, seeds.calling.call = self._watching
+        for variable, value in zip(_VARIABLES, self._values, strict=True):
+            variable.set(value)
+        _restore_jax(self._jax)
+
+
+def _close_contexts(step: TracebackType | None) -> None:
+    """Close the context managers that were interrupted while they were entered or left.
+
+    Those made of generators would go on as soon as the exception is forgotten, and change the settings then.
+    """
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == contextlib.__file__:
+            step.tb_frame.clear()
+        step = step.tb_next
+
+
+def _jax_settings() -> tuple[Any, ...] | None:
+    """Return what tracing changes: 64-bit types, the default device, and the trace itself.
+
+    None where JAX is not loaded.
+    """
+    tracing = getattr(_modules.get("jax._src.core"), "trace_ctx", None)
+    if tracing is None:  # another thread may be loading JAX
+        return None
+    config = _modules["jax._src.config"]
+    local = config.enable_x64.get_local(), config.default_device.get_local()
+    return *local, tracing.trace, tracing.axis_env
+
+
+def _restore_jax(kept: tuple[Any, ...] | None) -> None:
+    """Make the settings of this thread what `_jax_settings` returned."""
+    if kept is None or kept == _jax_settings():
+        return
+    config, core = _modules["jax._src.config"], _modules["jax._src.core"]
+    wide, device, trace, axes = kept
+    config.enable_x64.set_local(wide)
+    config.default_device.set_local(device)
+    core.trace_ctx.set_trace(trace)
+    core.trace_ctx.set_axis_env(axes)
