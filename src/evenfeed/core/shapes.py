@@ -210,17 +210,23 @@ class TensorShape:
         return self._dims
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return the lengths as a tensor, as TensorFlow does where a tensor is wanted."""
+        """Return the lengths as an int32 vector, as an int64 one where they need that."""
         del copy  # it is always new
-        lengths = self.as_list()
-        if None in lengths:
-            raise ValueError(
-                described(
-                    f"{self!r} cannot become a tensor: not all of its lengths are known.",
-                    fix="write evenfeed.shape(x), which asks the value itself.",
-                )
-            )
-        return np.array(lengths, np.int32 if dtype is None else dtype)
+        if not self.is_fully_defined():
+            raise partly_unknown(self)
+        lengths = np.array(self._dims, np.int64)
+        fit = np.array_equal(lengths, lengths.astype(np.int32))
+        return lengths.astype(dtype or (np.int32 if fit else np.int64))
+
+
+def partly_unknown(shape: object) -> ValueError:
+    """Return the error for a shape of a tensor that has not all lengths."""
+    return ValueError(
+        described(
+            f"A tensor needs a shape that is known, but a dimension of {shape!r} is not.",
+            fix="pass the length along each axis, as in [2, 3].",
+        )
+    )
 
 
 @final

@@ -27,7 +27,7 @@ from evenfeed.core.conversion import (
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jnp
-from evenfeed.core.shapes import TensorShape
+from evenfeed.core.shapes import TensorShape, partly_unknown
 from evenfeed.core.sparse_tensors import SparseTensor
 from evenfeed.core.tensor_types import Tensor as AnyTensor
 from evenfeed.core.tensor_types import host_tensor
@@ -265,36 +265,20 @@ def whole_numbers(value: object) -> Array | None:
 def _known(value: object) -> object:
     """Take single values out of tensors; a tracer says itself that its value is not known yet."""
     if isinstance(value, TensorShape):
-        return _lengths(value)
+        return np.asarray(value)
     if isinstance(value, (list, tuple)):
         entries = cast("Sequence[object]", value)
         if any(entry is None for entry in entries):
-            raise _partly_unknown(entries)
+            raise partly_unknown(entries)
         return [operator.index(read(e)) if is_on_device(e) else e for e in entries]  # pyright: ignore[reportArgumentType]
     return np.asarray(read(value)) if is_on_device(value) else value
-
-
-def _lengths(shape: TensorShape) -> Array:
-    """Return the lengths as an int32 vector, as an int64 one where they need that."""
-    if not shape.is_fully_defined():
-        raise _partly_unknown(shape)
-    return to_array(shape.as_list() or np.array([], dtypes.int32))
-
-
-def _partly_unknown(shape: object) -> ValueError:
-    return ValueError(
-        described(
-            f"A tensor needs a shape that is known, but a dimension of {shortened(shape)} is not.",
-            fix="pass the length along each axis, as in [2, 3].",
-        )
-    )
 
 
 def _converted(value: object, asked: DType | None = None) -> Tensor:
     if isinstance(value, TensorShape):
         if asked not in (None, dtypes.int32, dtypes.int64):
             raise cannot_hold(value, asked)
-        return _converted(_lengths(value), asked)
+        return _converted(np.asarray(value), asked)
     if is_on_device(value):
         if asked is not None and _differs(value, asked):
             raise ValueError(_other_dtype(value, asked))
