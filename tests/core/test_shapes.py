@@ -261,5 +261,5 @@ def test_a_shape_that_is_known_becomes_a_tensor_of_its_lengths():
     made = tf.data.Dataset.from_tensors(TensorShape([1, 2]))
     assert made.element_spec == tf.TensorSpec([2], tf.int32)
     assert tf.constant(TensorShape([])).shape == (0,)
-    with error_saying(ValueError, "a dimension of TensorShape([1, None]) is not"):
+    with pytest.raises(ValueError, match=r"a dimension of TensorShape.* is not"):
         tf.constant(TensorShape([1, None]))
