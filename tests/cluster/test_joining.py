@@ -1,6 +1,6 @@
 """How workers meet at the start: who is missing, who is there twice, and who knows another cluster."""
 
-import json
+import socket
 import subprocess
 import sys
 import time
@@ -10,9 +10,10 @@ import jax
 import pytest
 from tests.saying import error_saying
 
-from evenfeed.cluster import joining
+from evenfeed.cluster import joining, registering
 from evenfeed.cluster.launching import environments
 from evenfeed.cluster.membership import Membership, Worker
+from evenfeed.cluster.registering import register
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import DeadlineExceededError, InvalidArgumentError, UnavailableError
 from evenfeed.core.jax_door import backend
@@ -28,11 +29,16 @@ def member(addresses, place):
     return Membership(tuple(Worker("worker", i, a) for i, a in enumerate(addresses)), place)
 
 
+def comes(one, seconds):
+    """Let a member come to the meeting, and return its connection."""
+    return register(one, joining._facts(one), seconds).connection
+
+
 def called_up(members, seconds):
     """Start the service, let each member answer in a thread, and return what becomes of it."""
     joining._start_service(members[0], seconds)
     with ThreadPoolExecutor(len(members)) as pool:
-        futures = [pool.submit(joining._answer, one, seconds) for one in members]
+        futures = [pool.submit(comes, one, seconds) for one in members]
         return [future.exception(timeout=60) for future in futures]
 
 
@@ -48,12 +54,10 @@ def test_all_who_came_are_told_who_did_not(addresses):
 @pytest.mark.slow
 def test_one_that_came_and_left_again_is_missing(addresses):
     joining._start_service(member(addresses, 0), 2)
-    left = joining._connected(member(addresses, 1), time.monotonic() + 20)
-    facts = joining._facts(member(addresses, 1))
-    left.sendall(json.dumps({"place": 1, "facts": facts}).encode() + b"\n")
-    left.close()
+    one = member(addresses, 1)
+    registering._admitted(one, joining._facts(one), time.monotonic() + 20).connection.close()
     with ThreadPoolExecutor(2) as pool:
-        futures = [pool.submit(joining._answer, member(addresses, place), 2) for place in (0, 2)]
+        futures = [pool.submit(comes, member(addresses, place), 2) for place in (0, 2)]
         errors = [future.exception(timeout=60) for future in futures]
     assert {type(error) for error in errors} == {DeadlineExceededError}
     assert errors[0].message.endswith(f"seconds: worker 1 ({addresses[1]}).")
@@ -77,10 +81,10 @@ def test_workers_that_know_different_clusters_are_told(addresses):
 
 
 def test_what_differs_is_said_with_those_who_have_it(addresses):
-    told = {"differs": "version of jax", "known": ["0.10.2", "0.9.0", "0.10.2"]}
+    told = {"differs": "version of jax", "values": [["0.10.2", [0, 2]], ["0.9.0", [1]]]}
     zero, one, two = (str(worker) for worker in member(addresses, 0).workers)
     with pytest.raises(InvalidArgumentError) as caught:
-        joining._check(member(addresses, 1), told, 5)
+        registering._check(member(addresses, 1), told, 5)
     assert caught.value.message == (
         f"The workers have not the same version of jax: 0.10.2 on {zero}, {two}; 0.9.0 on {one}."
     )
@@ -89,14 +93,14 @@ def test_what_differs_is_said_with_those_who_have_it(addresses):
 @pytest.mark.slow
 def test_a_port_that_is_taken_is_said(addresses):
     host, _, port = addresses[0].rpartition(":")
-    taken = joining.socket.create_server((host, int(port)))
+    taken = socket.create_server((host, int(port)))
     with taken, pytest.raises(UnavailableError, match=r"could not start at .*: .*in use"):
         joining._start_service(member(addresses, 0), 5)
 
 
 def test_a_chief_that_is_not_there_is_said(addresses):
     with pytest.raises(DeadlineExceededError, match="where the workers meet, cannot be reached"):
-        joining._answer(member(addresses, 1), 0.2)
+        comes(member(addresses, 1), 0.2)
 
 
 def test_a_time_that_is_no_number_is_said(monkeypatch):
@@ -170,7 +174,7 @@ joining._start_service(Membership((Worker("worker", 0, sys.argv[1]), Worker("wor
 def test_a_worker_0_that_is_gone_is_said_at_once_and_leaves_no_service(addresses):
     subprocess.run([sys.executable, "-c", STARTS, addresses[0]], check=True, timeout=60)
     with pytest.raises(UnavailableError, match=r"worker 0 \(.*\) was there, and is gone"):
-        joining._answer(member(addresses, 1), 30)
+        comes(member(addresses, 1), 30)
     host, _, port = addresses[0].rpartition(":")
     with pytest.raises(ConnectionRefusedError):
-        joining.socket.create_connection((host, int(port)), timeout=5)
+        socket.create_connection((host, int(port)), timeout=5)

@@ -74,6 +74,14 @@ def test_a_lost_worker_is_known_and_collectives_are_cut(opened, word, said):
     assert opened.cuts == [[5, 6]]
 
 
+@pytest.mark.parametrize("line", [b"5", b"{", b'{"failed": "x"}', b'{"ports": 5, "worker": 1}'])
+def test_what_the_service_does_not_say_is_passed_over(opened, line):
+    opened.service.sendall(line + b"\n")
+    opened.tell(worker=1, failed="x")
+    wait_until(lambda: opened.cuts)
+    assert opened.trouble() == "worker 1 failed: x"
+
+
 def test_a_worker_that_came_to_its_end_cuts_nothing(opened):
     opened.tell(worker=1, left="")
     opened.tell(worker=0, failed="x")

@@ -1,5 +1,6 @@
 """What the service tells the workers of one another."""
 
+import asyncio
 import json
 import struct
 import threading
@@ -12,18 +13,39 @@ from evenfeed.cluster.silence import SECONDS, said, watch
 from evenfeed.core.doors import socket
 
 
+async def serve(connections):
+    """Serve some lines until all workers have left."""
+    streams = [await asyncio.open_connection(sock=one) for one in connections]
+    lines = Lines(dict(enumerate(writer for _, writer in streams)))
+
+    async def listen(place, reader):
+        ended = None
+        try:
+            while line := await reader.readline():
+                lines.hear(place, line)
+        except OSError as error:
+            ended = error
+        lines.end(place, ended)
+
+    await asyncio.gather(*(listen(place, reader) for place, (reader, _) in enumerate(streams)))
+    assert lines.all_left.is_set()
+    return lines.all_joined.is_set()
+
+
 @pytest.fixture
 def workers():
     """Return the workers' ends of three lines that are served until all have left."""
     pairs = connected(3)
-    lines = Lines(dict(enumerate(service for _, service in pairs)))
-    serving = threading.Thread(target=lines.serve)
+    served = []
+    serving = threading.Thread(
+        target=lambda: served.append(asyncio.run(serve([service for _, service in pairs])))
+    )
     serving.start()
     yield [worker for worker, _ in pairs]
     for worker, _ in pairs:
         worker.close()
     serving.join(20)
-    assert not serving.is_alive()
+    assert len(served) == 1
 
 
 def word(worker):
@@ -56,6 +78,28 @@ def test_all_hear_the_ports_of_all(workers):
     for place, port in enumerate((7, 9, 8)):
         workers[place].sendall(b'{"port": %d}\n' % port)
     assert [word(worker) for worker in workers] == [{"ports": [7, 8, 9]}] * 3
+
+
+STRANGE = [
+    *(b"5", b"[]", b"{", b"", b"[" * 60_000, b'{"\xff": 1}', b'{"nothing": "known"}'),
+    *(b'{"port": "7"}', b'{"port": -1}', b'{"port": [7]}', b'{"port": 1.5}', b'{"port": {}}'),
+]
+
+
+@pytest.mark.parametrize("line", STRANGE, ids=range(len(STRANGE)))
+def test_what_no_worker_says_is_passed_over(workers, line):
+    workers[0].sendall(line + b'\n{"failed": "ValueError: 17"}\n')
+    assert word(workers[1]) == {"worker": 0, "failed": "ValueError: 17"}
+
+
+def test_nobody_speaks_for_another(workers):
+    workers[0].sendall(b'{"failed": "x", "worker": 2, "ports": [1]}\n')
+    assert word(workers[1]) == {"worker": 0, "failed": "x"}
+
+
+def test_a_long_story_is_cut(workers):
+    workers[0].sendall(json.dumps({"failed": "x" * 5000}).encode() + b"\n")
+    assert word(workers[1]) == {"worker": 0, "failed": "x" * 500}
 
 
 def test_a_machine_that_is_silent_is_noticed_by_the_system():

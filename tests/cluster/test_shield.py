@@ -1,23 +1,31 @@
 """What a client hears of a service through the shield, and what it does not."""
 
+import json
+import os
 import socket
+import stat
 import subprocess
 import sys
 import textwrap
 
 from tests.processes import alive, children_of, wait_until
 
-from evenfeed.cluster import joining
+from evenfeed.cluster.handshake import greeting, is_proof
 
 STARTS = textwrap.dedent("""
     import sys
     from evenfeed.cluster import joining
-    print(joining._shielded(sys.argv[1]), flush=True)
+    from evenfeed.cluster.membership import Membership, Worker
+    workers = Worker("worker", 0, sys.argv[1]), Worker("worker", 1, "127.0.0.1:1")
+    with joining._shielded(Membership(workers, 1), b"key") as address:
+        print(address, flush=True)
+        sys.stdin.readline()
+    print("joined", flush=True)
     sys.stdin.read()
 """)
 
 
-def test_the_end_of_the_service_is_not_passed_on_and_the_shield_ends_with_its_worker():
+def test_the_shield_proves_itself_passes_all_on_but_the_end_and_ends_with_its_worker():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         worker = subprocess.Popen(
@@ -27,10 +35,16 @@ def test_the_end_of_the_service_is_not_passed_on_and_the_shield_ends_with_its_wo
             text=True,
         )
         with worker:
-            address = worker.stdout.readline().strip()
+            path = worker.stdout.readline().strip().removeprefix("unix:")
             (shield,) = children_of(worker.pid)
-            client = socket.create_connection((joining._host(address), int(address.split(":")[1])))
+            assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
+            client = socket.socket(socket.AF_UNIX)
+            client.connect(path)
             service, _ = server.accept()
+            service.sendall(greeting("challenge", asks_for_token=True))
+            claim = json.loads(service.makefile("rb", buffering=0).readline())
+            assert claim["shield"] == 1
+            assert is_proof(claim["proof"], b"key", "shield", "challenge")
             client.sendall(b"asks")
             assert service.recv(9) == b"asks"
             service.sendall(b"answers")
@@ -42,6 +56,10 @@ def test_the_end_of_the_service_is_not_passed_on_and_the_shield_ends_with_its_wo
             except TimeoutError:
                 heard = "nothing"
             assert heard == "nothing"
+            worker.stdin.write("\n")
+            worker.stdin.flush()
+            assert worker.stdout.readline() == "joined\n"
+            assert not os.path.exists(os.path.dirname(path))  # nobody else comes
             worker.stdin.close()
         client.settimeout(20)
         assert client.recv(1) == b""  # the shield has ended

@@ -47,6 +47,11 @@ def _thread_name(task: Path) -> str | None:
 _NEVER_SECONDS: Final = 1 << 22
 
 
+def load_runtime() -> None:
+    """Load jaxlib before it is needed: the workers are still starting."""
+    _jaxlib()
+
+
 def runtime_service(address: str, count: int) -> Any:
     """Start the service that so many members join. One that is lost does not end the others."""
     return _jaxlib().get_distributed_runtime_service(

@@ -1,12 +1,13 @@
 """Joins the workers of a cluster: they become one system of JAX's, in which each sees all devices."""
 
-import json
 import os
 import sys
-import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from evenfeed.cluster import gloo
+from evenfeed.cluster.handshake import TOKEN, token
 from evenfeed.cluster.jax_private import (
     backend_started,
     explain_errors,
@@ -14,22 +15,19 @@ from evenfeed.cluster.jax_private import (
     joined_runtime,
 )
 from evenfeed.cluster.line import Line
+from evenfeed.cluster.listening import EVERYWHERE
+from evenfeed.cluster.meeting import CLUSTER, VERSION
 from evenfeed.cluster.membership import Membership
-from evenfeed.core.doors import socket, subprocess
-from evenfeed.core.errors import (
-    DeadlineExceededError,
-    InvalidArgumentError,
-    UnavailableError,
-    described,
-)
+from evenfeed.cluster.private_folder import private_folder
+from evenfeed.cluster.registering import START_SECONDS, host_of, register
+from evenfeed.core.doors import logging, subprocess
+from evenfeed.core.errors import InvalidArgumentError, UnavailableError, described
 from evenfeed.core.jax_door import backend, jax
 from evenfeed.core.peers import peers
 
 _jax: Any = jax  # whose settings have no types
 
-START_SECONDS: Final = "EVENFEED_START_SECONDS"
 _DEFAULT_SECONDS: Final = 300.0
-_RETRY_SECONDS: Final = 0.1
 
 
 def join(membership: Membership) -> None:
@@ -39,6 +37,7 @@ def join(membership: Membership) -> None:
         RuntimeError: JAX has started its backend without the others, or for another cluster.
         DeadlineExceededError: Workers did not come in time; it names them.
         InvalidArgumentError: Workers know different clusters.
+        UnauthenticatedError: This process and worker 0 do not have the same token.
     """
     asked = (membership.place, membership.worker_count)
     if joined_runtime() == asked:
@@ -47,12 +46,15 @@ def join(membership: Membership) -> None:
     seconds = _seconds()
     if membership.place == 0:
         _start_service(membership, seconds)
-    line = Line(_answer(membership, seconds), peers)
+    connection, key = register(membership, _facts(membership), seconds)
+    line = Line(connection, peers)
     peers.expect(list(map(str, membership.workers)))
     line.open()
     _jax.config.update("jax_enable_recoverability", True)
-    join_runtime(_shielded(membership.workers[0].address), *asked)
-    gloo.arrange(_host(membership.own.address), lambda port: line.say(port=port))
+    with _shielded(membership, key) as address:
+        join_runtime(address, *asked)
+    line.say(joined=True)
+    gloo.arrange(host_of(membership.own.address), lambda port: line.say(port=port))
     explain_errors(peers.reraise)
 
 
@@ -79,25 +81,26 @@ def _check_in_time(membership: Membership) -> None:
         )
 
 
-def _shielded(address: str) -> str:
-    """Return an address of this machine behind which the service is, and does not end."""
-    host, port = _host(address), address.rpartition(":")[2]
+@contextmanager
+def _shielded(membership: Membership, key: bytes) -> Generator[str]:
+    """Give an address of the service for JAX: one that does not end with it, and that only this user can reach."""
+    chief = membership.workers[0].address
     file = os.path.join(os.path.dirname(__file__), "shield.py")
-    process: Any = subprocess.Popen(
-        [sys.executable, "-I", "-S", file, host, port],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    with process.stdout:
-        own = process.stdout.readline().strip()
-    process.returncode = 0  # it ends after this process: nobody waits for it
-    return f"127.0.0.1:{own}"
-
-
-def _host(address: str) -> str:
-    return address.rpartition(":")[0].strip("[]")
+    with private_folder() as folder:
+        path = os.path.join(folder, "shield")
+        where = [path, host_of(chief), chief.rpartition(":")[2], str(membership.place)]
+        process: Any = subprocess.Popen(
+            [sys.executable, "-I", "-S", file, *where],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        with process.stdin, process.stdout:
+            process.stdin.write(key + b"\n")  # arguments can be read by all users of a machine
+            process.stdin.flush()
+            process.stdout.readline()
+        process.returncode = 0  # it ends after this process: nobody waits for it
+        yield f"unix:{path}"
 
 
 def _seconds() -> float:
@@ -111,10 +114,16 @@ def _seconds() -> float:
 
 
 def _start_service(membership: Membership, seconds: float) -> None:
-    port = membership.own.address.rpartition(":")[2]
+    address = membership.own.address
+    hosts = {host_of(worker.address) for worker in membership.workers}
+    where = [
+        host_of(address),
+        address.rpartition(":")[2],
+        "one" if len(hosts) == 1 else "several",
+    ]
     command = [sys.executable, "-m", "evenfeed.cluster.service"]
     process: Any = subprocess.Popen(
-        [*command, port, str(membership.worker_count), str(seconds)],
+        [*command, *where, str(membership.worker_count), str(seconds)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -122,113 +131,39 @@ def _start_service(membership: Membership, seconds: float) -> None:
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
     )
     with process.stdout:
-        ready = process.stdout.readline() == "ready\n"
+        ready = process.stdout.readline().strip()
     if ready:
         process.stderr.close()
         process.returncode = 0  # it outlives this process: nobody waits for it
+        if ready == EVERYWHERE:
+            _warn_of_all_interfaces(address)
         return
     with process.stderr:
         said = process.stderr.read().strip().rpartition("\n")[2]
     process.wait()
     raise UnavailableError(
-        f"The coordination service could not start at {membership.own.address}: {said}",
+        f"The coordination service could not start at {address}: {said}",
         fix="choose a port that is free, in TF_CONFIG or the resolver.",
     )
 
 
-def _answer(membership: Membership, seconds: float) -> Any:
-    """Say who this is where all workers are called up, wait until all have come, and return the connection."""
-    end = time.monotonic() + seconds + 5.0  # so that who is missing is heard from the service
-    connection = _connected(membership, end)
-    try:
-        said = json.dumps({"place": membership.place, "facts": _facts(membership)})
-        connection.sendall(said.encode() + b"\n")
-        connection.settimeout(max(1.0, end - time.monotonic()))
-        _check(membership, _told(membership, connection), seconds)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+def _warn_of_all_interfaces(address: str) -> None:
+    logging.getLogger("evenfeed").warning(
+        "The coordination service listens on all network interfaces, because %s is not an address of this machine "
+        "that other machines can reach. %s (docs/security.md)",
+        address,
+        "Only workers that have the token are let in."
+        if token()
+        else f"Set {TOKEN} on all workers to let nobody else in.",
+    )
 
 
 def _facts(membership: Membership) -> dict[str, Any]:
     """Return what must be the same on all workers, or their programs would not fit together."""
     return {
-        "cluster": [str(worker) for worker in membership.workers],
-        "version of evenfeed": sys.modules["evenfeed"].__version__,
+        CLUSTER: [str(worker) for worker in membership.workers],
+        VERSION: sys.modules["evenfeed"].__version__,
         "version of jax": _jax.__version__,
         "version of jaxlib": _jax.lib.__version__,
         "setting jax_enable_x64": bool(_jax.config.jax_enable_x64),
     }
-
-
-def _told(membership: Membership, connection: Any) -> dict[str, Any]:
-    try:
-        return json.loads(connection.makefile("rb", buffering=0).readline())
-    except (OSError, ValueError) as error:
-        raise UnavailableError(
-            f"{membership.workers[0]} was there, and is gone ({error}).",
-            fix="look at what it printed last.",
-        ) from None
-
-
-def _connected(membership: Membership, end: float) -> Any:
-    address = membership.workers[0].address
-    where = (_host(address), int(address.rpartition(":")[2]))
-    while True:
-        try:
-            return socket.create_connection(where, timeout=5)
-        except OSError as error:
-            if time.monotonic() > end - 5.0:
-                raise DeadlineExceededError(
-                    f"{membership.workers[0]}, where the workers meet, cannot be reached ({error}).",
-                    fix=f"start it, check its address, or wait longer with {START_SECONDS}=600.",
-                ) from None
-        time.sleep(_RETRY_SECONDS)
-
-
-def _check(membership: Membership, told: dict[str, Any], seconds: float) -> None:
-    if "gone" in told:
-        raise UnavailableError(
-            f"{membership.workers[told['gone']]} was there, and is gone.",
-            fix="look at what it printed last.",
-        )
-    if "missing" in told:
-        missing: list[int] = told["missing"]
-        raise DeadlineExceededError(
-            f"Workers did not come within {seconds:g} seconds: {_names(membership, missing)}.",
-            fix=f"start them, or wait longer with {START_SECONDS}=600.",
-        )
-    if "twice" in told:
-        raise InvalidArgumentError(
-            f"Two processes say that they are {membership.workers[told['twice']]}.",
-            fix='give each process an "index" of its own.',
-        )
-    if "differs" in told:
-        raise _differing(membership, told["differs"], told["known"])
-
-
-def _differing(membership: Membership, what: str, known: list[Any]) -> InvalidArgumentError:
-    if what == "cluster":
-        names = ", ".join(str(place) for place, one in enumerate(known) if one != known[0])
-        return InvalidArgumentError(
-            f"The workers know different clusters: {', '.join(known[0])} is what "
-            f"{membership.workers[0]} knows, and not what those in the places {names} know.",
-            fix="start all workers with the same cluster.",
-        )
-    return InvalidArgumentError(
-        f"The workers have not the same {what}: {_by_value(membership, known)}.",
-        fix="let all workers have the same.",
-    )
-
-
-def _by_value(membership: Membership, known: list[Any]) -> str:
-    """Say which workers know what, those that know the same together."""
-    places: dict[str, list[int]] = {}
-    for place, value in enumerate(known):
-        places.setdefault(str(value), []).append(place)
-    return "; ".join(f"{text} on {_names(membership, who)}" for text, who in places.items())
-
-
-def _names(membership: Membership, places: list[int]) -> str:
-    return ", ".join(str(membership.workers[p]) for p in places)

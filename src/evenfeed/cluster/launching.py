@@ -10,6 +10,7 @@ import io
 import json
 import locale
 import os
+import secrets
 import select
 import signal
 import sys
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TextIO, final
 
+from evenfeed.cluster.handshake import TOKEN
 from evenfeed.core.background import background
 from evenfeed.core.doors import socket, subprocess
 
@@ -69,13 +71,14 @@ def environments(workers: int, replicas: int | None = None) -> list[dict[str, st
         if replicas is None
         else {"JAX_NUM_CPU_DEVICES": str(replicas), "NPROC": str(4 * replicas)}
     )
+    shared = {TOKEN: os.environ.get(TOKEN) or secrets.token_hex(16), **devices}
     return [
         {
             "TF_CONFIG": json.dumps(
                 {"cluster": cluster, "task": {"type": "worker", "index": index}}
             ),
             "PYTHONUNBUFFERED": "1",
-            **devices,
+            **shared,
         }
         for index in range(workers)
     ]

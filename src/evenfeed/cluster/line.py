@@ -4,7 +4,6 @@ A worker that fails, or comes to its end, says so on it; the end of one that say
 line itself. The service tells the others.
 """
 
-import json
 import os
 import sys
 import threading
@@ -14,6 +13,7 @@ from types import TracebackType
 from typing import Any, Final, final
 
 from evenfeed.cluster import gloo
+from evenfeed.cluster.handshake import MOST_BYTES, decode, encode
 from evenfeed.cluster.jax_private import leave_runtime
 from evenfeed.cluster.silence import said, watch
 from evenfeed.core.background import background
@@ -67,7 +67,7 @@ class Line:
     def say(self, **word: object) -> None:
         """Tell the service something. Nobody minds where it is gone."""
         with suppress(OSError), self._sending:
-            self._connection.sendall(json.dumps(word).encode() + b"\n")
+            self._connection.sendall(encode(word))
 
     def _telling(self, before: Callable[..., Any]) -> Callable[..., Any]:
         def hook(
@@ -81,23 +81,28 @@ class Line:
     def _listen(self) -> None:
         ended: OSError | None = None
         try:
-            for text in self._connection.makefile("rb"):
-                self._hear(json.loads(text))
+            lines = self._connection.makefile("rb")
+            while text := lines.readline(MOST_BYTES):
+                with suppress(ValueError):  # the service says no such thing
+                    self._hear(decode(text))
         except OSError as error:
             ended = error
         if not self._is_leaving:
             self._break(0, f"is lost: {said(ended, 'the coordination service beside it')}.")
 
     def _hear(self, word: dict[str, Any]) -> None:
-        if "ports" in word:
+        if isinstance(word.get("ports"), list):
             self._ports = word["ports"]
             return
-        how = next(name for name in _WORDS if name in word)
+        how = next((name for name in _WORDS if name in word), None)
+        place = word.get("worker")
+        if how is None or type(place) is not int:
+            return
         text = _WORDS[how].format(word[how])
         if how == "left":
-            self._peers.hear(word["worker"], text, breaks=False)
+            self._peers.hear(place, text, breaks=False)
         else:
-            self._break(word["worker"], text)
+            self._break(place, text)
 
     def _break(self, place: int, how: str) -> None:
         self._peers.hear(place, how)

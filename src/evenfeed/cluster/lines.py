@@ -1,13 +1,13 @@
 """The lines of all workers, at the service: who is lost is told to the others."""
 
-import json
-import selectors
-from contextlib import suppress
+from asyncio import Event, StreamWriter
 from typing import Any, Final, final
 
-from evenfeed.cluster.silence import said, watch
+from evenfeed.cluster.handshake import decode, encode
+from evenfeed.cluster.silence import said
 
-_BYTES: Final = 1 << 16
+_MOST_LETTERS: Final = 500
+_PORTS: Final = range(1, 1 << 16)
 
 
 @final
@@ -15,63 +15,67 @@ class Lines:
     """The connections of the workers, each open for as long as its worker lives.
 
     Args:
-        connections: By the places of the workers.
+        writers: By the places of the workers.
+
+    Attributes:
+        all_joined: Set when every worker is a member of JAX's service, or has ended.
+        all_left: Set when no line is open any more.
     """
 
-    def __init__(self, connections: dict[int, Any]) -> None:
-        self._open = dict(connections)
-        self._heard = dict.fromkeys(connections, b"")  # of a line that has not ended yet
+    def __init__(self, writers: dict[int, StreamWriter]) -> None:
+        self._open = dict(writers)
+        self._count = len(writers)
         self._ports: dict[int, int] = {}
-        self._parted: set[int] = set()  # of whom the others know
+        self._joined: set[int] = set()
+        self._parted: set[int] = set()  # whose end the others know of
+        self.all_joined = Event()
+        self.all_left = Event()
 
-    def tell_all(self, word: dict[str, Any], but: int | None = None) -> None:
+    def tell_all(self, message: dict[str, Any], but: int | None = None) -> None:
         """Tell all workers something, or all but one."""
-        text = json.dumps(word).encode() + b"\n"
-        for place, one in self._open.items():
+        line = encode(message)
+        for place, writer in self._open.items():
             if place != but:
-                with suppress(OSError):  # it is lost too, and that is noticed by itself
-                    one.sendall(text)
+                writer.write(line)
 
-    def serve(self) -> None:
-        """Pass on what the workers say, and who is lost, until all have left."""
-        with selectors.DefaultSelector() as waiting:
-            for place, one in self._open.items():
-                watch(one)
-                one.setblocking(False)
-                waiting.register(one, selectors.EVENT_READ, place)
-            while self._open:
-                for key, _ in waiting.select():
-                    if not self._listens(key.data):
-                        waiting.unregister(key.fileobj)
-                        self._open.pop(key.data).close()
-
-    def _listens(self, place: int) -> bool:
-        """Hear what a worker says; tell whether its line is still open."""
-        ended: OSError | None = None
+    def hear(self, place: int, line: bytes) -> None:
+        """Pass on what a worker says, and ignore what no worker says."""
         try:
-            data = self._open[place].recv(_BYTES)
-        except BlockingIOError:
-            return True
-        except OSError as error:
-            data, ended = b"", error
-        if not data:
-            self._part(place, {"lost": said(ended, "its process")})
-            return False
-        *lines, self._heard[place] = (self._heard[place] + data).split(b"\n")
-        for line in lines:
-            self._hear(place, json.loads(line))
-        return True
+            message = decode(line)
+        except ValueError:
+            return
+        match message:
+            case {"port": int(port)} if port in _PORTS:
+                self._note_port(place, port)
+            case {"joined": _}:
+                self._note_joined(place)
+            case {"failed": text}:
+                self._part(place, {"failed": str(text)[:_MOST_LETTERS]})
+            case {"left": _}:
+                self._part(place, {"left": ""})
+            case _:
+                return
 
-    def _hear(self, place: int, word: dict[str, Any]) -> None:
-        if "port" in word:
-            self._ports[place] = word["port"]
-            if len(self._ports) == len(self._heard):
-                self.tell_all({"ports": sorted(self._ports.values())})
-        else:
-            self._part(place, word)
+    def end(self, place: int, error: OSError | None) -> None:
+        """Note that a line has ended, and tell the others if the worker has not said why."""
+        self._part(place, {"lost": said(error, "its process")})
+        self._open.pop(place).close()
+        if not self._open:
+            self.all_left.set()
 
-    def _part(self, place: int, word: dict[str, Any]) -> None:
+    def _note_port(self, place: int, port: int) -> None:
+        self._ports[place] = port
+        if len(self._ports) == self._count:
+            self.tell_all({"ports": sorted(self._ports.values())})
+
+    def _note_joined(self, place: int) -> None:
+        self._joined.add(place)
+        if len(self._joined) == self._count:
+            self.all_joined.set()
+
+    def _part(self, place: int, message: dict[str, Any]) -> None:
         """Tell the others how a worker ended, once."""
+        self._note_joined(place)  # or it never will
         if place not in self._parted:
             self._parted.add(place)
-            self.tell_all({"worker": place, **word}, but=place)
+            self.tell_all({"worker": place, **message}, but=place)

@@ -3,119 +3,260 @@
 Inside worker 0 the service would take every other worker with it when worker 0 ends, be it cleanly. Here it
 lives until the last worker has left.
 
-JAX kills a process whose peers do not come in time, without saying who they are. So the workers are called
-up first, at the address where the service will be: each says who it is and what it knows. Their connections stay
-open, and tell when a worker is lost: JAX would say it late, and to nobody by name.
+JAX kills a process whose peers do not come in time, without saying who they are. So the workers register here first. Their
+connections stay open, and tell when a worker is lost: JAX would say it late, and to nobody by name.
+
+JAX's service asks nobody who they are, so no network reaches it: it listens at a socket in a folder that only this user can
+enter, and this process forwards the connections of registered workers to it.
 """
 
-import json
+import asyncio
 import os
+import resource
 import signal
 import sys
-import time
+from asyncio import StreamReader, StreamWriter
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, final
 
-from evenfeed.cluster.jax_private import runtime_service
+from evenfeed.cluster.handshake import (
+    MOST_BYTES,
+    decode,
+    encode,
+    greeting,
+    is_proof,
+    nonce,
+    proof,
+    session_key,
+    token,
+)
+from evenfeed.cluster.jax_private import load_runtime, runtime_service
 from evenfeed.cluster.lines import Lines
+from evenfeed.cluster.listening import BACKLOG, EVERYWHERE, listeners
+from evenfeed.cluster.meeting import Claim, Meeting
+from evenfeed.cluster.private_folder import private_folder
+from evenfeed.cluster.silence import watch
 from evenfeed.core.doors import socket
 
-_LINE_BYTES: Final = 1 << 16
-_READ_SECONDS: Final = 10.0
+_CLAIM_SECONDS: Final = 10.0
+_MOST_UNKNOWN: Final = 256
+_MOST_REFUSED: Final = 5
 _LOOK_SECONDS: Final = 0.5
+_BYTES: Final = 1 << 16
 
 
-def main(port: int, count: int, seconds: float) -> None:
-    """Call the workers up, serve them, and end when all have left.
+def main(host: str, port: int, count: int, seconds: float, *, is_one_machine: bool) -> None:
+    """Let the workers register, serve them, and end when all have left.
 
     Args:
-        port: Where they come.
-        count: How many.
+        host: The host of worker 0: a name or an address.
+        port: Its port.
+        count: How many workers there are.
         seconds: How long to wait for them.
+        is_one_machine: Whether all of them run on this machine.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(
             number, signal.SIG_IGN
         )  # workers that save their state still need the service
-    listener = _listening(port)
-    _say("ready")
-    present, answer = _called_up(listener, count, time.monotonic() + seconds)
-    listener.close()
-    service = runtime_service(f"[::]:{port}", count) if answer == {"go": True} else None
-    lines = Lines(present)
-    lines.tell_all(answer)
-    if service is not None:
-        lines.serve()
-        os._exit(0)  # to shut it down would be to wait for those that are lost
+    sockets, is_everywhere = listeners(host, port, is_one_machine=is_one_machine)
+    _print(EVERYWHERE if is_everywhere else "ready")
+    _allow_many_files()
+    load_runtime()
+    service = Service(count)
+    asyncio.run(service.run(sockets, seconds))
+    os._exit(0)  # to shut JAX's service down would be to wait for workers that are lost
 
 
-def _listening(port: int) -> Any:
-    # JAX's own server shares a port that is in use, silently; this one does not.
-    try:
-        return socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True)
-    except (OSError, ValueError):
-        return socket.create_server(("", port))  # a machine without IPv6
+@final
+class Service:
+    """Registers the workers, then keeps their lines and forwards their connections to JAX's service.
+
+    Args:
+        count: How many workers there are.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._token = token()
+        self._meeting = Meeting(count)
+        self._is_decided = asyncio.Event()  # the meeting has an outcome
+        self._has_begun = asyncio.Event()
+        self._writers: dict[int, StreamWriter] = {}
+        self._keys: dict[int, bytes] = {}
+        self._unknown: dict[
+            StreamWriter, None
+        ] = {}  # connections without a claim yet, oldest first
+        self._refused: dict[str, None] = {}  # addresses from which processes without the token came
+        self._lines: Lines | None = None
+        self._jax_path = ""
+        self._jax: Any = None  # JAX's service ends with the last reference to it
+
+    async def run(self, sockets: list[Any], seconds: float) -> None:
+        """Serve the workers that connect to some sockets, until all have left."""
+        servers = [
+            await asyncio.start_server(self._serve, sock=one, limit=MOST_BYTES, backlog=BACKLOG)
+            for one in sockets
+        ]
+        outcome = await self._outcome(seconds)
+        lines = Lines(self._writers)
+        if outcome != {"go": True}:
+            for server in servers:
+                server.close()
+            lines.tell_all(outcome)
+            await asyncio.gather(*map(_close, self._writers.values()))
+            return
+        with private_folder() as folder:
+            self._jax_path = os.path.join(folder, "service")
+            self._jax = runtime_service(f"unix:{self._jax_path}", self._count)
+            self._lines = lines
+            self._has_begun.set()
+            lines.tell_all(outcome)
+            await lines.all_joined.wait()
+        self._keys.clear()  # JAX's service has all its members: forward no other connection
+        await lines.all_left.wait()
+
+    async def _outcome(self, seconds: float) -> dict[str, Any]:
+        """Wait for the workers; return what all that came are told."""
+        parent = os.getppid()
+        end = asyncio.get_running_loop().time() + seconds
+        while not self._is_decided.is_set():
+            if os.getppid() != parent:  # worker 0, which started this process
+                return {"gone": 0}
+            if asyncio.get_running_loop().time() > end:
+                return {"missing": self._meeting.missing, "refused": list(self._refused)}
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_decided.wait(), _LOOK_SECONDS)
+        return self._meeting.outcome or {}
+
+    async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        """Serve a connection, whoever it comes from."""
+        try:
+            # asyncio does this only for sockets that name their protocol. Without it, answers come 40 ms late.
+            writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            challenge, message = await self._first_message(reader, writer)
+            if "shield" in message:
+                await self._forward(message, challenge, reader, writer)
+            else:
+                await self._register(Claim.parse(message), challenge, reader, writer)
+        except (OSError, ValueError):
+            pass  # it was not a worker, or it is gone
+        finally:
+            writer.close()
+
+    async def _first_message(
+        self, reader: StreamReader, writer: StreamWriter
+    ) -> tuple[str, dict[str, Any]]:
+        """Return the challenge that a connection was given, and its answer, in bounded time and memory.
+
+        When too many connections are open that have said nothing, the oldest is closed: a worker answers at once.
+        """
+        self._unknown[writer] = None
+        if len(self._unknown) > max(_MOST_UNKNOWN, 2 * self._count):
+            oldest = next(iter(self._unknown))
+            del self._unknown[oldest]
+            oldest.close()
+        challenge = nonce()
+        try:
+            async with asyncio.timeout(_CLAIM_SECONDS):
+                writer.write(greeting(challenge, asks_for_token=bool(self._token)))
+                return challenge, decode(await reader.readline())
+        finally:
+            self._unknown.pop(writer, None)
+
+    async def _register(
+        self, claim: Claim, challenge: str, reader: StreamReader, writer: StreamWriter
+    ) -> None:
+        """Give a worker its place, and keep its line until it leaves."""
+        if not claim.is_proven(self._token, challenge):
+            self._note_refused(writer)
+            writer.write(encode({"refused": True}))
+            return
+        own_proof = proof(self._token, "service", challenge, claim.nonce)
+        refusal = self._meeting.admit(claim)
+        writer.write(encode({**(refusal or {}), "proof": own_proof}))
+        if refusal is None:
+            self._writers[claim.place] = writer
+            self._keys[claim.place] = session_key(self._token, challenge, claim.nonce)
+            watch(writer.get_extra_info("socket"))
+        if self._meeting.outcome is not None:
+            self._is_decided.set()
+        if refusal is None:
+            await self._keep_line(claim.place, reader)
+
+    def _note_refused(self, writer: StreamWriter) -> None:
+        address = writer.get_extra_info("peername")  # None if it is gone already
+        if address and len(self._refused) < _MOST_REFUSED:
+            self._refused[str(address[0])] = None
+
+    async def _keep_line(self, place: int, reader: StreamReader) -> None:
+        """Listen to a worker until its line ends. Before all have come, workers say nothing."""
+        ended: OSError | None = None
+        try:
+            while line := await reader.readline():
+                if self._lines is None:
+                    break
+                self._lines.hear(place, line)
+        except OSError as error:
+            ended = error
+        except ValueError:  # a line that is too long
+            pass
+        if self._meeting.outcome is None:
+            self._meeting.leave(place)
+            del self._writers[place]
+            return
+        await self._has_begun.wait()
+        assert self._lines is not None
+        self._lines.end(place, ended)
+
+    async def _forward(
+        self, message: dict[str, Any], challenge: str, reader: StreamReader, writer: StreamWriter
+    ) -> None:
+        """Forward the connection of a registered worker to JAX's service."""
+        place = message["shield"]
+        key = self._keys.get(place) if type(place) is int else None
+        if key is None or not is_proof(message.get("proof"), key, "shield", challenge):
+            return
+        jax_reader, jax_writer = await asyncio.open_unix_connection(self._jax_path)
+        try:
+            await asyncio.gather(_copy(reader, jax_writer), _copy(jax_reader, writer))
+        finally:
+            jax_writer.close()
 
 
-def _called_up(listener: Any, count: int, end: float) -> tuple[dict[int, Any], dict[str, Any]]:
-    """Wait for the workers; return their connections, and what all of them are told."""
-    present: dict[int, Any] = {}
-    known: dict[int, dict[str, Any]] = {}
-    parent = os.getppid()
-    listener.settimeout(_LOOK_SECONDS)
-    while len(present) < count or not _are_there(present):
-        if os.getppid() != parent:  # worker 0, who started this
-            return present, {"gone": 0}
-        if time.monotonic() > end:
-            return present, {"missing": sorted(set(range(count)) - set(present))}
-        with suppress(OSError, ValueError, KeyError):  # the time is over, or a stranger came
-            one, _ = listener.accept()
-            said = _said_by(one)
-            place = int(said["place"])
-            facts: dict[str, Any] = dict(said["facts"])
-            if place in present and known[place] == facts and not _is_gone(present[place]):
-                return {**present, count: one}, {"twice": place}
-            present[place], known[place] = one, facts
-    return present, _differing(known) or {"go": True}
+async def _copy(source: StreamReader, target: StreamWriter) -> None:
+    while data := await source.read(_BYTES):
+        target.write(data)
+        await target.drain()
+    target.close()
 
 
-def _differing(known: dict[int, dict[str, Any]]) -> dict[str, Any] | None:
-    """Return what the workers do not know alike, and what each knows; None where they do."""
-    for name in dict.fromkeys(name for facts in known.values() for name in facts):
-        each = [known[place].get(name) for place in sorted(known)]
-        if any(fact != each[0] for fact in each):
-            return {"differs": name, "known": each}
-    return None
+async def _close(writer: StreamWriter) -> None:
+    """Close a connection once all is sent, but do not wait for a worker that does not read."""
+    writer.close()
+    with suppress(OSError):
+        await asyncio.wait_for(writer.wait_closed(), _LOOK_SECONDS)
 
 
-def _said_by(connection: Any) -> dict[str, Any]:
-    connection.settimeout(_READ_SECONDS)
-    return json.loads(connection.makefile("rb").readline(_LINE_BYTES))
+def _allow_many_files() -> None:
+    """Allow as many connections as the system does: the usual limit is below a thousand workers."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # macOS refuses "no limit"
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _are_there(present: dict[int, Any]) -> bool:
-    """Tell whether nobody has left while the others came; who has may still come again."""
-    gone = [place for place, one in present.items() if _is_gone(one)]
-    for place in gone:
-        present.pop(place).close()
-    return not gone
-
-
-def _is_gone(connection: Any) -> bool:
-    connection.setblocking(False)
-    try:
-        return connection.recv(1) == b""
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-
-
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
     sys.stdout.close()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
+    own_host, own_port, machines, worker_count, wait_seconds = sys.argv[1:]
+    main(
+        own_host,
+        int(own_port),
+        int(worker_count),
+        float(wait_seconds),
+        is_one_machine=machines == "one",
+    )

@@ -8,6 +8,7 @@ It is a process because JAX may wait for the service while it holds Python's loc
 nothing of evenfeed's, and so it starts in some 20 ms.
 """
 
+import hmac
 import os
 import signal
 import socket
@@ -18,32 +19,55 @@ from typing import Final
 
 _BYTES: Final = 1 << 16
 _LOOK_SECONDS: Final = 1.0
+_CONNECT_SECONDS: Final = 10.0
+_GREETING_BYTES: Final = 200
 
 
-def main(host: str, port: int) -> None:
-    """Pass on what comes to and from a service, until the process that started this is gone."""
+def main(path: str, host: str, port: int, place: int, key: bytes) -> None:
+    """Pass on what comes to and from a service, until the process that started this is gone.
+
+    Args:
+        path: Where to listen for JAX: a socket of this machine.
+        host: The service's host.
+        port: Its port.
+        place: Which worker this is.
+        key: Shows to the service that this is a process of that worker.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # a worker that saves its state still needs it
     parent = os.getppid()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        sys.stdout.write(f"{listener.getsockname()[1]}\n")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        sys.stdout.write("ready\n")
         sys.stdout.close()
         listener.settimeout(_LOOK_SECONDS)
         kept: list[socket.socket] = []
         while os.getppid() == parent:
-            with suppress(OSError):  # nobody came; or the service is not there
+            with suppress(OSError, ValueError):  # nobody came; or the service is not there
                 inner, _ = listener.accept()
                 kept.append(inner)
-                outer = socket.create_connection((host, port))
+                outer = socket.create_connection((host, port), _CONNECT_SECONDS)
                 kept.append(outer)
+                _prove(outer, place, key)
                 _join(inner, outer)
     os._exit(0)  # and wait for no thread
 
 
+def _prove(outer: socket.socket, place: int, key: bytes) -> None:
+    """Prove to the service that this is a process of a registered worker (see handshake.py)."""
+    greeting = b""
+    while not greeting.endswith(b"\n") and len(greeting) < _GREETING_BYTES:
+        greeting += outer.recv(1) or b"\n"
+    challenge = greeting.decode().split(" ")[2:3]
+    proof = hmac.new(key, "\n".join(["shield", *challenge]).encode(), "sha256").hexdigest()
+    outer.sendall(f'{{"shield": {place}, "proof": "{proof}"}}\n'.encode())
+
+
 def _join(inner: socket.socket, outer: socket.socket) -> None:
+    outer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for source, target in ((inner, outer), (outer, inner)):
         target.settimeout(None)
-        target.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         threading.Thread(target=_copy, args=(source, target), daemon=True).start()
 
 
@@ -55,4 +79,10 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(
+        sys.argv[1],
+        sys.argv[2],
+        int(sys.argv[3]),
+        int(sys.argv[4]),
+        sys.stdin.buffer.readline().strip(),
+    )
