@@ -25,6 +25,7 @@ __all__ = [
     "pil_image",
     "pprint",
     "random",
+    "resource",
     "shutil",
     "simplejpeg",
     "socket",
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     import logging
     import pprint
     import random
+    import resource
     import shutil
     import socket
     import subprocess
@@ -79,6 +81,7 @@ else:
     pil_image = Door("PIL.Image")
     pprint = Door("pprint")
     random = Door("random")
+    resource = Door("resource")
     shutil = Door("shutil")
     simplejpeg = Door("simplejpeg")
     socket = Door("socket")

@@ -4,6 +4,7 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, final
 
 from evenfeed.core.block import Block, Positions
@@ -12,6 +13,7 @@ from evenfeed.core.errors import DataLossError, EvenfeedError, described
 from evenfeed.formats.byte_files import ByteFile
 from evenfeed.formats.chunks import bytes_column
 from evenfeed.formats.filesystems import local, naming
+from evenfeed.formats.open_files import Reopened
 from evenfeed.formats.reader import Reader
 
 _MOST: Final = 1024  # records that are read at once, in one piece of memory
@@ -54,12 +56,9 @@ class ArrayRecordReader(Reader):
         self.path = path
         with naming(path):
             os.stat(local(path))  # the library waits with that until a record is read
-        with _explained(path):
-            self._records: Any = _library().ArrayRecordReader(local(path))
-            self.count: int = self._records.num_records()
-            sound = self._records.ok()
-        if not sound:
-            raise DataLossError(f"{path} is no whole ArrayRecord file.", fix="write it anew.")
+        self._file = Reopened(partial(_opened, path))
+        with self._file as records, _explained(path):
+            self.count: int = records.num_records()
 
     @property
     def goes_on(self) -> bool:
@@ -71,17 +70,25 @@ class ArrayRecordReader(Reader):
         stop = min(start + min(count, _MOST), self.count)
         if start >= stop:
             return None
-        with _explained(self.path):
-            return _block(self._records.read(start, stop))
+        with self._file as records, _explained(self.path):
+            return _block(records.read(start, stop))
 
     def fetch(self, positions: Positions) -> Block:
         """Return the records at `positions`, in that order."""
-        with _explained(self.path):
-            return _block(self._records.read(positions.tolist()))
+        with self._file as records, _explained(self.path):
+            return _block(records.read(positions.tolist()))
 
     def close(self) -> None:
         """Close the file."""
-        self._records.close()
+        self._file.close()
+
+
+def _opened(path: str) -> Any:
+    with _explained(path):
+        records: Any = _library().ArrayRecordReader(local(path))
+        if records.ok():
+            return records
+    raise DataLossError(f"{path} is no whole ArrayRecord file.", fix="write it anew.")
 
 
 def _block(records: list[bytes]) -> Block:

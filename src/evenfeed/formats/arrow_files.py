@@ -15,7 +15,13 @@ from evenfeed.formats.arrow_columns import arrow
 from evenfeed.formats.byte_files import written
 from evenfeed.formats.chunks import Chunk
 from evenfeed.formats.filesystems import is_remote, open_file
-from evenfeed.formats.mapped_files import MappedFile
+from evenfeed.formats.mapped_files import (
+    Held,
+    MappedFile,
+    check_length,
+    many_are_mapped,
+    without_views,
+)
 from evenfeed.formats.table_columns import Choice
 from evenfeed.formats.table_parts import TablePart, chunk_of, reading_table
 
@@ -48,7 +54,10 @@ class RecordBatch(TablePart):
                 )
             # Offsets that lie would be followed out of memory.
             batch.validate(full=True)
-        return chunk_of(batch.column, batch.num_rows, self.wanted)
+        chunk = chunk_of(batch.column, batch.num_rows, self.wanted)
+        if not many_are_mapped():
+            return chunk
+        return Chunk(without_views(chunk.block), chunk.wrong)
 
 
 def record_batches(
@@ -81,8 +90,9 @@ class _Opened:
     """
 
     def __init__(self, path: str) -> None:
-        self._file: MappedFile | None = None
-        self._bytes = arrow().py_buffer(self._content(path))
+        self._path = path
+        self._held = _content(path)
+        self._bytes = arrow().py_buffer(self._held)
         beginning = self._bytes[: len(_MAGIC)].to_pybytes()
         if beginning.startswith(_OLD_MAGIC):
             raise InvalidArgumentError(
@@ -98,17 +108,9 @@ class _Opened:
         self._reader = reader
         self._narrow: dict[tuple[str, ...], Any] = {}
 
-    def _content(self, path: str) -> Any:
-        if is_remote(path):
-            with open_file(path) as file:
-                return file.read()
-        self._file = MappedFile(path)
-        return self._file.bytes
-
     def batch(self, number: int, columns: tuple[str, ...]) -> Any:
         """Return a record batch that has these columns at least."""
-        if self._file is not None:
-            self._file.check()
+        check_length(self._path, self._held)
         if self._is_stream:
             return self._batches[number].select(columns)
         return self._reader_of(columns).get_batch(number).select(columns)
@@ -137,6 +139,13 @@ class _Opened:
             options = ipc.IpcReadOptions(included_fields=wanted)
             self._narrow[columns] = ipc.open_file(self._bytes, options=options)
         return self._narrow[columns]
+
+
+def _content(path: str) -> Held:
+    if is_remote(path):
+        with open_file(path) as file:
+            return file.read()
+    return MappedFile(path).bytes
 
 
 @final

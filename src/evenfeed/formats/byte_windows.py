@@ -45,12 +45,15 @@ class ByteWindow(Protocol):
 class Mapped:
     """A file in memory as it is."""
 
-    held: Held
     first: int = 0
 
     def __init__(self, path: str) -> None:
         self._file = MappedFile(path)
-        self.held = self._file.bytes
+
+    @property
+    def held(self) -> Held:
+        """All of them."""
+        return self._file.bytes
 
     def reaches(self, stop: int) -> bool:
         """Tell whether the file has `stop` bytes or more; raise where it was cut short."""
@@ -63,7 +66,6 @@ class Mapped:
     def close(self) -> None:
         """Forget the file; it is unmapped when nobody looks at it any more."""
         self._file.close()
-        self.held = b""
 
 
 @final

@@ -3,6 +3,7 @@
 Paths with a scheme go through fsspec, where it is installed; `file://` and all others are local.
 """
 
+import errno
 import importlib
 import os
 import stat
@@ -17,9 +18,13 @@ from evenfeed.core.errors import (
     FailedPreconditionError,
     NotFoundError,
     PermissionDeniedError,
+    ResourceExhaustedError,
     UnimplementedError,
     UnknownError,
 )
+from evenfeed.formats.open_files import TOO_MANY, with_room
+
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 def is_remote(path: str) -> bool:
@@ -103,7 +108,8 @@ def open_file(path: str, mode: str = "rb") -> IO[bytes]:
         if is_remote(path):
             filesystem, inner = remote(path)
             return filesystem.open(inner, mode)
-        return open(local(path), mode, buffering=0 if mode == "rb" else -1)
+        buffering = 0 if mode == "rb" else -1
+        return with_room(lambda: open(local(path), mode, buffering=buffering))
 
 
 def size_of(path: str) -> int:
@@ -157,5 +163,15 @@ def _named(path: str, error: OSError) -> EvenfeedError:
             )
         case FileExistsError():
             return AlreadyExistsError(f"{path} exists already.", fix="remove it first.")
+        case OSError(errno=number) if number in TOO_MANY:
+            return ResourceExhaustedError(
+                f"{path} cannot be opened: the process has too many files open.",
+                fix="close files that the program opened itself, or raise the limit: ulimit -n.",
+            )
+        case OSError(errno=number) if number in _NO_ROOM:
+            return ResourceExhaustedError(
+                f"{path} cannot be written: {error.strerror}.",
+                fix="make room on the disk, or write to another one.",
+            )
         case _:
             return UnknownError(f"{path} cannot be used: {error}.")

@@ -88,15 +88,19 @@ class MappedRecords(Reader):
         self.path = file.path
         self._byte_of = file.byte_of
         self._file = MappedFile(file.path)
-        count = rows * file.record_bytes
-        joined = np.frombuffer(self._file.bytes, np.uint8, count, file.header_bytes if rows else 0)
-        self._records: Array = joined.reshape(rows, file.record_bytes)
+        self._shape = rows, file.record_bytes
         self._first = file.header_bytes
+
+    def _records(self) -> Array:
+        """Return the records, a row of bytes each; raise where the file was cut short."""
+        self._file.check()
+        (rows, length), first = self._shape, self._first
+        joined = np.frombuffer(self._file.bytes, np.uint8, rows * length, first if rows else 0)
+        return joined.reshape(rows, length)
 
     def read(self, start: int, count: int) -> Block | None:
         """Return records from `start` on."""
-        self._file.check()
-        rows = self._records[start : start + count]
+        rows = self._records()[start : start + count]
         return self._block(rows.copy(), start + np.arange(len(rows))) if len(rows) else None
 
     def byte_of(self, row: int) -> int | None:
@@ -105,8 +109,7 @@ class MappedRecords(Reader):
 
     def fetch(self, positions: Positions) -> Block:
         """Return the records at `positions`, in that order."""
-        self._file.check()
-        return self._block(self._records[positions], positions)
+        return self._block(self._records()[positions], positions)
 
     def _block(self, records: Array, numbers: Positions) -> Block:
         """Return rows of single bytes, which nobody else has, as a column of text."""

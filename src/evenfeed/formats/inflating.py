@@ -1,13 +1,13 @@
 """The bytes of files, decompressed on the way where they are compressed."""
 
-import os
 import zlib
 from typing import IO, Any, Final, final
 
 from evenfeed.core.errors import DataLossError
 from evenfeed.formats.bytes_ahead import Ahead, Bytes
 from evenfeed.formats.filesystems import is_remote, naming, open_file
-from evenfeed.formats.mapped_files import cut_short
+from evenfeed.formats.open_files import Reopened
+from evenfeed.formats.same_file import SameFile
 
 # How the library zlib is told which of the two forms to expect.
 FORMS: Final = {"GZIP": 31, "ZLIB": 15}
@@ -18,39 +18,70 @@ def open_bytes(path: str, compression: str, start: int = 0) -> Bytes:
     """Open a file at a byte, which is the first where it is compressed."""
     if compression:
         return Ahead(Inflated(path, compression))
-    file = open_file(path)
-    if start:
-        file.seek(start)
-    plain = Plain(path, file)
+    plain = Plain(path, start)
     return Ahead(plain) if is_remote(path) else plain
 
 
 @final
 class Plain:
-    """The bytes of a file as they are."""
+    """The bytes of a file as they are, from one of them on."""
 
-    def __init__(self, path: str, file: IO[bytes]) -> None:
-        self._file = file
+    def __init__(self, path: str, start: int = 0) -> None:
         self._path = path
-        self._size = 0 if is_remote(path) else self._length()
+        self._file = Reopened(_Opener(path, start), keep=_Opened.is_stream)
+        with self._file:  # it is an error here where it cannot be opened
+            pass
 
     def read(self, most: int) -> bytes:
         """Return at most `most` bytes; none at the end, which must not have come nearer."""
-        with naming(self._path):
-            piece = self._file.read(most)
-            if not piece and self._size and (now := self._length()) < self._size:
-                raise cut_short(self._path, self._size, now)
-            return piece
-
-    def _length(self) -> int:
-        return os.fstat(self._file.fileno()).st_size
+        with naming(self._path), self._file as opened:
+            return opened.read(most)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
-    def __del__(self) -> None:
-        self.close()  # iterators are dropped in the middle of files: that is no leak to warn of
+
+@final
+class _Opener:
+    """Opens a file at the byte behind the last one that was read."""
+
+    def __init__(self, path: str, start: int) -> None:
+        self.path = path
+        self.place = start
+        self.which: SameFile | None = None
+
+    def __call__(self) -> "_Opened":
+        file = open_file(self.path)
+        try:
+            if not is_remote(self.path):
+                self.which = SameFile.checked(self.path, file.fileno(), self.which)
+            if self.place:
+                file.seek(self.place)
+        except BaseException:
+            file.close()
+            raise
+        return _Opened(self, file)
+
+
+@final
+class _Opened:
+    def __init__(self, opener: _Opener, file: IO[bytes]) -> None:
+        self._opener = opener
+        self._file = file
+
+    def read(self, most: int) -> bytes:
+        piece = self._file.read(most)
+        self._opener.place += len(piece)
+        if not piece and self._opener.which is not None:
+            SameFile.checked(self._opener.path, self._file.fileno(), self._opener.which)
+        return piece
+
+    def is_stream(self) -> bool:
+        return not self._file.seekable()
+
+    def close(self) -> None:
+        self._file.close()
 
 
 @final
@@ -60,7 +91,7 @@ class Inflated:
     def __init__(self, path: str, compression: str) -> None:
         self._path = path
         self._kind = compression
-        self._file = Plain(path, open_file(path))
+        self._file = Plain(path)
         self._stream = self._fresh()
         self._begun = False
         self._passed = 0  # compressed bytes that were read

@@ -1,13 +1,24 @@
 """Files of this machine, mapped into memory."""
 
 import mmap
-import os
-from typing import TypeAlias, final
+import weakref
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, TypeVar, cast, final
 
-from evenfeed.core.errors import DataLossError
-from evenfeed.formats.filesystems import open_file
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.block import Block, Column
+from evenfeed.core.conversion import Array
+from evenfeed.formats.filesystems import naming, open_file
+from evenfeed.formats.open_files import Reopened, most_open, with_room
+from evenfeed.formats.same_file import SameFile, cut_short
 
 Held: TypeAlias = bytes | mmap.mmap
+View = TypeVar("View")
+
+# Each keeps its file open, also one that only somebody's view of it keeps alive.
+_ALIVE: Final = weakref.WeakSet[mmap.mmap]()
 
 
 @final
@@ -19,33 +30,91 @@ class MappedFile:
 
     Attributes:
         path: The file.
-        bytes: What is in it.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.bytes: Held = b""
-        with open_file(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size:  # an empty file cannot be mapped
-                self.bytes = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+        self._file = Reopened(_Mapper(path))
+        self.check()  # that it can be opened at all
+
+    @property
+    def bytes(self) -> Held:
+        """What is in it. Many files that are used later may unmap it; then it is mapped again."""
+        with self._file as mapping:
+            return mapping.bytes
+
+    def view(self, make: Callable[[Held], View]) -> View:
+        """Return what `make` makes of the bytes: always the same as long as they are mapped."""
+        with self._file as mapping:
+            if mapping.view is None:
+                mapping.view = make(mapping.bytes)
+            return mapping.view
 
     def check(self) -> None:
         """Raise where the file was cut short since it was opened."""
-        if isinstance(self.bytes, bytes):
-            return
-        there, mapped = self.bytes.size(), len(self.bytes)
-        if there < mapped:
-            raise cut_short(self.path, mapped, there)
+        check_length(self.path, self.bytes)
 
     def close(self) -> None:
         """Forget the file; it is unmapped when nobody looks at it any more."""
-        self.bytes = b""
+        self._file.close()
 
 
-def cut_short(path: str, before: int, now: int) -> DataLossError:
-    """Return the error for a file that became shorter."""
-    return DataLossError(
-        f"{path} was cut from {before} to {now} bytes while it was read.",
-        fix="write a file that others may read under another name, and rename it then.",
-    ).in_file(path, now)
+@final
+class _Mapper:
+    """Maps a file, and when it is asked again, the same bytes of the same file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._which: SameFile | None = None
+
+    def __call__(self) -> "_Mapping":
+        with naming(self._path):
+            return with_room(self._mapped)
+
+    def _mapped(self) -> "_Mapping":
+        with open_file(self._path) as file:
+            self._which = SameFile.checked(self._path, file.fileno(), self._which)
+            if not self._which.size:  # an empty file cannot be mapped
+                return _Mapping(b"")
+            mapped = mmap.mmap(file.fileno(), self._which.size, access=mmap.ACCESS_READ)
+        _ALIVE.add(mapped)
+        return _Mapping(mapped)
+
+
+@final
+class _Mapping:
+    """Bytes that are mapped, and what somebody made of them."""
+
+    def __init__(self, held: Held) -> None:
+        self.bytes = held
+        self.view: Any = None
+
+    def close(self) -> None:
+        """Leave it to those who look at it: what nobody does any more is unmapped."""
+
+
+def check_length(path: str, held: Held) -> None:
+    """Raise where a file was cut short since it was mapped."""
+    if isinstance(held, bytes):
+        return
+    there, mapped = held.size(), len(held)
+    if there < mapped:
+        raise cut_short(path, mapped, there)
+
+
+def many_are_mapped() -> bool:
+    """Return True if so many files are mapped that nobody may get views of more: these keep files open."""
+    return len(_ALIVE) > most_open() // 2
+
+
+def without_views(block: Block) -> Block:
+    """Return rows that are no views of a file."""
+    return Block(tuple(map(_copied, block.columns)), block.length)
+
+
+def _copied(column: Column) -> Column:
+    if isinstance(column, list):
+        return [cast("Array", _copied(item)) for item in column]
+    if isinstance(column, np.ndarray) and column.dtype != dtypes.string:
+        return column.copy()
+    return column

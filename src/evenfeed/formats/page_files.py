@@ -10,12 +10,11 @@ A file whose writer was stopped has no end, and is not read.
 """
 
 import json
-import os
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.spec_json import part_to_json
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.texts import Texts
+from evenfeed.formats.new_files import NewFile
 from evenfeed.formats.pages import (
     ALIGNMENT,
     Layout,
@@ -76,7 +76,7 @@ class PageWriter:
     def __init__(self, path: Path, specs: Sequence[TypeSpec], compression: str = "") -> None:
         for spec in specs:
             part_to_json(spec)  # raises where files cannot hold it
-        self._file: BinaryIO = path.open("xb")
+        self._file = NewFile(path)
         self._file.write(BEGIN)
         self._compression = compression
         self._kinds = [spec.dtype if isinstance(spec, TensorSpec) else None for spec in specs]
@@ -102,13 +102,10 @@ class PageWriter:
             "about": about or {},
         }
         end = table.tobytes() + json.dumps(said).encode()
-        at, crc = self._file.tell(), zlib.crc32(end)
+        at, crc = self._file.size, zlib.crc32(end)
         self._file.write(end + END.pack(at, at + table.nbytes, crc, END_MARK))
-        size = self._file.tell()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        return Written(int(table["rows"].sum()), size, crc)
+        self._file.finish()
+        return Written(int(table["rows"].sum()), self._file.size, crc)
 
     def close(self) -> None:
         """Stop writing; without `finish`, what was written is no whole file."""
@@ -134,11 +131,11 @@ class PageWriter:
         raw = page_bytes(_padded(block, room), layout)
         stored = zlib.compress(raw, wbits=GZIP) if self._compression else raw
         first = self._table[0][0] if self._table else ALIGNMENT
-        self._file.write(bytes((first - self._file.tell()) % spacing(layout, len(raw))))
+        gap = (first - self._file.size) % spacing(layout, len(raw))
         number = self._layouts.setdefault(layout, len(self._layouts))
-        sizes = (self._file.tell(), len(stored), len(raw), block.length, room)
+        sizes = (self._file.size + gap, len(stored), len(raw), block.length, room)
+        self._file.write(bytes(gap) + stored)
         self._table.append((*sizes, number, zlib.crc32(stored)))
-        self._file.write(stored)
 
 
 def _padded(block: Block, room: int) -> Block:

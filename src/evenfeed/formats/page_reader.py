@@ -9,14 +9,14 @@ import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
 from evenfeed.core.block import Block, Positions, fetched_apart
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, NotFoundError
-from evenfeed.formats.mapped_files import MappedFile
+from evenfeed.formats.mapped_files import Held, MappedFile, many_are_mapped, without_views
 from evenfeed.formats.page_files import BEGIN, END, END_MARK, GZIP, TABLE, Written
 from evenfeed.formats.pages import (
     ALIGNMENT,
@@ -80,14 +80,14 @@ class PageReader(Reader):
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._file = self._mapped()
-        self._raw: Array = np.frombuffer(self._file.bytes, np.uint8)
-        table, said, crc = self._end()
+        raw: Array = np.frombuffer(self._file.bytes, np.uint8)
+        table, said, crc = self._end(raw)
         try:
             self._table = np.frombuffer(table, TABLE)
             self._layouts: list[Layout] = list(map(layout_from_json, said["layouts"]))
             self.about: dict[str, Any] = said["about"]
             self._compressed = bool(said["compression"])
-            self._columns = self._even_columns()
+            self._pages()
         except (ValueError, KeyError, TypeError, IndexError):
             raise self.damaged("its table does not fit its pages") from None
         self._ends = np.cumsum(self._table["rows"])
@@ -96,7 +96,7 @@ class PageReader(Reader):
         self._unchecked = True
         self._held: dict[int, Array] = {}
         rows = int(self._ends[-1]) if len(self._ends) else 0
-        self.written = Written(rows, len(self._raw), crc)
+        self.written = Written(rows, len(raw), crc)
 
     def read(self, start: int, count: int) -> Block | None:
         """Return rows of the page that `start` is in; views of the file where they can be."""
@@ -105,11 +105,21 @@ class PageReader(Reader):
             return None
         first = start - int(self._starts[page])
         stop = min(first + count, int(self._table["rows"][page]))
-        return self._rows_of(page, slice(first, stop))
+        block = self._rows_of(page, slice(first, stop))
+        return without_views(block) if many_are_mapped() else block
+
+    def _pages(self) -> "_Pages":
+        """Return the file as it is mapped now."""
+        return self._file.view(self._looked_at)
+
+    def _looked_at(self, held: Held) -> "_Pages":
+        raw: Array = np.frombuffer(held, np.uint8)
+        return _Pages(raw, self._even_columns(raw))
 
     def fetch(self, positions: Positions) -> Block:
         """Return the rows at `positions`: at once where pages are alike, else page by page."""
-        if self._columns is None:
+        columns = self._pages().columns
+        if columns is None:
             pages = np.searchsorted(self._ends, positions, "right")
             return fetched_apart(pages, positions - self._starts[pages], self._rows_of)
         self._file.check()
@@ -117,7 +127,7 @@ class PageReader(Reader):
         if self._unchecked:
             for page in np.unique(pages[~self._checked[pages]]).tolist():
                 self._page(page)
-        found = [column and column.rows(pages, within) for column in self._columns]
+        found = [column and column.rows(pages, within) for column in columns]
         return Block(tuple(found), len(positions))
 
     def _rows_of(self, page: int, rows: Positions | slice) -> Block:
@@ -137,7 +147,7 @@ class PageReader(Reader):
             return held
         self._file.check()
         row = self._table[page]
-        stored = self._raw[row["at"] : row["at"] + row["bytes"]]
+        stored = self._pages().raw[row["at"] : row["at"] + row["bytes"]]
         if not self._checked[page]:
             if len(stored) != row["bytes"] or zlib.crc32(stored.data) != row["crc"]:
                 raise self.damaged(f"the checksum of the page at byte {row['at']} is another")
@@ -157,7 +167,7 @@ class PageReader(Reader):
         self._held = dict([*kept, (page, found)])  # a new one: other threads may look at the old
         return found
 
-    def _even_columns(self) -> "list[_Column | None] | None":
+    def _even_columns(self, raw: Array) -> "list[_Column | None] | None":
         """Return the columns through all pages; None where pages are not alike."""
         table = self._table
         # Not both at once: of several fields NumPy asks Python code, which would swallow Ctrl-C.
@@ -175,7 +185,7 @@ class PageReader(Reader):
                 columns.append(None)
                 continue
             offset += -offset % ALIGNMENT
-            columns.append(_Column(part, self._raw, offset, step, (pages, room)))
+            columns.append(_Column(part, raw, offset, step, (pages, room)))
             offset += room * (part.row_bytes or 0)
         return columns
 
@@ -190,14 +200,14 @@ class PageReader(Reader):
             raise self.damaged("it is too short")
         return file
 
-    def _end(self) -> tuple[bytes, Any, int]:
-        if self._raw[: len(BEGIN)].tobytes() != BEGIN:
+    def _end(self, raw: Array) -> tuple[bytes, Any, int]:
+        if raw[: len(BEGIN)].tobytes() != BEGIN:
             raise self.damaged("it is no file of evenfeed's, or of another version")
-        table, said, crc, mark = END.unpack(self._raw[-END.size :].tobytes())
-        stop = len(self._raw) - END.size
+        table, said, crc, mark = END.unpack(raw[-END.size :].tobytes())
+        stop = len(raw) - END.size
         if mark != END_MARK or not len(BEGIN) <= table <= said <= stop:
             raise self.damaged("it has no end")
-        end = self._raw[table:stop]
+        end = raw[table:stop]
         if zlib.crc32(end.data) != crc:
             raise self.damaged("the checksum of its end is another")
         try:
@@ -208,6 +218,13 @@ class PageReader(Reader):
     def damaged(self, why: str) -> DataLossError:
         """Return the error that says what is wrong with the file."""
         return DataLossError(f"{self.path} is damaged: {why}.", fix="delete it, and write it anew.")
+
+
+class _Pages(NamedTuple):
+    """A file that is mapped: its bytes, and the columns through all pages, where these are alike."""
+
+    raw: Array
+    columns: "list[_Column | None] | None"
 
 
 @final

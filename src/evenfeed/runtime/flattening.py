@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 
 from evenfeed.core.block import Block, Positions, concatenated
+from evenfeed.core.errors import DataLossError
 from evenfeed.plan.node import Node
 from evenfeed.runtime.files import ReadFiles
 from evenfeed.runtime.operator import Feed, Operator, State, read_full
@@ -36,7 +37,7 @@ class _Slot:
     held: Block | None = None
     _used: int = 0
     _before_held: State = None
-    _failing: bool = False  # the next one, as holding it showed
+    _failed: Exception | None = None  # what the next one raises, as holding it showed
 
     @property
     def reads_files(self) -> bool:
@@ -45,21 +46,24 @@ class _Slot:
 
     def hold(self, most: int) -> int:
         """Read elements of files; return how many can be had at once, none where the next fails or there is none."""
-        if self.held is None and not self._failing:
+        if self.held is None and self._failed is None:
             self._before_held = self.inner.state()
             try:
                 self.held = self.inner.operator.read(most)
-            except Exception:  # noqa: BLE001 - it fails again when its turn comes
+            except Exception as error:  # noqa: BLE001 - it fails again when its turn comes
                 self.inner.operator.close()
                 self.inner.restore(self._before_held)
-                self._failing = True
+                self._failed = error
         return 0 if self.held is None else self.held.length - self._used
 
     def read(self, most: int) -> Block | None:
         """Return the next elements, first those that are held."""
         if self.held is None:
-            self._failing = False
-            return self.inner.operator.read(most)
+            failed, self._failed = self._failed, None
+            block = self.inner.operator.read(most)
+            if isinstance(failed, DataLossError):  # another file has taken the place of the first
+                raise failed
+            return block
         block = self.held.cut(self._used, self._used + most)
         self._used += block.length
         if self._used == self.held.length:
