@@ -9,9 +9,14 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.sources import Range, TensorSlice
-from evenfeed.runtime import operator
+from evenfeed.runtime import operator, reading_pace
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.rows import Walk
+
+
+@pytest.fixture(autouse=True)
+def _a_busy_machine_does_not_count(monkeypatch):
+    monkeypatch.setattr(reading_pace, "perf_counter", lambda: 0.0)
 
 
 def reads(monkeypatch, plan, count):

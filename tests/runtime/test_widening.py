@@ -36,10 +36,10 @@ def clock(monkeypatch):
     return made
 
 
-def lengths(stretch, reads, width=1, clock=None, took=0.0):
+def lengths(stretch, reads, width=1, clock=None, took=lambda count: 0.0):
     def read(count):
         if clock is not None:
-            clock.now += took
+            clock.now += took(count)
         return Block((np.zeros((count, width)),), count)
 
     return [stretch.read(read, 1).length for _ in range(reads)]
@@ -55,9 +55,35 @@ def test_stretches_grow_up_to_a_megabyte():
 def test_stretches_that_take_long_become_shorter(clock):
     stretch = Stretch()
     stretch.rows = 8
-    assert lengths(stretch, 5, clock=clock, took=0.005) == [8, 4, 2, 1, 1]
+    assert lengths(stretch, 4, clock=clock, took=lambda count: 0.0008 * count) == [8, 4, 2, 2]
+    stretch = Stretch()
     stretch.rows = 8
-    assert lengths(stretch, 3, clock=clock, took=0.0015) == [8, 8, 8]
+    assert lengths(stretch, 3, clock=clock, took=lambda count: 0.0015) == [8, 8, 8]
+
+
+def test_an_element_that_takes_long_is_read_alone_after_one_try(clock):
+    def slow(count):
+        return 0.005 * count
+
+    assert lengths(Stretch(), 6, clock=clock, took=slow) == [1, 2, 1, 1, 1, 1]
+
+
+def test_an_element_that_takes_very_long_is_read_alone(clock):
+    assert set(lengths(Stretch(), 6, clock=clock, took=lambda count: 0.1 * count)) == {1}
+
+
+def test_a_compiled_function_is_called_with_as_many_as_it_takes_at_a_time(clock):
+    def compiled_for_64(count):
+        return 0.003 * -(-count // 64)
+
+    read = lengths(Stretch(), 12, clock=clock, took=compiled_for_64)
+    assert read == [1, 2, 4, 8, 16, 32, 64, 128, 64, 32, 64, 64]
+
+
+def test_what_is_compiled_at_the_first_element_is_not_taken_for_slow(clock):
+    once = [0.2]
+    read = lengths(Stretch(), 6, clock=clock, took=lambda _: once.pop() if once else 0.0001)
+    assert read == [1, 1, 2, 4, 8, 16]
 
 
 def test_more_is_read_where_more_is_asked_for():

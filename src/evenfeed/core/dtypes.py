@@ -54,6 +54,8 @@ _BY_NAME: Final[dict[str, DType]] = {dtype.name: dtype for dtype in _NAMED if dt
     "string": string,
 }
 
+_KNOWN: Final[dict[DType, DType]] = {dtype: dtype for dtype in _BY_NAME.values()}
+
 # What TensorFlow takes Python's own types for. `int` is refused there: is it 32 or 64 bits?
 _BY_PYTHON_TYPE: Final[dict[object, DType]] = {
     builtins.float: float32,
@@ -91,6 +93,8 @@ def _of_type(value: Any) -> DType | None:
         dtype: DType = np.dtype(value)
     except TypeError:
         return None
+    if dtype in _KNOWN:  # names take long
+        return _KNOWN[dtype]
     if dtype.kind in "SUT":
         return string
     native: DType = dtype.newbyteorder("=")

@@ -9,9 +9,12 @@ from evenfeed.core.errors import EvenfeedError
 from evenfeed.core.side_effects import Effects
 from evenfeed.formats.saved import find_saved
 from evenfeed.plan.buffering import Cache
+from evenfeed.plan.filtering import TakeWhile
 from evenfeed.plan.generating import FromGenerator
+from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
 from evenfeed.plan.saving import Snapshot
+from evenfeed.plan.scanning import Scan
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.runtime.cache_files import InFiles
 from evenfeed.runtime.functions import RowFunction
@@ -25,11 +28,13 @@ class Called(NamedTuple):
         name: What the user calls it.
         origin: The user's line that asked for it.
         effects: What it reads and changes besides its arguments, as far as it was seen.
+        is_python: Whether whoever reads an element waits while Python code runs for it.
     """
 
     name: str
     origin: Origin | None
     effects: Effects
+    is_python: bool
 
 
 def functions_of(node: Node) -> list[RowFunction]:
@@ -44,6 +49,19 @@ def is_spec_known(node: Node) -> bool:
     inner = [part for part in vars(node).values() if isinstance(part, InnerDatasets)]
     known = all(function.is_spec_known for function in functions_of(node))
     return known and all(part.plan_seen is not None for part in inner)
+
+
+def runs_on_blocks(function: RowFunction, node: Node) -> bool:
+    """Return True if a node calls a function with many elements at a time."""
+    return function.is_vectorised and not isinstance(node, Scan | TakeWhile | GroupByWindow)
+
+
+def _is_waited_for(function: RowFunction, node: Node) -> bool:
+    """Return True if Python code runs for each element while it is read."""
+    if runs_on_blocks(function, node) or function.opens_datasets:
+        return False
+    # What threads and processes have not done yet does not hold back what they have.
+    return not (isinstance(node, Map) and (node.num_parallel_calls or node.processes))
 
 
 def called_in(plan: Node) -> list[Called]:
@@ -89,11 +107,12 @@ def _is_saved(folder: str) -> bool:
 
 def _called_by(node: Node) -> Iterator[Called]:
     for function in functions_of(node):
-        yield Called(function.name, function.origin, function.effects)
+        is_python = _is_waited_for(function, node)
+        yield Called(function.name, function.origin, function.effects, is_python)
     match node:
         case FromGenerator():
-            yield Called("generator", node.origin, node.effects)
+            yield Called("generator", node.origin, node.effects, is_python=True)
         case GroupByWindow():
-            yield Called("reduce_func", node.origin, node.effects)
+            yield Called("reduce_func", node.origin, node.effects, is_python=False)
         case _:
             pass

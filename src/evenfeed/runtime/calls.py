@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, Final, cast, final
 
@@ -84,14 +84,9 @@ def on_the_host(part: Any) -> Any:
     return array
 
 
-@contextmanager
-def host_rules() -> Generator[None]:
+def host_rules() -> AbstractContextManager[None]:
     """Let JAX keep 64 bits in a function that runs on its own, if JAX is loaded at all."""
-    if "jax" not in sys.modules:
-        yield
-        return
-    with on_host():
-        yield
+    return on_host() if "jax" in sys.modules else nullcontext()
 
 
 def explained(  # noqa: PLR0913, PLR0917 - all that is said

@@ -17,7 +17,7 @@ from evenfeed.runtime.build import build
 from evenfeed.runtime.calls import instead_of_stop
 from evenfeed.runtime.external_state import ExternalState
 from evenfeed.runtime.fingerprint import check_state, fingerprint
-from evenfeed.runtime.operator import State, most_rows, read_full
+from evenfeed.runtime.operator import State, read_full
 from evenfeed.runtime.reading_pace import Pace
 from evenfeed.runtime.run import Run, with_own_shuffles
 from evenfeed.runtime.thread_settings import ThreadSettings
@@ -32,8 +32,8 @@ _Position: TypeAlias = tuple[Any, State, int]
 class ElementIterator(Iterator):
     """The elements of a dataset, one at a time.
 
-    Reads grow 1, 2, 4, … up to a byte budget, so that the first element comes as soon as one element
-    can, and a long run costs little more than its columns.
+    Reads grow 1, 2, 4, … within a budget of time and bytes, so that the first element comes as soon as one
+    element can, and a long run costs little more than its columns. Python code of users is not called ahead.
 
     Ctrl-C loses no element. One that comes within a read leaves the position before it, from which the
     next call reads again. An element is counted in the last statement before it is returned: CPython
@@ -63,7 +63,7 @@ class ElementIterator(Iterator):
         self._next_row = 0
         self._torn: _Position | None = None  # a read from here on was interrupted
         self._outside = ExternalState(self._plan)
-        self._pace = Pace(self._plan, [called.effects for called in self._outside.called])
+        self._pace = Pace(self._plan, self._outside.called)
         self._may_be_stale = self._pace.depends
         self._lock = Lock()
 
@@ -188,7 +188,7 @@ class ElementIterator(Iterator):
         if self._tensors:  # once for all rows of the Block: their views are tensors then
             block = Block(tuple(map(_of_tensors, block.columns)), block.length)
         self._block, self._torn, self._next_row = block, None, 0
-        self._pace.grow(most_rows(block))
+        self._pace.learn(block)
 
     def _next_block(self) -> Block:
         """Return the next Block; where that is interrupted, the read stays torn."""

@@ -113,6 +113,11 @@ class RowFunction:
         return self.way == "vectorised"
 
     @property
+    def opens_datasets(self) -> bool:
+        """Whether it returns datasets, which are read in place of the element."""
+        return self._asked.returns_values
+
+    @property
     def threads(self) -> int:
         """How many threads share a Block, where it runs on these."""
         return threads_for(self._kernels, self.parallel_calls)

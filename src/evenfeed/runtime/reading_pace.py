@@ -1,8 +1,11 @@
 """How many elements an iterator asks for at a time, where users' functions read and change what others see."""
 
+from collections.abc import Sequence
+from time import perf_counter
 from typing import Any, Final, final
 
-from evenfeed.core.side_effects import Effect, Effects
+from evenfeed.core.block import Block
+from evenfeed.core.side_effects import Effect
 from evenfeed.plan.batching import PaddedBatch, Unbatch
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
@@ -14,7 +17,8 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.options_node import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Skip, Take
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
-from evenfeed.runtime.called_functions import functions_of
+from evenfeed.runtime.called_functions import Called, functions_of
+from evenfeed.runtime.widening import Stretch
 
 # Nodes that can be taken back a few elements: at once, and without anybody seeing that they are read again.
 _REWOUND: Final = (
@@ -30,20 +34,25 @@ _LONGEST_WAIT: Final = 1024
 class Pace:
     """Decides how many elements an iterator asks for at a time.
 
-    More than one where nobody can see it. Where functions only read variables, more are read too, and
-    what was read is read again if a variable changes before it is handed out.
+    More than one where nobody can see it, for as long as a stretch may take. Where functions only read
+    variables, more are read too, and what was read is read again if a variable changes before it is
+    handed out. Users' Python code runs for one element at a time: one that takes long, waits for the next
+    message or hangs must not hold back elements that are ready.
 
     Args:
         plan: What is read.
-        effects: Those of the users' functions in it.
+        called: The users' functions in it.
 
     Attributes:
         ask: How many to ask for next.
     """
 
-    def __init__(self, plan: Node, effects: list[Effects]) -> None:
+    def __init__(self, plan: Node, called: Sequence[Called]) -> None:
         self.ask = 1
-        self._effects = effects
+        self._effects = [one.effects for one in called]
+        self._singly = any(one.is_python for one in called)
+        self._stretch = Stretch()
+        self._began = 0.0
         self._variables = _variables_of(plan)
         self._held: list[Any] = []
         self._wait = 1
@@ -57,6 +66,7 @@ class Pace:
     def begin(self) -> None:
         """Remember what the variables hold, before elements are read."""
         self._held = [variable.at_rest() for variable in self._variables]
+        self._began = perf_counter()
 
     def is_stale(self) -> bool:
         """Return True if a variable has changed since."""
@@ -69,11 +79,16 @@ class Pace:
         self._wait = min(2 * self._wait, _LONGEST_WAIT)
         self._calm, self.ask = self._wait, 1
 
-    def grow(self, most: int) -> None:
-        """Ask for twice as many the next time, if that may be: at most for `most`."""
+    def learn(self, block: Block) -> None:
+        """Choose how many to ask for next, when a Block has come."""
+        if self._singly:
+            return
         self._calm = max(0, self._calm - 1)
-        may_grow = not self._calm and (self._variables or not any(self._effects))
-        self.ask = min(2 * self.ask, most) if may_grow else 1
+        if self._calm or (not self._variables and any(self._effects)):
+            self.ask = 1
+            return
+        self._stretch.learn(self.ask, block, perf_counter() - self._began)
+        self.ask = self._stretch.rows
 
 
 def _variables_of(plan: Node) -> list[Any]:

@@ -49,7 +49,8 @@ def _close_contexts(step: TracebackType | None) -> None:
     """
     while step is not None:
         if step.tb_frame.f_code.co_filename == contextlib.__file__:
-            step.tb_frame.clear()
+            with contextlib.suppress(RuntimeError):  # it is still running, and will leave its block
+                step.tb_frame.clear()
         step = step.tb_next
 
 

@@ -6,12 +6,16 @@ from typing import Final, final
 
 from evenfeed.core.block import Block
 from evenfeed.runtime.functions import RowFunction
-from evenfeed.runtime.operator import Fed, Operator
+from evenfeed.runtime.operator import Fed, Operator, most_rows
 from evenfeed.runtime.whence import Whence
 
-# What is read and not used in the end is lost: no stretch takes longer, or more memory.
+# What is read and not used in the end is lost, and whoever waits for the first element waits for all: no stretch takes
+# longer, or more memory.
 _LONGEST_READ: Final = 0.002
-_MOST_BYTES: Final = 1 << 20
+# More than one element at a time are tried once, if one does not take longer.
+_LONGEST_TRIAL: Final = 0.02
+# An element must take so much less in a stretch that is twice as long.
+_PAYS: Final = 0.75
 
 
 def widened(operator: Operator, child: Operator, function: RowFunction) -> Operator:
@@ -24,29 +28,46 @@ def widened(operator: Operator, child: Operator, function: RowFunction) -> Opera
 class Stretch:
     """How many elements to read at a time: 1, 2, 4, … times what is asked for, so that the first come soon.
 
+    A stretch that takes too long is shorter the next time, unless that does not pay: a compiled function takes as
+    long for one element as for all that it was compiled for.
+
     Attributes:
         rows: How many to read next, if not more are asked for.
     """
 
     def __init__(self) -> None:
         self.rows = 1
+        self._last = 0, 0.0  # how many were asked for, and what one took
+        self._least = 1  # fewer take as long
+        self._tried = False  # whether more than one pay, though one takes long
 
     def read(self, read: Callable[[int], Block | None], most: int) -> Block | None:
         """Return the next stretch of elements, which may be more than `most`."""
         count, self.rows = max(most, self.rows), 1  # behind an error it begins anew
         start = perf_counter()
         block = read(count)
-        took = perf_counter() - start
         if block is not None:
-            self.rows = _next_count(count, block, took)
+            self.learn(count, block, perf_counter() - start)
         return block
 
+    def learn(self, count: int, block: Block, took: float) -> None:
+        """Choose how many to read next, from how long a read for `count` took."""
+        each = took / block.length
+        self.rows = min(self._next(count, took, each), most_rows(block))
+        self._last = count, each
 
-def _next_count(count: int, block: Block, took: float) -> int:
-    if took > _LONGEST_READ:
-        return max(1, count // 2)
-    longer = 2 * count * block.bytes_per_row <= _MOST_BYTES and 2 * took <= _LONGEST_READ
-    return 2 * count if longer else count
+    def _next(self, count: int, took: float, each: float) -> int:
+        before, each_before = self._last
+        if 2 * took <= _LONGEST_READ:
+            return 2 * count
+        if count > max(before, self._least) and each < _PAYS * each_before:
+            return 2 * count
+        if count < before and each * _PAYS > each_before:
+            self._least = before
+        if count == 1 and not self._tried and took < _LONGEST_TRIAL:
+            self._tried = True
+            return 2
+        return max(self._least, count // 2) if took > _LONGEST_READ else count
 
 
 @final
