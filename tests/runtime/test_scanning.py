@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 from tests.failing import ERROR, failing, outcome, unless
 
@@ -25,3 +27,59 @@ def test_functions_of_text_and_of_values_fold_too():
     assert words.take(0).reduce("none", lambda s, word: s + word).item() == b"none"
     lengths = tf.data.Dataset.range(4).reduce(np.int64(0), lambda s, x: s + (int(x) > 1))
     assert (int(lengths), lengths.dtype) == (2, np.int64)
+
+
+def running_sum(initial=0, size=3000):
+    called = []
+
+    def add(total, x):
+        called.append(x)
+        return total + x, total + x
+
+    return tf.data.Dataset.range(size).scan(np.int64(initial), add), called
+
+
+def test_what_is_carried_is_in_the_state_and_nothing_is_computed_again():
+    dataset, called = running_sum()
+    iterator = iter(dataset)
+    for _ in range(2000):
+        next(iterator)
+    state = json.loads(json.dumps(iterator.get_state()))
+    called.clear()
+    restored = iter(dataset)
+    restored.set_state(state)
+    assert (int(next(restored)), len(called)) == (sum(range(2001)), 1)
+
+
+def resumes(dataset):
+    return dataset.explain().splitlines()[-1]
+
+
+def test_explain_says_where_a_state_is_large_because_of_what_is_carried():
+    numbers = tf.data.Dataset.range(9)
+    assert resumes(running_sum()[0]) == "resume: by position"
+    large = numbers.scan(np.zeros(3000, np.float32), lambda s, x: (s, x))
+    assert resumes(large) == (
+        "resume: by position; the state holds what step 2 scan carries: 16,052 bytes"
+    )
+    growing = numbers.scan(
+        np.zeros([0], np.int64), lambda s, x: (np.concatenate([s, [x]]), np.int64(len(s)))
+    )
+    assert [int(x) for x in growing] == list(range(9))
+    assert resumes(growing).endswith("bytes at first, of any length")
+
+
+def test_what_is_carried_keeps_its_dtype_and_shape_in_a_state():
+    for carried in (
+        "text",
+        np.array([b"a", b""], object),
+        np.zeros((0, 3)),
+        tf.constant([1.5], tf.bfloat16),
+    ):
+        dataset = tf.data.Dataset.range(4).scan(carried, lambda s, x: (s, (s, x)))
+        iterator = iter(dataset)
+        next(iterator)
+        restored = iter(dataset)
+        restored.set_state(json.loads(json.dumps(iterator.get_state())))
+        for (one, _), (other, _) in zip(iterator, restored, strict=True):
+            np.testing.assert_array_equal(np.asarray(one), np.asarray(other), strict=True)

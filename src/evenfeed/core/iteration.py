@@ -3,10 +3,10 @@
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from evenfeed.core.callsite import where_raised
-from evenfeed.core.errors import OutOfRangeError
+from evenfeed.core.errors import OutOfRangeError, described
 from evenfeed.core.optional import ElementOptional, Optional
 
 
@@ -64,6 +64,14 @@ class Iterator(ABC):
 
     def __iter__(self) -> Self:
         return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            described(
+                "An iterator cannot be sent to another process, or be pickled.",
+                fix="send the dataset and iterator.get_state(), and call set_state(state) on an iterator there.",
+            )
+        )
 
     def get_next(self) -> Any:
         """Return the next element; an OutOfRangeError after the last one."""

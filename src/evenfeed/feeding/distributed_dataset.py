@@ -5,6 +5,7 @@ from typing import Any, final
 
 from evenfeed.core import side_effects
 from evenfeed.core.errors import described
+from evenfeed.core.forking import Owner
 from evenfeed.core.iteration import Iterator, reading
 from evenfeed.dataset import Dataset
 from evenfeed.feeding.arrays import arrays_of
@@ -102,6 +103,7 @@ class DistributedIterator(Iterator):
 
     def __init__(self, feed: Feed, form: Callable[[Any], Any] | None = None) -> None:
         self.made_under = side_effects.here.watcher
+        self._owner = Owner()
         self._feed = feed
         self._outside = feed.outside()
         self._form = form
@@ -118,6 +120,7 @@ class DistributedIterator(Iterator):
             if found is not None:
                 return found
         _check_place()
+        self._owner.check()
         return self._steps.take(self._form)
 
     def get_state(self) -> dict[str, Any]:
@@ -143,15 +146,18 @@ class DistributedIterator(Iterator):
         """
         for outside in self._outside:
             outside.check()
+        self._owner.check()
         return self._feed.state_of(self._steps)
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on behind the step at which `get_state` was called, in this or another process."""
+        self._owner.check()
         self._feed.restore(self._steps, state)
 
     def close(self) -> None:
         """End the thread that reads ahead, and free what it has read."""
-        self._steps.close()
+        if self._owner.is_here:
+            self._steps.close()
 
 
 def _check_place() -> None:

@@ -27,6 +27,11 @@ class Scan(Node):
         return self.function.output_spec[1]
 
     @property
+    def carried_specs(self) -> list[TypeSpec]:
+        """The specs of the parts that are carried along."""
+        return flatten(self.function.output_spec[0], DATA)
+
+    @property
     def size(self) -> int:
         """The child's."""
         return self.child.size

@@ -9,6 +9,7 @@ import numpy as np
 
 from evenfeed.core.block import Block
 from evenfeed.core.conversion import Array
+from evenfeed.core.forking import Owner
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.node import Node
 from evenfeed.plan.saving import Snapshot
@@ -83,7 +84,8 @@ class Beginning:
     def _swapped(self, begun: "_Begun | None") -> "_Begun | None":
         with self._lock:
             old, self._kept = self._kept, begun
-        return old
+        # In a fork, those that the parent has begun wait for its threads.
+        return old if old is None or old.owner.is_here else None
 
 
 def _writes(node: Node) -> bool:
@@ -121,6 +123,7 @@ class _Begun(Operator):
 
     def __init__(self, plan: Node, build: Build) -> None:
         own = with_own_shuffles(plan)
+        self.owner = Owner()
         self.run = Run(own, ahead=True)
         self.seeds = self.run.seeds_in(own)
         self._operator = build(own, self.run)

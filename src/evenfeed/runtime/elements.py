@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core import side_effects
 from evenfeed.core.block import Block, Column
+from evenfeed.core.forking import Forkable, Owner
 from evenfeed.core.iteration import Iterator, interruption, reading
 from evenfeed.core.structure import DATA, packer
 from evenfeed.core.tensor_types import host_tensor
@@ -29,7 +30,7 @@ _Position: TypeAlias = tuple[Any, State, int]
 
 
 @final
-class ElementIterator(Iterator):
+class ElementIterator(Iterator, Forkable):
     """The elements of a dataset, one at a time.
 
     Reads grow 1, 2, 4, … within a budget of time and bytes, so that the first element comes as soon as one
@@ -50,6 +51,7 @@ class ElementIterator(Iterator):
         self, plan: Node, *, tensors: bool = False, form: Callable[[Any], Any] | None = None
     ) -> None:
         self.made_under = side_effects.here.watcher
+        self._owner = Owner(self)
         self._tensors = tensors
         self._plan = with_own_shuffles(plan)
         self._spec = plan.element_spec
@@ -133,6 +135,7 @@ class ElementIterator(Iterator):
             raise
 
     def _position(self) -> "_Position":
+        self._owner.check()
         if self._torn is not None:
             return self._torn
         if self._block is not None and self._next_row < self._block.length:
@@ -157,11 +160,18 @@ class ElementIterator(Iterator):
 
     def close(self) -> None:
         """End the threads and processes that work for it; nothing is read any more."""
+        if not self._owner.is_here:
+            return
         self._operator.close()
         self._run.close()
 
+    def after_fork(self) -> None:
+        """Hand out nothing more: the parent hands out what was read."""
+        self._block = None
+
     def _fill(self) -> None:
         """Read the next Block, unless another thread has."""
+        self._owner.check()
         with self._lock:
             if self._may_be_stale and self._is_stale():
                 self._torn, self._block = self._position(), None

@@ -1,10 +1,13 @@
 """Says how a plan runs: step by step, from the source to the end."""
 
+import json
 from dataclasses import dataclass
 from time import perf_counter
-from typing import final
+from typing import Final, final
 
+from evenfeed.core.json_arrays import to_json
 from evenfeed.core.side_effects import Effect
+from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.options import ExternalStatePolicy
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Cache, Prefetch
@@ -23,7 +26,7 @@ from evenfeed.plan.scanning import Scan
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Window
 from evenfeed.runtime.build import build
-from evenfeed.runtime.called_functions import functions_of, is_spec_known
+from evenfeed.runtime.called_functions import functions_of, is_spec_known, runs_on_blocks
 from evenfeed.runtime.external_state import ExternalState, what_it_does
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.indexing import indexed
@@ -40,6 +43,9 @@ from evenfeed.runtime.mapping import threads_of
 from evenfeed.runtime.operator import Operator, most_rows
 from evenfeed.runtime.processes import processes_of
 from evenfeed.runtime.run import Run, with_own_shuffles
+
+# A state with so many bytes of one step is not worth a word.
+_SMALL: Final = 4096
 
 
 @final
@@ -152,6 +158,8 @@ def _how_it_runs(function: RowFunction, node: Node) -> str:
     in_order = isinstance(node, Map) and node.deterministic is not False
     threads = threads_of(function, node, in_order=in_order) if isinstance(node, Map) else 1
     where = f" in {threads} threads" if threads > 1 else ""
+    if function.is_vectorised and not runs_on_blocks(function, node):
+        return f"per element: in their order; {_how_fast(function, threads)}"
     return f"{function.way}{where}: {function.why}; {_how_fast(function, threads)}"
 
 
@@ -212,7 +220,26 @@ def _how_to_resume(steps: list[_Step]) -> str:
         return "by position, at once"
     if again:
         return f"by reading again what came before, because of step {', '.join(again)}"
-    return "by position"
+    carried = [text for step in steps if (text := _carried(step)) is not None]
+    return "; ".join(["by position", *carried])
+
+
+def _carried(step: _Step) -> str | None:
+    """Return what makes a state large: what a scan carries along is in it."""
+    if not isinstance(step.node, Scan):
+        return None
+    size = len(json.dumps([to_json(part) for part in step.node.initial]))
+    grows = is_spec_known(step.node) and not all(map(_is_of_one_size, step.node.carried_specs))
+    if size < _SMALL and not grows:
+        return None
+    return (
+        f"the state holds what step {step.number} scan carries: {size:,} bytes"
+        f"{' at first, of any length' if grows else ''}"
+    )
+
+
+def _is_of_one_size(spec: TypeSpec) -> bool:
+    return isinstance(spec, TensorSpec) and spec.shape.is_fully_defined()
 
 
 def _replays(step: _Step) -> bool:
