@@ -270,7 +270,15 @@ class Counted:
         (lambda d: d.batch(2), False),
         (lambda d: d.filter(lambda x: x >= 0), False),
         (lambda d: d.window(2).flat_map(lambda w: w), False),
+        (lambda d: d.window(3, 2).flat_map(lambda w: w.batch(3)), False),
         (lambda d: d.scan(np.int64(0), lambda s, x: (s + x, s)), False),
+        (lambda d: d.scan(np.int64(0), lambda s, x: (s + x, s)).batch(2).prefetch(2), False),
+        (lambda d: d.take_while(lambda x: x >= 0), False),
+        (lambda d: d.batch(3).rebatch(2).unbatch(), False),
+        (lambda d: d.interleave(Dataset.from_tensors, cycle_length=3), False),
+        (lambda d: d.flat_map(Dataset.from_tensors), False),
+        (lambda d: Dataset.zip(d, Dataset.range(400)).enumerate().skip(3), False),
+        (lambda d: d.map(int, 3, output_signature=tf.TensorSpec([], tf.int64)), False),
         (lambda d: d.prefetch(2), False),
         (lambda d: d.shuffle(4, seed=1), True),
         (lambda d: d.unique(), True),
@@ -291,8 +299,7 @@ def test_what_is_said_of_resuming_is_what_happens(behind, again):
     next(restored)
     restored._operator.close()
     assert ("by reading again" in steps(dataset)[-1]) == again
-    # In the growing reads of an iterator, what was read ahead of a position may be read again.
-    assert (function.calls >= 100) == again
+    assert function.calls >= 100 if again else function.calls < 20
 
 
 @settings(max_examples=60)

@@ -14,13 +14,8 @@ from evenfeed.runtime.operator import Operator, State
 @final
 @dataclass(slots=True)
 class _Run:
-    """Elements that are held, or one that failed, and where they came from.
+    """Elements that are held, or one that failed."""
 
-    `passed` elements lie between the position and the first of these.
-    """
-
-    before: State
-    passed: int
     rows: Block | Exception
 
     @property
@@ -44,6 +39,9 @@ class CutWindows(Operator):
     def _begin(self) -> None:
         self._held: deque[_Run] = deque()
         self._count = 0  # of all elements held
+        self._first = 0  # the number of the first that is held
+        # Where elements that are held were read: the number of each that a read began with, and its position.
+        self._reads: deque[tuple[int, State]] = deque()
         self._gap = 0  # elements to pass over before the next window
 
     def read(self, most: int) -> Block | None:
@@ -66,13 +64,17 @@ class CutWindows(Operator):
 
     def _hold(self, count: int) -> None:
         """Read until `count` elements are held, or there are no more."""
-        while self._count < count and (run := self._next_run(count - self._count)) is not None:
+        while self._count < count:
+            before = self._child.state()
+            run = self._next_run(count - self._count)
+            if run is None:
+                break
+            self._reads.append((self._first + self._count, before))
             self._held.append(run)
             self._count += run.length
         if len(self._held) > 1 and all(isinstance(run.rows, Block) for run in self._held):
-            first = self._held[0]
             rows = concatenated([run.rows for run in self._held if isinstance(run.rows, Block)])
-            self._held = deque([_Run(first.before, first.passed, rows)])
+            self._held = deque([_Run(rows)])
 
     def _next_run(self, most: int) -> _Run | None:
         before = self._child.state()
@@ -81,8 +83,8 @@ class CutWindows(Operator):
         except Exception as error:
             if self._child.state() == before:  # it would fail without end
                 raise
-            return _Run(before, 0, error)
-        return None if block is None else _Run(before, 0, block)
+            return _Run(error)
+        return None if block is None else _Run(block)
 
     def _rows(self) -> Block | Exception:
         """Return the elements of the next window, or the first error among them."""
@@ -113,18 +115,23 @@ class CutWindows(Operator):
 
     def _drop(self, count: int) -> None:
         """Pass over elements, held ones first."""
-        while self._held and count >= self._held[0].length:
-            count -= self._held[0].length
-            self._count -= self._held.popleft().length
-        if not self._held:
-            self._gap = count
-        elif count:
-            run = self._held[0]
-            assert isinstance(run.rows, Block)
-            self._held[0] = _Run(
-                run.before, run.passed + count, run.rows.cut(count, run.rows.length)
-            )
-            self._count -= count
+        held = min(count, self._count)
+        self._first += held
+        self._count -= held
+        self._gap = count - held
+        while held and held >= self._held[0].length:
+            held -= self._held.popleft().length
+        if held:
+            rows = self._held[0].rows
+            assert isinstance(rows, Block)
+            self._held[0] = _Run(rows.cut(held, rows.length))
+        while self._reads and (not self._held or self._is_passed):
+            self._reads.popleft()
+
+    @property
+    def _is_passed(self) -> bool:
+        """Whether nothing of the first read is held any more."""
+        return len(self._reads) > 1 and self._reads[1][0] <= self._first
 
     def _pass_gap(self) -> None:
         """Pass over what no window has; nobody cares whether it fails."""
@@ -136,7 +143,8 @@ class CutWindows(Operator):
         """Return where the first element held came from, and how many to pass over."""
         if not self._held:
             return [self._child.state(), self._gap]
-        return [self._held[0].before, self._held[0].passed]
+        number, before = self._reads[0]
+        return [before, self._first - number]
 
     def restore(self, state: State) -> None:
         """Take up a position."""
