@@ -79,10 +79,12 @@ class ElementIterator(Iterator, Forkable):
             found = reading.instead(self)
             if found is not None:
                 return found
+        may_be_stale = self._may_be_stale
         while True:
             block, row = self._block, self._next_row
-            if block is None or row == block.length or (self._may_be_stale and self._is_stale()):
+            if block is None or row == block.length or (may_be_stale and self._is_stale()):
                 self._fill()
+                may_be_stale = False  # another thread may assign again and again
                 continue
             element = self._pack(block.row(row))
             if self._block is block and self._next_row == row:  # no other thread was quicker
