@@ -57,6 +57,68 @@ def test_the_end_stays_the_end():
     assert not iterator.get_next_as_optional().has_value()
 
 
+class Endless:
+    """An iterator of ones that tells when it is gone."""
+
+    def __init__(self, gone):
+        self.gone = gone
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return 1
+
+    def __del__(self):
+        self.gone.append(True)
+
+
+@pytest.mark.parametrize(
+    "through",
+    [
+        lambda dataset: dataset.take(2),
+        lambda dataset: dataset.map(lambda x: x + 1).take(2),
+        lambda dataset: dataset.batch(2).take(1).unbatch(),
+        lambda dataset: tf.data.Dataset.zip(dataset, tf.data.Dataset.range(2)),
+        lambda dataset: tf.data.Dataset.range(1).flat_map(lambda _: dataset).take(2),
+    ],
+)
+def test_an_iterator_at_its_end_lets_go_of_generators(through):
+    gone = []
+    ones = tf.data.Dataset.from_generator(lambda: Endless(gone), tf.int64)
+    iterator = iter(through(ones))
+    assert len(list(islice(iterator, 2))) == 2
+    assert gone == []
+    assert next(iterator, None) is None
+    assert gone == [True]
+
+
+def test_an_iterator_at_its_end_has_a_position():
+    calls = []
+    dataset = tf.data.Dataset.from_generator(lambda: calls.append(1) or range(3), tf.int64)
+    iterator = iter(dataset)
+    start = iterator.get_state()
+    assert [int(x) for x in iterator] == [0, 1, 2]
+    end = iterator.get_state()
+    assert next(iterator, None) is None  # and the generator is not called again
+    assert len(calls) == 1
+    iterator.set_state(start)
+    assert [int(x) for x in iterator] == [0, 1, 2]
+    iterator.set_state(end)
+    assert next(iterator, None) is None
+
+
+def test_save_and_restore_are_names_for_the_position():
+    dataset = tf.data.Dataset.range(10).shuffle(5, seed=42, reshuffle_each_iteration=False)
+    expected = list(dataset.as_numpy_iterator())
+    iterator = dataset.as_numpy_iterator()
+    assert [iterator.next() for _ in range(3)] == expected[:3]
+    state = iterator.save()
+    assert list(iterator) == expected[3:]
+    iterator.restore(state)
+    assert list(iterator) == expected[3:]
+
+
 def state_of(plan, count):
     iterator = ElementIterator(plan)
     assert len(list(islice(iterator, count))) == count

@@ -73,6 +73,10 @@ class Iterator(ABC):
             )
         )
 
+    def next(self) -> Any:
+        """Return the next element, as `next(iterator)` does."""
+        return self.__next__()
+
     def get_next(self) -> Any:
         """Return the next element; an OutOfRangeError after the last one."""
         try:

@@ -18,7 +18,7 @@ from evenfeed.runtime.build import build
 from evenfeed.runtime.calls import instead_of_stop
 from evenfeed.runtime.external_state import ExternalState
 from evenfeed.runtime.fingerprint import check_state, fingerprint
-from evenfeed.runtime.operator import State, read_full
+from evenfeed.runtime.operator import Ended, Operator, State, read_full
 from evenfeed.runtime.reading_pace import Pace
 from evenfeed.runtime.run import Run, with_own_shuffles
 from evenfeed.runtime.thread_settings import ThreadSettings
@@ -59,7 +59,7 @@ class ElementIterator(Iterator, Forkable):
         self._run = Run(self._plan)
         # A thread may still read for an iterator that is forgotten: processes end without it.
         weakref.finalize(self, self._run.close)
-        self._operator = build(self._plan, self._run)
+        self._operator: Operator = build(self._plan, self._run)
         self._block: Block | None = None
         self._before: State = None  # the position before the Block
         self._next_row = 0
@@ -135,6 +135,24 @@ class ElementIterator(Iterator, Forkable):
         except Exception:
             self._torn = old
             raise
+
+    def save(self) -> dict[str, Any]:
+        """Return the position: TensorFlow's name for `get_state`, on what `as_numpy_iterator` returns.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> iterator = tf.data.Dataset.range(5).as_numpy_iterator()
+            >>> first, state = next(iterator), iterator.save()
+            >>> rest = list(iterator)
+            >>> iterator.restore(state)
+            >>> [int(x) for x in iterator]
+            [1, 2, 3, 4]
+        """
+        return self.get_state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up a position: TensorFlow's name for `set_state`."""
+        self.set_state(state)
 
     def _position(self) -> "_Position":
         self._owner.check()
@@ -221,6 +239,8 @@ class ElementIterator(Iterator, Forkable):
             self._torn = None
             raise
         if block is None:
+            # Neither generators nor files stay open for an iterator that somebody keeps.
+            self._operator = Ended(self._operator.state())
             self._torn = None
             raise StopIteration
         return block

@@ -54,6 +54,30 @@ class Operator(ABC):
 
 
 @final
+class Ended(Operator):
+    """Stands at the end for an operator that is let go of, with its files, threads and generators.
+
+    Args:
+        state: The position at the end.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def read(self, most: int) -> Block | None:  # noqa: ARG002 - there is nothing, however much is asked for
+        """Return None."""
+        return None
+
+    def state(self) -> State:
+        """Return the position at the end."""
+        return self._state
+
+    def restore(self, state: State) -> None:
+        """Take up a position, which has no elements behind it either."""
+        self._state = state
+
+
+@final
 class Feed:
     """Reads from an operator and takes back what was not used, with a position in between.
 
