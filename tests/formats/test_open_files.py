@@ -139,8 +139,7 @@ def test_a_file_is_read_on_where_it_was_closed(tmp_path, kind):
 
 
 def read_all(file):
-    with file as opened:
-        return opened.read()
+    return file.opened().read()
 
 
 @pytest.mark.usefixtures("few")
@@ -182,11 +181,11 @@ def saved_in(folder, count):
 @pytest.mark.usefixtures("few")
 def test_a_file_in_use_is_not_closed():
     files = [Reopened(lambda: io.BytesIO(b"bytes")) for _ in range(6)]
-    with files[0] as held:
-        assert [read_all(file) for file in files[1:]] == [b"bytes"] * 5
-        assert held.read() == b"bytes"
-    assert read_all(files[0]) == b""  # it is still open, at its end
-    assert read_all(files[1]) == b"bytes"  # it was closed meanwhile, and is opened at its beginning
+    held = files[0].opened()
+    assert [read_all(file) for file in files[1:]] == [b"bytes"] * 5
+    assert held.read() == b"bytes"
+    assert read_all(files[0]) == b"bytes"  # opened again, at its beginning
+    assert read_all(files[5]) == b""  # still open, at its end
 
 
 def test_files_that_are_not_in_use_are_closed_where_the_process_may_open_no_more():

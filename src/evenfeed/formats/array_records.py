@@ -57,8 +57,8 @@ class ArrayRecordReader(Reader):
         with naming(path):
             os.stat(local(path))  # the library waits with that until a record is read
         self._file = Reopened(partial(_opened, path))
-        with self._file as records, _explained(path):
-            self.count: int = records.num_records()
+        with _explained(path):
+            self.count: int = self._file.opened().num_records()
 
     @property
     def goes_on(self) -> bool:
@@ -70,13 +70,13 @@ class ArrayRecordReader(Reader):
         stop = min(start + min(count, _MOST), self.count)
         if start >= stop:
             return None
-        with self._file as records, _explained(self.path):
-            return _block(records.read(start, stop))
+        with _explained(self.path):
+            return _block(self._file.opened().read(start, stop))
 
     def fetch(self, positions: Positions) -> Block:
         """Return the records at `positions`, in that order."""
-        with self._file as records, _explained(self.path):
-            return _block(records.read(positions.tolist()))
+        with _explained(self.path):
+            return _block(self._file.opened().read(positions.tolist()))
 
     def close(self) -> None:
         """Close the file."""

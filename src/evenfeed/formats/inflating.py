@@ -29,13 +29,12 @@ class Plain:
     def __init__(self, path: str, start: int = 0) -> None:
         self._path = path
         self._file = Reopened(_Opener(path, start), keep=_Opened.is_stream)
-        with self._file:  # it is an error here where it cannot be opened
-            pass
+        self._file.opened()  # it is an error here where it cannot be
 
     def read(self, most: int) -> bytes:
         """Return at most `most` bytes; none at the end, which must not have come nearer."""
-        with naming(self._path), self._file as opened:
-            return opened.read(most)
+        with naming(self._path):
+            return self._file.opened().read(most)
 
     def close(self) -> None:
         """Close the file."""
@@ -82,6 +81,9 @@ class _Opened:
 
     def close(self) -> None:
         self._file.close()
+
+    def __del__(self) -> None:
+        self.close()
 
 
 @final

@@ -40,15 +40,14 @@ class MappedFile:
     @property
     def bytes(self) -> Held:
         """What is in it. Many files that are used later may unmap it; then it is mapped again."""
-        with self._file as mapping:
-            return mapping.bytes
+        return self._file.opened().bytes
 
     def view(self, make: Callable[[Held], View]) -> View:
         """Return what `make` makes of the bytes: always the same as long as they are mapped."""
-        with self._file as mapping:
-            if mapping.view is None:
-                mapping.view = make(mapping.bytes)
-            return mapping.view
+        mapping = self._file.opened()
+        if mapping.view is None:
+            mapping.view = make(mapping.bytes)
+        return mapping.view
 
     def check(self) -> None:
         """Raise where the file was cut short since it was opened."""

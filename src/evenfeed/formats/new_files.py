@@ -25,15 +25,14 @@ class NewFile:
 
     def write(self, data: bytes) -> None:
         """Append bytes, and hand them to the system: where the disk is full, it is this file that is told."""
-        with naming(str(self._path)), self._file as file:
-            file.write(data)
-            file.flush()
+        with naming(str(self._path)):
+            self._file.opened().write(data)
         self.size += len(data)
 
     def finish(self) -> None:
         """Close the file when the disk has it."""
-        with naming(str(self._path)), self._file as file:
-            os.fsync(file.fileno())
+        with naming(str(self._path)):
+            self._file.opened().finish()
         self.close()
 
     def close(self) -> None:
@@ -49,8 +48,26 @@ class _Opener:
         self._path = path
         self._mode = "xb"
 
-    def __call__(self) -> IO[Any]:
+    def __call__(self) -> "_Opened":
         mode, self._mode = self._mode, "r+b"
-        file = with_room(partial(self._path.open, mode))
+        return _Opened(with_room(partial(self._path.open, mode)))
+
+
+@final
+class _Opened:
+    def __init__(self, file: IO[Any]) -> None:
+        self._file = file
         file.seek(0, os.SEEK_END)
-        return file
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._file.flush()
+
+    def finish(self) -> None:
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __del__(self) -> None:
+        self.close()

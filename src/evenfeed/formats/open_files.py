@@ -9,9 +9,8 @@ import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
-from itertools import count, islice
-from threading import Lock, RLock
-from types import TracebackType
+from itertools import count
+from threading import RLock
 from typing import Any, Final, Generic, Protocol, TypeVar, final
 
 from evenfeed.core.doors import resource
@@ -64,15 +63,17 @@ def with_room(open_: Callable[[], Result]) -> Result:
 class Reopened(Generic[Opened]):
     """An open file that may be closed between two uses, and is opened again by the next.
 
+    Whoever uses it holds it: a file that is let go while a thread reads it stays open for as long. So there is
+    no lock, which an interruption could leave taken.
+
     Args:
-        open_: Opens it where it was left.
+        open_: Opens it where it was left. What it returns closes the file when nobody holds it.
         keep: Tells of an open file that it cannot be opened again, such as a pipe.
 
     Examples:
         >>> import io
         >>> file = Reopened(lambda: io.BytesIO(b"bytes"))
-        >>> with file as opened:
-        ...     opened.read()
+        >>> file.opened().read()
         b'bytes'
     """
 
@@ -82,46 +83,26 @@ class Reopened(Generic[Opened]):
         self._opened: Opened | None = None  # first: Ctrl-C may come here, and `close` asks for it
         self._open = open_
         self._keep = keep
-        self._lock = Lock()
         self._number = next(_NUMBERS)
         self._files = (
             _FILES  # by a name of its own: when the program ends, the module's may be gone
         )
 
-    def __enter__(self) -> Opened:
-        self._lock.acquire()
-        try:
-            if self._opened is None:
-                self._files.close_down_to(most_open() - 1)
-                self._opened = self._open()
-                if self._keep is None or not self._keep(self._opened):
-                    self._files.add(self._number, self)
-            else:
-                self._files.use(self._number)
-        except BaseException:
-            self._lock.release()
-            raise
-        return self._opened
+    def opened(self) -> Opened:
+        """Return the open file, to be used at once and not kept."""
+        opened = self._opened
+        if opened is not None:
+            self._files.use(self._number)
+            return opened
+        self._files.close_down_to(most_open() - 1)
+        opened = self._opened = self._open()
+        if self._keep is None or not self._keep(opened):
+            self._files.add(self._number, self)
+        return opened
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._lock.release()
-
-    def let_go(self) -> bool:
-        """Close the file until its next use; return False if it is in use."""
-        if not self._lock.acquire(blocking=False):
-            return False
-        try:
-            opened, self._opened = self._opened, None
-            if opened is not None:
-                opened.close()
-        finally:
-            self._lock.release()
-        return True
+    def let_go(self) -> None:
+        """Have the file closed until its next use, as soon as nobody uses it."""
+        self._opened = None
 
     def close(self) -> None:
         """Close the file, which nobody uses any more."""
@@ -156,19 +137,12 @@ class _Files:
             self._held.pop(number, None)
 
     def close_down_to(self, left: int) -> None:
-        """Close those used longest ago until `left` are open, or all others are in use."""
-        busy: set[int] = set()
-        while len(self._held) - len(busy) > left:
+        """Close those used longest ago until `left` are open."""
+        while len(self._held) > left:
             with self._lock:
-                oldest = islice(self._held.items(), len(busy) + 1)
-                found = next(((n, file) for n, file in oldest if n not in busy), None)
-                if found is None:
-                    return
-                number, file = found[0], found[1]()
-            if file is not None and not file.let_go():
-                busy.add(number)
-            else:
-                self.remove(number)
+                file = self._held.popitem(last=False)[1]() if self._held else None
+            if file is not None:
+                file.let_go()
 
 
 _FILES: Final = _Files()
