@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from evenfeed.runtime.file_digests import with_digests
 from evenfeed.runtime.operator import Operator
 
 
@@ -40,7 +41,7 @@ def assert_resumes(make: Callable[[], Operator], *sizes: int) -> list[Any]:
         assert rows_of(make(), most) == whole
         for _ in range(60):
             fresh = make()
-            fresh.restore(json.loads(json.dumps(operator.state())))
+            fresh.restore(json.loads(json.dumps(with_digests(operator.state()))))
             assert rows_of(fresh, most, 60 - passed) == whole[passed:], (most, passed)
             fresh.close()
             try:

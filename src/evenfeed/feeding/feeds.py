@@ -20,6 +20,7 @@ from evenfeed.plan.node import Node
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.runtime.explaining import Explanation
 from evenfeed.runtime.external_state import ExternalState
+from evenfeed.runtime.file_digests import with_digests
 
 _VERSION = 1
 
@@ -88,7 +89,8 @@ class Feed(ABC):
 
     def state_of(self, steps: StepsAhead) -> dict[str, Any]:
         """Return a position, with what is needed to know it again."""
-        return {"version": _VERSION, "workers": self._share.workers, **steps.state()}
+        state = {"version": _VERSION, "workers": self._share.workers, **steps.state()}
+        return with_digests(state)
 
     def restore(self, steps: StepsAhead, state: Any) -> None:
         """Take up a position.

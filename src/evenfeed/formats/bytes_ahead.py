@@ -48,7 +48,7 @@ class Ahead:
         piece = self._inner.read(most) if self._next is None else self._waited(self._next, most)
         self._begun += 1
         if self._begun > 1 and piece:
-            self._next = _pool().submit(partial(self._inner.read, most))
+            self._next = file_threads().submit(partial(self._inner.read, most))
         return piece
 
     def _waited(self, following: Pending[bytes], most: int) -> bytes:
@@ -73,6 +73,7 @@ class Ahead:
 
 
 @cache
-def _pool() -> ThreadPool:
+def file_threads() -> ThreadPool:
+    """Return the threads that read files for others."""
     # Some wait for a network.
     return ThreadPool(4 * (os.cpu_count() or 1), "evenfeed-files")

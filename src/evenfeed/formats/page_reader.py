@@ -9,7 +9,7 @@ import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple, final
+from typing import Any, ClassVar, Final, NamedTuple, final
 
 import numpy as np
 
@@ -35,6 +35,8 @@ _BYTES_HELD: Final = 1 << 26  # of decompressed pages, the last ones
 @dataclass(frozen=True)
 class PageFile(DataFile):
     """A finished file of pages, as it was when it was written."""
+
+    checks_itself: ClassVar[bool] = True
 
     written: Written
 

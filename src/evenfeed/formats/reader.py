@@ -79,6 +79,8 @@ class DataFile(ABC):
 
     # The name of the method or class with which users read such files.
     read_by: ClassVar[str] = "load"
+    # Whether a plan knows what is in it, so that another one in its place is noticed.
+    checks_itself: ClassVar[bool] = False
 
     @property
     @abstractmethod

@@ -76,7 +76,7 @@ def _nodes_read(plan: Node, seen: set[int]) -> Iterator[Node]:
     if id(plan) in seen:
         return
     seen.add(id(plan))
-    if _is_complete(plan):
+    if is_complete(plan):
         return
     yield plan
     for child in plan.children:
@@ -86,7 +86,8 @@ def _nodes_read(plan: Node, seen: set[int]) -> Iterator[Node]:
             yield from _nodes_read(part.plan_seen, seen)
 
 
-def _is_complete(node: Node) -> bool:
+def is_complete(node: Node) -> bool:
+    """Return True if a node is a cache or a snapshot that is complete: what lies below is not read any more."""
     match node:
         case Cache(filename=""):
             return node.memory.content is not None

@@ -17,6 +17,7 @@ from evenfeed.plan.node import Node
 from evenfeed.runtime.build import build
 from evenfeed.runtime.calls import instead_of_stop
 from evenfeed.runtime.external_state import ExternalState
+from evenfeed.runtime.file_digests import StateFiles, with_digests
 from evenfeed.runtime.fingerprint import check_state, fingerprint
 from evenfeed.runtime.operator import Ended, Operator, State, read_full
 from evenfeed.runtime.reading_pace import Pace
@@ -113,13 +114,14 @@ class ElementIterator(Iterator, Forkable):
                 options does not allow that.
         """
         self._outside.check()
-        return self.position()
+        return with_digests(self.position())
 
     def position(self) -> dict[str, Any]:
         """Return the position, whatever functions keep elsewhere."""
         run, at, rows = self._position()
-        plan = self._fingerprint
-        return {"version": _VERSION, "plan": plan, "run": run, "at": at, "rows": rows}
+        state = {"version": _VERSION, "plan": self._fingerprint, "run": run, "at": at, "rows": rows}
+        files = self._files.told()
+        return state | {"files": files} if files else state
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on behind the element at which `get_state` was called, in this or another process.
@@ -127,6 +129,7 @@ class ElementIterator(Iterator, Forkable):
         Where that fails, the position stays.
         """
         check_state(state, _VERSION, self._plan)
+        self._files.check(state.get("files"))
         self._outside.check()
         old, new = self._position(), (state["run"], state["at"], state["rows"])
         self._block, self._torn = None, new
@@ -177,6 +180,10 @@ class ElementIterator(Iterator, Forkable):
     @cached_property
     def _fingerprint(self) -> str:
         return fingerprint(self._plan)
+
+    @cached_property
+    def _files(self) -> StateFiles:
+        return StateFiles(self._plan)
 
     def close(self) -> None:
         """End the threads and processes that work for it; nothing is read any more."""

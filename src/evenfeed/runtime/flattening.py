@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from evenfeed.core.block import Block, Positions, concatenated
 from evenfeed.core.errors import DataLossError
 from evenfeed.plan.node import Node
+from evenfeed.runtime.file_digests import FileSet, files_of
 from evenfeed.runtime.files import ReadFiles
 from evenfeed.runtime.operator import Feed, Operator, State, read_full
 from evenfeed.runtime.run import Build, Inner
@@ -77,9 +79,16 @@ class _Slot:
 
     def state(self) -> State:
         position = self.inner.state() if self.held is None else self._before_held
-        return [self.before, position, self._used]
+        return [self.before, position, self._used, self._files]
 
-    def restore(self, position: State, used: int) -> None:
+    @cached_property
+    def _files(self) -> FileSet | None:
+        return files_of(self.inner.plan)
+
+    def restore(self, position: State, used: int, files: Any = None) -> None:
+        """Take up a position, in files that are as they were then."""
+        if self._files is not None:
+            self._files.check(files)
         self.inner.restore(position)
         for _ in read_full(self.inner.operator, used):
             pass
@@ -101,11 +110,11 @@ class _Opens(Operator):
     def _open_again(self, state: State) -> _Slot | None:
         if state is None:
             return None
-        before, position, used = state
+        before, *inside = state  # states of older programs know no files
         self._feed.restore(before)
         slot = self._open_next()
         if slot is not None:
-            slot.restore(position, used)
+            slot.restore(*inside)
         return slot
 
 

@@ -133,10 +133,10 @@ class Inner:
     """A dataset that was made while another is read, and its position."""
 
     def __init__(self, plan: Node, build: Build) -> None:
-        self._plan = with_own_shuffles(plan)
-        self._run = Run(self._plan)
+        self.plan = with_own_shuffles(plan)
+        self._run = Run(self.plan)
         self._build = build
-        self.operator = build(self._plan, self._run)
+        self.operator = build(self.plan, self._run)
 
     def state(self) -> Any:
         """Return the seeds and the position."""
@@ -146,7 +146,7 @@ class Inner:
         """Take up seeds and position."""
         seeds, position = state
         self._run.restore(seeds)
-        self.operator = self._build(self._plan, self._run)
+        self.operator = self._build(self.plan, self._run)
         self.operator.restore(position)
 
 

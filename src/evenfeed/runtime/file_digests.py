@@ -1,0 +1,217 @@
+"""Lets the state of an iterator know the files that it was taken over.
+
+A digest must be short, also for ten thousand files, and yet name the one that has changed. So each file is a
+number h, made of its name, its length and its first and last bytes, and belongs to one of 32 groups. A group
+keeps two sums modulo a prime: of h, and of h times the number of the file. Where one file of a group is
+another, the sums differ by d and by d times its number, and the quotient says which it is.
+"""
+
+import base64
+import binascii
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+from typing import Any, Final, cast, final
+
+from evenfeed.core.doors import hashlib
+from evenfeed.core.errors import DataLossError, InvalidArgumentError
+from evenfeed.formats.file_sketches import sketches
+from evenfeed.formats.filesystems import is_remote, local
+from evenfeed.plan.buffering import Cache
+from evenfeed.plan.files import Files
+from evenfeed.plan.node import Node
+from evenfeed.plan.saving import Snapshot
+from evenfeed.runtime.called_functions import is_complete
+
+_PRIME: Final = 2**61 - 1
+_GROUPS: Final = 32
+_NAMED: Final = 3  # so many files are named where more have changed
+_FIX: Final = (
+    "restore the files that the state was taken over, or begin anew; to go on in what there is now, remove "
+    "'files' from the state."
+)
+
+
+@final
+@dataclass(frozen=True)
+class FileSet:
+    """The files that a plan, or a part of it, reads.
+
+    It stands in a position until that becomes a state: only then files are looked at, once.
+
+    Attributes:
+        paths: Where they are.
+        names: The same, relative to the folder that the files of each reader have in common.
+    """
+
+    paths: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @cached_property
+    def digest(self) -> str | None:
+        """What tells these files from others; None where a network does not say."""
+        return self._taken()
+
+    def _taken(self) -> str | None:
+        found = sketches(self.paths)
+        if found is None:
+            return None
+        sums = [0] * (2 * _GROUPS)
+        for number, (name, sketch) in enumerate(zip(self.names, found, strict=True), 1):
+            group, value = 2 * (number % _GROUPS), _value(name, sketch)
+            sums[group] = (sums[group] + value) % _PRIME
+            sums[group + 1] = (sums[group + 1] + number * value) % _PRIME
+        packed = b"".join(value.to_bytes(8, "little") for value in self._told(sums))
+        return f"{len(self.paths)}:{base64.b64encode(packed).decode().rstrip('=')}"
+
+    def _told(self, sums: list[int]) -> list[int]:
+        """Return the sums that a digest holds: of few files, which are alone in their groups, the first of each."""
+        count = len(self.paths)
+        return sums if count > _GROUPS else [sums[2 * (n % _GROUPS)] for n in range(1, count + 1)]
+
+    def check(self, told: Any) -> None:
+        """Raise unless the files are those that a digest was taken of.
+
+        Raises:
+            DataLossError: One has changed; it is named.
+        """
+        now = None if told is None or isinstance(told, FileSet) else self._taken()
+        if now is None or now == told:
+            return
+        count, then = _read(told)
+        if count != len(self.paths):
+            raise DataLossError(
+                f"The state was taken over {count} files, but the dataset reads {len(self.paths)} now.",
+                fix=_FIX,
+            )
+        changed, groups = self._changed(then, _read(now)[1])
+        raise self._error(changed, groups).in_file(self.paths[min([*changed, *groups[0]])])
+
+    def _changed(self, then: list[int], now: list[int]) -> tuple[list[int], list[list[int]]]:
+        """Return which files have changed, and groups of files of which several have."""
+        count = len(self.paths)
+        if count <= _GROUPS:
+            return [n for n in range(count) if then[n] != now[n]], [[]]
+        changed: list[int] = []
+        groups: list[list[int]] = []
+        for group in range(_GROUPS):
+            d, dn = (now[2 * group + k] - then[2 * group + k] for k in (0, 1))
+            number = dn * pow(d, -1, _PRIME) % _PRIME if d % _PRIME else 0
+            if 0 < number <= count and number % _GROUPS == group:
+                changed.append(number - 1)
+            elif d or dn:
+                groups.append([n for n in range(count) if (n + 1) % _GROUPS == group])
+        return sorted(changed), groups or [[]]
+
+    def _error(self, changed: list[int], groups: list[list[int]]) -> DataLossError:
+        if changed:
+            named = [self.paths[number] for number in changed[:_NAMED]]
+            more = len(changed) - len(named)
+            what = ", ".join(named) + (f" and {more} more" if more else "")
+        else:
+            named = [self.paths[number] for number in groups[0][:_NAMED]]
+            what = f"Several of {len(groups[0])} files, which begin with {', '.join(named)}"
+        some = (
+            f", and several more of {sum(map(len, groups))} files" if changed and groups[0] else ""
+        )
+        return DataLossError(
+            f"{what}{some}: not as when the state was taken (its name, its length, or its first or last "
+            "4 KB are others).",
+            fix=_FIX,
+        )
+
+
+@final
+class StateFiles:
+    """All files that a plan reads: those below each cache and snapshot, and the others."""
+
+    def __init__(self, plan: Node) -> None:
+        found: dict[int, tuple[Node | None, dict[str, str]]] = {}
+        for keeper, names in _named_in(plan, None, set()):
+            found.setdefault(id(keeper), (keeper, {}))[1].update(names)
+        self._sets = [
+            (keeper, FileSet(tuple(names), tuple(names.values())))
+            for keeper, names in found.values()
+        ]
+
+    def told(self) -> list[FileSet]:
+        """Return what stands in a position."""
+        return [files for _, files in self._sets]
+
+    def check(self, told: Any) -> None:
+        """Raise where a file has changed since a state was taken. What is kept whole needs its files no more."""
+        for (keeper, files), digest in zip(self._sets, told or (), strict=False):
+            if keeper is None or not is_complete(keeper):
+                files.check(digest)
+
+
+def files_of(plan: Node) -> FileSet | None:
+    """Return the files that a plan reads whatever is kept; None where there are none."""
+    names = {path: name for _, part in _named_in(plan, None, set()) for path, name in part.items()}
+    return FileSet(tuple(names), tuple(names.values())) if names else None
+
+
+def with_digests(state: Any) -> Any:
+    """Return a position as data for JSON, with the digests of its files."""
+    if state is None or isinstance(state, (int, str)):
+        return state
+    if isinstance(state, FileSet):
+        return state.digest
+    if isinstance(state, dict):
+        return {key: with_digests(part) for key, part in cast("dict[str, Any]", state).items()}
+    if isinstance(state, (list, tuple)):
+        return [with_digests(part) for part in cast("Sequence[Any]", state)]
+    return state
+
+
+def _named_in(
+    node: Node, keeper: Node | None, seen: set[tuple[int, int]]
+) -> Iterator[tuple[Node | None, dict[str, str]]]:
+    """Yield for each reader in a plan what keeps its rows, if something does, and the names of its files."""
+    if (id(node), id(keeper)) in seen:
+        return
+    seen.add((id(node), id(keeper)))
+    if isinstance(node, Files):
+        paths = dict.fromkeys(file.path for file in node.files if not file.checks_itself)
+        if paths:
+            yield keeper, dict(zip(paths, _relative(list(paths)), strict=True))
+    inside = node if isinstance(node, Cache | Snapshot) else keeper
+    for child in node.children:
+        yield from _named_in(child, inside, seen)
+
+
+def _relative(paths: list[str]) -> list[str]:
+    """Return paths without the folders that all of them are in."""
+    parts = [_parts(path) for path in paths]
+    folders = [part[:-1] for part in parts]
+    pairs = zip(min(folders), max(folders), strict=False)
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return ["/".join(part[common:]) for part in parts]
+
+
+def _parts(path: str) -> list[str]:
+    whole = path if is_remote(path) else os.path.abspath(local(path)).replace(os.sep, "/")
+    return whole.split("/")
+
+
+def _value(name: str, sketch: bytes) -> int:
+    told = name.encode(errors="surrogateescape") + b"\0" + sketch
+    return int.from_bytes(hashlib.blake2b(told, digest_size=8).digest(), "little") % _PRIME
+
+
+def _read(told: Any) -> tuple[int, list[int]]:
+    """Return how many files a digest was taken of, and its sums."""
+    try:
+        count, _, text = told.partition(":")
+        packed = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+        sums = [int.from_bytes(packed[at : at + 8], "little") for at in range(0, len(packed), 8)]
+        if len(sums) != (int(count) if int(count) <= _GROUPS else 2 * _GROUPS):
+            raise ValueError
+        return int(count), sums
+    except (AttributeError, ValueError, binascii.Error):
+        raise InvalidArgumentError(
+            f"The state has no digest of its files, but {told!r}.",
+            fix="pass what get_state() returned.",
+        ) from None
