@@ -1,6 +1,8 @@
 """The formats of images: which one a file has, and its pixels by the libraries that know it."""
 
 import io
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, final
 
@@ -10,7 +12,12 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.doors import pil_image, simplejpeg
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import (
+    EvenfeedError,
+    InvalidArgumentError,
+    ResourceExhaustedError,
+    described,
+)
 from evenfeed.images.wide_png import in_channels, is_wide, wide_file, wide_pixels
 
 Format: TypeAlias = Literal["JPEG", "PNG", "GIF", "BMP"]
@@ -22,8 +29,9 @@ _BEGINNINGS: Final[dict[bytes, Format]] = {
     b"BM": "BMP",
 }
 _INSTALL: Final = "install what reads images: pip install 'evenfeed[images]'."
-# A picture may say that it has more pixels than any memory; this is as many as 50 of a good camera.
-_MOST_PIXELS: Final = 1 << 30
+# A picture may say that it has more pixels than any memory; TensorFlow refuses as many.
+_MOST_PIXELS: Final = 1 << 29
+_ENDS: Final = "end of JPEG file"  # what the library says of a file that is cut
 
 
 def format_of(content: bytes) -> Format:
@@ -41,10 +49,9 @@ def format_of(content: bytes) -> Format:
 
 def jpeg_size(content: bytes) -> tuple[int, int, int]:
     """Return height, width and channels of a JPEG file, without decoding it."""
-    try:
-        height, width, space, _ = _jpeg().decode_jpeg_header(content)
-    except ValueError as error:
-        raise _no_jpeg(content, error) from error
+    header = _jpeg().decode_jpeg_header
+    with _decoding(content, "JPEG"):
+        height, width, space, _ = header(content)
     return height, width, 1 if space.lower() == "gray" else 3
 
 
@@ -85,8 +92,9 @@ WHOLE: Final = JpegWay()
 def jpeg_pixels(content: bytes, channels: int, way: JpegWay) -> Array:
     """Return the pixels of a JPEG file: of 1 or 3 channels, or as many as the file has for 0."""
     library = _jpeg()
-    if channels == 0:
-        channels = jpeg_size(content)[2]
+    height, width, found = jpeg_size(content)
+    _check_pixels("JPEG", width, height)
+    channels = channels or found
     how: dict[str, Any] = {
         "colorspace": "GRAY" if channels == 1 else "RGB",
         "fastdct": not way.exact,
@@ -97,24 +105,20 @@ def jpeg_pixels(content: bytes, channels: int, way: JpegWay) -> Array:
         return library.decode_jpeg(content, **how)
     except ValueError as error:
         # The library also complains of what does no harm: TensorFlow only does where the file ends.
-        if not way.recover and "end of JPEG file" in str(error):
-            raise _no_jpeg(content, error) from error
-    try:
+        if not way.recover and _ENDS in str(error):
+            raise _no_image(content, "JPEG", error) from error
+    with _decoding(content, "JPEG"):
         return library.decode_jpeg(content, strict=False, **how)
-    except ValueError as error:
-        raise _no_jpeg(content, error) from error
 
 
 def other_pixels(content: bytes, kind: Format, channels: int, dtype: DType = dtypes.uint8) -> Array:
     """Return the pixels of a PNG or BMP file, or of the first frame of a GIF."""
     image = _opened(content, kind)
-    try:
+    with _decoding(content, kind):
         if kind == "PNG" and is_wide(content):
             wide = in_channels(wide_pixels(lambda: _opened(content, kind), content), channels)
             return wide if dtype == dtypes.uint16 else (wide >> 8).astype(np.uint8)
         pixels = _in_bytes(image, kind, channels)
-    except (OSError, SyntaxError, ValueError) as error:
-        raise _no_image(content, kind, error) from error
     return pixels if dtype == dtypes.uint8 else pixels.astype(np.uint16) * np.uint16(257)
 
 
@@ -122,13 +126,12 @@ def frames(content: bytes) -> Array:
     """Return all frames of a GIF file, stacked."""
     image = _opened(content, "GIF")
     found: list[Array] = []
-    try:
+    with _decoding(content, "GIF"):
         for number in range(getattr(image, "n_frames", 1)):
             image.seek(number)
+            _check_pixels("GIF", image.width, image.height * (number + 1))
             found.append(np.asarray(image.convert("RGB")))
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise _no_image(content, "GIF", error) from error
-    return np.stack(found)
+        return np.stack(found)
 
 
 def encoded(pixels: Array, kind: Literal["JPEG", "PNG"], **how: Any) -> bytes:
@@ -168,28 +171,50 @@ def _grey(pixels: Array) -> Array:
 
 def _opened(content: bytes, kind: Format) -> Any:
     library = _pil()
-    try:
+    with _decoding(content, kind):
         image = library.open(io.BytesIO(content), formats=[kind])
-    except (OSError, SyntaxError, ValueError) as error:
-        raise _no_image(content, kind, error) from error
-    if image.width * image.height > _MOST_PIXELS:
-        raise InvalidArgumentError(
-            f"The {kind} file says that it has {image.width} x {image.height} pixels, which are too many.",
-            fix="check the file.",
-        )
+    _check_pixels(kind, image.width, image.height)
     return image
 
 
-def _no_jpeg(content: bytes, error: Exception) -> InvalidArgumentError:
-    if "end of JPEG file" in str(error):
+def _check_pixels(kind: Format, width: int, height: int) -> None:
+    if width * height >= _MOST_PIXELS:
+        raise InvalidArgumentError(
+            f"The {kind} file says that it has {width} x {height} pixels, which are too many.",
+            fix="check the file.",
+        )
+
+
+@contextmanager
+def _decoding(content: bytes, kind: Format) -> Generator[None]:
+    """Turn whatever a library raises at the bytes of an image into an error of ours.
+
+    Pillow raises what its own code happens to meet in damaged bytes: IndexError, struct.error, SyntaxError.
+    """
+    try:
+        yield
+    except EvenfeedError:
+        raise
+    except MemoryError as error:
+        raise ResourceExhaustedError(
+            f"There is no memory for a {kind} file of {len(content)} bytes.",
+            fix="check the file, or decode fewer images at a time.",
+        ) from error
+    except Exception as error:
+        raise _no_image(content, kind, error) from error
+
+
+def _no_image(content: bytes, kind: Format, error: Exception) -> InvalidArgumentError:
+    if kind == "JPEG" and _ENDS in str(error):
         return InvalidArgumentError(
             f"Invalid JPEG data: the file of {len(content)} bytes ends too early.",
             fix="check the file, or pass try_recover_truncated=True.",
         )
-    return _no_image(content, "JPEG", error)
-
-
-def _no_image(content: bytes, kind: Format, error: Exception) -> InvalidArgumentError:
+    if type(error).__name__.startswith("DecompressionBomb"):
+        return InvalidArgumentError(
+            f"The {kind} file of {len(content)} bytes says that it has too many pixels: {error}",
+            fix="check the file; PIL.Image.MAX_IMAGE_PIXELS is the limit, if you trust it.",
+        )
     return InvalidArgumentError(
         f"Invalid {kind} data, {len(content)} bytes: {error}", fix="check the file."
     )
