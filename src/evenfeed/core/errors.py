@@ -119,6 +119,14 @@ class EvenfeedError(Exception):
         self.file, self.offset = file, offset
         return self
 
+    def again(self) -> Self:
+        """Return the same error for another who asks: each has a traceback and notes of its own."""
+        same = _rebuilt(type(self), self.args, self.__cause__)
+        same.__dict__.update(
+            {name: part for name, part in vars(self).items() if name != "__notes__"}
+        )
+        return cast("Self", same)
+
     def asked_for_here(self) -> Self:
         """Name the user's line that runs now: a thread that was at work for it knows none; return the error."""
         self.origin = where_called()

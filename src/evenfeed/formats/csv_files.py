@@ -14,6 +14,7 @@ from evenfeed.formats.chunks import Chunk, RowReader
 from evenfeed.formats.csv_records import OPEN, Cutter, Records
 from evenfeed.formats.csv_values import CsvColumn
 from evenfeed.formats.inflating import open_bytes
+from evenfeed.formats.lines import LONGEST, endless
 
 # The first read is short, so that the first row comes soon; longer ones cost less for each row.
 _FIRST_READ: Final = 1 << 15
@@ -153,6 +154,8 @@ class CsvReader(RowReader):
             records, self._rest = self._layout.cutter.cut(text, is_last=is_last)
             if records.count:
                 break
+            if len(text) > LONGEST:
+                raise endless(self.path, "record", self._behind)
             self._next_read *= 2  # a record is longer than what was read, perhaps very long
         self._next_read = min(2 * self._next_read, _LONGEST_READ)
         self._begin, self._behind = self._behind, self._behind + len(text) - len(self._rest)

@@ -24,7 +24,7 @@ from evenfeed.core.errors import (
 )
 from evenfeed.formats.open_files import TOO_MANY, with_room
 
-_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_remote(path: str) -> bool:
@@ -146,10 +146,15 @@ def naming(path: str) -> Generator[None]:
     except EvenfeedError:  # some are OSErrors too, but say all already
         raise
     except OSError as error:
-        raise _named(path, error).in_file(path) from error
+        raise named(path, error) from error
 
 
-def _named(path: str, error: OSError) -> EvenfeedError:
+def named(path: str, error: OSError) -> EvenfeedError:
+    """Return TensorFlow's error for what an operating system says of a file."""
+    return _explained(path, error).in_file(path)
+
+
+def _explained(path: str, error: OSError) -> EvenfeedError:
     match error:
         case FileNotFoundError() | NotADirectoryError():
             return NotFoundError(f"{path} does not exist.", fix="check the path of the file.")

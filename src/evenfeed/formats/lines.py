@@ -14,6 +14,8 @@ from evenfeed.formats.inflating import open_bytes
 # The first read is short, so that the first line comes soon; longer ones cost less for each line.
 _FIRST_READ: Final = 1 << 15
 _LONGEST_READ: Final = 1 << 18
+# A file that is no text may have no end of line in all its bytes, and /dev/zero has no end either.
+LONGEST: Final = 1 << 28
 _GZIP_BEGINS: Final = b"\x1f\x8b\x08"
 
 
@@ -73,7 +75,7 @@ class LineReader(ChunkReader):
 
     def _whole_lines(self) -> bytes:
         """Return bytes up to the end of some line, or of the file."""
-        parts = [self._rest]
+        parts, length = [self._rest], len(self._rest)
         while True:
             more = self._bytes.read(self._next_read)
             if self._behind == 0 and not self._compression and len(parts) == 1:
@@ -84,6 +86,8 @@ class LineReader(ChunkReader):
                 self._rest = more[end:]
                 return b"".join([*parts, more[:end]])
             parts.append(more)  # joined once: a line may be longer than many reads
+            if (length := length + len(more)) > LONGEST:
+                raise endless(self.path, "line", self._behind)
 
     def _check_plain(self, beginning: bytes) -> None:
         if beginning.startswith(_GZIP_BEGINS):
@@ -95,6 +99,14 @@ class LineReader(ChunkReader):
     def close(self) -> None:
         """Close the file."""
         self._bytes.close()
+
+
+def endless(path: str, what: str, byte: int) -> DataLossError:
+    """Return the error for a line or record that does not end."""
+    return DataLossError(
+        f"{path}: the {what} at byte {byte} does not end within {LONGEST} bytes.",
+        fix="check whether it is a text file, and how it is compressed.",
+    ).in_file(path, byte)
 
 
 def behind_lines(text: bytes, count: int) -> int:

@@ -108,13 +108,15 @@ class GFile:
     def flush(self) -> None:
         """Write out what is held back."""
         if self._file is not None:
-            self._file.flush()
+            with naming(self.name):
+                self._file.flush()
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            with naming(self.name):
+                file.close()
 
     def __del__(self) -> None:
         self.close()

@@ -96,6 +96,7 @@ class PageReader(Reader):
         self._starts = self._ends - self._table["rows"]
         self._checked = np.zeros(len(self._table), np.bool_)
         self._unchecked = True
+        self._damaged: dict[int, str] = {}
         self._held: dict[int, Array] = {}
         rows = int(self._ends[-1]) if len(self._ends) else 0
         self.written = Written(rows, len(raw), crc)
@@ -109,6 +110,10 @@ class PageReader(Reader):
         stop = min(first + count, int(self._table["rows"][page]))
         block = self._rows_of(page, slice(first, stop))
         return without_views(block) if many_are_mapped() else block
+
+    def behind(self, row: int) -> int:
+        """Return the first row behind the page: it is damaged as a whole."""
+        return int(self._ends[np.searchsorted(self._ends, row, "right")])
 
     def _pages(self) -> "_Pages":
         """Return the file as it is mapped now."""
@@ -147,12 +152,15 @@ class PageReader(Reader):
         held = self._held.get(page)
         if held is not None:
             return held
+        if page in self._damaged:  # it is asked for once for each row
+            raise self.damaged(self._damaged[page])
         self._file.check()
         row = self._table[page]
         stored = self._pages().raw[row["at"] : row["at"] + row["bytes"]]
         if not self._checked[page]:
             if len(stored) != row["bytes"] or zlib.crc32(stored.data) != row["crc"]:
-                raise self.damaged(f"the checksum of the page at byte {row['at']} is another")
+                self._damaged[page] = f"the checksum of the page at byte {row['at']} is another"
+                raise self.damaged(self._damaged[page])
             self._checked[page] = True
             self._unchecked = not self._checked.all()
         return self._decompressed(page, stored) if self._compressed else stored

@@ -99,7 +99,7 @@ def _table_bytes(path: str) -> tuple[int, bytes]:
     """Return how long a file is, and the table at its end."""
     with open_file(path) as file, naming(path):
         size = file.seek(0, 2)
-        end = _read_from(file, max(0, size - _FIRST_READ))
+        end = _read_from(file, max(0, size - _FIRST_READ), size)
         if len(end) < _END + len(_MAGIC) or end[-len(_MAGIC) :] not in (_MAGIC, _ENCRYPTED):
             raise _damaged(path, "it does not end as such a file does")
         if end.endswith(_ENCRYPTED):
@@ -108,13 +108,18 @@ def _table_bytes(path: str) -> tuple[int, bytes]:
         if length > size - _END - len(_MAGIC):
             raise _damaged(path, f"the table at its end is to have {length} bytes")
         if length + _END > len(end):
-            end = _read_from(file, size - _END - length)
+            end = _read_from(file, size - _END - length, size)
         return size, end[-_END - length : -_END]
 
 
-def _read_from(file: Any, place: int) -> bytes:
+def _read_from(file: Any, place: int, stop: int) -> bytes:
+    """Return the bytes up to `stop`: a device such as /dev/zero has more than its length says."""
     file.seek(place)
-    return b"".join(iter(lambda: file.read(1 << 24), b""))
+    parts: list[bytes] = []
+    while place < stop and (more := file.read(min(stop - place, 1 << 24))):
+        parts.append(more)
+        place += len(more)
+    return b"".join(parts)
 
 
 def _damaged(path: str, why: str) -> DataLossError:

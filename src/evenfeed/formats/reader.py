@@ -56,6 +56,10 @@ class Reader(ABC):
         first, last = int(positions.min()), int(positions.max())
         return self.whole(first, last + 1 - first).gather(positions - first)
 
+    def behind(self, row: int) -> int:
+        """Return the first row behind those that fail alike, where `row` has failed."""
+        return row + 1
+
     def byte_of(self, row: int) -> int | None:  # noqa: ARG002 - others know
         """Return the byte at which a row begins that was read last; None where that is not known."""
         return None

@@ -7,7 +7,7 @@ from typing import IO, Any, Final, Self, final
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import FailedPreconditionError, described
 from evenfeed.formats.checksums import masked
-from evenfeed.formats.filesystems import open_file
+from evenfeed.formats.filesystems import named, naming, open_file
 from evenfeed.formats.framing import FOOTER, header_of
 from evenfeed.formats.inflating import FORMS
 from evenfeed.formats.paths import path_in
@@ -113,7 +113,8 @@ class TFRecordWriter:
             options = TFRecordOptions(options)
         self._pack = options.compressor()
         self._flush_mode = _FLUSH_MODES.get(options.flush_mode, zlib.Z_NO_FLUSH)
-        self._file = open_file(path_in(path, "path"), "wb")
+        self._path = path_in(path, "path")
+        self._file = open_file(self._path, "wb")
 
     def write(self, record: bytes) -> None:
         """Append one record."""
@@ -123,16 +124,17 @@ class TFRecordWriter:
     def flush(self) -> None:
         """Hand what was written to the system; compressed bytes as `flush_mode` says."""
         file = self._open_file()
-        if self._pack is not None and self._flush_mode != zlib.Z_NO_FLUSH:
-            file.write(self._pack.flush(self._flush_mode))
-        file.flush()
+        with naming(self._path):
+            if self._pack is not None and self._flush_mode != zlib.Z_NO_FLUSH:
+                file.write(self._pack.flush(self._flush_mode))
+            file.flush()
 
     def close(self) -> None:
         """Finish the file. To close it twice is no error."""
         if self._file is None:
             return
         file, self._file = self._file, None
-        with file:
+        with naming(self._path), file:
             if self._pack is not None:
                 file.write(self._pack.flush())
 
@@ -151,7 +153,12 @@ class TFRecordWriter:
         self.close()  # as in TensorFlow, what was written is not lost with the writer
 
     def _write(self, data: bytes) -> None:
-        self._open_file().write(data if self._pack is None else self._pack.compress(data))
+        packed = data if self._pack is None else self._pack.compress(data)
+        file = self._open_file()
+        try:
+            file.write(packed)
+        except OSError as error:
+            raise named(self._path, error) from error
 
     def _open_file(self) -> IO[bytes]:
         if self._file is None:

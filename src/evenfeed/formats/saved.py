@@ -21,6 +21,7 @@ from evenfeed.core.spec_json import (
 )
 from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten
+from evenfeed.formats.filesystems import naming
 from evenfeed.formats.page_files import Written
 from evenfeed.formats.page_reader import PageFile
 
@@ -140,11 +141,12 @@ def write_index(path: str, content: dict[str, Any]) -> None:
     written = index.with_name(f"{_INDEX}.{content['run']}")
     said = {"format": _FORMAT, "crc": _checksum(content), "content": content}
     try:
-        with written.open("x") as file:
-            json.dump(said, file)
-            file.flush()
-            os.fsync(file.fileno())
-        written.replace(index)
+        with naming(str(index)):
+            with written.open("x") as file:
+                json.dump(said, file)
+                file.flush()
+                os.fsync(file.fileno())
+            written.replace(index)
     finally:
         written.unlink(missing_ok=True)
 

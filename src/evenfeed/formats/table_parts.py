@@ -150,6 +150,10 @@ class PartReader(Reader):
         """Return the byte at which the part begins."""
         return self._part.span[0]
 
+    def behind(self, row: int) -> int:
+        """Return the row behind the last, where the part cannot be decoded."""
+        return row + 1 if self._damage is None else max(row + 1, self._part.count)
+
     def close(self) -> None:
         """Free the rows."""
         self._chunk = None
@@ -158,7 +162,7 @@ class PartReader(Reader):
         chunk = self._chunk
         if chunk is None:
             if self._damage is not None:  # it is asked for once for each row
-                raise _again(self._damage)
+                raise self._damage.again()
             try:
                 chunk = self._part.decoded()
             except DataLossError as error:
@@ -173,11 +177,6 @@ class PartReader(Reader):
             f"{self.path}, {part.named(row)}: {what}.",
             fix="pass fill_null={name: value}, or leave such rows out when the file is written.",
         ).in_file(self.path, part.span[0])
-
-
-def _again(error: DataLossError) -> DataLossError:
-    same = DataLossError(error.message, fix=error.fix)
-    return same if error.file is None else same.in_file(error.file, error.offset)
 
 
 def chunk_of(column: Callable[[str], Any], rows: int, wanted: Wanted) -> Chunk:

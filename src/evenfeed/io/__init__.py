@@ -19,7 +19,7 @@ from evenfeed.formats.features import (
     RaggedFeature,
     VarLenFeature,
 )
-from evenfeed.formats.filesystems import folder_for, open_file
+from evenfeed.formats.filesystems import folder_for, naming, open_file
 from evenfeed.formats.paths import as_text, matching_paths, path_in
 from evenfeed.formats.record_writer import TFRecordOptions, TFRecordWriter
 from evenfeed.formats.sequence_parsing import (
@@ -125,7 +125,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
         raise TypeError(described(f"contents must be text, but got {contents!r}."))
     path = path_in(filename, "filename")
     folder_for(path)
-    with open_file(path, "wb") as file:
+    with naming(path), open_file(path, "wb") as file:
         file.write(text.item())
 
 

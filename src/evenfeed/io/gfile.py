@@ -195,7 +195,11 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
     """
     _check_free(dst, overwrite=overwrite)
     source, target = path_in(src, "src"), path_in(dst, "dst")
-    with filesystems.open_file(source) as read, filesystems.open_file(target, "wb") as written:
+    with (
+        filesystems.naming(target),
+        filesystems.open_file(source) as read,
+        filesystems.open_file(target, "wb") as written,
+    ):
         while part := read.read(1 << 20):
             written.write(part)
 

@@ -8,8 +8,14 @@ from typing import Any, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block, read_only
-from evenfeed.core.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from evenfeed.core.errors import (
+    AlreadyExistsError,
+    EvenfeedError,
+    InvalidArgumentError,
+    NotFoundError,
+)
 from evenfeed.core.structure import DATA, flatten, outline
+from evenfeed.formats.filesystems import naming
 from evenfeed.formats.page_files import PageWriter
 from evenfeed.formats.page_reader import PageReader
 from evenfeed.plan.buffering import Cache
@@ -69,6 +75,9 @@ class _FileContent(Content):
         block = self._reader.read(start, most)
         return None if block is None else read_only(block)
 
+    def behind(self, start: int) -> int:
+        return self._reader.behind(start)
+
 
 @final
 class _FileRecording(Recording):
@@ -90,7 +99,8 @@ class _FileRecording(Recording):
 
     def _take_lock(self) -> None:
         try:
-            self._lock.take()
+            with naming(str(self._lock.path)):
+                self._lock.take()
         except FileNotFoundError:
             raise NotFoundError(
                 f"There is no folder {self._path.parent} to write the cache into.",
@@ -104,13 +114,17 @@ class _FileRecording(Recording):
                 f"if no program writes it any more, delete {self._lock.path}.",
                 origin=self._node.origin,
             ) from None
+        except EvenfeedError:  # the disk is full, say, when the file was made and not written yet
+            self._lock.release()
+            raise
 
     def add(self, block: Block) -> None:
         self._writer.add(block)
 
     def finish(self, origin: Any) -> None:
         self._writer.finish({"elements": _elements(self._node), "pass": origin})
-        self._temporary.replace(self._path)
+        with naming(str(self._path)):
+            self._temporary.replace(self._path)
         self._clean()
 
     def discard(self) -> None:

@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -27,6 +28,10 @@ class Content(ABC):
     @abstractmethod
     def read(self, start: int, most: int) -> Block | None:
         """Return elements from `start` on; None behind the last."""
+
+    def behind(self, start: int) -> int:
+        """Return the place behind elements that cannot be read, of which the first is at `start`."""
+        return start + 1
 
 
 class Recording(ABC):
@@ -153,18 +158,26 @@ class KeepElements(Operator):
         self._began = False
         self._passed = 0
         self._failed = 0  # elements passed that were errors
+        self._is_lost = False  # what is kept cannot be read
+        self._unwritten: Block | None = None  # elements that could not be taken down
 
     def read(self, most: int) -> Block | None:
         """Return the next elements."""
+        if self._is_lost:
+            return None
         if not self._began:
-            self._begin(self._store.content(), None)
-        try:
-            block = self._next(most)
-        except Exception:
-            self._failed += 1
-            raise
+            self._begin(self._found(), None)
+        block = self._next(most)
         self._passed += 0 if block is None else block.length
         return block
+
+    def _found(self) -> Content | None:
+        """Return what is kept. Where it cannot be read at all, that is the one error of the pass."""
+        try:
+            return self._store.content()
+        except Exception:
+            self._is_lost = True
+            raise
 
     def _begin(self, content: Content | None, origin: Any) -> None:
         self._began = True
@@ -178,23 +191,53 @@ class KeepElements(Operator):
 
     def _next(self, most: int) -> Block | None:
         if self._content is not None:
-            return self._content.read(self._passed, most)
-        block = None if self._child is None else self._child.read(most)
+            return self._kept(self._content, most)
+        block, self._unwritten = self._unwritten, None
+        if block is not None:
+            return block
+        block = self._read_child(most)
         if block is None:
             self._complete()
             return None
         # Kept as it was: nobody who gets an element may write into it.
         block = read_only(block)
-        if self._recording is not None:
-            self._recording.add(block)
+        with self._taking_down(block):
+            if self._recording is not None:
+                self._recording.add(block)
         if self._passed + block.length == self._size:
-            self._complete()
+            self._complete(block)
         return block
 
-    def _complete(self) -> None:
-        if self._recording is not None:
-            self._recording.finish(self._origin)
-            self._recording = None
+    def _kept(self, content: Content, most: int) -> Block | None:
+        try:
+            return content.read(self._passed, most)
+        except Exception:
+            self._passed = content.behind(self._passed)
+            raise
+
+    def _read_child(self, most: int) -> Block | None:
+        try:
+            return None if self._child is None else self._child.read(most)
+        except Exception:
+            self._failed += 1
+            raise
+
+    @contextmanager
+    def _taking_down(self, block: Block | None) -> Generator[None]:
+        """Where elements cannot be taken down, keep no pass: the elements come after the error."""
+        try:
+            yield
+        except Exception:
+            if self._recording is not None:
+                self._recording.discard()
+            self._recording, self._unwritten = None, block
+            raise
+
+    def _complete(self, last: Block | None = None) -> None:
+        with self._taking_down(last):
+            if self._recording is not None:
+                self._recording.finish(self._origin)
+                self._recording = None
 
     def state(self) -> State:
         """Return how many elements were passed, those that failed too, and in which pass."""
@@ -204,6 +247,7 @@ class KeepElements(Operator):
         """Go to the position: in what is kept if that is the same pass, else by reading it again."""
         self.close()
         self._began, self._passed, self._failed = False, 0, 0
+        self._is_lost, self._unwritten = False, None
         if state is None:
             return
         passed, failed, origin = state

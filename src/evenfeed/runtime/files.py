@@ -1,14 +1,13 @@
 """Reads the rows of files: by position where their number is known, else one after the other."""
 
 import weakref
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Final, Self, final
 
 import numpy as np
 
 from evenfeed.core.block import Block, Positions, concatenated, fetched_apart
-from evenfeed.core.errors import EvenfeedError
+from evenfeed.core.errors import DataLossError, EvenfeedError
 from evenfeed.formats.reader import DataFile, Reader
 from evenfeed.runtime.functions import FailedRow
 from evenfeed.runtime.operator import Operator, State
@@ -27,6 +26,7 @@ class FileRows(Rows):
     def __init__(self, files: Sequence[DataFile], counts: Sequence[int]) -> None:
         self._files = files
         self._readers: dict[int, Reader] = {}
+        self._lost: dict[int, DataLossError] = {}  # what opening a damaged file raised
         self._next_look = 1  # how many are opened before it is looked at how much all hold
         self._ends = np.cumsum(counts, dtype=np.int64)
         self._starts = np.append(0, self._ends)
@@ -41,8 +41,10 @@ class FileRows(Rows):
         return fetched_apart(files, within, self._fetched)
 
     def _fetched(self, file: int, rows: Positions) -> Block:
-        with _failing_alone(self._files[file]):
+        try:
             return self._reader(file).fetch(rows)
+        except (EvenfeedError, OSError) as error:
+            raise _damaged(error, self._files[file]) from error
 
     def run(self, start: int, count: int) -> Block:
         """Return `count` rows from `start` on, as views where one file has them in one piece."""
@@ -51,8 +53,10 @@ class FileRows(Rows):
             file = int(np.searchsorted(self._ends, start, "right"))
             first = start - int(self._starts[file])
             some = min(count, int(self._ends[file]) - start)
-            with _failing_alone(self._files[file]):
+            try:
                 blocks.append(self._reader(file).whole(first, some))
+            except (EvenfeedError, OSError) as error:
+                raise _damaged(error, self._files[file], self._lost_from(file, first)) from error
             start, count = start + some, count - some
         return concatenated(blocks)
 
@@ -67,9 +71,25 @@ class FileRows(Rows):
         reader = self._readers.pop(file, None)
         if reader is None:
             self._forget()
-            reader = self._files[file].open()
+            reader = self._opened(file)
         self._readers[file] = reader  # behind all others
         return reader
+
+    def _lost_from(self, file: int, row: int) -> int:
+        """Return how many rows of a file from one on fail alike."""
+        reader = self._readers.get(file)
+        if reader is not None:
+            return reader.behind(row) - row
+        return int(self._ends[file] - self._starts[file]) - row
+
+    def _opened(self, file: int) -> Reader:
+        if file in self._lost:  # it is asked for once for each row
+            raise self._lost[file].again()
+        try:
+            return self._files[file].open()
+        except DataLossError as error:
+            self._lost[file] = error
+            raise
 
     def _forget(self) -> None:
         """Drop the readers used longest ago where all together hold too much."""
@@ -88,14 +108,10 @@ class FileRows(Rows):
                 left -= size
 
 
-@contextmanager
-def _failing_alone(file: DataFile) -> Generator[None]:
+def _damaged(error: Exception, file: DataFile, lost: int = 1) -> FailedRow:
     """Let rows that cannot be read fail one by one: those before come first, those behind later."""
-    try:
-        yield
-    except (EvenfeedError, OSError) as error:
-        _name(error, file)
-        raise FailedRow(0, None, error) from error
+    _name(error, file)
+    return FailedRow(0, None, error, damaged=lost)
 
 
 def _name(error: Exception, file: DataFile) -> None:

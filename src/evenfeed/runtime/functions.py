@@ -41,13 +41,18 @@ class FailedRow(Exception):  # noqa: N818 - not an error of its own: it carries 
         index: Which row.
         before: The results of the rows before it; None where it was the first.
         error: The user's exception, with its note.
+        damaged: How many rows from this one on are lost to the same damage of a file, which is told once; 0
+            where the file is not damaged.
     """
 
-    def __init__(self, index: int, before: Block | None, error: Exception) -> None:
+    def __init__(
+        self, index: int, before: Block | None, error: Exception, *, damaged: int = 0
+    ) -> None:
         super().__init__(index)
         self.index = index
         self.before = before
         self.error = error
+        self.damaged = damaged
 
 
 @final

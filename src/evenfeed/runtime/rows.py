@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import Final, final
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from evenfeed.runtime.functions import FailedRow
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.orders import Forward, Order, length_of_round, size_of_rounds
 from evenfeed.runtime.whence import Place, Whence, placed
+
+_ALL: Final = 1 << 62
 
 
 class Rows(ABC):
@@ -149,6 +151,8 @@ class Walk(Operator):
         self._rows = rows
         self._order = order
         self._step = 0
+        self._told: set[str] = set()
+        self._most = _ALL  # fewer are fetched at a time where rows have failed lately
         self._last: tuple[int, Positions] = 0, np.zeros(0, np.int64)  # what was fetched last
 
     @property
@@ -158,20 +162,35 @@ class Walk(Operator):
 
     def read(self, most: int) -> Block | None:
         """Return the next rows."""
-        left = most if self._order.size < 0 else min(most, self._order.size - self._step)
-        if left <= 0:
-            return None
-        try:
-            block = self._fetched(left)
-        except FailedRow as failed:
-            if left > 1:  # deliver what comes before the row that fails
-                return self.read(left // 2)
-            self._step += 1
-            error = placed(failed.error, self.whence(1)(0))
-        else:
-            self._step += left
-            return block
-        raise error from error.__cause__
+        while (left := self._left(min(most, self._most))) > 0:
+            try:
+                block = self._fetched(left)
+            except FailedRow as failed:
+                if left > 1:  # deliver what comes before the row that fails
+                    self._most = left // 2
+                    continue
+                self._step += 1
+                error = None if self._is_told(failed) else placed(failed.error, self.whence(1)(0))
+                self._step += max(0, failed.damaged - 1)
+                if error is None:
+                    continue
+            else:
+                self._step += left
+                self._most = min(2 * self._most, _ALL)
+                return block
+            raise error from error.__cause__
+        return None
+
+    def _left(self, most: int) -> int:
+        return most if self._order.size < 0 else min(most, self._order.size - self._step)
+
+    def _is_told(self, failed: FailedRow) -> bool:
+        """Return True if an earlier row told of the same damage: a page or a file that cannot be read is one error."""
+        told = str(getattr(failed.error, "message", failed.error))
+        if not failed.damaged or told in self._told:
+            return failed.damaged > 0
+        self._told.add(told)
+        return False
 
     def _fetched(self, count: int) -> Block:
         if isinstance(self._order, Forward):
@@ -200,6 +219,7 @@ class Walk(Operator):
     def restore(self, state: State) -> None:
         """Go to a row, without reading those before it."""
         self._step = state
+        self._told = set()
 
 
 def fetch_steps(rows: Rows, order: Order, start: int, count: int) -> Block:

@@ -83,25 +83,45 @@ class KeepSnapshot(Operator):
         self._run: str | None = None  # of the snapshot that is read; None where the child is
         self._writer: SavedWriter | None = None
         self._passed = 0
+        self._is_lost = False  # what was saved cannot be read
+        # Elements that could not be written, and the position before them.
+        self._unwritten: tuple[Block, State] | None = None
 
     def read(self, most: int) -> Block | None:
         """Return the next elements, and write them down."""
+        if self._is_lost:
+            return None
+        if self._unwritten is not None:
+            (block, _), self._unwritten = self._unwritten, None
+            return block
         elements = self._elements or self._begun()
+        before = None if self._writer is None else elements.state()
+        block: Block | None = None
         try:
             block = elements.operator.read(most)
             self._write(block)
         except BaseException:
             self._give_up()
+            if block is not None:  # its elements come after the error
+                self._unwritten = block, before
             raise
         return block
 
     def _begun(self) -> Inner:
-        saved, node = find_saved(self._node.folder), self._node
+        saved, node = self._found(), self._node
         if saved is None:
             self._writer = SavedWriter(node.folder, node.child.element_spec, node.compression)
         self._run = None if saved is None else saved.run
         self._elements = Inner(node.child if saved is None else self._files(saved), self._build)
         return self._elements
+
+    def _found(self) -> Saved | None:
+        """Return what was saved. Where it cannot be read at all, that is the one error of the pass."""
+        try:
+            return find_saved(self._node.folder)
+        except Exception:
+            self._is_lost = True
+            raise
 
     def _files(self, saved: Saved) -> Node:
         with never_stopping("reader_func", self._node.origin):
@@ -126,12 +146,16 @@ class KeepSnapshot(Operator):
 
     def state(self) -> State:
         """Return what is read, and the position in it."""
-        return None if self._elements is None else [self._run, self._elements.state()]
+        if self._elements is None:
+            return None
+        position = self._elements.state() if self._unwritten is None else self._unwritten[1]
+        return [self._run, position]
 
     def restore(self, state: State) -> None:
         """Go on in the child or in the snapshot, whichever it was."""
         self.close()
-        self._elements = None
+        self._elements = self._unwritten = None
+        self._is_lost = False
         if state is None:
             return
         self._run, position = state
