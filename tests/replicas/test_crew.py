@@ -14,6 +14,7 @@ import pytest
 from tests.mirroring import context, each, mirrored, number, parts, replica_threads
 
 import evenfeed as tf
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.replicas import crew
 
 
@@ -140,9 +141,24 @@ def test_replicas_that_meet_for_different_things_are_told_so():
 
 
 def test_replicas_that_reduce_different_shapes_are_told_so():
-    text = str(fails_in(mirrored(2), lambda: total(jnp.zeros(number() + 1, "f4")), RuntimeError))
-    assert "replica 0 at all_reduce of float32[1]" in text
-    assert "replica 1 at all_reduce of float32[2]" in text
+    unlike = fails_in(
+        mirrored(2), lambda: total(jnp.zeros(number() + 1, "f4")), InvalidArgumentError
+    )
+    assert "replica 0 at all_reduce of float32[1]" in str(unlike)
+    assert "replica 1 at all_reduce of float32[2]" in str(unlike)
+    assert "fix: pass tensors of one dtype and shape" in str(unlike)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [((2, 2), "f4"), ((3,), "f4"), ((2, 3), "i4")], ids=str
+)
+def test_replicas_that_gather_what_does_not_go_together_are_told_so(shape, dtype):
+    def step():
+        own = jnp.zeros((1, 3), "f4") if number() == 0 else jnp.zeros(shape, dtype)
+        return context().all_gather(own, 0)
+
+    text = str(fails_in(mirrored(2), step, InvalidArgumentError))
+    assert "replica 0 at all_gather of float32[0, 3] along [-2]" in text
 
 
 @pytest.mark.parametrize("lazy", [0, 1, 2])

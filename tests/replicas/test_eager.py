@@ -74,12 +74,19 @@ def test_an_array_of_a_compiled_step_can_be_an_argument():
     np.testing.assert_array_equal(found, np.asarray(array) + np.array([[0.0], [1.0]]))
 
 
-def test_a_closed_over_array_of_a_compiled_step_is_explained():
+def test_an_array_of_a_compiled_step_can_be_closed_over():
     strategy = mirrored(2)
     array = step_result(strategy)
     own = each(strategy, jnp.float32)
+    found = strategy.run(lambda x: array + x, args=(own,))
+    np.testing.assert_array_equal(found.array, [2.0, 3.0, 3.0, 4.0])
+
+
+def test_arrays_that_the_program_bound_to_several_devices_are_explained():
+    strategy = mirrored(2)
+    arrays = [jax.device_put(jnp.zeros(2), device) for device in jax.devices("cpu")[:2]]
     with pytest.raises(ValueError, match="incompatible devices") as caught:
-        strategy.run(lambda x: array + x, args=(own,))
+        strategy.run(lambda: arrays[0] + arrays[1])
     assert any("strategy.run(fn, args=(array,))" in note for note in caught.value.__notes__)
 
 

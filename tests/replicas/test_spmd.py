@@ -83,7 +83,7 @@ def test_a_variable_that_replicas_return_is_that_variable():
 
     @tf.function
     def step():
-        result = strategy.run(lambda: v.assign_add(1.0) is None or {"v": v})
+        result = strategy.run(lambda: v.assign_add(tf.constant(1.0)) is None or {"v": v})
         assert result["v"] is v
         return result
 

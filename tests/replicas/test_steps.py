@@ -183,7 +183,7 @@ def test_an_error_in_a_step_keeps_its_type_and_assigns_nothing(strategy):
     x = cut(strategy, np.float32([1.0, 2.0]))
 
     def step(x):
-        trainer.total.assign_add(1.0)
+        trainer.total.assign_add(tf.constant(1.0))
         raise KeyError("mine")
 
     f = driven(lambda: strategy.run(step, args=(x,)))
@@ -226,3 +226,22 @@ def test_a_tree_of_the_users_own_is_an_argument(strategy):
 
     assert driven(rounds)() == [[[0.0], [0.0]], [[1.0], [2.0]], [[2.0], [4.0]]]
     assert body.runs == 1
+
+
+def test_a_compiled_method_runs_on_the_replicas(strategy):
+    class Model:
+        def __init__(self):
+            self.factor = tf.constant(3.0)
+
+        @tf.function
+        def step(self, x):
+            return x * self.factor
+
+    model = Model()
+    x = strategy.experimental_distribute_values_from_function(
+        lambda context: jnp.float32(context.replica_id_in_sync_group)
+    )
+    compiled = tf.function(lambda x: strategy.run(model.step, args=(x,)))
+    for result in (strategy.run(model.step, args=(x,)), compiled(x)):
+        assert [float(part) for part in result.values] == [0.0, 3.0]
+    assert weakref.ref(method := model.step)() is method

@@ -66,7 +66,7 @@ def test_equal_parts_on_their_own_devices_are_one_array(order):
     assert value.array is value.array
     assert value.array.sharding.spec == PartitionSpec("replica")
     assert list(value.array.sharding.mesh.devices) == [DEVICES[i] for i in order]
-    assert all(mine is theirs for mine, theirs in zip(value.values, parts, strict=True))
+    assert all(mine is theirs for mine, theirs in zip(value.parts, parts, strict=True))
 
 
 def test_that_array_lies_as_a_strategys_own_do():

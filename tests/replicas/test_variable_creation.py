@@ -1,5 +1,7 @@
 """Creating variables: by creators of the user's, and inside of run."""
 
+import contextlib
+
 import pytest
 
 import evenfeed as tf
@@ -93,3 +95,23 @@ def test_an_error_in_the_first_value_reaches_the_caller(strategy):
     with pytest.raises(ZeroDivisionError):
         strategy.run(fn)
     assert strategy.run(lambda: 1) == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "takes_none"),
+    [
+        (contextlib.nullcontext, True),
+        (lambda: tf.distribute.OneDeviceStrategy("CPU:0").scope(), True),
+        (lambda: tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope(), False),
+    ],
+    ids=["outside", "one device", "mirrored"],
+)
+def test_none_stands_for_the_defaults_of_aggregation_and_synchronization(made, takes_none):
+    with made():
+        assert tf.Variable(1.0, aggregation=None).aggregation is tf.VariableAggregation.NONE
+        if takes_none:
+            v = tf.Variable(1.0, aggregation=None, synchronization=None)
+            assert v.synchronization is tf.VariableSynchronization.AUTO
+        else:
+            with pytest.raises(ValueError, match="synchronization is None"):
+                tf.Variable(1.0, synchronization=None)

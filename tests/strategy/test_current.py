@@ -20,6 +20,18 @@ def test_without_a_strategy_the_default_one_is_current():
     assert context.merge_call(lambda given: given) is strategy
 
 
+def test_merge_call_of_the_default_strategy_runs_across_replicas():
+    def merged(strategy):
+        seen = DISTRIBUTE.in_cross_replica_context(), DISTRIBUTE.get_replica_context()
+        return *seen, strategy.run(DISTRIBUTE.in_cross_replica_context), type(tf.Variable(1.0))
+
+    context = DISTRIBUTE.get_replica_context()
+    assert context.merge_call(merged) == (True, None, False, tf.Variable)
+    assert not DISTRIBUTE.in_cross_replica_context()
+    across = DISTRIBUTE.in_cross_replica_context
+    assert tf.function(lambda: context.merge_call(lambda _: tf.constant(across())))()
+
+
 def test_the_run_of_the_default_strategy_is_no_strategy_of_its_own():
     default, mirrored = DISTRIBUTE.get_strategy(), DISTRIBUTE.MirroredStrategy(["CPU:0", "CPU:1"])
 

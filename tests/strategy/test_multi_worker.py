@@ -27,7 +27,7 @@ def test_without_a_cluster_all_local_devices_are_replicas():
     assert list(strategy.mesh.devices) == jax.local_devices()
     with strategy.scope():
         v = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
-    strategy.run(lambda: v.assign_add(1.0))
+    strategy.run(lambda: v.assign_add(tf.constant(1.0)))
     assert float(v.numpy()) == len(jax.local_devices())
 
 

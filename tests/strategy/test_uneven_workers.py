@@ -66,9 +66,9 @@ SAME = {
     "sum of lengths": "InvalidArgumentError: Parts of the shapes [(1,), (2,), (3,), (4,)] have no sum over "
     "the replicas.",
     "other axes": "InvalidArgumentError: A part of the shape (2,) has no axis 1.",
-    "eager sum": "RuntimeError: The workers do not meet at the same place: worker 0 at all_reduce of "
+    "eager sum": "InvalidArgumentError: The workers do not meet at the same place: worker 0 at all_reduce of "
     "float32[2]; worker 1 at all_reduce of float32[3].",
-    "compiled sum": "RuntimeError: The workers do not meet at the same place: worker 0 at all_reduce of "
+    "compiled sum": "InvalidArgumentError: The workers do not meet at the same place: worker 0 at all_reduce of "
     "float32[2]; worker 1 at all_reduce of float32[3].",
     "in a jit": "UnimplementedError: A collective stands in code that JAX compiles (jit, scan, cond), in a "
     "function that runs as plain Python: there it cannot reach the replicas of other workers.",

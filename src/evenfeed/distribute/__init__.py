@@ -6,10 +6,11 @@ from evenfeed.core.publish import publish, refusal
 from evenfeed.distribute import cluster_resolver, experimental
 from evenfeed.feeding.distributed_dataset import DistributedDataset, DistributedIterator
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
+from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.replica_context import ReplicaContext
 from evenfeed.replicas.valid import valid_mean
-from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
+from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.strategy.cross_device_ops import (
     CrossDeviceOps,
     HierarchicalCopyAllReduce,

@@ -23,6 +23,7 @@ from evenfeed.replicas.common_results import Trace as CommonTrace
 from evenfeed.replicas.later import later, parts_here
 from evenfeed.replicas.left_tracers import call_traced
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
+from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.modified_arguments import GivenArguments
 from evenfeed.replicas.outputs import Outputs, as_tensor
 from evenfeed.replicas.reduction import ReduceOp
@@ -32,7 +33,7 @@ from evenfeed.replicas.replica_context import Site
 from evenfeed.replicas.segments import Cut, cut, sums_of
 from evenfeed.replicas.staging import Staging, Unstaged
 from evenfeed.replicas.steady import Watch
-from evenfeed.replicas.values import Mirrored, PerReplica
+from evenfeed.replicas.values import PerReplica
 from evenfeed.tensors.placement import is_traced
 
 

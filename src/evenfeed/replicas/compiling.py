@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Callable
+from functools import partial
 from threading import RLock
 from typing import Any, Final, TypeAlias, final
 from weakref import ref
@@ -17,6 +18,7 @@ from evenfeed.core.jax_door import jax, jax_tree
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TypeSpec
 from evenfeed.replicas import contexts
+from evenfeed.replicas.containers import call_closed, has_containers, open_containers
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.nnx_objects import NnxObjects, nnx_objects_in, with_nnx_objects
 from evenfeed.replicas.outputs import is_tensor_leaf
@@ -68,11 +70,13 @@ class Compiler:
         self._flatten: Callable[[Any], tuple[list[Any], Any]] = _tree.tree_flatten
         self._traces = 0
         self._of_nnx: Compiler | None = None
+        self._of_containers: Compiler | None = None
 
     @property
     def traces(self) -> int:
         """How often the function was traced."""
-        return self._traces + (0 if self._of_nnx is None else self._of_nnx.traces)
+        inner = (each for each in (self._of_nnx, self._of_containers) if each is not None)
+        return self._traces + sum(each.traces for each in inner)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: Frame | None) -> Any:
         """Run the program for these arguments.
@@ -128,6 +132,8 @@ class Compiler:
             objects = nnx_objects_in((args, kwargs))
             if objects is not None:
                 return self._with_objects(objects, args, kwargs, level)
+            if has_containers((args, kwargs)):
+                return self._with_containers(args, kwargs, level)
             program, call = self._found(args, kwargs, call, level)
         elif self._retraces is not None:
             self._retraces.calls += 1
@@ -143,6 +149,14 @@ class Compiler:
             self._of_nnx = Compiler(with_nnx_objects(self._function), None, self._retraces)
         rest = objects.without((args, kwargs))
         return objects.take_back(*self._of_nnx((objects.split, *rest), {}, level))
+
+    def _with_containers(self, args: tuple[Any, ...], kwargs: Any, level: Frame | None) -> Any:
+        """Run on arguments with dicts or lists of users' own classes among them."""
+        if self._of_containers is None:
+            closed = partial(call_closed, self._function)
+            self._of_containers = Compiler(closed, self._fit, self._retraces)
+        opened_args, opened_kwargs = open_containers((args, kwargs))
+        return self._of_containers(opened_args, opened_kwargs, level)
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: Frame | None) -> _Call:
         leaves, tree = self._flatten((args, kwargs))

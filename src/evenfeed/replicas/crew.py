@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, final
 from evenfeed.core.background import background
 from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.errors import described
-from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.mesh import Replicas, not_met
 
 # Takes what each replica brought to a meeting; returns what each takes away.
 Resolve: TypeAlias = Callable[[list[Any]], Sequence[Any]]
@@ -156,7 +156,7 @@ class Crew:
     def _resolve(self) -> None:
         stops = [stop for stop in self._stops if stop is not None]
         if len({stop.what for stop in stops}) > 1:
-            raise RuntimeError(_apart(list(enumerate(stops))))
+            raise not_met([stop.what for stop in stops], _apart(stops), _IN_ORDER)
         # The lock is free meanwhile: a function given to merge_call may take its time.
         self._change.release()
         try:
@@ -245,7 +245,7 @@ class Crew:
         ]
         if seen == self._changes and all(places):
             replica = next(r for r, inside in enumerate(self._in_programs) if inside)
-            self.fail(replica, RuntimeError(_apart(list(enumerate(places)))))
+            self.fail(replica, RuntimeError(described(_apart(places), fix=_IN_ORDER)))
 
     def _note_change(self) -> None:
         with self._change:
@@ -258,17 +258,17 @@ def _is_ordinary(failed: tuple[int, BaseException]) -> bool:
     return isinstance(failed[1], Exception)
 
 
-def _apart(places: Sequence[tuple[int, Any]]) -> str:
-    seen = "; ".join(f"replica {replica} at {place}" for replica, place in places)
-    return described(
-        f"The replicas do not meet at the same place: {seen}.",
-        fix="let every replica call the same collectives in the same order.",
-    )
+def _apart(places: Sequence[Any]) -> str:
+    seen = "; ".join(f"replica {replica} at {place}" for replica, place in enumerate(places))
+    return f"The replicas do not meet at the same place: {seen}."
+
+
+_IN_ORDER: Final = "let every replica call the same collectives in the same order."
 
 
 def _alone(waiting: int, stop: _Stop, ended: int) -> str:
     return described(
         f"Replica {waiting} waits at {stop.what}, but replica {ended} has returned without it.",
-        fix="let every replica call the same collectives in the same order.",
+        fix=_IN_ORDER,
         origin=stop.origin,
     )

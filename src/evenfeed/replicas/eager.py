@@ -17,7 +17,7 @@ from evenfeed.replicas.joint import Join, Sum, together
 from evenfeed.replicas.reduction import ReduceOp
 from evenfeed.replicas.regrouping import placed, regrouped, share_of
 from evenfeed.replicas.replica import Replica
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.placement import is_traced, unbound
 
 
 @cache
@@ -66,7 +66,8 @@ class EagerReplica(Replica):
     def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
         """Meet the others; gradients meet in the same way."""
         totals = together(self._seat, Sum(where_called()), [jnp.asarray(a) for a in arrays])
-        return totals if op is ReduceOp.SUM else means(self.replicas.count)(totals)
+        found = totals if op is ReduceOp.SUM else means(self.replicas.count)(totals)
+        return list(map(unbound, found))
 
     def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
         """Meet the others, whose arrays may have other lengths along the axis."""
@@ -76,7 +77,7 @@ class EagerReplica(Replica):
         known = own and not any(is_traced(jax.lax.stop_gradient(array)) for array in own)
         every = self._lengths(lengths) if known else [lengths] * self.replicas.count
         by_array = tuple(zip(*every, strict=True))
-        return together(self._seat, Join(where_called(), axes, by_array), own)
+        return list(map(unbound, together(self._seat, Join(where_called(), axes, by_array), own)))
 
     def _lengths(self, own: list[int]) -> Sequence[list[int]]:
         """Tell the others how long this replica's arrays are. Inside of a program nobody would be there."""
@@ -101,7 +102,7 @@ class EagerReplica(Replica):
         own = jnp.asarray(array)
         # Over workers a collective brings it, which needs one shape.
         said = f"{own.dtype}{list(own.shape)}" if self.replicas.spans else "value"
-        return self._meet(f"an assignment of the first replica's {said}", own, copies)
+        return unbound(self._meet(f"an assignment of the first replica's {said}", own, copies))
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Meet the others, and call the function once across replicas."""

@@ -17,6 +17,7 @@ from evenfeed.core.tensor_types import explain_tracing
 from evenfeed.replicas import contexts
 from evenfeed.replicas.compiling import Compiler
 from evenfeed.replicas.concrete import ConcreteFunction, DrivenFunction, from_specs
+from evenfeed.replicas.containers import open_containers
 from evenfeed.replicas.driving import drive, mode, say_why
 from evenfeed.replicas.left_tracers import ReachableArrays
 from evenfeed.replicas.modified_arguments import GivenArguments
@@ -116,7 +117,7 @@ class Function:
         return (args, kwargs) if self._signature is None else self._signature.fit(args, kwargs)
 
     def _traced(self, *args: Any, **kwargs: Any) -> Any:
-        given = leaves_of((args, kwargs))[0]
+        given = leaves_of(open_containers((args, kwargs)))[0]
         self._check_given(given)
         before = GivenArguments(args, kwargs, self._parameters.names if self._parameters else ())
         reachable = ReachableArrays(self.python_function, given)
@@ -127,7 +128,7 @@ class Function:
             raise
         before.check_same(self.python_function)
         reachable.check()
-        self._check_result(result, given)
+        self._check_result(open_containers(result), given)
         return result
 
     def _check_given(self, given: list[Any]) -> None:
@@ -248,7 +249,7 @@ class Function:
 class Method:
     """A function of one object, which it keeps alive as long as somebody has the method."""
 
-    __slots__ = ("__self__", "function")
+    __slots__ = ("__self__", "__weakref__", "function")
 
     def __init__(self, function: Function, instance: Any) -> None:
         self.function = function

@@ -33,6 +33,7 @@ from evenfeed.replicas.parts import (
 )
 from evenfeed.replicas.variables import Variable
 from evenfeed.replicas.worker_parts import of_all_workers
+from evenfeed.tensors.placement import unbound
 
 
 def gathered(replicas: Replicas, value: Any, axis: Any) -> Any:
@@ -50,12 +51,16 @@ def gathered(replicas: Replicas, value: Any, axis: Any) -> Any:
 
 
 def _gathered(replicas: Replicas, axis: int, value: Any) -> Any:
+    return unbound(_gathered_parts(replicas, axis, value))
+
+
+def _gathered_parts(replicas: Replicas, axis: int, value: Any) -> Any:
     if replicas.count == 1 or not (has_parts(value) or replicas.spans):
         return value.value() if isinstance(value, Variable) else value
     value = of_all_workers(replicas, value)
     if is_apart(value):
-        first = value.values[0]
-        shapes = value.shapes or [part.shape for part in value.values]
+        first = value.parts[0]
+        shapes = value.shapes or [part.shape for part in value.parts]
         like = jax.ShapeDtypeStruct(_joined_shape(shapes, axis), first.dtype)
         return afterwards(lambda own: _gathered(replicas, axis, own), like, value)
     whole = whole_of(spread(replicas, value))

@@ -9,7 +9,8 @@ from typing import Any
 
 from evenfeed.core.jax_door import jax, jax_extend_core
 from evenfeed.replicas.mesh import Replicas, shards
-from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
+from evenfeed.replicas.mirrored_values import Mirrored
+from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.tensors.placement import is_traced
 
 
@@ -50,14 +51,14 @@ def parts_here(value: DistributedValues, replicas: Replicas) -> Sequence[Any]:
     if isinstance(value, Mirrored):
         array, shape, take = value.array, value.array.shape, _copies
     elif not isinstance(value, PerReplica) or value.whole is None:
-        return value.values
+        return value.parts
     elif value.is_lifted:
         array, shape, take = value.array, value.array.shape[1:], _rows_alone
     else:
         array, take = value.array, shards
         shape = (array.shape[0] // replicas.count, *array.shape[1:])
     if not is_traced(array):
-        return value.values
+        return value.parts
     results = [jax.ShapeDtypeStruct(shape, array.dtype)] * replicas.local_count
     return later(take, results, array)
 

@@ -11,9 +11,9 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import described
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jnp
-from evenfeed.tensors.placement import held_dtype, narrowed
+from evenfeed.tensors.placement import bound, held_dtype, narrowed
 
 AXIS: Final = "replica"
 
@@ -51,6 +51,7 @@ class Replicas:
 
         Raises:
             RuntimeError: The workers do different things.
+            InvalidArgumentError: They do the same thing, on tensors that do not go together.
         """
         if self._tell is None:
             return [said]
@@ -58,11 +59,10 @@ class Replicas:
         places = [place for place, _ in heard]
         if len(set(places)) > 1:
             seen = "; ".join(f"worker {worker} at {place}" for worker, place in enumerate(places))
-            raise RuntimeError(
-                described(
-                    f"The workers do not meet at the same place: {seen}.",
-                    fix="let all workers run the same program, with the same collectives in the same order.",
-                )
+            raise not_met(
+                places,
+                f"The workers do not meet at the same place: {seen}.",
+                "let all workers run the same program, with the same collectives in the same order.",
             )
         return [each for _, each in heard]
 
@@ -162,10 +162,10 @@ class Replicas:
         """Return a `jax.Array` on the device of one replica; itself where it lies there."""
         device = self.local_devices[replica]
         # JAX would find that out too, in ten times the time.
-        if getattr(array, "committed", False):
+        if getattr(array, "committed", None) is not None:
             there = array.devices()
             if there == {device}:
-                return array
+                return array if array.committed else bound(array)
             if device in there and array.is_fully_replicated:  # also where others have copies too
                 return next(s.data for s in array.addressable_shards if s.device == device)
         return _jax.device_put(array, device)
@@ -213,6 +213,23 @@ def shards(array: "jax.Array") -> tuple[Any, ...]:
         return tuple(map(array.addressable_data, range(len(sharding.addressable_devices))))
     found = sorted(array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
     return tuple(shard.data for shard in found)
+
+
+def not_met(places: Sequence[str], what: str, fix: str) -> Exception:
+    """Return the error for replicas or workers that came to different places.
+
+    Args:
+        places: Where they came to: a collective, then " of " and what it is given.
+        what: The sentence that lists the places.
+        fix: What to do where they are different collectives.
+    """
+    kinds = {place.partition(" of ")[0] for place in places}
+    if len(kinds) > 1:
+        return RuntimeError(described(what, fix=fix))
+    return InvalidArgumentError(
+        what,
+        fix="pass tensors of one dtype and shape; those of all_gather may differ in length along its axis.",
+    )
 
 
 def _owned(array: Array) -> Array:

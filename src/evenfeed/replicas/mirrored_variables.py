@@ -15,6 +15,7 @@ from evenfeed.replicas.collectives import copies_of_first, held_by_all, reduce_i
 from evenfeed.replicas.later import later, parts_here
 from evenfeed.replicas.looks import looks_of_all
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
+from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduction import (
     ReduceOp,
     VariableAggregation,
@@ -23,13 +24,15 @@ from evenfeed.replicas.reduction import (
 from evenfeed.replicas.replica import Replica
 from evenfeed.replicas.scoped_variables import ScopedVariable
 from evenfeed.replicas.staging import Staging, Unstaged
-from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
+from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variable_rules import (
     check_assignable,
     check_readable,
+    check_summable,
 )
 from evenfeed.replicas.variables import How, add, subtract
 from evenfeed.replicas.worker_parts import of_all_workers
+from evenfeed.tensors.placement import unbound
 
 
 class DistributedVariable(ScopedVariable):
@@ -105,7 +108,12 @@ class DistributedVariable(ScopedVariable):
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The copies, by replica."""
+        """The copies, by replica. They lie on their devices, and JAX brings them together where they meet."""
+        return tuple(map(unbound, self.parts))
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The copies, by replica, as they are held."""
         watcher = side_effects.here.watcher
         found = None if watcher is None else watcher.read(self)
         if found is not None:
@@ -130,7 +138,7 @@ class DistributedVariable(ScopedVariable):
             self._check_readable()
         if level is None:
             own = self._own_eager()
-            return self._across() if own is None else self.copies[own]
+            return unbound(self._across() if own is None else self.copies[own])
         held = level.read(self)
         if level.within is not self.replicas:
             return self._afterwards(held) if level.apart else self._of_stack(held)
@@ -174,7 +182,9 @@ class DistributedVariable(ScopedVariable):
     # --- assigning -------------------------------------------------------------------------
 
     def _trapped(self, how: How, value: Any) -> Any:
-        return super()._trapped(how, value[0] if isinstance(value, DistributedValues) else value)
+        return super()._trapped(
+            how, value.values[0] if isinstance(value, DistributedValues) else value
+        )
 
     def _change(self, how: How, value: Any) -> Any:
         self._check_strategy()
@@ -182,11 +192,16 @@ class DistributedVariable(ScopedVariable):
             self._check_at_rest()
         level = self._level()
         if level is not None and level.context is not None:
+            self._check_agreed(value)
             fitting = self._fitting(how, value)
             return self._change_own(how, self._agreed(level.context.replica, fitting))
         if level is not None and level.updating is not None:
             return self._change_own(how, self._fitting(how, value))
         return self._change_all(how, value)
+
+    def _check_agreed(self, value: Any) -> None:
+        """Refuse what has no meaning where each replica assigns it."""
+        check_summable(self, value)
 
     def _agreed(self, replica: Replica, value: Any) -> Any:
         """Return what the replicas together assign."""
@@ -226,9 +241,10 @@ class DistributedVariable(ScopedVariable):
         own = self._own_eager()
         assert own is not None
         copies = self.copies
-        copies[own] = self.replicas.to_replica(self._changed(how, copies[own], value), own)
+        new = self._changed(how, unbound(copies[own]), value)
+        copies[own] = self.replicas.to_replica(new, own)
         self._array = None
-        return copies[own]
+        return unbound(copies[own])
 
     def _change_all(self, how: How, value: Any) -> Any:
         level = contexts.staging()
@@ -237,13 +253,16 @@ class DistributedVariable(ScopedVariable):
         if level.within is self.replicas:  # in merge_call, for this replica
             own = value
             if isinstance(value, DistributedValues):
-                own = jnp.stack(value.values)[jax.lax.axis_index(AXIS)]
+                own = jnp.stack(value.parts)[jax.lax.axis_index(AXIS)]
             return self._change_own(how, self._fitting(how, own))
         if level.apart:
             return self._change_afterwards(level, how, value)
         stack, parts = level.read(self), self._parts(how, value)
         new = jnp.stack([self._changed(how, stack[r], part) for r, part in enumerate(parts)])
         level.write(self, self._cut(new))
+        if not self.replicas.spans and not isinstance(value, DistributedValues):
+            first = jax.lax.with_sharding_constraint(new[0], self.replicas.replicated)
+            return Mirrored(array=first, count=self.replicas.count)
         rows = new if new.ndim == 1 else new.reshape(-1, *new.shape[2:])
         return PerReplica(array=self._cut(rows), lifted=new.ndim == 1, count=self.replicas.count)
 
@@ -288,11 +307,11 @@ class DistributedVariable(ScopedVariable):
         if not isinstance(value, DistributedValues):
             return [self._fitting(how, value)] * count
         value = of_all_workers(self.replicas, value)
-        parts = parts_here(value, self.replicas) if apart else value.values
+        parts = parts_here(value, self.replicas) if apart else value.parts
         if len(parts) != count:
             raise ValueError(
                 described(
-                    f"A value with {len(value)} parts cannot be assigned to the {count} copies of "
+                    f"A value with {value.part_count} parts cannot be assigned to the {count} copies of "
                     f"{self.name!r}.",
                     fix="assign a value of the strategy that made the variable.",
                 )
@@ -308,6 +327,9 @@ class MirroredVariable(DistributedVariable):
 @final
 class SyncOnReadVariable(DistributedVariable):
     """A variable that each replica changes for itself, and whose copies are brought together when read."""
+
+    def _check_agreed(self, value: Any) -> None:
+        pass
 
     def _agreed(self, replica: Replica, value: Any) -> Any:
         del replica

@@ -20,9 +20,10 @@ from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax, jax_tree
 from evenfeed.replicas import contexts
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.outputs import is_tensor_leaf
 from evenfeed.replicas.staging import Unstaged
-from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
+from evenfeed.replicas.values import DistributedValues, PerReplica
 
 _tree: Any = jax_tree  # whose functions have no types
 
@@ -225,11 +226,11 @@ def _one(path: Sequence[Any], leaf: Any, replicas: Replicas | None) -> Any:
         return leaf.array
     if not isinstance(leaf, PerReplica):
         return leaf
-    if contexts.staging() is None and replicas is not None and _are_equal(leaf.values):
-        placed = [replicas.to_replica(part, r) for r, part in enumerate(leaf.values)]
+    if contexts.staging() is None and replicas is not None and _are_equal(leaf.parts):
+        placed = [replicas.to_replica(part, r) for r, part in enumerate(leaf.parts)]
         return replicas.held_alike(placed)
-    if leaf.whole is None and all(part is leaf.values[0] for part in leaf.values):
-        return leaf.values[0]
+    if leaf.whole is None and all(part is leaf.parts[0] for part in leaf.parts):
+        return leaf.parts[0]
     raise ValueError(
         described(
             f"The replicas have set {_name(path)} of an nnx object to values of their own, but it holds one "

@@ -1,14 +1,15 @@
-"""Makes one sharded array of the parts of a value, or says why they are none."""
+"""Makes one sharded array of the parts of a value, or says why they are none; and takes it apart again."""
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from contextlib import nullcontext
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from evenfeed.core.conversion import is_tensor
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.jax_door import jax
-from evenfeed.replicas.mesh import Replicas
+from evenfeed.core.jax_door import jax, jnp
+from evenfeed.replicas.mesh import Replicas, shards
 from evenfeed.tensors.placement import is_traced
 
 _jax: Any = jax  # whose arrays do not say the type of their devices
@@ -49,7 +50,8 @@ def joined_parts(
     replicas = Replicas(own) if of is None else of
     if parts[0].shape:
         return replicas.joined(parts), False
-    return replicas.stacked(parts), True
+    with jax.ensure_compile_time_eval():  # also of scalars that a function captures
+        return replicas.stacked(parts), True
 
 
 def _check_numbers(parts: Sequence[Any]) -> None:
@@ -99,3 +101,68 @@ def _place(part: Any) -> str:
     if is_traced(part):
         return "no device yet (JAX is tracing)"
     return " and ".join(sorted(map(str, part.devices())))
+
+
+# --- and back ---------------------------------------------------------------------------------
+
+
+def replicated_array(parts: Sequence[Any]) -> "jax.Array":
+    """Make one replicated array of equal copies that lie on their devices already."""
+    replicas = Replicas([device for part in parts if (device := device_of(part)) is not None])
+    return replicas.held_alike(parts)
+
+
+def count_here(array: Any, count: int | None) -> int:
+    """Return how many parts of an array this worker has, of so many where JAX cannot say it."""
+    if count is None or not is_at_hand(array):
+        return len(array.sharding.addressable_devices)
+    return count
+
+
+def is_at_hand(array: Any) -> bool:
+    """Return True unless other workers hold some of an array: one that is traced cannot say where it lies."""
+    return is_traced(array) or getattr(array, "is_fully_addressable", True)
+
+
+def pieces_of(array: Any, count: int) -> tuple[Any, ...]:
+    """Return the parts of an array that is cut along its first axis."""
+    if is_traced(array):  # it has no shards yet
+        return tuple(jnp.split(array, count))
+    if not isinstance(array, jax.Array):
+        return _of_host(array, count)
+    pieces = shards(array)
+    if len(pieces) == count:
+        return pieces
+    with (
+        jax.ensure_compile_time_eval()
+    ):  # it came back from a file, or from the host, and lies on one device
+        return tuple(jnp.split(array, count))
+
+
+def _of_host(value: Any, count: int) -> tuple[Any, ...]:
+    """Return the parts of what `jax.tree.map` or a library put in the place of the array."""
+    if isinstance(value, np.ndarray):
+        rows = cast("Any", value)
+        return (
+            tuple(np.split(rows, count))
+            if rows.ndim and len(rows) % count == 0
+            else (rows,) * count
+        )
+    return (value,) * count
+
+
+def first_of(row: Any) -> Any:
+    """Return the scalar in a row of length one."""
+    if not is_tensor(row):
+        return row
+    rows: Any = row
+    with nullcontext() if is_traced(row) else jax.ensure_compile_time_eval():
+        return rows[0]
+
+
+def copies_of(array: Any, count: int) -> tuple[Any, ...]:
+    """Return the copies of an array that every replica holds."""
+    if is_traced(array) or not isinstance(array, jax.Array):
+        return (array,) * count
+    copies = tuple(shard.data for shard in array.addressable_shards)
+    return copies if len(copies) == count else (array,) * count

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from evenfeed.core.jax_door import jax
+from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.regrouping import leaves_of, packed
 from evenfeed.replicas.staging import Staging, Unstaged
 from evenfeed.replicas.variables import Variable
@@ -52,7 +53,7 @@ class Outputs:
 
     def of(self, result: Any, staging: Staging) -> list[Any]:
         """Keep what is no tensor, and return the tensors and the new values of variables."""
-        self._leaves, self._tree = leaves_of(result)
+        self._leaves, self._tree = leaves_of(open_containers(result))
         self.written = list(staging.written)
         self.carried = staging.carried
         tensors = [leaf for leaf in self._leaves if is_tensor_leaf(leaf)]
@@ -68,9 +69,8 @@ class Outputs:
     def filled(self, tensors: Iterable[Any]) -> Any:
         """Return the result with other tensors."""
         left = iter(tensors)
-        return packed(
-            self._tree, [next(left) if leaf is _TENSOR else leaf for leaf in self._leaves]
-        )
+        leaves = [next(left) if leaf is _TENSOR else leaf for leaf in self._leaves]
+        return close_containers(packed(self._tree, leaves))
 
 
 _TENSOR = object()

@@ -13,9 +13,10 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.later import later
 from evenfeed.replicas.looks import Look, look_of, looks_of_all
 from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.mirrored_variables import DistributedVariable
 from evenfeed.replicas.staging import Unstaged
-from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
+from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.placement import is_traced
 
@@ -62,9 +63,16 @@ def whole_of(value: Any) -> tuple[Any, int, bool] | None:
     """Return the parts as one array, how many, and whether they have an axis of their own in it."""
     if isinstance(value, DistributedVariable):
         return value.stack, value.replicas.count, True
-    if isinstance(value, PerReplica) and value.whole is not None:
+    if isinstance(value, PerReplica) and _lies_apart(value.whole, value):
         return value.whole, value.replica_count, value.is_lifted
     return None
+
+
+def _lies_apart(array: Any, value: PerReplica) -> bool:
+    """Return True unless the array of a value came back from a file, or from the host, to fewer devices."""
+    if array is None or is_traced(array):
+        return array is not None
+    return isinstance(array, jax.Array) and len(array.sharding.device_set) == value.replica_count
 
 
 def part_shape(array: Any, count: int, stacked: bool) -> tuple[int, ...]:
@@ -79,7 +87,8 @@ def stack_of(array: Any, count: int, stacked: bool) -> Any:
 
 def computed(replicas: Replicas, array: Any, compute: Callable[..., Any], kind: Any) -> Any:
     """Compute from an array of all parts what all replicas know then, in one program."""
-    if is_traced(array):
+    # One that a function captures is a part of the function's program.
+    if is_traced(array) or contexts.staging() is not None:
         result = compute(array, *kind)
         # Else XLA might leave each device a piece of the result.
         return jax.lax.with_sharding_constraint(result, replicas.replicated)
@@ -106,8 +115,8 @@ def is_apart(value: Any) -> bool:
         isinstance(value, PerReplica)
         and not value.is_open
         and value.whole is None
-        and bool(value.values)
-        and all(is_traced(part) for part in value.values)
+        and bool(value.parts)
+        and all(is_traced(part) for part in value.parts)
         and contexts.staging() is not None
         and contexts.staging().apart
     )
@@ -120,12 +129,16 @@ def afterwards(call: Callable[[Any], Any], like: Any, value: PerReplica) -> Any:
     def done(*parts: Any) -> list[Any]:
         return [call(PerReplica(parts, replicas=replicas, shapes=shapes))]
 
-    return later(done, [like], *value.values)[0]
+    return later(done, [like], *value.parts)[0]
 
 
 def tensors_of(replicas: Replicas, value: Any) -> list[Any]:
     """Return the parts of this worker's replicas; a plain value is the part of each."""
-    parts = value.values if has_parts(value) else [value] * replicas.local_count
+    if not has_parts(value):
+        parts = [value] * replicas.local_count
+    else:
+        # A program cannot have arrays in it that are bound to several devices.
+        parts = value.parts if contexts.staging() is None else value.values
     return [convert_to_tensor(part) for part in parts]
 
 
@@ -142,8 +155,10 @@ def looks_of(replicas: Replicas, value: Any, parts: Sequence[Any]) -> list[Look]
 
 
 def on_first(replicas: Replicas, part: Any) -> Any:
-    """Return a part on the device of this worker's first replica."""
-    return part if is_traced(part) or replicas.count == 1 else replicas.to_replica(part, 0)
+    """Return a part on the device of this worker's first replica; in a program JAX chooses the place."""
+    if is_traced(part) or replicas.count == 1 or contexts.staging() is not None:
+        return part
+    return replicas.to_replica(part, 0)
 
 
 def no_axis(shape: Sequence[int], axis: int) -> str:

@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -14,6 +15,7 @@ from evenfeed.core.jax_door import jax, jax_extend_core, jax_tree
 from evenfeed.core.peers import MEETING_ERRORS, peers
 from evenfeed.core.seeds import calling
 from evenfeed.replicas import contexts
+from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.last_step import last_step
 from evenfeed.replicas.looks import PlainArrays
 from evenfeed.replicas.mesh import AXIS, Replicas
@@ -25,7 +27,7 @@ from evenfeed.replicas.staging import Staging, Unstaged, assigned_inside, live, 
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables import Variable
 from evenfeed.tensors.creation import convert_to_tensor
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.placement import is_traced, unbound
 
 _tree: Any = jax_tree  # whose functions have no types
 
@@ -95,6 +97,8 @@ class Program:
         self._run = self._compiled(needed)
         over = self._over or self.replicas
         self._spans = over is not None and over.spans
+        if over is not None and over.spans and over.local_count == 1:
+            self._unflatten = partial(_of_one_replica, self._unflatten)
         self.is_lasting = not any(map(is_traced, self.closed.consts))
         self._consts = self._placed(self.closed.consts)
         self._compared = self._plain_arrays(_tree.tree_unflatten(tree, leaves), needed)
@@ -134,10 +138,13 @@ class Program:
 
     def _outputs(self, result: Any, staging: Staging) -> list[Any]:
         """Keep the structure of a result and what is no tensor in it, and return the tensors."""
-        leaves, tree = leaves_of(result)
+        opened = open_containers(result)
+        leaves, tree = leaves_of(opened)
         settled = [_settled(leaf) for leaf in leaves]
         flat, whole = _tree.tree_flatten(_tree.tree_unflatten(tree, settled))
         self._unflatten: Callable[[list[Any]], Any] = whole.unflatten
+        if opened is not result:
+            self._unflatten = lambda outputs: close_containers(whole.unflatten(outputs))
         self.result_specs = specs_of(_tree.tree_unflatten(tree, settled))
         self._places = [place for leaf in settled for place in _places_of(leaf)]
         self._computed = [i for i, leaf in enumerate(flat) if is_tensor_leaf(leaf)]
@@ -308,7 +315,7 @@ _MOST_KNOWN = 64
 def _places_of(leaf: Any) -> list[int]:
     if isinstance(leaf, PerReplica):
         whole = leaf.whole is not None
-        return [_CUT] if whole else [i for i, v in enumerate(leaf.values) if is_tensor_leaf(v)]
+        return [_CUT] if whole else [i for i, v in enumerate(leaf.parts) if is_tensor_leaf(v)]
     if isinstance(leaf, DistributedValues):
         return [_WHOLE]
     return [0] if is_tensor_leaf(leaf) else []
@@ -338,13 +345,28 @@ def _without_tensors(leaves: Sequence[Any]) -> list[Any]:
     return [None if is_tensor_leaf(leaf) else leaf for leaf in leaves]
 
 
+def _of_one_replica(unflatten: Callable[[list[Any]], Any], outputs: list[Any]) -> Any:
+    """Return a result on a worker with one replica, whose part of a value is a tensor as in plain Python."""
+    leaves, tree = leaves_of(unflatten(outputs))
+    return _tree.tree_unflatten(tree, [_only_part(leaf) for leaf in leaves])
+
+
+def _only_part(leaf: Any) -> Any:
+    if not isinstance(leaf, PerReplica) or any(map(is_traced, leaf.opened()[0])):
+        return leaf
+    return leaf.values[0]
+
+
 def _settled(leaf: Any) -> Any:
     """Return a result as a function returns it: Python's numbers become tensors."""
     if isinstance(leaf, Variable):
         return leaf.value()
     if isinstance(leaf, (bool, int, float, complex, np.ndarray, np.generic, str, bytes)):
         return convert_to_tensor(leaf)
-    return leaf
+    # A program cannot return arrays of the function's own that are bound to several devices.
+    if isinstance(leaf, PerReplica) and leaf.whole is None:
+        return PerReplica(leaf.values, replicas=leaf.replicas, shapes=leaf.shapes)
+    return unbound(leaf)
 
 
 def _spec(array: Any) -> Any:

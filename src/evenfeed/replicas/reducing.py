@@ -16,6 +16,7 @@ from evenfeed.core.jax_door import jax, jnp
 from evenfeed.core.structure import NEST, is_branch, map_structure
 from evenfeed.replicas.collectives import sum_parts
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.parts import (
     afterwards,
     check_one_dtype,
@@ -33,10 +34,11 @@ from evenfeed.replicas.parts import (
     whole_of,
 )
 from evenfeed.replicas.reduction import ReduceOp, divided
-from evenfeed.replicas.values import DistributedValues, Mirrored
+from evenfeed.replicas.values import DistributedValues
 from evenfeed.replicas.variables import Variable
 from evenfeed.replicas.worker_parts import of_all_workers
 from evenfeed.tensors.creation import convert_to_tensor
+from evenfeed.tensors.placement import unbound
 
 
 def reduced(replicas: Replicas, op: ReduceOp, value: Any, axis: Any) -> Any:
@@ -80,9 +82,13 @@ def _over_replicas(replicas: Replicas, op: ReduceOp, leaf: Any) -> Any:
 
 
 def _reduced(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
+    return unbound(_reduced_parts(replicas, op, value, axes))
+
+
+def _reduced_parts(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
     value = of_all_workers(replicas, value)
     if is_apart(value):
-        like = jax.eval_shape(partial(_of_equal, op, count=1, axes=axes), value.values[0])
+        like = jax.eval_shape(partial(_of_equal, op, count=1, axes=axes), value.parts[0])
         return afterwards(lambda own: _reduced(replicas, op, own, axes), like, value)
     whole = whole_of(spread(replicas, value))
     if whole is not None:
@@ -93,7 +99,7 @@ def _reduced(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]
     if meets_workers(replicas):
         return _of_parts(replicas, op, value, axes)
     if isinstance(value, Mirrored):
-        return _of_equal(op, value.values[0], len(value), axes)
+        return _of_equal(op, value.parts[0], value.part_count, axes)
     if isinstance(value, DistributedValues):
         return _of_parts(replicas, op, value, axes)
     return _of_equal(op, value, replicas.count, axes)

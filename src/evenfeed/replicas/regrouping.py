@@ -5,8 +5,10 @@ from typing import Any
 
 from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax, jax_tree
+from evenfeed.replicas.containers import close_containers, has_containers, open_containers
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import DistributedValues, PerReplica
+from evenfeed.tensors.placement import is_traced, unbound
 
 _tree: Any = jax_tree  # whose functions have no types
 
@@ -28,13 +30,15 @@ def _is_whole(value: Any) -> bool:
 def share_of(value: Any, replica: int) -> Any:
     """Return what one replica gets of a structure of values."""
     leaves, tree = leaves_of(value)
+    if has_containers(leaves):
+        return close_containers(share_of(open_containers(value), replica))
     if not any(map(_is_whole, leaves)):
         return value
     return packed(tree, [leaf.values[replica] if _is_whole(leaf) else leaf for leaf in leaves])
 
 
 def placed(replicas: Replicas, share: Any, replica: int) -> Any:
-    """Bring the arrays of a replica's share to its device.
+    """Bring the arrays of a replica's share to its device, without binding them to it.
 
     Those that JAX moves by itself, as they are bound to no device, stay the objects that they are.
     """
@@ -42,11 +46,7 @@ def placed(replicas: Replicas, share: Any, replica: int) -> Any:
     def there(leaf: Any) -> Any:
         if not isinstance(leaf, jax.Array) or not leaf.committed:
             return leaf
-        return (
-            leaf
-            if leaf.devices() == {replicas.local_devices[replica]}
-            else replicas.to_replica(leaf, replica)
-        )
+        return unbound(replicas.to_replica(leaf, replica))
 
     leaves, tree = leaves_of(share)
     return packed(tree, [there(leaf) for leaf in leaves])
@@ -56,6 +56,8 @@ def regrouped(results: Sequence[Any], replicas: Replicas | None = None) -> Any:
     """Join what the replicas returned leaf by leaf; what is one object for all stays that."""
     if len(results) == 1:
         return results[0]
+    if any(map(has_containers, results)):
+        return close_containers(regrouped(list(map(open_containers, results)), replicas))
     first, tree = _with_nones(results[0])
     rows = [first]
     for replica, result in enumerate(results[1:], start=1):
@@ -91,4 +93,13 @@ def _together(parts: Sequence[Any], replicas: Replicas | None) -> Any:
                 fix="return this replica's own part: value.values[replica].",
             )
         )
+    if replicas is not None:
+        parts = [_alone(replicas, part, replica) for replica, part in enumerate(parts)]
     return PerReplica(parts, replicas=replicas)
+
+
+def _alone(replicas: Replicas, part: Any, replica: int) -> Any:
+    """Return a replica's part on its device, where it was computed with an array that is bound to others."""
+    if not isinstance(part, jax.Array) or is_traced(part) or not part.committed:
+        return part
+    return replicas.to_replica(part, replica)

@@ -8,6 +8,7 @@ from typing import Any, final
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.replicas import contexts
+from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduction import ReduceOp
@@ -90,7 +91,7 @@ class ReplicaContext:
         """
         del options
         op = named(reduce_op)
-        leaves, tree = leaves_of(value)
+        leaves, tree = leaves_of(open_containers(value))
         tensors: list[Any] = [convert_to_tensor(leaf) for leaf in leaves]
         for tensor in tensors:
             if tensor.dtype.kind in "bOSU":
@@ -98,7 +99,7 @@ class ReplicaContext:
                     f"Numbers can be reduced, but a tensor is {tensor.dtype.name}.",
                     fix="cast it first: evenfeed.cast(x, evenfeed.int32).",
                 )
-        return packed(tree, self.replica.all_reduce(op, tensors))
+        return close_containers(packed(tree, self.replica.all_reduce(op, tensors)))
 
     def all_gather(self, value: Any, axis: int, options: object = None) -> Any:
         """Return what all replicas pass, joined along an axis, along which the lengths may differ.
@@ -109,7 +110,7 @@ class ReplicaContext:
             options: Taken for compatibility.
         """
         del options
-        leaves, tree = leaves_of(value)
+        leaves, tree = leaves_of(open_containers(value))
         tensors: list[Any] = [convert_to_tensor(leaf) for leaf in leaves]
         for tensor in tensors:
             if tensor.dtype.kind in "OSU":
@@ -124,7 +125,7 @@ class ReplicaContext:
                         fix="give it an axis with jax.numpy.expand_dims(x, 0).",
                     )
                 )
-        return packed(tree, self.replica.all_gather(tensors, axis))
+        return close_containers(packed(tree, self.replica.all_gather(tensors, axis)))
 
     def merge_call(self, merge_fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
         """Call a function once, across replicas, with what all of them pass.

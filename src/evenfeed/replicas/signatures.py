@@ -14,9 +14,10 @@ from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax
 from evenfeed.core.specs import TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import NEST, Branch, flatten, opened
+from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.outputs import is_tensor_leaf
 from evenfeed.replicas.regrouping import leaves_of, packed
-from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica, PerReplicaSpec
+from evenfeed.replicas.values import DistributedValues, PerReplica, PerReplicaSpec
 from evenfeed.replicas.variables import Variable
 from evenfeed.tensors.creation import convert_to_tensor
 
@@ -217,7 +218,7 @@ def _accepts(spec: TypeSpec, value: Any) -> bool:
 
 
 def _accepts_parts(spec: PerReplicaSpec, value: Any) -> bool:
-    if not isinstance(value, DistributedValues) or len(value) != len(spec.value_specs):
+    if not isinstance(value, DistributedValues) or value.part_count != len(spec.value_specs):
         return False
     found = _part_specs(value)
     return all(
@@ -230,8 +231,8 @@ def _part_specs(value: DistributedValues) -> Sequence[TypeSpec]:
     if isinstance(value, PerReplica) and value.whole is not None:
         shape = value.array.shape
         own = () if value.is_lifted else (shape[0] // value.replica_count, *shape[1:])
-        return [TensorSpec(own, value.array.dtype)] * len(value)
-    return [type_spec_from_value(part) for part in value.values]
+        return [TensorSpec(own, value.array.dtype)] * value.part_count
+    return [type_spec_from_value(part) for part in value.parts]
 
 
 def specs_of(value: Any) -> Any:

@@ -13,6 +13,7 @@ from evenfeed.replicas.closures import spread_arrays, with_swapped
 from evenfeed.replicas.collectives import reduce_inside
 from evenfeed.replicas.left_tracers import call_traced
 from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.modified_arguments import GivenArguments
 from evenfeed.replicas.outputs import Outputs, as_tensor
 from evenfeed.replicas.reduction import ReduceOp
@@ -21,7 +22,7 @@ from evenfeed.replicas.replica import Replica, noted
 from evenfeed.replicas.replica_context import Site
 from evenfeed.replicas.staging import Staging, Unstaged, used
 from evenfeed.replicas.steady import note_even
-from evenfeed.replicas.values import DistributedValues, Mirrored, PerReplica
+from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables import Variable
 from evenfeed.replicas.varying import varying_outputs
 
@@ -85,9 +86,9 @@ def own_share(value: Any) -> Any:
 def _own_part(leaf: Any) -> Any:
     if not isinstance(leaf, DistributedValues):
         return leaf
-    if len(leaf) != jax.lax.axis_size(AXIS):
+    if leaf.part_count != jax.lax.axis_size(AXIS):
         raise Unstaged("it is not known what other workers have of a value", expected=True)
-    return jnp.stack(leaf.values)[jax.lax.axis_index(AXIS)]
+    return jnp.stack(leaf.parts)[jax.lax.axis_index(AXIS)]
 
 
 def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -143,8 +144,8 @@ def _as_one(leaf: Any, replicas: Replicas) -> Any:
         return leaf
     if replicas.spans:  # the function itself made it, and other workers may have other parts
         raise Unstaged("it is not known what other workers have of a value", expected=True)
-    if all(part is leaf.values[0] for part in leaf.values):
-        return leaf.values[0]
+    if all(part is leaf.parts[0] for part in leaf.parts):
+        return leaf.parts[0]
     parts = [as_tensor(part) for part in leaf.values]
     if len({(part.shape, part.dtype) for part in parts}) > 1:
         raise Unstaged("the parts of a value differ in shape or dtype", expected=True)

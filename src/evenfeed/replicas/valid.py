@@ -72,7 +72,7 @@ def _of_each(change: Any, *values: Any) -> Any:
         return change(*values)
     whole = [value.whole for value in values]
     if any(array is None for array in whole) or values[0].is_lifted:
-        parts = zip(*(value.values for value in values), strict=True)
+        parts = zip(*(value.parts for value in values), strict=True)
         first = values[0]
         return PerReplica(
             [change(*each) for each in parts], replicas=first.replicas, shapes=first.shapes

@@ -5,15 +5,23 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeAlias, final
 
-import numpy as np
-
-from evenfeed.core.jax_door import jax, jnp
+from evenfeed.core.jax_door import jax
 from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import Composite
+from evenfeed.replicas.flax_states import register_state
 from evenfeed.replicas.looks import Look, looks_of_all
-from evenfeed.replicas.mesh import Replicas, shards
-from evenfeed.replicas.one_array import Shapes, are_alike, device_of, joined_parts, not_one_array
-from evenfeed.tensors.placement import is_traced
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.one_array import (
+    Shapes,
+    are_alike,
+    count_here,
+    first_of,
+    is_at_hand,
+    joined_parts,
+    not_one_array,
+    pieces_of,
+)
+from evenfeed.tensors.placement import unbound
 from evenfeed.tensors.printing import tensor_repr, tensor_text
 
 _jax: Any = jax  # whose arrays do not say the type of their devices
@@ -22,10 +30,19 @@ _jax: Any = jax  # whose arrays do not say the type of their devices
 class DistributedValues(Specified, Composite):
     """A value with one part for each replica."""
 
+    _loose: tuple[Any, ...] | None
+
     @property
     @abstractmethod
+    def parts(self) -> tuple[Any, ...]:
+        """The parts, by replica, as they are held: programs of evenfeed run where these lie."""
+
+    @property
     def values(self) -> tuple[Any, ...]:
-        """The parts, by replica."""
+        """The parts, by replica. They lie on their devices, and JAX brings them together where they meet."""
+        if self._loose is None:
+            self._loose = tuple(map(unbound, self.parts))
+        return self._loose
 
     @property
     def _type_spec(self) -> "PerReplicaSpec":
@@ -37,11 +54,10 @@ class DistributedValues(Specified, Composite):
     def _with_components(self, components: Sequence[Any]) -> "PerReplica":
         return PerReplica(components)
 
-    def __getitem__(self, replica: int) -> Any:
-        return self.values[replica]
-
-    def __len__(self) -> int:
-        return len(self.values)
+    @property
+    def part_count(self) -> int:
+        """How many parts there are at hand."""
+        return len(self.parts)
 
     def __str__(self) -> str:
         return self._shown(tensor_text)
@@ -86,6 +102,7 @@ class PerReplica(DistributedValues):
         "_joint",
         "_kind",
         "_lifted",
+        "_loose",
         "_parts",
         "_replicas",
         "_shapes",
@@ -102,21 +119,23 @@ class PerReplica(DistributedValues):
         shapes: Shapes | None = None,
     ) -> None:
         _register()
+        register_state(PerReplica)
         self._replicas = replicas
         self._shapes = shapes
         self._array = array
         self._count = count
         self._kind: _Kind | None = None
         self._joint: PerReplica | None = None
+        self._loose = None
         self._lifted = lifted
         self._parts = None if array is not None else tuple(values)
 
     @property
-    def values(self) -> tuple[Any, ...]:
-        """The parts, by replica."""
+    def parts(self) -> tuple[Any, ...]:
+        """The parts, by replica, as they are held."""
         if self._parts is None:
-            parts = _pieces(self.array, len(self))
-            self._parts = tuple(part[0] for part in parts) if self._lifted else parts
+            parts = pieces_of(self.array, self.part_count)
+            self._parts = tuple(map(first_of, parts)) if self._lifted else parts
         return self._parts
 
     @property
@@ -133,11 +152,19 @@ class PerReplica(DistributedValues):
             agree([self])
             if self.is_open:
                 raise not_one_array("other workers have parts of another kind", "use value.values.")
-            self._array, self._lifted = joined_parts(self.values, self._replicas, self._shapes)
+            self._array, self._lifted = joined_parts(self.parts, self._replicas, self._shapes)
         return self._array
 
+    @property
+    def part_count(self) -> int:
+        """How many parts there are at hand."""
+        return count_here(self._array, self._count) if self._parts is None else len(self._parts)
+
+    def __getitem__(self, replica: int) -> Any:
+        return self.values[replica]
+
     def __len__(self) -> int:
-        return _count_here(self._array, self._count) if self._parts is None else len(self._parts)
+        return self.part_count
 
     @property
     def replicas(self) -> Replicas | None:
@@ -149,8 +176,8 @@ class PerReplica(DistributedValues):
         """How many parts there are in all, those of other workers too."""
         array: Any = self._array
         if array is None:
-            return len(self) if self._replicas is None else self._replicas.count
-        return len(self) if _is_at_hand(array) else len(array.sharding.device_set)
+            return self.part_count if self._replicas is None else self._replicas.count
+        return self.part_count if is_at_hand(array) else len(array.sharding.device_set)
 
     @property
     def shapes(self) -> Shapes | None:
@@ -168,7 +195,7 @@ class PerReplica(DistributedValues):
         """Whether it has the parts at hand and no others, as far as it knows."""
         if self._replicas is not None and self._replicas.spans:
             return False
-        return _is_at_hand(self._array)
+        return is_at_hand(self._array)
 
     def among(self, replicas: Replicas) -> "PerReplica":
         """Return the same parts as those of one worker among others.
@@ -176,7 +203,7 @@ class PerReplica(DistributedValues):
         The result is kept: workers tell each other what it looks like once, not at each use.
         """
         if self._joint is None or self._joint.replicas is not replicas:
-            self._joint = PerReplica(self.values, replicas=replicas)
+            self._joint = PerReplica(self.parts, replicas=replicas)
         return self._joint
 
     def close(self, looks: Sequence[Look | None]) -> None:
@@ -186,7 +213,8 @@ class PerReplica(DistributedValues):
         if not alike or self._replicas is None:
             return
         self._shapes = tuple(look.shape for look in tensors)
-        self._parts = tuple(self._replicas.to_replica(p, r) for r, p in enumerate(self.values))
+        self._parts = tuple(self._replicas.to_replica(p, r) for r, p in enumerate(self.parts))
+        self._loose = None
 
     @property
     def is_lifted(self) -> bool:
@@ -196,7 +224,7 @@ class PerReplica(DistributedValues):
     @property
     def whole(self) -> "jax.Array | None":
         """The array, or None where the parts are not one."""
-        if self._array is None and not self.is_open and are_alike(self.values, self._shapes):
+        if self._array is None and not self.is_open and are_alike(self.parts, self._shapes):
             return self.array
         return self._array
 
@@ -205,73 +233,19 @@ class PerReplica(DistributedValues):
         kind = self._kind  # kept: every compiled step opens its arguments
         if kind is None:
             if self.whole is None:
-                return self.values, (len(self), False, False, self._replicas, self._shapes)
+                return self.parts, (self.part_count, False, False, self._replicas, self._shapes)
             kind = self._kind = (self.replica_count, True, self._lifted, None, None)
         return (self._array,), kind
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By its parts: a pickled jax.Array comes back on one device, where it would be one part.
-        return PerReplica, (self.values,)
-
-
-@final
-class Mirrored(DistributedValues):
-    """A value that every replica holds, and that is the same for all.
-
-    Args:
-        values: The copies, by replica, each on its device.
-        array: The same as one array that is replicated over the replicas' devices.
-        count: How many replicas there are, where JAX traces the array and cannot say it.
-    """
-
-    __slots__ = ("_array", "_count", "_parts")
-
-    def __init__(
-        self,
-        values: Sequence[Any] = (),
-        *,
-        array: "jax.Array | None" = None,
-        count: int | None = None,
-    ) -> None:
-        _register()
-        self._array = array
-        self._count = count
-        self._parts = None if array is not None else tuple(values)
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """The copies, by replica."""
-        if self._parts is None:
-            self._parts = _copies(self.array, len(self))
-        return self._parts
-
-    def __len__(self) -> int:
-        return _count_here(self._array, self._count) if self._parts is None else len(self._parts)
-
-    @property
-    def array(self) -> "jax.Array":
-        """The value as one `jax.Array` that is replicated over the replicas' devices."""
-        if self._array is None:
-            assert self._parts is not None
-            self._array = _replicated(self._parts)
-        return self._array
-
-    def __jax_array__(self) -> Any:
-        return self.values[0]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.array(self.values[0], dtype, copy=copy)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Mirrored, (self.values,)
+        return PerReplica, (self.parts,)
 
 
 @cache
 def _register() -> None:
     """Make the values pytrees, when the first one is made: JAX is loaded by then."""
-    register = _jax.tree_util.register_pytree_node
-    register(PerReplica, PerReplica.opened, _closed)
-    register(Mirrored, _opened_mirrored, _closed_mirrored)
+    _jax.tree_util.register_pytree_node(PerReplica, PerReplica.opened, _closed)
 
 
 def agree(values: Sequence[PerReplica]) -> bool:
@@ -287,7 +261,7 @@ def agree(values: Sequence[PerReplica]) -> bool:
         return False
     replicas = unknown[0].replicas
     assert replicas is not None
-    every = looks_of_all(replicas, [value.values for value in unknown])
+    every = looks_of_all(replicas, [value.parts for value in unknown])
     for value, looks in zip(unknown, every, strict=True):
         value.close(looks)
     return True
@@ -304,8 +278,11 @@ def _closed(kind: _Kind, children: Sequence[Any]) -> PerReplica:
     if not is_whole:
         return PerReplica(children, replicas=replicas, shapes=shapes)
     made = _new(PerReplica)
-    made._replicas = made._kind = made._joint = made._parts = made._shapes = None
+    made._replicas = made._joint = made._parts = made._shapes = made._loose = None
     made._array, made._count, made._lifted = children[0], count, lifted
+    made._kind = kind  # it opens as it was closed, whatever is put in the place of its array
+    if children[0] is None:
+        made._parts = (None,) * count
     return made
 
 
@@ -350,40 +327,3 @@ class PerReplicaSpec(CompositeSpec, Composite):
 
     def __repr__(self) -> str:
         return f"PerReplicaSpec({', '.join(map(repr, self.value_specs))})"
-
-
-def _opened_mirrored(value: Mirrored) -> tuple[tuple[Any, ...], int]:
-    return (value.array,), len(value)
-
-
-def _closed_mirrored(count: int, children: Sequence[Any]) -> Mirrored:
-    return Mirrored(array=children[0], count=count)
-
-
-def _replicated(parts: Sequence[Any]) -> "jax.Array":
-    """Make one replicated array of equal copies that lie on their devices already."""
-    replicas = Replicas([device for part in parts if (device := device_of(part)) is not None])
-    return replicas.held_alike(parts)
-
-
-def _count_here(array: Any, count: int | None) -> int:
-    """Return how many parts of an array this worker has, of so many where JAX cannot say it."""
-    if count is None or not _is_at_hand(array):
-        return len(array.sharding.addressable_devices)
-    return count
-
-
-def _is_at_hand(array: Any) -> bool:
-    """Return True unless other workers hold some of an array: one that is traced cannot say where it lies."""
-    return is_traced(array) or getattr(array, "is_fully_addressable", True)
-
-
-def _pieces(array: "jax.Array", count: int) -> tuple[Any, ...]:
-    # In a traced function an array has no shards yet.
-    return tuple(jnp.split(array, count)) if is_traced(array) else shards(array)
-
-
-def _copies(array: "jax.Array", count: int) -> tuple[Any, ...]:
-    if is_traced(array):
-        return (array,) * count
-    return tuple(shard.data for shard in array.addressable_shards)

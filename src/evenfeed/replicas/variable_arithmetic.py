@@ -1,4 +1,4 @@
-"""Python's operators on a variable: they work on its value."""
+"""Python's operators on a variable, or on a mirrored value: they work on what it holds."""
 
 # Python leaves the types of its operators unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -58,8 +58,8 @@ def _in_place(sign: str, method: str | None) -> Any:
     return refused
 
 
-class Arithmetic:
-    """What a tensor can do by Python's signs, for what has a `value()`."""
+class Operators:
+    """What a tensor can do by Python's signs, for what has a `value()`; two such objects are equal if they are one."""
 
     # NumPy's arrays leave what they are added to, and so on, to this class.
     __array_priority__ = 100
@@ -90,23 +90,10 @@ class Arithmetic:
     __ror__ = _reflected(operator.or_)
     __xor__ = _binary(operator.xor)
     __rxor__ = _reflected(operator.xor)
-    __iadd__ = _in_place("+", "assign_add")
-    __isub__ = _in_place("-", "assign_sub")
-    __imul__ = _in_place("*", None)
-    __itruediv__ = _in_place("/", None)
-    __ifloordiv__ = _in_place("//", None)
-    __imod__ = _in_place("%", None)
-    __ipow__ = _in_place("**", None)
-    __imatmul__ = _in_place("@", None)
     __lt__ = _binary(operator.lt)
     __le__ = _binary(operator.le)
     __gt__ = _binary(operator.gt)
     __ge__ = _binary(operator.ge)
-    __eq__ = _compared(operator.eq, otherwise=False)
-    __ne__ = _compared(operator.ne, otherwise=True)
-
-    def __hash__(self) -> int:
-        return id(self)
 
     def __neg__(self) -> Any:
         return -self.value()
@@ -120,7 +107,7 @@ class Arithmetic:
     def __getitem__(self, key: Any) -> Any:
         value = self.value()
         _check_key(key, value.shape)
-        return value[key.value() if isinstance(key, Arithmetic) else key]
+        return value[key.value() if isinstance(key, Operators) else key]
 
     def __len__(self) -> int:
         return len(self.value())
@@ -142,6 +129,24 @@ class Arithmetic:
 
     def __complex__(self) -> complex:
         return complex(self.value())
+
+
+class Arithmetic(Operators):
+    """The signs of a variable: it is compared by its value, and not replaced by `+=`."""
+
+    __iadd__ = _in_place("+", "assign_add")
+    __isub__ = _in_place("-", "assign_sub")
+    __imul__ = _in_place("*", None)
+    __itruediv__ = _in_place("/", None)
+    __ifloordiv__ = _in_place("//", None)
+    __imod__ = _in_place("%", None)
+    __ipow__ = _in_place("**", None)
+    __imatmul__ = _in_place("@", None)
+    __eq__ = _compared(operator.eq, otherwise=False)
+    __ne__ = _compared(operator.ne, otherwise=True)
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 def _check_key(key: Any, shape: tuple[int, ...]) -> None:

@@ -41,7 +41,7 @@ class Created(type):
         return cls._made(_Given(kwargs))
 
     def _made(cls, given: Any) -> Any:
-        kwargs = (given.values[0] if isinstance(given, PerReplica) else given).kwargs
+        kwargs = (given.parts[0] if isinstance(given, PerReplica) else given).kwargs
         level = contexts.frame()
         kind = cls if level is None else level.strategy.extended.variable_kind(cls, kwargs)
         return type.__call__(kind, **kwargs)

@@ -1,9 +1,25 @@
 """What a variable of a strategy allows: which kinds can be created, and what works across replicas."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
+import numpy as np
+
+from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 from evenfeed.replicas.reduction import VariableAggregation, VariableSynchronization
+
+
+def check_synchronization(asked: dict[str, Any]) -> None:
+    """Refuse None in the scope of a strategy that mirrors variables, as TensorFlow does."""
+    if asked.get("synchronization", VariableSynchronization.AUTO) is None:
+        raise ValueError(
+            described(
+                "A variable of a strategy's scope needs to know when its copies are brought together, but "
+                "synchronization is None.",
+                fix="leave it out, or pass VariableSynchronization.AUTO, ON_WRITE or ON_READ.",
+            )
+        )
 
 
 def check_created(variable: Any) -> None:
@@ -55,3 +71,27 @@ def check_assignable(variable: Any, *, adds: bool) -> None:
                 fix="add to it inside strategy.run, or assign the whole sum with assign().",
             )
         )
+
+
+def check_summable(variable: Any, value: Any) -> None:
+    """Refuse that each replica assigns a Python number where their sum is held: is it meant once, or n times?"""
+    if variable.aggregation is VariableAggregation.SUM and _is_python_number(value):
+        raise ValueError(
+            described(
+                f"Each replica assigns {shortened(value)} to the variable {variable.name!r}, which holds the sum of "
+                "what they assign. A Python number is the same on all of them, and has no sum over them.",
+                fix="pass a tensor to have it summed, evenfeed.constant(value); or create the variable with "
+                "aggregation=evenfeed.VariableAggregation.MEAN or ONLY_FIRST_REPLICA.",
+            )
+        )
+
+
+def _is_python_number(value: Any) -> bool:
+    """Return True for a number other than 0, and for lists and tuples in which there is one."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_python_number, cast("Sequence[Any]", value)))
+    return (
+        isinstance(value, (bool, int, float, complex))
+        and not isinstance(value, np.generic)
+        and value != 0
+    )

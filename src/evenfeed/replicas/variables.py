@@ -81,8 +81,9 @@ class Variable(Facts, metaclass=Created):
         dtype: Which one; by default that of the initial value.
         import_scope: Taken for compatibility.
         constraint: A function that an optimizer calls on a new value.
-        synchronization: When the replicas' copies are brought together.
-        aggregation: How what the replicas assign becomes one value.
+        synchronization: When the replicas' copies are brought together; None is AUTO, outside of the scope
+            of a strategy that mirrors variables.
+        aggregation: How what the replicas assign becomes one value; None is NONE.
         shape: What shapes it may hold, where that is not the shape of the initial value.
 
     Examples:
@@ -105,11 +106,13 @@ class Variable(Facts, metaclass=Created):
         dtype: Any = None,
         import_scope: object = None,  # noqa: ARG002 - TensorFlow's
         constraint: Callable[[Any], Any] | None = None,
-        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
-        aggregation: VariableAggregation = VariableAggregation.NONE,
+        synchronization: VariableSynchronization | None = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation | None = VariableAggregation.NONE,
         shape: Any = None,
     ) -> None:
         _explain_to_jax()
+        synchronization = synchronization or VariableSynchronization.AUTO
+        aggregation = aggregation or VariableAggregation.NONE
         check_arguments(initial_value, variable_def, synchronization, aggregation)
         check_constraint(constraint)
         self.number = next(_numbers)

@@ -32,10 +32,10 @@ def of_all_workers(replicas: Replicas, value: Any) -> Any:
             "JAX traces a value of which only this worker's parts are known.",
             fix="call the strategy outside of jax.jit, or use evenfeed.function.",
         )
-    if len(value) != replicas.local_count:
+    if value.part_count != replicas.local_count:
         raise InvalidArgumentError(
             "A per-replica value must have one part for each replica of this worker: "
-            f"{replicas.local_count} expected, {len(value)} found.",
+            f"{replicas.local_count} expected, {value.part_count} found.",
             fix="pass the parts of this worker's replicas alone; the other workers pass theirs.",
         )
     return value.among(replicas)

@@ -10,7 +10,7 @@ from evenfeed.feeding.distributing import checked_dataset
 from evenfeed.feeding.input_options import InputContext, input_options
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.replica import Alone
-from evenfeed.replicas.replica_context import ReplicaContext
+from evenfeed.replicas.replica_context import ReplicaContext, Site
 from evenfeed.strategy.strategy import Strategy
 
 _jax: Any = jax  # whose functions have no types
@@ -28,7 +28,8 @@ class DefaultStrategy(Strategy):
 
     @cached_property
     def _context(self) -> ReplicaContext:
-        return ReplicaContext(self, Alone(self.extended.replicas, nullcontext))
+        site = Site(self, self.extended.replicas)
+        return ReplicaContext(self, Alone(site.replicas, site.across))
 
     def replica_context(self) -> ReplicaContext:
         """Return the context of its one replica."""

@@ -11,6 +11,7 @@ from evenfeed.core.structure import NEST, map_structure
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.mirrored_variables import (
     DistributedVariable,
     MirroredVariable,
@@ -22,7 +23,8 @@ from evenfeed.replicas.reduction import reduce_op as named
 from evenfeed.replicas.regrouping import regrouped, share_of
 from evenfeed.replicas.scoped_variables import LoneVariable
 from evenfeed.replicas.spmd import own_share
-from evenfeed.replicas.values import DistributedValues, Mirrored
+from evenfeed.replicas.values import DistributedValues
+from evenfeed.replicas.variable_rules import check_synchronization
 from evenfeed.replicas.variables import Variable
 
 
@@ -72,6 +74,7 @@ class StrategyExtended:
         """Return the class of a variable that is created in this strategy's scope."""
         if not self._strategy.mirrors:
             return plain
+        check_synchronization(asked)
         if self.replicas.count == 1:
             return LoneVariable
         on_read = asked.get("synchronization") is VariableSynchronization.ON_READ

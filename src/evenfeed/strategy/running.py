@@ -2,12 +2,18 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from evenfeed.core.jax_door import jax
 from evenfeed.replicas import contexts
 from evenfeed.replicas.apart import run_apart
 from evenfeed.replicas.closures import closed_over, with_swapped
+from evenfeed.replicas.containers import (
+    call_closed,
+    has_containers,
+    open_containers,
+)
 from evenfeed.replicas.creating import run_creating
 from evenfeed.replicas.crew import Crew
 from evenfeed.replicas.driving import mode
@@ -66,7 +72,16 @@ def _traced(
     """Call `fn` on each replica in the function that is being traced."""
     staging = contexts.staging()
     run = run_creating if staging.creates else run_apart if staging.apart else run_mapped
-    return run(Site(strategy, replicas), fn, args, kwargs)
+    return run(Site(strategy, replicas), *_with_containers(fn, args, kwargs))
+
+
+def _with_containers(
+    fn: Callable[..., Any], args: Any, kwargs: Any
+) -> tuple[Callable[..., Any], Any, Any]:
+    """Return a call as one whose arguments JAX can open."""
+    if not has_containers((args, kwargs)):
+        return fn, args, kwargs
+    return partial(call_closed, fn), *open_containers((args, kwargs))
 
 
 def _compiled(
@@ -80,6 +95,7 @@ def run_eagerly(
     strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     """Call `fn` for each replica as plain Python, in threads that meet."""
+    fn, args, kwargs = _with_containers(fn, args, kwargs)
     crew = Crew(replicas)
     whole = GivenArguments(args, kwargs)
     site = Site(strategy, replicas)

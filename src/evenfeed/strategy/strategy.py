@@ -312,9 +312,9 @@ class ValueContext:
 
 
 def _check_parts(leaf: object, replicas: int) -> None:
-    if isinstance(leaf, DistributedValues) and len(leaf) != replicas:
+    if isinstance(leaf, DistributedValues) and leaf.part_count != replicas:
         raise InvalidArgumentError(
-            f"A value in the structure has {len(leaf)} parts, but this strategy has {replicas} "
+            f"A value in the structure has {leaf.part_count} parts, but this strategy has {replicas} "
             f"{'replica' if replicas == 1 else 'replicas'}.",
             fix="ask the strategy that the value was made by, or pass the value itself, "
             "outside of a structure.",

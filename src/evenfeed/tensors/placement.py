@@ -65,6 +65,49 @@ def _tracer() -> type:
     return jax.core.Tracer  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def unbound(value: Any) -> Any:
+    """Return the same memory as an array that JAX brings to wherever it is computed with.
+
+    JAX refuses to compute with two arrays that are bound to different devices, and brings together those
+    that are not bound. What is no array of one device stays as it is.
+    """
+    return _with_binding(value, binds=False)
+
+
+def bound(value: Any) -> Any:
+    """Return the same memory as an array with which JAX computes where it lies."""
+    return _with_binding(value, binds=True)
+
+
+def _with_binding(value: Any, *, binds: bool) -> Any:
+    kind: Any = _array()
+    if type(value) is not kind:
+        return _key_with_binding(value, binds=binds) if _is_key(value) else value
+    several = value.committed != binds and len(value.sharding.device_set) > 1
+    if value.committed == binds or several or value.is_deleted():
+        return value
+    # JAX has no public way that does not copy: device_put never unbinds.
+    return kind(value.aval, value.sharding, value._arrays, committed=binds, _skip_checks=True)
+
+
+def _is_key(value: Any) -> bool:
+    """Return True for a key of jax.random, or several, which has its numbers in an array."""
+    if not isinstance(value, jax.Array) or is_traced(value):
+        return False
+    return jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+
+
+def _key_with_binding(key: Any, *, binds: bool) -> Any:
+    numbers = _with_binding(jax.random.key_data(key), binds=binds)
+    return jax.random.wrap_key_data(numbers, impl=jax.random.key_impl(key))
+
+
+@cache
+def _array() -> type:
+    with jax.ensure_compile_time_eval():  # the first one may be asked for while JAX is tracing
+        return type(jnp.zeros(()))
+
+
 def is_tracing() -> bool:
     """Tell whether JAX is compiling the code that runs now; that does not load JAX."""
     if "jax" not in sys.modules or jax_extend_core.get_opaque_trace_state() == _at_rest():

@@ -93,7 +93,7 @@ def see_steps() -> None:
         gradient = jax.grad(lambda w: tf.reduce_sum(x * w))(weight.value())
         total = context().all_reduce("sum", gradient)
         weight.assign(total)
-        rows.assign_add(x.shape[0])
+        rows.assign_add(tf.constant(x.shape[0]))
         first.assign(tf.reduce_sum(x))
         counter.assign_add(tf.reduce_sum(x))
         return total, x * 2, context().all_reduce("sum", x.shape[0]) / 4

@@ -1,0 +1,121 @@
+"""Values that are the same on every replica."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, final
+
+import numpy as np
+
+from evenfeed.core.jax_door import jax
+from evenfeed.replicas.flax_states import register_state
+from evenfeed.replicas.one_array import copies_of, count_here, replicated_array
+from evenfeed.replicas.values import DistributedValues
+from evenfeed.replicas.variable_arithmetic import Operators
+
+_jax: Any = jax  # whose functions have no types
+
+
+@final
+class Mirrored(DistributedValues, Operators):
+    """A value that every replica holds, and that is the same for all.
+
+    It can be used as the tensor that it is: `value + 1`, `value.shape`, `value.numpy()`, `float(value)`.
+
+    Args:
+        values: The copies, by replica, each on its device.
+        array: The same as one array that is replicated over the replicas' devices.
+        count: How many replicas there are, where JAX traces the array and cannot say it.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+        >>> with strategy.scope():
+        ...     steps = tf.Variable(0)
+        >>> int(steps.assign_add(1)), (steps.assign_add(1) * 10).tolist()
+        (1, 20)
+    """
+
+    __slots__ = ("_array", "_count", "_loose", "_parts")
+
+    def __init__(
+        self,
+        values: Sequence[Any] = (),
+        *,
+        array: "jax.Array | None" = None,
+        count: int | None = None,
+    ) -> None:
+        _register()
+        register_state(Mirrored)
+        self._array = array
+        self._count = count
+        self._loose = None
+        self._parts = None if array is not None else tuple(values)
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The copies, by replica, as they are held."""
+        if self._parts is None:
+            self._parts = copies_of(self.array, self.part_count)
+        return self._parts
+
+    @property
+    def part_count(self) -> int:
+        """How many copies there are at hand."""
+        return count_here(self._array, self._count) if self._parts is None else len(self._parts)
+
+    @property
+    def array(self) -> "jax.Array":
+        """The value as one `jax.Array` that is replicated over the replicas' devices."""
+        if self._array is None:
+            assert self._parts is not None
+            self._array = replicated_array(self._parts)
+        return self._array
+
+    def value(self) -> Any:
+        """Return the value as a tensor."""
+        return self.values[0]
+
+    @property
+    def shape(self) -> Any:
+        """The shape of the value."""
+        return self.values[0].shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the value."""
+        return self.values[0].dtype
+
+    def __getattr__(self, name: str) -> Any:
+        # As in TensorFlow, it has all that its tensor has: `numpy()`, `ndim`, `sum()`, …
+        if not name.startswith("_"):
+            return getattr(self.values[0], name)
+        raise AttributeError(f"A Mirrored has no {name!r}.", name=name, obj=self)
+
+    def __jax_array__(self) -> Any:
+        return self.values[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.values[0], dtype, copy=copy)
+
+    def opened(self) -> tuple[tuple[Any, ...], int]:
+        """Return what `jax.tree` takes it as, and what it keeps besides."""
+        # It opens as it was closed, whatever `jax.tree.map` put in the place of its array.
+        array = self.array if self._count is None else self._array
+        return (array,), self.part_count
+
+    @staticmethod
+    def closed(count: int, children: Sequence[Any]) -> "Mirrored":
+        """Return the value that `jax.tree` took apart, with another array."""
+        made = Mirrored(array=children[0], count=count)
+        if children[0] is None:
+            made._parts = (None,) * count
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Mirrored, (self.parts,)
+
+
+@cache
+def _register() -> None:
+    """Make the values pytrees, when the first one is made: JAX is loaded by then."""
+    _jax.tree_util.register_pytree_node(Mirrored, Mirrored.opened, Mirrored.closed)
