@@ -292,6 +292,26 @@ def test_padded_batches_are_cut():
     )
 
 
-def test_it_has_no_length_as_in_tensorflow():
-    with pytest.raises(TypeError, match=r"no len\(\)"):
-        len(distributed(numbers(range(4)).batch(2), 2))
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_a_known_number_of_steps_is_its_length(count):
+    assert len(distributed(numbers(range(10)).batch(4), count)) == 3
+    empty = distributed(numbers(range(0)).batch(4), count)
+    assert len(empty) == 0
+    assert empty, "a dataset is a value, however many steps it has"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (numbers(range(4)).batch(2).repeat(), "endless"),
+        (numbers(range(4)).filter(lambda x: x > 1).batch(2), "not known before it is read"),
+    ],
+)
+def test_without_a_known_number_of_steps_it_has_no_length(data, kind):
+    with pytest.raises(TypeError, match=kind):
+        len(distributed(data, 2))
+
+
+def test_a_list_of_steps_needs_no_length():
+    steps = list(distributed(numbers(range(4)).filter(lambda x: x > 1).batch(2), 2))
+    assert [parts_of(step) for step in steps] == [[[2], [3]]]

@@ -1,14 +1,16 @@
 """Datasets of which each replica gets its part."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, final
 
 from evenfeed.core import side_effects
+from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import described
 from evenfeed.core.forking import Owner
 from evenfeed.core.iteration import Iterator, reading
 from evenfeed.dataset import Dataset
-from evenfeed.feeding.arrays import arrays_of
+from evenfeed.feeding.arrays import array_specs_of, arrays_of
 from evenfeed.feeding.feeds import Feed
 from evenfeed.replicas import contexts
 from evenfeed.runtime.explaining import Explanation
@@ -42,10 +44,26 @@ class DistributedDataset:
     def __iter__(self) -> "DistributedIterator":
         return DistributedIterator(self._feed)
 
-    def as_array_iterator(self) -> "DistributedIterator":
+    def __len__(self) -> int:
+        size = self._feed.size
+        if size in (INFINITE, UNKNOWN):
+            kind = "endless" if size == INFINITE else "not known before it is read"
+            raise TypeError(
+                described(
+                    f"The distributed dataset has no len(): its number of steps is {kind}.",
+                    fix="ask its cardinality, which has a value for both cases.",
+                )
+            )
+        return size
+
+    def __bool__(self) -> bool:
+        return True  # it is a value, however many steps it has
+
+    def as_array_iterator(self) -> "ArrayIterator":
         """Go through the steps as structures of `jax.Array` that are sharded over the replicas.
 
-        They are ready for a `jax.jit` or `jax.shard_map` of your own.
+        They are ready for a `jax.jit` or `jax.shard_map` of your own. The iterator has `get_state` and
+        `set_state`, whose states are those of `iter(dataset)` too.
 
         Raises:
             InvalidArgumentError: A step is not one array: its parts differ in length, or are text.
@@ -58,7 +76,7 @@ class DistributedDataset:
             ...     print(x.tolist(), x.sharding.is_equivalent_to(strategy.sharding("replica"), 1))
             [0, 1, 2, 3] True
         """
-        return DistributedIterator(self._feed, arrays_of)
+        return ArrayIterator(self._feed)
 
     def explain(self) -> Explanation:
         """Say which replica gets what at each step, what is read ahead, and how the dataset below runs.
@@ -89,7 +107,6 @@ class DistributedDataset:
         raise AttributeError(what, name=name, obj=self)
 
 
-@final
 class DistributedIterator(Iterator):
     """Goes once through a DistributedDataset; each step is one part of a batch for every replica.
 
@@ -158,6 +175,19 @@ class DistributedIterator(Iterator):
         """End the thread that reads ahead, and free what it has read."""
         if self._owner.is_here:
             self._steps.close()
+
+
+@final
+class ArrayIterator(DistributedIterator):
+    """Goes once through a DistributedDataset; each value of a step is one `jax.Array` over all replicas."""
+
+    def __init__(self, feed: Feed) -> None:
+        super().__init__(feed, partial(arrays_of, feed.replicas))
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of the arrays."""
+        return array_specs_of(self._feed.spec(), self._feed.replicas)
 
 
 def _check_place() -> None:

@@ -43,6 +43,11 @@ class Feed(ABC):
         self._arrival = Arrival(replicas, share, bool(options.experimental_fetch_to_device))
 
     @property
+    def replicas(self) -> Replicas:
+        """Who is fed."""
+        return self._replicas
+
+    @property
     @abstractmethod
     def size(self) -> int:
         """The number of steps, or INFINITE or UNKNOWN."""
