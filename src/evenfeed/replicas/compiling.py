@@ -26,6 +26,7 @@ from evenfeed.replicas.programs import Program
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.retracing import Retraces
 from evenfeed.replicas.staging import Creates, Unstaged
+from evenfeed.replicas.tree_classes import opens_more
 from evenfeed.replicas.values import PerReplica, agree
 from evenfeed.tensors.creation import convert_to_tensor
 
@@ -163,6 +164,8 @@ class Compiler:
         try:
             kinds, arrays = [leaf.aval for leaf in leaves], leaves
         except AttributeError:  # there are others than arrays of JAX's
+            if opens_more(leaves):
+                return self._called(args, kwargs, level)
             arrays = []
             kinds = [_kind(leaf, arrays) for leaf in leaves]
         config = self._settings

@@ -7,6 +7,7 @@ from evenfeed.core.errors import described
 from evenfeed.core.jax_door import jax, jax_tree
 from evenfeed.replicas.containers import close_containers, has_containers, open_containers
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.tree_classes import opens_more
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.tensors.placement import is_traced, unbound
 
@@ -15,7 +16,8 @@ _tree: Any = jax_tree  # whose functions have no types
 
 def leaves_of(value: Any) -> tuple[list[Any], Any]:
     """Return the leaves of a structure of JAX's, values of all replicas among them as they are."""
-    return _tree.tree_flatten(value, is_leaf=_is_whole)
+    leaves, tree = _tree.tree_flatten(value, is_leaf=_is_whole)
+    return leaves_of(value) if opens_more(leaves) else (leaves, tree)
 
 
 def packed(tree: Any, leaves: Sequence[Any]) -> Any:
@@ -80,7 +82,8 @@ def _with_nones(value: Any) -> tuple[list[Any], Any]:
     def is_leaf(part: Any) -> bool:
         return part is None or _is_whole(part)
 
-    return _tree.tree_flatten(value, is_leaf=is_leaf)
+    leaves, tree = _tree.tree_flatten(value, is_leaf=is_leaf)
+    return _with_nones(value) if opens_more(leaves) else (leaves, tree)
 
 
 def _together(parts: Sequence[Any], replicas: Replicas | None) -> Any:

@@ -50,3 +50,41 @@ def elements(tf, ask):
 
 def _shown(masked):
     return [type(masked).__name__, masked.mask, masked.value]
+
+
+def compiled(tf, ask):
+    traced = []
+
+    @tf.function
+    def flipped(masked):
+        traced.append(masked.mask)
+        return Masked(not masked.mask, masked.value * 2)
+
+    one = tf.constant([1.0, 2.0])
+    signed = tf.function(
+        lambda x: x.value + 1, input_signature=[Masked(True, tf.TensorSpec([None]))]
+    )
+    return {
+        "a result": _shown(flipped(Masked(True, one))),
+        "no second trace": (_shown(flipped(Masked(True, one + 1))), len(traced)),
+        "other metadata": (_shown(flipped(Masked(False, one))), len(traced)),
+        "another shape": (_shown(flipped(Masked(True, one[:1]))), len(traced)),
+        "only returned": _shown(tf.function(lambda x: Masked("a", x))(one)),
+        "nested": _shown(tf.function(lambda d: d["a"][0])({"a": [Masked(True, one)]})),
+        "two levels": _shown(
+            tf.function(lambda m: Masked(1, m.value.value))(Masked(True, Masked(False, one)))
+        ),
+        "a signature": ask(signed, Masked(True, one)),
+        "concrete": _shown(
+            flipped.get_concrete_function(Masked(True, tf.TensorSpec([2])))(Masked(True, one))
+        ),
+        "a variable": ask(
+            tf.function(lambda m: m.value.assign_add(1.0)), Masked(True, tf.Variable(1.0))
+        ),
+    }
+
+
+def replicas(tf, ask):
+    strategy = tf.distribute.get_strategy()
+    doubled = strategy.run(lambda m: Masked(m.mask, m.value * 2), (Masked(True, tf.constant(1.0)),))
+    return {"the default strategy": _shown(doubled), "its parts": ask(lambda: doubled.value + 1)}
