@@ -15,6 +15,8 @@ import numpy as np
 
 from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.doors import Door
+from evenfeed.core.list_operands import let_arrays_meet_lists
+from evenfeed.core.promised_shapes import promise_checked
 from evenfeed.core.shapes import ArrayShape
 
 __all__ = [
@@ -103,6 +105,8 @@ class _JaxDoor(Door):
         if not hasattr(arrays, "numpy"):
             arrays.numpy = _numpy
             arrays.read_value = _read_value
+            arrays.set_shape = sys.modules["jax"].core.Tracer.set_shape = promise_checked
+            let_arrays_meet_lists()
             _open_shapes(sys.modules["jax"].tree_util)
         return value
 

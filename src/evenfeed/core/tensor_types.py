@@ -11,7 +11,8 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import described
-from evenfeed.core.shapes import ArrayShape
+from evenfeed.core.promised_shapes import promise_checked
+from evenfeed.core.shapes import ArrayShape, ShapeLike
 from evenfeed.core.text_values import compared, encoded
 
 _shape: Any = np.ndarray.shape
@@ -67,6 +68,25 @@ class HostTensor(np.ndarray[Any, Any]):
         # NumPy 2.0 knows none of them, and whoever asks is told so by its TypeError.
         given: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
         return plain.__dlpack__(stream=stream, **given)
+
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Promise the shape for every element, so that `element_spec` says it; see `ensure_shape`."""
+        promise_checked(self, shape)
+
+    # A tensor is not changed: `x += 1` gives x another value, as in TensorFlow and JAX.
+    __iadd__: Any = np.ndarray.__add__
+    __isub__ = np.ndarray.__sub__
+    __imul__ = np.ndarray.__mul__
+    __itruediv__ = np.ndarray.__truediv__
+    __ifloordiv__ = np.ndarray.__floordiv__
+    __imod__ = np.ndarray.__mod__
+    __ipow__ = np.ndarray.__pow__
+    __imatmul__ = np.ndarray.__matmul__
+    __iand__ = np.ndarray.__and__
+    __ior__ = np.ndarray.__or__
+    __ixor__ = np.ndarray.__xor__
+    __ilshift__ = np.ndarray.__lshift__
+    __irshift__ = np.ndarray.__rshift__
 
     def __repr__(self) -> str:
         return repr(self.view(np.ndarray))

@@ -12,8 +12,8 @@ from evenfeed.core.block import Column
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import Handle, Kernel, results_of
+from evenfeed.core.promoting_tensors import computed_tensor
 from evenfeed.core.specs import TensorSpec
-from evenfeed.core.tensor_types import host_tensor
 from evenfeed.core.texts import Texts
 from evenfeed.formats.csv_arguments import columns_of, delimiter_of, plain_text
 from evenfeed.formats.csv_records import Cutter
@@ -72,7 +72,7 @@ def decode_csv(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     text = to_array(records)
     if text.dtype != dtypes.string:
         raise TypeError(described(f"records must be text, but got {shortened(records)}."))
-    return [host_tensor(column) for column in kernel.of(text)]
+    return [computed_tensor(column) for column in kernel.of(text)]
 
 
 @final

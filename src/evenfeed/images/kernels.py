@@ -8,8 +8,8 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import Handle, RowKernel, results_of
+from evenfeed.core.promoting_tensors import computed_tensor
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.tensor_types import host_tensor
 
 
 def applied(kernel: RowKernel, *values: Any) -> Any:
@@ -19,7 +19,7 @@ def applied(kernel: RowKernel, *values: Any) -> Any:
         return found[0]
     if any(isinstance(value, Handle) for value in values):
         raise TypeError("A part of the element meets a value that is none.")
-    return host_tensor(kernel.one(*map(to_array, values)))
+    return computed_tensor(kernel.one(*map(to_array, values)))
 
 
 def text_of(contents: Array, name: str = "contents") -> bytes:

@@ -13,8 +13,11 @@ from evenfeed.core.callsite import Origin, where_raised
 from evenfeed.core.conversion import shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, OutOfRangeError, described
 from evenfeed.core.handles import Handle
+from evenfeed.core.promised_shapes import Promise, promise_of, promises_kept
+from evenfeed.core.promoting_tensors import PromotingTensor
+from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, is_branch, pack, packer
-from evenfeed.core.tensor_types import HostText, TextTensor, explain_tracing
+from evenfeed.core.tensor_types import HostTensor, HostText, TextTensor, explain_tracing
 from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.vectorise import on_host
 from evenfeed.tensors.creation import convert_to_tensor, holds_device_arrays
@@ -33,11 +36,15 @@ class Calling:
         function: The user's.
         input_spec: The structure of an element.
         spread: Whether a tuple arrives as separate arguments.
+
+    Attributes:
+        specs: Those of the parts of an element.
     """
 
     def __init__(self, function: Callable[..., Any], input_spec: Any, *, spread: bool) -> None:
         self.function = function
         self.name = name_of(function)
+        self.specs: list[TypeSpec] = flatten(input_spec, DATA)
         self._pack = packer(input_spec, DATA)
         self._spread = spread and type(input_spec) is tuple
 
@@ -48,13 +55,31 @@ class Calling:
 
     def __call__(self, parts: list[Any]) -> tuple[Any, list[Any]]:
         """Return the structure of the result, and its parts: arrays, None, or handles as they are."""
-        value: Any = self.plain(parts)
-        if isinstance(value, list):
-            value = tuple(cast("list[Any]", value))
-        if not is_branch(value, DATA):
-            return None, [_tensor(value)]
-        leaves = flatten(value, DATA)
-        return pack(value, list(range(len(leaves))), DATA), [_tensor(leaf) for leaf in leaves]
+        structure, leaves = _taken_apart(self.plain(parts))
+        return structure, [_tensor(leaf) for leaf in leaves]
+
+    def promising(
+        self, parts: list[Any], *, stand_ins: bool = False
+    ) -> tuple[Any, list[Any], list[Promise]]:
+        """Return the same, and what the function promises of the shapes of the parts.
+
+        Args:
+            parts: The parts of an element.
+            stand_ins: Whether tensors in the function may stand for others, whose shapes nobody knows.
+        """
+        with promises_kept(stand_ins=stand_ins):
+            structure, leaves = _taken_apart(self.plain(parts))
+            promises = [promise_of(leaf) for leaf in leaves]
+        return structure, [_tensor(leaf) for leaf in leaves], promises
+
+
+def _taken_apart(value: Any) -> tuple[Any, list[Any]]:
+    if isinstance(value, (list, range)):
+        value = tuple(cast("Sequence[Any]", value))
+    if not is_branch(value, DATA):
+        return None, [value]
+    leaves = flatten(value, DATA)
+    return pack(value, list(range(len(leaves))), DATA), leaves
 
 
 def bound(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,10 +93,23 @@ def bound(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[..
 
 
 def as_argument(part: Any) -> Any:
-    """Return one part of an element as an untraced function gets it: text as bytes, numbers as NumPy's."""
-    if type(part) is not np.ndarray or part.dtype != dtypes.string:
+    """Return one part of an element as an untraced function gets it: a tensor on the host, text as bytes."""
+    if type(part) is not np.ndarray:
         return part
+    if part.dtype != dtypes.string:
+        return part.view(PromotingTensor)
     return part.view(TextTensor) if part.ndim else HostText(part.item())
+
+
+def argument_types(input_spec: Any, *, casts: bool) -> list[type[HostTensor] | None]:
+    """Return the classes of the numbers that a function gets; None for parts that are no numbers.
+
+    Where results are converted to a spec that is known, NumPy may compute in its own dtypes: that is faster.
+    """
+    tensor = HostTensor if casts else PromotingTensor
+    specs: list[TypeSpec] = flatten(input_spec, DATA)
+    numbers = (isinstance(spec, TensorSpec) and spec.dtype != dtypes.string for spec in specs)
+    return [tensor if is_number else None for is_number in numbers]
 
 
 def on_the_host(part: Any) -> Any:
@@ -162,6 +200,9 @@ def _is_nameless_partial(function: object) -> bool:
 def _tensor(leaf: Any) -> Any:
     if leaf is None or isinstance(leaf, Handle | ElementValue):
         return leaf
+    kind: type[Any] = leaf.__class__
+    if kind is PromotingTensor or kind is HostTensor:
+        leaf = leaf.view(np.ndarray)
     if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:  # pyright: ignore[reportUnknownMemberType]
         return leaf  # pyright: ignore[reportUnknownVariableType]
     if holds_device_arrays(leaf):
@@ -170,7 +211,7 @@ def _tensor(leaf: Any) -> Any:
         return to_array(leaf)
     except ValueError as error:
         if isinstance(leaf, (list, np.ndarray)):  # which say what is wrong inside of them
-            raise
+            raise TypeError(*error.args) from error
         raise TypeError(
             described(
                 f"The function returned {shortened(leaf)} of type {type(leaf).__name__}, which cannot "

@@ -8,20 +8,27 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, final
 
+from numpy import ndarray
+
 from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import described
 from evenfeed.core.handles import NewKernel
 from evenfeed.core.seeds import begin_call
 from evenfeed.core.side_effects import Abandoned, noted
-from evenfeed.core.specs import TypeSpec
-from evenfeed.core.structure import DATA, flatten
 from evenfeed.runtime.asked import Asked
 from evenfeed.runtime.blockwise import on_blocks, threads_for
-from evenfeed.runtime.calls import Calling, as_argument, explained, host_rules, on_the_host
+from evenfeed.runtime.calls import (
+    Calling,
+    argument_types,
+    as_argument,
+    explained,
+    host_rules,
+    on_the_host,
+)
 from evenfeed.runtime.compiled import Compiled
 from evenfeed.runtime.first_calls import FirstCalls, Result
-from evenfeed.runtime.looking import spec_without_values
+from evenfeed.runtime.looking import spec_of_first, spec_without_values
 from evenfeed.runtime.metering import Meter
 from evenfeed.runtime.portable import EffectsElsewhere
 from evenfeed.runtime.probing import NewVariables
@@ -80,6 +87,7 @@ class RowFunction:
         self._compiled: Compiled | None = finding.compiled
         self._kernels = finding.kernels
         self._results = Results(asked, finding)
+        self._tensors = argument_types(asked.input_spec, casts=finding.casts)
         self._first_calls = FirstCalls()
         self._recalled = FirstCalls()
         self._itself = object()  # the same for all passes
@@ -176,8 +184,7 @@ class RowFunction:
         for result in self.first_results():
             if not isinstance(result, Exception):
                 return
-        specs: list[TypeSpec] = flatten(self._asked.input_spec, DATA)
-        spec = spec_without_values(self._calling, specs, self.effects)
+        spec = spec_without_values(self._calling, self.effects)
         if spec is not None:
             self._results.learn(spec)
             return
@@ -247,9 +254,16 @@ class RowFunction:
 
     def _one(self, parts: list[Any]) -> list[Any]:
         begin_call()
-        arguments = [as_argument(part) for part in parts]
+        arguments = [
+            part.view(tensor) if tensor and type(part) is ndarray else as_argument(part)
+            for part, tensor in zip(parts, self._tensors, strict=True)
+        ]
         if self._asked.returns_values:
             return [self._calling.plain(arguments)]
+        if self._results.spec is None:
+            spec, structure, leaves = spec_of_first(self._calling, arguments, self.effects)
+            self._results.learn(spec)
+            return self._results.fitted(structure, leaves)
         structure, leaves = self._calling(arguments)
         return self._results.fitted(structure, [on_the_host(leaf) for leaf in leaves])
 

@@ -1,12 +1,12 @@
 """Learns what a function returns by calling it without values: with zeros like an element."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.optional import ElementOptional, OptionalSpec
+from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import Abandoned, Effects
 from evenfeed.core.specs import CompositeSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import DATA, flatten, pack
@@ -15,23 +15,63 @@ from evenfeed.runtime.calls import Calling, as_argument, host_rules, on_the_host
 from evenfeed.runtime.probing import looked_at
 
 
-def spec_without_values(calling: Calling, specs: Sequence[TypeSpec], effects: Effects) -> Any:
-    """Return what a function returns for elements of `specs`; None if it cannot run without values.
+def spec_without_values(calling: Calling, effects: Effects) -> Any:
+    """Return what a function returns; None if it cannot run without values.
 
     What `py_function` and kin return is known by its dtype, so then no shape is known.
     """
     for declares in (False, True):
         try:
             with host_rules(), looked_at(calling.function, effects, declares=declares):
-                structure, leaves = calling([as_argument(zeros(spec)) for spec in specs])
+                arguments = [as_argument(zeros(spec)) for spec in calling.specs]
+                structure, leaves, promises = calling.promising(arguments, stand_ins=declares)
         except Abandoned:
             continue
         except Exception:  # noqa: BLE001 - it may need other values than zeros
             return None
         loosened = of_any_rank if declares else of_any_length
-        found = [loosened(type_spec_from_value(on_the_host(leaf))) for leaf in leaves]
+        pairs = zip(leaves, promises, strict=True)
+        found = [
+            _narrowed(loosened(type_spec_from_value(on_the_host(leaf))), promise.likely)
+            for leaf, promise in pairs
+        ]
         return found[0] if structure is None else pack(structure, found, DATA)
     return None
+
+
+def spec_of_first(
+    calling: Calling, arguments: list[Any], effects: Effects
+) -> tuple[Any, Any, list[Any]]:
+    """Call a function with its first element; return the spec of all results, and this one.
+
+    Its lengths may be others for the next element, but for those that are promised. What is only likely
+    must come without values too.
+    """
+    structure, leaves, promises = calling.promising(arguments)
+    leaves = [on_the_host(leaf) for leaf in leaves]
+    own = [of_any_length(type_spec_from_value(leaf)) for leaf in leaves]
+    found = [_narrowed(spec, promise.sure) for spec, promise in zip(own, promises, strict=True)]
+    if any(promise.is_doubtful for promise in promises):
+        again: list[TypeSpec] = flatten(spec_without_values(calling, effects), DATA)
+        if len(again) == len(found):
+            known = zip(found, promises, again, strict=True)
+            found = [
+                _narrowed(spec, _both(promise.likely, other)) for spec, promise, other in known
+            ]
+    return found[0] if structure is None else pack(structure, found, DATA), structure, leaves
+
+
+def _narrowed(spec: TypeSpec, shape: TensorShape) -> TypeSpec:
+    if not isinstance(spec, TensorSpec) or not spec.shape.is_compatible_with(shape):
+        return spec
+    return TensorSpec(spec.shape.merge_with(shape), spec.dtype)
+
+
+def _both(shape: TensorShape, other: TypeSpec) -> TensorShape:
+    """Return what the shape has in common with that of a spec."""
+    if not isinstance(other, TensorSpec):
+        return TensorShape(None)
+    return shape.most_specific_common_supertype([other.shape])
 
 
 def zeros(spec: TypeSpec, length: int = 1) -> Any:

@@ -8,9 +8,8 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TensorSpec, TypeSpec, type_spec_from_value
-from evenfeed.core.structure import DATA, assert_same, flatten, pack
+from evenfeed.core.structure import DATA, assert_same, flatten
 from evenfeed.runtime.asked import Asked
-from evenfeed.runtime.looking import of_any_length
 from evenfeed.runtime.tracing import Finding
 
 
@@ -33,8 +32,6 @@ class Results:
 
     def fitted(self, structure: Any, leaves: list[Any]) -> list[Any]:
         """Return the parts of a result as the spec says."""
-        if self._specs is None:
-            self._learn(structure, leaves)
         specs = self._specs
         assert specs is not None
         if structure is not None or len(specs) != 1 or self.spec is not specs[0]:
@@ -44,10 +41,6 @@ class Results:
             leaves = [self._fit(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)]
             self._fits = seen if seen == _look(leaves) else None
         return leaves
-
-    def _learn(self, structure: Any, leaves: list[Any]) -> None:
-        specs = [of_any_length(type_spec_from_value(leaf)) for leaf in leaves]
-        self.learn(specs[0] if structure is None else pack(structure, specs, DATA))
 
     def learn(self, spec: Any) -> None:
         """Take notice of what the function returns."""

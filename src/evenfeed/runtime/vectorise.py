@@ -23,6 +23,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
 from evenfeed.core.jax_door import checkify, jax, jax_extend_core
+from evenfeed.core.promotion import NARROWER, fits_32_bits
 from evenfeed.runtime.arithmetic import Arithmetic, arithmetic_of
 from evenfeed.runtime.indexes import indexing
 from evenfeed.runtime.work import work_of
@@ -30,12 +31,8 @@ from evenfeed.runtime.work import work_of
 # Takes the parts of an element; returns the structure of the result, and its parts.
 Call: TypeAlias = Callable[[list[Any]], tuple[Any, list[Any]]]
 
-_NARROWER: Final[dict[DType, DType]] = {
-    dtypes.int64: dtypes.int32,
-    dtypes.uint64: dtypes.uint32,
-    dtypes.float64: dtypes.float32,
-    dtypes.complex128: dtypes.complex64,
-}
+# What takes 64 bits of another kind over into its result.
+_CONVERTS: Final = ("convert_element_type", "dot_general")
 _WIDER: Final = {dtypes.int32: dtypes.int64, dtypes.uint32: dtypes.uint64}
 
 
@@ -228,14 +225,14 @@ def _settled(
     origins = _origins(closed)
     found = [np.dtype(aval.dtype) for aval in closed.out_avals]
     doubtful = any(
-        origin == "default" and dtype in _NARROWER and not aval.weak_type
+        origin == "default" and dtype in NARROWER and not aval.weak_type
         for origin, dtype, aval in zip(origins, found, closed.out_avals, strict=True)
     )
     asked = doubtful and _asks_for_64_bits(call, rows)
     settled: list[DType] = []
     for origin, dtype, aval in zip(origins, found, closed.out_avals, strict=True):
         keep = origin != "default" or (asked and not aval.weak_type)
-        settled.append(dtype if keep else _NARROWER.get(dtype, dtype))
+        settled.append(dtype if keep else NARROWER.get(dtype, dtype))
     wider = _divided(call, rows, closed, settled)
     return [dtypes.float64 if i in wider else d for i, d in enumerate(settled)], wider
 
@@ -264,7 +261,7 @@ def _asks_for_64_bits(call: Call, rows: Sequence[Row | None]) -> bool:
     with warnings.catch_warnings(record=True) as said, jax.enable_x64(False):
         warnings.simplefilter("always")
         try:
-            _jaxpr(call, [_with_dtype(row, _NARROWER) for row in rows])
+            _jaxpr(call, [_with_dtype(row, NARROWER) for row in rows])
         except Exception:  # noqa: BLE001 - it traced with 64 bits, so it needs them
             return True
     texts = [str(warning.message) for warning in said]
@@ -275,46 +272,60 @@ def _with_dtype(row: Row | None, others: dict[DType, DType]) -> Row | None:
     return row and replace(row, dtype=others.get(row.dtype, row.dtype))
 
 
-def _origins(closed: Any) -> list[str]:
-    """Say for each result where its 64 bits come from: "input", "constant" or "default"."""
+def _origins(closed: Any, given: Sequence[str] | None = None) -> list[str]:
+    """Say for each result where its 64 bits come from: "input", "constant" or "default".
+
+    Args:
+        closed: What was traced.
+        given: The same of its arguments; they are parts of the element where it is left away.
+    """
     jaxpr = closed.jaxpr
-    known: dict[Any, str] = {var: "input" for var in jaxpr.invars if var.aval.dtype in _NARROWER}
+    told = given or ["input"] * len(jaxpr.invars)
+    pairs = zip(jaxpr.invars, told, strict=True)
+    known: dict[Any, str] = {var: origin for var, origin in pairs if _is_wide(var)}
     for var, value in zip(jaxpr.constvars, closed.consts, strict=True):
-        if var.aval.dtype in _NARROWER:
-            known[var] = "constant" if _fits_32_bits(value) else "input"
+        if _is_wide(var):
+            known[var] = "constant" if fits_32_bits(value) else "input"
     for equation in jaxpr.eqns:
-        for var in equation.outvars:
-            if getattr(var.aval, "dtype", None) in _NARROWER:
-                known[var] = _origin(equation, var.aval.dtype, known)
+        inside = _origins_inside(equation, known)
+        for number, var in enumerate(equation.outvars):
+            if _is_wide(var):
+                known[var] = inside[number] if inside else _origin(equation, var, known)
     return [_of(var, known) for var in jaxpr.outvars]
 
 
-def _origin(equation: Any, dtype: DType, known: dict[Any, str]) -> str:
-    converts = equation.primitive.name == "convert_element_type"
+def _origins_inside(equation: Any, known: dict[Any, str]) -> list[str]:
+    """Say it for the results of a function that JAX keeps in one piece, as most of jax.numpy's."""
+    if equation.primitive.name not in ("jit", "pjit") or not any(map(_is_wide, equation.outvars)):
+        return []
+    inside = _origins(equation.params["jaxpr"], [_of(var, known) for var in equation.invars])
+    # `2 ** x` only asks for the bits of x, yet its result is as wide as x.
+    pairs = zip(inside, equation.outvars, strict=True)
+    return ["input" if _origin(equation, var, known) == "input" else one for one, var in pairs]
+
+
+def _origin(equation: Any, result: Any, known: dict[Any, str]) -> str:
+    converts = equation.primitive.name in _CONVERTS
     operands = [
         _of(var, known)
         for var in equation.invars
-        if (converts or getattr(var.aval, "dtype", None) == dtype)
+        if converts or getattr(var.aval, "dtype", None) == result.aval.dtype
     ]
     if "input" in operands:
         return "input"
     return "constant" if operands and set(operands) == {"constant"} else "default"
 
 
+def _is_wide(var: Any) -> bool:
+    return getattr(var.aval, "dtype", None) in NARROWER
+
+
 def _of(var: Any, known: dict[Any, str]) -> str:
     literal = getattr(var, "val", None)  # a constant written into the equation itself
     if literal is None:
         return known.get(var, "default")
-    big = var.aval.dtype in _NARROWER and not _fits_32_bits(literal)
+    big = var.aval.dtype in NARROWER and not fits_32_bits(literal)
     return "input" if big else "default"
-
-
-def _fits_32_bits(value: Any) -> bool:
-    array = np.asarray(value)
-    if array.dtype.kind not in "iu" or array.size == 0:
-        return True
-    limits = np.iinfo(_NARROWER.get(array.dtype, array.dtype))
-    return bool(limits.min <= array.min() and array.max() <= limits.max)
 
 
 # --- running ------------------------------------------------------------------------------------

@@ -270,8 +270,14 @@ def _known(value: object) -> object:
         entries = cast("Sequence[object]", value)
         if any(entry is None for entry in entries):
             raise partly_unknown(entries)
-        return [operator.index(read(e)) if is_on_device(e) else e for e in entries]  # pyright: ignore[reportArgumentType]
+        return [_length(entry) for entry in entries]
     return np.asarray(read(value)) if is_on_device(value) else value
+
+
+def _length(entry: object) -> object:
+    if is_on_device(entry):
+        return operator.index(read(entry))  # pyright: ignore[reportArgumentType]
+    return entry.item() if isinstance(entry, np.ndarray) and not entry.ndim else entry
 
 
 def _converted(value: object, asked: DType | None = None) -> Tensor:

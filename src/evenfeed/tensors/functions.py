@@ -9,12 +9,13 @@ from typing import Any, Final, cast, final
 
 import numpy as np
 
-from evenfeed.core import dtypes, side_effects
+from evenfeed.core import dtypes, promised_shapes, side_effects
 from evenfeed.core.conversion import Array, is_tensor, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.promised_shapes import promise, promise_of
+from evenfeed.core.promoting_tensors import computed_tensor
 from evenfeed.core.shapes import ShapeLike, TensorShape
-from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, is_on_device, read
 
 
@@ -148,13 +149,16 @@ def ensure_shape(x: object, shape: ShapeLike, name: str | None = None) -> Tensor
     tensor: Any = x if is_tensor(x) else convert_to_tensor(x)
     asked, found = TensorShape(shape), tuple(tensor.shape)
     if not asked.is_compatible_with(found):
-        watcher = side_effects.here.watcher
-        if watcher is not None and watcher.declares:  # nobody knows the shapes of stand-ins
-            return _zeros(asked, tensor.dtype)
+        if promised_shapes.here.stand_ins:
+            asked = promise_of(tensor).sure.merge_with(asked)
+            stand_in = _zeros(asked, tensor.dtype)
+            promise(stand_in, asked)
+            return stand_in
         raise InvalidArgumentError(
             f"A tensor of shape {found} is not compatible with the shape {asked}.",
             fix="pass None for each length that may vary.",
         )
+    promise(tensor, asked)
     return tensor
 
 
@@ -168,7 +172,7 @@ def _stand_ins(declared: Any) -> Any:
 
 def _zeros(shape: TensorShape, dtype: DType) -> Array:
     lengths = [1 if length is None else length for length in shape or ()]
-    return host_tensor(np.full(lengths, b"" if dtype == dtypes.string else 0, dtype))
+    return computed_tensor(np.full(lengths, b"" if dtype == dtypes.string else 0, dtype))
 
 
 def _argument(value: object) -> Any:
@@ -183,7 +187,7 @@ def _read(value: object) -> Array:
 
 
 _NUMPY: Final = _Kind("numpy_function", _argument, casts=False)
-_PYTHON: Final = _Kind("py_function", lambda value: host_tensor(_read(value)), casts=True)
+_PYTHON: Final = _Kind("py_function", lambda value: computed_tensor(_read(value)), casts=True)
 
 
 def _as_declared(value: Any, declared: Any, kind: _Kind) -> Any:
@@ -215,18 +219,18 @@ def _tensor(value: object, declared: DTypeLike, kind: _Kind) -> Array:
     asked = dtypes.as_dtype(declared)
     if not is_tensor(value) and not is_on_device(value):  # Python's own values become what they can
         try:
-            return host_tensor(to_array(value, asked))
+            return computed_tensor(to_array(value, asked))
         except (TypeError, ValueError) as error:
             raise _unlike(shortened(value), asked) from error
     array = _read(value)
     if array.dtype == asked:
-        return host_tensor(array)
+        return computed_tensor(array)
     if not kind.casts or dtypes.string in (array.dtype, asked) or not _fits(array, asked):
         raise _unlike(dtypes.name_of(array.dtype), asked)
     with np.errstate(
         over="ignore", invalid="ignore"
     ):  # what is too large is infinite, as in TensorFlow
-        return host_tensor(array.astype(asked))
+        return computed_tensor(array.astype(asked))
 
 
 def _fits(array: Array, asked: DType) -> bool:

@@ -11,11 +11,12 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from evenfeed.core import dtypes
+from evenfeed.core import dtypes, promised_shapes
 from evenfeed.core.arguments import whole_number
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jnp
+from evenfeed.core.promised_shapes import promise_reshaped
 from evenfeed.tensors.creation import (
     DTypeLike,
     Tensor,
@@ -67,7 +68,17 @@ def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
         [[1, 2], [3, 4]]
     """
     values = convert_to_tensor(tensor)
-    return values.reshape(_resolved(shape, values.shape))
+    if promised_shapes.here.stand_ins:
+        values = convert_to_tensor(_like(shape, values))
+    found = values.reshape(_resolved(shape, values.shape))
+    promise_reshaped(found, shape)
+    return found
+
+
+def _like(shape: object, values: Tensor) -> Any:
+    """Return a value that can take the shape, for values that only stand for others."""
+    lengths = [1 if length < 0 else length for length in _asked_lengths(shape)]
+    return np.full(lengths, b"" if _is_text(values) else 0, values.dtype)
 
 
 def stack(values: object, axis: object = 0, name: str | None = None) -> Tensor:
