@@ -10,7 +10,6 @@ from evenfeed.core import dtypes
 from evenfeed.core.block import Block, read_only
 from evenfeed.core.errors import (
     AlreadyExistsError,
-    EvenfeedError,
     InvalidArgumentError,
     NotFoundError,
 )
@@ -88,10 +87,12 @@ class _FileRecording(Recording):
         self._path = path
         self._lock = _LockFile(path.with_name(path.name + ".lock"))
         self._temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        self._take_lock()
         try:
+            self._take_lock()
             self._writer = PageWriter(self._temporary, flatten(node.element_spec, DATA))
             self._clean = weakref.finalize(self, _clean, self._writer, self._temporary, self._lock)
+        except AlreadyExistsError:  # the lock is another's
+            raise
         except BaseException:
             self._temporary.unlink(missing_ok=True)
             self._lock.release()
@@ -114,9 +115,6 @@ class _FileRecording(Recording):
                 f"if no program writes it any more, delete {self._lock.path}.",
                 origin=self._node.origin,
             ) from None
-        except EvenfeedError:  # the disk is full, say, when the file was made and not written yet
-            self._lock.release()
-            raise
 
     def add(self, block: Block) -> None:
         self._writer.add(block)
