@@ -52,6 +52,28 @@ def test_keys_of_values_are_whole_numbers_of_any_width():
         list(grouped(tf.data.Dataset.range(4), lambda x: np.float32(int(x))))
 
 
+@pytest.mark.parametrize(
+    ("reduce_func", "shape"),
+    [
+        (lambda key, group: group.batch(2, drop_remainder=True), [2]),
+        (lambda key, group: group.batch(int(key) + 2, drop_remainder=True), [None]),
+        (lambda key, group: group.batch([2][key], drop_remainder=True), [2]),
+    ],
+)
+def test_what_hangs_on_the_key_is_not_in_the_spec(reduce_func, shape):
+    groups = tf.data.Dataset.range(4).group_by_window(lambda x: x * 0, reduce_func, window_size=2)
+    assert groups.element_spec.shape == shape
+
+
+def test_batches_padded_to_boundaries_have_no_one_length():
+    rows = tf.data.Dataset.from_generator(
+        lambda: ([1] * length for length in range(1, 7)), tf.int32, [None]
+    )
+    buckets = rows.bucket_by_sequence_length(len, [3, 7], [2, 2, 2], pad_to_bucket_boundary=True)
+    assert [batch.shape[1] for batch in buckets] == [2, 6, 6]
+    assert buckets.element_spec.shape == [None, None]
+
+
 def test_sequences_that_are_not_there_fall_into_no_bucket():
     rows = tf.data.Dataset.from_tensor_slices(np.zeros((0, 3)))
     assert outcome(rows.bucket_by_sequence_length(len, [2], [1, 1])) == []

@@ -20,7 +20,7 @@ from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
 from evenfeed.plan.windowing import Buckets, GroupByWindow
-from evenfeed.plan.windows import Held, Window
+from evenfeed.plan.windows import DatasetSpec, Held, Window
 from evenfeed.runtime.called_functions import called_in
 from evenfeed.runtime.calls import bound, never_stopping
 from evenfeed.runtime.probing import looked_at
@@ -285,17 +285,31 @@ def _reduced(reduce_func: Callable[..., Any], key: int, group: Node) -> Node:
 
 
 def _spec_of_groups(reduced: Callable[[int, Node], Node], empty: Node, effects: Effects) -> Any:
-    """Return what groups are reduced to, which a group without elements shows."""
+    """Return what groups are reduced to, which groups without elements show: two, for it may hang on the key."""
     try:
         with looked_at(reduced, effects):
             plan = reduced(0, empty)
-            spec = plan.element_spec
+            spec = _common_spec(plan, _under_another_key(reduced, empty))
     except Abandoned:  # it calls Python code that needs values: those of no element, then
         plan = reduced(0, empty)
         spec = plan.element_spec
     for called in called_in(plan):
         effects.include(called.effects)
     return spec
+
+
+def _under_another_key(reduced: Callable[[int, Node], Node], empty: Node) -> Node | None:
+    try:
+        return reduced(1, empty)
+    except Exception:  # noqa: BLE001 - it may know only the keys that there are
+        return None
+
+
+def _common_spec(plan: Node, other: Node | None) -> Any:
+    spec = DatasetSpec(plan.element_spec)
+    others = [] if other is None else [DatasetSpec(other.element_spec)]
+    common = spec.most_specific_common_supertype(others)
+    return plan.element_spec if common is None else common.element_spec
 
 
 def _size_of_group(
