@@ -53,3 +53,15 @@ def test_numpy_function_casts_only_numbers_of_pythons_own():
         tf.numpy_function(lambda: 1.5, [], tf.int32)
     with pytest.raises(InvalidArgumentError, match="returned float64, but Tout says float32"):
         tf.numpy_function(lambda: np.float64(1.5), [], tf.float32)
+
+
+def test_numpy_function_gets_single_values_as_scalars():
+    def kinds(*values):
+        return " ".join(type(value).__name__ for value in values).encode()
+
+    found = tf.numpy_function(kinds, [3, np.float32(1.5), "a", True, [1], ["a"]], tf.string)
+    assert found.numpy() == b"int32 float32 bytes bool ndarray ndarray"
+    names = tf.data.Dataset.range(2).map(
+        lambda x: tf.numpy_function(lambda v: {0: "zero", 1: "one"}[v], [x], tf.string)
+    )
+    assert [name.numpy() for name in names] == [b"zero", b"one"]

@@ -32,7 +32,7 @@ def numpy_function(
     and `inp` it is a decorator: `@tf.numpy_function(Tout=tf.float32)`.
 
     Args:
-        func: Takes a NumPy array for each input, bytes where it is one text.
+        func: Takes a NumPy array for each input; a single value is a NumPy scalar, a single text bytes.
         inp: The inputs; an empty list for a function without arguments.
         Tout: The dtype of the result, or a list of the dtypes of several; an empty list for a
             function that returns nothing.
@@ -177,8 +177,9 @@ def _zeros(shape: TensorShape, dtype: DType) -> Array:
 
 def _argument(value: object) -> Any:
     array = _read(value)
-    text = array.dtype == dtypes.string and array.ndim == 0
-    return array.item() if text else array
+    return (
+        array if array.ndim else array[()]
+    )  # an array without axes is neither a key nor a factor of a list
 
 
 def _read(value: object) -> Array:
