@@ -75,3 +75,27 @@ def test_values_that_no_file_holds_are_refused(value, tmp_path):
 def test_datasets_in_one_list_have_elements_of_one_kind():
     with pytest.raises(ValueError, match=r"unlike elements.*int64.*float32"):
         Dataset.from_tensor_slices([Dataset.range(2), Dataset.from_tensors(1.5)])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.data.Dataset.from_tensors([tf.data.Dataset.range(2), tf.data.Dataset.range(3)]),
+        lambda: tf.data.Dataset.range(2, 4).map(tf.data.Dataset.range).batch(2),
+    ],
+)
+def test_datasets_in_one_element_have_slices(make):
+    slices = make().flat_map(tf.data.Dataset.from_tensor_slices)
+    assert [int(x) for x in slices.flat_map(lambda inner: inner)] == [0, 1, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        tf.data.Dataset.range(3).window(2),
+        tf.data.Dataset.from_tensors((1, tf.experimental.Optional.from_value(1))),
+    ],
+)
+def test_as_numpy_iterator_refuses_what_is_no_array_at_once(dataset):
+    with pytest.raises(TypeError, match="as_numpy_iterator has only NumPy values"):
+        dataset.as_numpy_iterator()

@@ -1,3 +1,4 @@
+import numpy as np
 from tests.failing import ERROR, failing, outcome, unless
 
 import evenfeed as tf
@@ -33,3 +34,15 @@ def test_what_hangs_on_an_unknown_rank_has_an_unknown_shape():
     mixed = numbers.concatenate(numbers.batch(2)).flat_map(Dataset.from_tensors)
     assert mixed.element_spec == tf.TensorSpec(None, tf.int64)
     assert outcome(mixed) == [0, 1, [0, 1]]
+
+
+def test_numbers_in_lists_keep_their_width():
+    numbers = tf.data.Dataset.from_tensor_slices((np.arange(2), np.arange(2.0)))
+    single = tf.data.Dataset.from_tensors
+    flat = numbers.flat_map(lambda x, y: single(([x], {"y": [[y]]})))
+    turns = numbers.interleave(lambda x, y: single([x, x]).concatenate(single([x, x])))
+    assert flat.element_spec == (
+        tf.TensorSpec([1], tf.int64),
+        {"y": tf.TensorSpec([1, 1], tf.float64)},
+    )
+    assert [x.dtype for x in turns] == ["int64"] * 4

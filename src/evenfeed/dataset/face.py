@@ -1,7 +1,7 @@
 """What every dataset is: a plan, and what can be asked about it."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,8 +15,8 @@ from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.seeds import operation_seed
-from evenfeed.core.specs import Specified
-from evenfeed.core.structure import DATA, map_structure
+from evenfeed.core.specs import CompositeSpec
+from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.options import Options
 from evenfeed.plan.node import Node
@@ -86,7 +86,7 @@ class Face(DatasetLike):
             host_tensor(np.int64(size)) if size < 2**63 else size
         )  # exact also where 64 bits do not suffice
 
-    def as_numpy_iterator(self) -> Iterator[Any]:
+    def as_numpy_iterator(self) -> ElementIterator:
         """Iterate over the elements as plain NumPy values: scalar text as bytes.
 
         Examples:
@@ -94,6 +94,14 @@ class Face(DatasetLike):
             >>> list(tf.data.Dataset.from_tensor_slices(["a", "b"]).as_numpy_iterator())
             [b'a', b'b']
         """
+        for spec in flatten(self.element_spec, DATA):
+            if isinstance(spec, CompositeSpec):
+                raise TypeError(
+                    described(
+                        f"as_numpy_iterator has only NumPy values, but an element holds {spec}.",
+                        fix="iterate over the dataset itself.",
+                    )
+                )
         # Neither a generator, which an exception would end, nor a map, in which Ctrl-C would lose an element.
         return ElementIterator(self._plan, form=_as_numpy)
 
@@ -256,11 +264,4 @@ def _as_numpy(element: Any) -> Any:
 
 
 def _unwrapped(part: Any) -> Any:
-    if isinstance(part, Specified):
-        raise TypeError(
-            described(
-                f"as_numpy_iterator has only NumPy values, but an element holds {shortened(part)}.",
-                fix="iterate over the dataset itself.",
-            )
-        )
     return part if part is None or part.ndim else part[()]

@@ -306,7 +306,9 @@ def _row_parts(leaf: object) -> Array | list[Any]:
 
 
 def _datasets(leaf: object) -> list[Any] | None:
-    """Return a list of datasets; None where it is something else."""
+    """Return the datasets in a list, or in an element that is one; None where it is something else."""
+    if isinstance(leaf, DatasetBatch):
+        return leaf.datasets
     parts = cast("list[Any]", leaf) if type(leaf) is list else []
     return parts if parts and all(isinstance(part, DatasetLike) for part in parts) else None
 

@@ -10,6 +10,7 @@ from evenfeed.core.errors import described
 from evenfeed.core.side_effects import Abandoned
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.plan.node import Node
 from evenfeed.plan.windows import DatasetSpec
 from evenfeed.runtime.functions import RowFunction
@@ -67,7 +68,8 @@ class InnerDatasets:
 
     def make(self, parts: list[Any], number: int | None = None) -> Node:
         """Return the plan of the dataset that the function makes of an element."""
-        return self._plan_of(self.function.one(parts, number)[0])
+        # A tensor keeps its dtype in a list; a NumPy scalar does not.
+        return self._plan_of(self.function.one(list(map(host_tensor, parts)), number)[0])
 
     @cached_property
     def output_spec(self) -> Any:
