@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.saying import error_saying
 
 import evenfeed as tf
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.shapes import TensorShape
 
 dimensions = st.none() | st.integers(0, 3)
@@ -129,7 +130,7 @@ def test_what_is_no_dimension_is_a_type_error(given):
 @pytest.mark.parametrize("given", [-1, [2, -1]])
 def test_a_negative_dimension_is_a_value_error(given):
     fix = "pass None for a length not known."
-    with error_saying(ValueError, "Dimension -1 must be at least 0.", fix=fix):
+    with error_saying(InvalidArgumentError, "Dimension -1 must be at least 0.", fix=fix):
         TensorShape(given)
 
 

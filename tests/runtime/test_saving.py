@@ -186,11 +186,22 @@ def test_a_reader_function_that_reads_something_else_is_refused(tmp_path, wrong,
 )
 def test_a_shard_is_a_whole_number(tmp_path, function):
     for write in (Dataset.range(3).save, Dataset.range(3).snapshot):
-        with pytest.raises(
-            InvalidArgumentError, match="shard_func must return the number of a shard"
-        ):
+        with pytest.raises(TypeError, match="shard_func must return the number of a shard"):
             write(tmp_path, shard_func=function)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("of", [str, os.fsencode, lambda path: tf.constant(str(path))])
+def test_a_folder_may_be_text_bytes_or_a_tensor(tmp_path, of):
+    Dataset.range(3).save(of(tmp_path / "saved"))
+    assert [int(x) for x in Dataset.load(of(tmp_path / "saved"))] == [0, 1, 2]
+    assert [int(x) for x in Dataset.range(3).snapshot(of(tmp_path / "kept"))] == [0, 1, 2]
+    assert [int(x) for x in Dataset.range(3).cache(of(tmp_path / "cache"))] == [0, 1, 2]
+
+
+def test_what_is_no_folder_is_said_before_what_is_not_there_yet():
+    with pytest.raises(TypeError, match="path must be a path"):
+        Dataset.range(3).save(Dataset.range(3), checkpoint_args={})
 
 
 def test_an_error_leaves_what_was_there(tmp_path):

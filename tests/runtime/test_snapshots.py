@@ -100,6 +100,20 @@ def test_a_snapshot_in_shards_is_read_in_turn_or_as_asked(tmp_path):
     assert numbers(two) == list(range(7))
 
 
+@pytest.mark.parametrize(
+    ("reader_func", "kind"),
+    [
+        (lambda shards: shards + 1, TypeError),
+        (lambda shards: 7, TypeError),
+        (lambda shards: shards, ValueError),
+        (lambda shards: shards.flat_map(lambda shard: shard.map(lambda x: x * 1.5)), ValueError),
+    ],
+)
+def test_a_reader_function_is_refused_where_it_is_given(tmp_path, reader_func, kind):
+    with pytest.raises(kind):
+        tf.data.Dataset.range(3).snapshot(tmp_path, reader_func=reader_func)
+
+
 def test_objects_of_a_class_come_back_as_they_are(tmp_path):
     kept = Dataset.from_tensor_slices(Record([1, 2], [3, 4])).snapshot(tmp_path)
     for _ in range(2):

@@ -6,7 +6,8 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from evenfeed.core.conversion import shortened
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import is_tensor, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
 
 
@@ -57,8 +58,10 @@ def seconds_of(value: Any, name: str) -> float:
 
 def path_of(value: Any, name: str, fix: str) -> str:
     """Return `value` as the text of a path; a TypeError where it is none."""
-    if isinstance(value, str | os.PathLike):
-        return os.fsdecode(cast("os.PathLike[str]", value))
+    single = is_tensor(value) and value.dtype == dtypes.string and not value.shape
+    path: Any = to_array(value).item() if single else value
+    if isinstance(path, str | bytes | os.PathLike):
+        return os.fsdecode(cast("os.PathLike[str]", path))
     raise TypeError(described(f"{name} must be a path, but got {shortened(value)}.", fix=fix))
 
 

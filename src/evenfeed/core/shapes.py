@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast, final, overload
 
 import numpy as np
 
-from evenfeed.core.errors import described
+from evenfeed.core.errors import InvalidArgumentError, described
 
 Dims: TypeAlias = tuple[int | None, ...]
 
@@ -315,10 +315,8 @@ def _as_dim(dim: Any) -> int | None:
     except TypeError:
         raise _no_dimension(dim) from None
     if length < 0:
-        raise ValueError(
-            described(
-                f"Dimension {length} must be at least 0.", fix="pass None for a length not known."
-            )
+        raise InvalidArgumentError(
+            f"Dimension {length} must be at least 0.", fix="pass None for a length not known."
         )
     return length
 

@@ -301,6 +301,7 @@ class FromFiles(Face):
         kind, shard = compression_of(compression), self._shard(shard_func)
         folder = os.path.join(folder_of(path), identity(self._plan, shard, kind))
         reading = partial(_read_plan, _optional(reader_func))
+        reading((), self.element_spec)  # what is wrong with it is said here, not after a whole pass
         return dataset_of(
             Snapshot(self._plan, folder, compression=kind, shard=shard, reading=reading)
         )
@@ -332,12 +333,12 @@ class FromFiles(Face):
             [7, 8, 9]
             >>> folder.cleanup()
         """
+        folder, kind = folder_of(path), compression_of(compression)
         if checkpoint_args is not None:
             raise UnimplementedError(
                 "A saving cannot be stopped and resumed yet.", fix="leave checkpoint_args out."
             )
-        kind, shard = compression_of(compression), self._shard(shard_func)
-        save_elements(self._plan, folder_of(path), kind, shard, build)
+        save_elements(self._plan, folder, kind, self._shard(shard_func), build)
 
     @staticmethod
     def load(

@@ -6,7 +6,7 @@ import numpy as np
 
 from evenfeed.core.block import Block, Positions
 from evenfeed.core.cardinality import INFINITE
-from evenfeed.core.errors import InvalidArgumentError, NotFoundError
+from evenfeed.core.errors import InvalidArgumentError, NotFoundError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.formats.saved import Saved, find_saved
 from evenfeed.formats.saved_writer import SavedWriter
@@ -48,10 +48,12 @@ def check_shard(function: RowFunction) -> RowFunction:
     number = isinstance(spec, TensorSpec) and spec.shape.rank == 0 and spec.dtype.kind in "iu"
     if number:
         return function
-    raise InvalidArgumentError(
-        f"shard_func must return the number of a shard, a scalar of int64, but returns {spec}.",
-        fix="return a whole number, such as x % 4.",
-        origin=function.origin,
+    raise TypeError(
+        described(
+            f"shard_func must return the number of a shard, a scalar of int64, but returns {spec}.",
+            fix="return a whole number, such as x % 4.",
+            origin=function.origin,
+        )
     )
 
 
