@@ -92,6 +92,9 @@ DIFFERENT: dict[str, str] = {
     "datasets.range_.up to the last int64 cardinality": _OVERFLOW,
     "datasets.range_.up to the last int64 len": _OVERFLOW,
     "datasets.repeat.cardinality beyond int64": _OVERFLOW,
+    "distribution.iterators.len of the dataset": (
+        "A distributed dataset has a `len` where the number of its steps is known"
+    ),
     "distribution.per_replica.len": "A per-replica value has as many parts as replicas.",
     "distribution.per_replica.item": "A replica's part can be taken out by its number.",
     "distribution.strategies.duplicates": _NO_ASSERTION,

@@ -7,6 +7,7 @@ import pytest
 from tests.mirroring import each, mirrored
 
 import evenfeed as tf
+from evenfeed.core.errors import UnimplementedError
 
 JOINS = {
     "concat": lambda parts: tf.concat(parts, 0),
@@ -118,3 +119,57 @@ def test_an_assigned_array_may_lie_on_other_devices():
     strategy.run(lambda: v.assign_add(array) + array)
     v.assign_add(array)
     assert [part.tolist() for part in v.values] == [[3.0, 4.0]] * 2
+
+
+def uneven(strategy):
+    return each(strategy, lambda r: jnp.arange(2.0 - r) + 2 * r)
+
+
+TAKEN_APART = {
+    "concat": lambda s, x: tf.concat(s.experimental_local_results(x), 0),
+    "sum": lambda s, x: sum(part.sum() for part in x.values),
+    "results": lambda s, x: sum(s.run(lambda own: own.sum(), args=(x,)).values),
+    "results and parts": lambda s, x: (
+        s.run(lambda own: own.sum(), args=(x,)).values[1] + x.values[0]
+    ),
+    "sums and parts": lambda s, x: s.reduce("SUM", x, axis=0) + x.values[1],
+}
+
+
+@pytest.mark.parametrize("join", TAKEN_APART.values(), ids=TAKEN_APART)
+@pytest.mark.parametrize("made", [batch, uneven], ids=["even", "uneven"])
+def test_a_function_may_join_the_parts_of_its_arguments(made, join):
+    strategy = mirrored(2)
+    value = made(strategy)
+    eager = np.asarray(join(strategy, value))
+    np.testing.assert_array_equal(tf.function(lambda x: join(strategy, x))(value), eager)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("way", ["jit", "grad", "scan", "vmap"])
+def test_transformations_take_collectives_beside_arrays_of_other_devices(way):
+    strategy = mirrored(2)
+    array = replicated(strategy, [1.0, 2.0])
+
+    def total(x, array=array):
+        return tf.distribute.get_replica_context().all_reduce("SUM", (x * array).sum())
+
+    ways = {
+        "jit": jax.jit(total),
+        "grad": jax.grad(total),
+        "scan": lambda x, *given: jax.lax.scan(
+            lambda c, _: (c + total(x, *given), None), 0.0, None, length=2
+        )[0],
+        "vmap": lambda x, *given: jax.vmap(lambda row: total(row, *given))(x[None]),
+    }
+    expected = {"jit": 10.0, "grad": [2.0, 4.0], "scan": 20.0, "vmap": [10.0]}
+    x = batch(strategy)
+    passed = strategy.run(ways[way], args=(x, array))
+    assert [part.tolist() for part in passed.values] == [expected[way]] * 2
+    if way == "scan":  # it makes a program on several devices, which cannot meet other replicas
+        with pytest.raises(UnimplementedError, match=r"lies on several devices") as caught:
+            strategy.run(ways[way], args=(x,))
+        assert "args=(array,)" in str(caught.value)
+    else:
+        closed = strategy.run(ways[way], args=(x,))
+        assert [part.tolist() for part in closed.values] == [expected[way]] * 2

@@ -74,6 +74,23 @@ def test_what_assigning_returns_is_a_tensor(strategy, method, compiled):
     assert float(result + 1) == v.numpy() + 1
 
 
+def test_beside_uneven_parts_what_assigning_returns_is_a_tensor_too(strategy):
+    with strategy.scope():
+        v = tf.Variable(5.0)
+    x = each(strategy, lambda r: jnp.arange(r + 1.0))
+
+    @tf.function
+    def step(x):
+        total = strategy.reduce("SUM", strategy.run(lambda own: own.sum(), args=(x,)), axis=None)
+        result = v.assign_add(2.0)
+        again = strategy.run(lambda own, r: own.sum() + r, args=(x, result))
+        return result, result + total, again
+
+    result, total, again = step(x)
+    assert (float(result), float(total)) == (7.0, 8.0)
+    assert [float(part) for part in again.values] == [7.0, 8.0]
+
+
 @pytest.mark.parametrize(
     "copied", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))]
 )

@@ -66,8 +66,7 @@ class EagerReplica(Replica):
     def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
         """Meet the others; gradients meet in the same way."""
         totals = together(self._seat, Sum(where_called()), [jnp.asarray(a) for a in arrays])
-        found = totals if op is ReduceOp.SUM else means(self.replicas.count)(totals)
-        return list(map(unbound, found))
+        return totals if op is ReduceOp.SUM else means(self.replicas.count)(totals)
 
     def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
         """Meet the others, whose arrays may have other lengths along the axis."""
@@ -77,7 +76,7 @@ class EagerReplica(Replica):
         known = own and not any(is_traced(jax.lax.stop_gradient(array)) for array in own)
         every = self._lengths(lengths) if known else [lengths] * self.replicas.count
         by_array = tuple(zip(*every, strict=True))
-        return list(map(unbound, together(self._seat, Join(where_called(), axes, by_array), own)))
+        return together(self._seat, Join(where_called(), axes, by_array), own)
 
     def _lengths(self, own: list[int]) -> Sequence[list[int]]:
         """Tell the others how long this replica's arrays are. Inside of a program nobody would be there."""

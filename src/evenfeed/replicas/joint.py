@@ -23,6 +23,7 @@ from evenfeed.core.jax_door import jax, jax_ad, jax_batching, jax_extend_core, j
 from evenfeed.replicas.collectives import gather_parts, sum_parts
 from evenfeed.replicas.in_programs import Seat, called_back
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.tensors.placement import unbound
 
 _ad: Any = jax_ad  # whose functions have no types
 
@@ -188,8 +189,21 @@ def _operation() -> Any:
     _ad.primitive_transposes[operation] = _pull
     jax_batching.primitive_batchers[operation] = _batch
     # What it calls back for is not known to JAX: a program is compiled once for each replica.
-    jax_mlir.register_lowering(operation, jax_mlir.lower_fun(_staged, multiple_results=True))
+    jax_mlir.register_lowering(operation, _lowered)
     return operation
+
+
+def _lowered(context: Any, *values: Any, seat: Seat, deed: Deed) -> Any:
+    """Make the operation part of a program, which must be one replica's: on several devices it would hang."""
+    if getattr(context.module_context.axis_context, "num_devices", 1) > 1:
+        raise UnimplementedError(
+            "A collective stands in code that JAX compiles (jit, scan, cond), together with an array that lies on "
+            "several devices.",
+            fix="pass the array to the replicas, each of which then gets a copy: strategy.run(fn, args=(array,)).",
+            origin=deed.origin,
+        )
+    lower = jax_mlir.lower_fun(_staged, multiple_results=True)
+    return lower(context, *values, seat=seat, deed=deed)
 
 
 def _meet(*values: Any, seat: Seat, deed: Deed) -> Sequence[Any]:
@@ -199,7 +213,8 @@ def _meet(*values: Any, seat: Seat, deed: Deed) -> Sequence[Any]:
     def done(parts: list[Any]) -> Sequence[Any]:
         return deed.on_devices(replicas, parts)
 
-    return seat.crew.meet(seat.number, deed.words(own), own, done)
+    # Bound to no device: gradients may bring them together with arrays of others.
+    return list(map(unbound, seat.crew.meet(seat.number, deed.words(own), own, done)))
 
 
 def _look(*values: Any, seat: Seat, deed: Deed) -> list[Any]:

@@ -3,21 +3,48 @@
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
+import threading
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, Final
 
 from evenfeed.core.jax_door import jax, jax_extend_core
 from evenfeed.replicas.mesh import Replicas, shards
 from evenfeed.replicas.mirrored_values import Mirrored
+from evenfeed.replicas.one_array import copies_of
 from evenfeed.replicas.values import DistributedValues, PerReplica
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.placement import is_traced, unbound
+
+_NAME: Final = "evenfeed_later"
+
+
+class _Thread(threading.local):
+    """Whether the arrays of the trace that a thread runs are bound to no device."""
+
+    unbinds = False
+
+
+_thread: Final = _Thread()
+
+
+def run_unbound(program: Callable[..., Any], *arrays: Any) -> Any:
+    """Run a trace step by step, so that JAX brings parts of different replicas together where they meet."""
+    before, _thread.unbinds = _thread.unbinds, True
+    try:
+        return program(*map(unbound, arrays))
+    finally:
+        _thread.unbinds = before
+
+
+def is_done_in_python(equation: Any) -> bool:
+    """Return True if an equation of a trace is one of `later`."""
+    return equation.primitive.name == _NAME
 
 
 @cache
 def _later() -> Any:
     """Return the operation that is done in Python, when a trace is run step by step."""
-    operation = jax_extend_core.Primitive("evenfeed_later")
+    operation = jax_extend_core.Primitive(_NAME)
     operation.multiple_results = True
     operation.def_impl(_do)
     operation.def_abstract_eval(_look)
@@ -26,7 +53,8 @@ def _later() -> Any:
 
 def _do(*values: Any, call: Callable[..., Sequence[Any]], results: Sequence[Any]) -> Sequence[Any]:
     del results
-    return call(*values)
+    found = call(*values)
+    return list(map(unbound, found)) if _thread.unbinds else found
 
 
 def _look(*values: Any, call: Callable[..., Sequence[Any]], results: Sequence[Any]) -> list[Any]:
@@ -49,7 +77,8 @@ def later(call: Callable[..., Sequence[Any]], results: Sequence[Any], *values: A
 def parts_here(value: DistributedValues, replicas: Replicas) -> Sequence[Any]:
     """Return the parts of this worker's replicas; those of an array that is traced are taken when it runs."""
     if isinstance(value, Mirrored):
-        array, shape, take = value.array, value.array.shape, _copies
+        array, shape = value.array, value.array.shape
+        take = partial(copies_of, count=replicas.local_count)
     elif not isinstance(value, PerReplica) or value.whole is None:
         return value.parts
     elif value.is_lifted:
@@ -61,10 +90,6 @@ def parts_here(value: DistributedValues, replicas: Replicas) -> Sequence[Any]:
         return value.parts
     results = [jax.ShapeDtypeStruct(shape, array.dtype)] * replicas.local_count
     return later(take, results, array)
-
-
-def _copies(array: Any) -> list[Any]:
-    return [shard.data for shard in array.addressable_shards]
 
 
 def _rows_alone(array: Any) -> list[Any]:

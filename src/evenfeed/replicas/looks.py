@@ -4,8 +4,8 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, final
-from weakref import ref
+from typing import Any, Final, NamedTuple, final
+from weakref import WeakKeyDictionary, ref
 from zlib import crc32
 
 from evenfeed.core.conversion import is_tensor
@@ -57,6 +57,16 @@ def looks_of_all(
     ]
 
 
+# Arrays of which workers know that they look the same on all of them, by the replicas that computed with them.
+_ALIKE: Final[WeakKeyDictionary[Replicas, dict[int, ref[Any]]]] = WeakKeyDictionary()
+
+
+def remember_alike(replicas: Replicas, array: Any) -> None:
+    """Know that an array looks the same on all workers, such as a result of a program of all."""
+    known, number = _ALIKE.setdefault(replicas, {}), id(array)
+    known[number] = ref(array, lambda _: known.pop(number, None))
+
+
 @final
 class PlainArrays:
     """Arrays of each worker's own that a program is given: they must have one shape on all workers.
@@ -69,7 +79,7 @@ class PlainArrays:
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
-        self._known: dict[int, ref[Any]] = {}
+        self._known = _ALIKE.setdefault(replicas, {})
 
     def are_alike(self, arrays: Sequence[Any]) -> bool:
         """Tell whether the arrays look the same on all workers. All of them must come to here."""
@@ -83,13 +93,9 @@ class PlainArrays:
         ):
             return False
         for array in own:
-            self._remember(array)
+            remember_alike(self._replicas, array)
         return True
 
     def _knows(self, array: Any) -> bool:
         found = self._known.get(id(array))
         return found is not None and found() is array
-
-    def _remember(self, array: Any) -> None:
-        number = id(array)
-        self._known[number] = ref(array, lambda _: self._known.pop(number, None))

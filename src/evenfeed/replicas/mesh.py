@@ -151,7 +151,7 @@ class Replicas:
         if not self.spans:
             return _jax.device_put(array, self.replicated)
         # JAX would compare the values of all workers; what a program is given may be each worker's own.
-        return self.held_alike([_jax.device_put(array, device) for device in self.local_devices])
+        return self.held_alike([self.to_replica(array, r) for r in range(self.local_count)])
 
     def held_alike(self, copies: "Sequence[jax.Array]") -> "jax.Array":
         """Make one array of equal copies that lie on their devices already."""

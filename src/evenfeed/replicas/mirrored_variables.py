@@ -253,7 +253,7 @@ class DistributedVariable(ScopedVariable):
         if level.within is self.replicas:  # in merge_call, for this replica
             own = value
             if isinstance(value, DistributedValues):
-                own = jnp.stack(value.parts)[jax.lax.axis_index(AXIS)]
+                own = jnp.stack(value.values)[jax.lax.axis_index(AXIS)]
             return self._change_own(how, self._fitting(how, own))
         if level.apart:
             return self._change_afterwards(level, how, value)
@@ -281,6 +281,8 @@ class DistributedVariable(ScopedVariable):
         whole = jax.ShapeDtypeStruct((replicas.count, *each.shape), held.dtype)
         new, *copies = later(changed, [whole, *[each] * replicas.local_count], held, *parts)
         level.write(self, new)
+        if not isinstance(value, DistributedValues) and not replicas.spans:
+            return Mirrored(array=copies[0], count=replicas.count)
         return PerReplica(copies, replicas=replicas, shapes=(each.shape,) * replicas.count)
 
     def _cut(self, array: Any) -> Any:

@@ -3,17 +3,21 @@
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, final
 
 import numpy as np
 
 from evenfeed.core.jax_door import jax
 from evenfeed.replicas.containers import close_containers, open_containers
+from evenfeed.replicas.looks import remember_alike
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.regrouping import leaves_of, packed
 from evenfeed.replicas.staging import Staging, Unstaged
+from evenfeed.replicas.values import PerReplica
 from evenfeed.replicas.variables import Variable
 from evenfeed.tensors.creation import convert_to_tensor
+from evenfeed.tensors.placement import is_traced
 
 
 def is_tensor_leaf(leaf: Any) -> bool:
@@ -74,3 +78,20 @@ class Outputs:
 
 
 _TENSOR = object()
+
+
+def of_one_replica(
+    replicas: Replicas, unflatten: Callable[[list[Any]], Any], outputs: list[Any]
+) -> Any:
+    """Return a result on a worker with one replica, whose part of a value is a tensor as in plain Python."""
+    leaves, tree = leaves_of(unflatten(outputs))
+    return packed(tree, [_only_part(replicas, leaf) for leaf in leaves])
+
+
+def _only_part(replicas: Replicas, leaf: Any) -> Any:
+    if not isinstance(leaf, PerReplica) or any(map(is_traced, leaf.opened()[0])):
+        return leaf
+    (part,) = leaf.values
+    if isinstance(part, jax.Array):
+        remember_alike(replicas, part)  # it may be passed to the next step
+    return part

@@ -17,10 +17,11 @@ from evenfeed.core.seeds import calling
 from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.last_step import last_step
+from evenfeed.replicas.later import is_done_in_python, run_unbound
 from evenfeed.replicas.looks import PlainArrays
 from evenfeed.replicas.mesh import AXIS, Replicas
 from evenfeed.replicas.nnx_objects import CLOSES_OVER, changes_from_outside
-from evenfeed.replicas.outputs import is_tensor_leaf
+from evenfeed.replicas.outputs import is_tensor_leaf, of_one_replica
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.signatures import specs_of
 from evenfeed.replicas.staging import Staging, Unstaged, assigned_inside, live, used
@@ -98,7 +99,7 @@ class Program:
         over = self._over or self.replicas
         self._spans = over is not None and over.spans
         if over is not None and over.spans and over.local_count == 1:
-            self._unflatten = partial(_of_one_replica, self._unflatten)
+            self._unflatten = partial(of_one_replica, over, self._unflatten)
         self.is_lasting = not any(map(is_traced, self.closed.consts))
         self._consts = self._placed(self.closed.consts)
         self._compared = self._plain_arrays(_tree.tree_unflatten(tree, leaves), needed)
@@ -193,7 +194,11 @@ class Program:
 
         # Parts that differ in shape are no one program: the trace is run step by step.
         if self._apart:
-            return program
+            return (
+                program
+                if all(map(is_done_in_python, closed.jaxpr.eqns))
+                else partial(run_unbound, program)
+            )
         if self.replicas is None:
             return _on_device(jax.jit(program), self._device)
         return jax.jit(program, out_shardings=self._out_shardings(self.replicas))
@@ -343,18 +348,6 @@ def _lies_on(replicas: Replicas, array: Any) -> bool:
 
 def _without_tensors(leaves: Sequence[Any]) -> list[Any]:
     return [None if is_tensor_leaf(leaf) else leaf for leaf in leaves]
-
-
-def _of_one_replica(unflatten: Callable[[list[Any]], Any], outputs: list[Any]) -> Any:
-    """Return a result on a worker with one replica, whose part of a value is a tensor as in plain Python."""
-    leaves, tree = leaves_of(unflatten(outputs))
-    return _tree.tree_unflatten(tree, [_only_part(leaf) for leaf in leaves])
-
-
-def _only_part(leaf: Any) -> Any:
-    if not isinstance(leaf, PerReplica) or any(map(is_traced, leaf.opened()[0])):
-        return leaf
-    return leaf.values[0]
 
 
 def _settled(leaf: Any) -> Any:

@@ -88,7 +88,7 @@ def _own_part(leaf: Any) -> Any:
         return leaf
     if leaf.part_count != jax.lax.axis_size(AXIS):
         raise Unstaged("it is not known what other workers have of a value", expected=True)
-    return jnp.stack(leaf.parts)[jax.lax.axis_index(AXIS)]
+    return jnp.stack(leaf.values)[jax.lax.axis_index(AXIS)]
 
 
 def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -37,6 +37,15 @@ def main() -> None:
     first = doubled(own)
     again = doubled(first["v"])
     seen["again"] = plain(again["v"])
+    told: list[str] = []
+    replicas = strategy.extended.replicas
+    tell, replicas.told = (
+        replicas.told,
+        lambda what, said=None: told.append(what) or tell(what, said),
+    )
+    doubled(doubled(doubled(again["v"])["v"])["v"])
+    replicas.told = tell
+    seen["messages"] = told
     seen["reduced"] = plain(strategy.reduce("SUM", again["v"], axis=None))
     seen["gathered"] = plain(strategy.gather(again["v"], axis=0))
     seen["sum of scalars"] = plain(strategy.reduce("SUM", again["sum"], axis=None))
