@@ -1,3 +1,6 @@
+import json
+from itertools import islice
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -189,7 +192,36 @@ def test_the_length_of_a_new_batch_is_known_where_all_have_one(sizes, drop, leng
     assert node.size == UNKNOWN
 
 
-@pytest.mark.parametrize("sizes", [(), (0,), (2, -1)])
-def test_batch_sizes_below_one_are_refused(sizes):
-    with pytest.raises(InvalidArgumentError, match="Batch sizes must be at least 1"):
+@pytest.mark.parametrize("sizes", [(), (0,), (0, 0), (2, -1)])
+def test_batch_sizes_that_give_no_batches_are_refused(sizes):
+    with pytest.raises(InvalidArgumentError, match="Batch sizes must be at least 0, and one"):
         Rebatch(Batch(Range(0, 10), 5), sizes)
+
+
+@pytest.mark.parametrize("passed", range(7))
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([2, 0], [[0, 1], [], [2, 3], [], [4]]),
+        ([0, 3], [[], [0, 1, 2], [], [3, 4]]),
+        ([1, 0, 0, 4], [[0], [], [], [1, 2, 3, 4]]),
+        ([0, 1, 4], [[], [0], [1, 2, 3, 4], []]),
+    ],
+)
+def test_a_batch_of_size_zero_reads_nothing(sizes, expected, passed):
+    rows = tf.data.Dataset.range(5).map(lambda x: (x, None, {"a": tf.stack([x, x])}))
+    dataset = rows.batch(3).rebatch(sizes)
+    iterator = iter(dataset)
+    found = [x for x, _, _ in islice(iterator, passed)]
+    again = iter(dataset)
+    again.set_state(json.loads(json.dumps(iterator.get_state())))
+    rest = list(again)
+    assert [x.tolist() for x in found] + [x.tolist() for x, _, _ in rest] == expected
+    assert all(d["a"].shape == [len(x), 2] and d["a"].dtype == "int64" for x, _, d in rest)
+
+
+def test_a_batch_of_no_datasets_or_texts_has_none():
+    words = tf.data.Dataset.from_tensor_slices(["a", "b"]).batch(2).rebatch([0, 2])
+    assert [word.tolist() for word in words] == [[], [b"a", b"b"], []]
+    windows = tf.data.Dataset.range(2).window(1).batch(2).rebatch([0, 1]).unbatch()
+    assert [[int(x) for x in window] for window in windows] == [[0], [1]]

@@ -160,9 +160,10 @@ class Rebatch(Node):
     def __post_init__(self) -> None:
         map_structure(_row, self.child.element_spec, rules=DATA)
         _leading(self.child, "rebatch")
-        if not self.batch_sizes or min(self.batch_sizes) < 1:
+        if not any(self.batch_sizes) or min(self.batch_sizes) < 0:
             raise InvalidArgumentError(
-                f"Batch sizes must be at least 1, but got {list(self.batch_sizes)}.",
+                "Batch sizes must be at least 0, and one of them more, but got "
+                f"{list(self.batch_sizes)}.",
                 fix="pass the number of rows of a batch, or a list of such numbers.",
                 origin=self.origin,
             )

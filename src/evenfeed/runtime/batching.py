@@ -9,11 +9,13 @@ from evenfeed.core.block import Block, Column, concatenated, stacked
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.structure import DATA, paths
+from evenfeed.core.specs import TypeSpec
+from evenfeed.core.structure import DATA, flatten, paths
 from evenfeed.core.texts import Texts
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
-from evenfeed.plan.windows import DatasetBatch
+from evenfeed.plan.windows import DatasetBatch, DatasetSpec
 from evenfeed.runtime.grouping import folded, holds_datasets
+from evenfeed.runtime.looking import zeros
 from evenfeed.runtime.operator import Feed, Operator, State, read_full
 
 
@@ -162,6 +164,10 @@ class CutBatches(Operator):
         """Return the next batches."""
         sizes = self._node.batch_sizes
         size = sizes[self._turn]
+        following = (self._turn + 1) % len(sizes)
+        if size == 0:  # nothing is read for it, so one comes before the end is found
+            self._turn = following
+            return self._batch_of_nothing()
         rows = self._feed.read(size * most if len(sizes) == 1 else size)
         if rows is None:
             return None
@@ -170,10 +176,14 @@ class CutBatches(Operator):
             rows = self._joined(blocks)
             if rows.length < size and self._node.drop_remainder:
                 return None
+        # A short batch is the last: whoever reads on must find the end, and so comes to a size that is read for.
+        self._turn = self._turn if rows.length < size else following
         full = max(1, rows.length // size)
         self._feed.give_back(max(0, rows.length - full * size))
-        self._turn = (self._turn + 1) % len(sizes)
         return folded(rows.cut(0, full * size), full)
+
+    def _batch_of_nothing(self) -> Block:
+        return Block(tuple(map(_no_rows, flatten(self._node.element_spec, DATA))), 1)
 
     def _joined(self, blocks: Sequence[Block]) -> Block:
         rows = concatenated(blocks)
@@ -205,6 +215,14 @@ class CutBatches(Operator):
 def _length(column: Array | Texts | list[Any]) -> int | None:
     """Return how long all batches of a column are; None where they differ or have no length."""
     return None if isinstance(column, list) or column.ndim < 2 else column.shape[1]
+
+
+def _no_rows(spec: TypeSpec) -> Column:
+    """Return a column of one batch without rows."""
+    if isinstance(spec, DatasetSpec):
+        return [DatasetBatch([])]
+    batch = zeros(spec, 0)
+    return None if batch is None else batch[np.newaxis]
 
 
 def _rows_of(batch: Any) -> Column:

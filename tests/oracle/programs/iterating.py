@@ -147,3 +147,13 @@ def folders(tf, ask):
         "a reader of something else": ask(lambda: snapshot(reader_func=lambda shards: shards + 1)),
         "a folder that is a dataset": ask(lambda: range_(3).save(range_(3))),
     }
+
+
+def batches_of_nothing(tf, ask):
+    rows = tf.data.Dataset.range(8).batch(4, drop_remainder=True)
+    read = lambda *how: ask(lambda: _spec_and_elements(rows.rebatch(*how)))
+    return {
+        "the last": read([1, 1, 1, 1, 0]),
+        "the first": read([0, 3]),
+        "the second": read([3, 0], True),
+    }
