@@ -20,14 +20,13 @@ from tests.plans import (
 from evenfeed.core.errors import EvenfeedError
 from evenfeed.runtime.build import build
 from evenfeed.runtime.elements import ElementIterator
-from evenfeed.runtime.run import Run, with_own_shuffles
+from evenfeed.runtime.run import Run
 
 MANY = 30
 
 
 def read_in(sizes, plan):
     """Return the elements, asked for in blocks of these sizes."""
-    plan = with_own_shuffles(plan)
     operator, found = build(plan, Run(plan)), []
     for most in cycle(sizes):
         if len(found) >= MANY:

@@ -57,11 +57,12 @@ def test_the_root_cannot_be_made():
         Node()
 
 
-def test_a_plan_is_walked_parents_first():
+def test_a_plan_is_walked_parents_first_and_each_node_once():
     one, two = Range(0, 1), Range(0, 2)
     zipped = Zip((0, 0), (Batch(one, 2), two))
     plan = Concatenate(zipped, zipped)
     assert plan.children == (zipped, zipped)
     assert zipped.children == (Batch(one, 2), two)
     assert list(zipped.walk()) == [zipped, Batch(one, 2), one, two]
-    assert len(list(plan.walk())) == 9
+    assert list(plan.walk()) == [plan, zipped, Batch(one, 2), one, two]
+    assert list(plan.bottom_up()) == [one, Batch(one, 2), two, zipped, plan]

@@ -3,20 +3,22 @@
 import copy
 import importlib
 import pkgutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Final
 from unittest.mock import patch
 
 from hypothesis import strategies as st
+from tests.plans.meaning import every_path
 from tests.plans.sources import SOURCES, beginnings
 from tests.plans.steps import STEPS, new_name
 from tests.plans.user_functions import shared_functions
 
 import evenfeed.plan
 from evenfeed.plan.buffering import Cache
-from evenfeed.plan.node import Node
+from evenfeed.plan.node import Node, rebuilt
 from evenfeed.runtime import build
 from evenfeed.runtime.indexing import indexed
 
@@ -35,17 +37,16 @@ def fresh(plan: Node) -> Node:
 
     Functions that know what they return are shared: to trace and compile them takes most of the time.
     """
-    return _elsewhere(copy.deepcopy(plan, shared_functions()))
+    own = copy.deepcopy(plan, shared_functions())
+    paths = Counter(id(node.memory) for node in every_path(own) if isinstance(node, Cache))
 
+    def elsewhere(node: Node) -> Node:
+        # Only one iterator may write a file at a time: what stands in several places is kept in memory.
+        if not isinstance(node, Cache) or not node.filename:
+            return node
+        return replace(node, filename="" if paths[id(node.memory)] > 1 else new_name())
 
-def _elsewhere(value: Any) -> Any:
-    """Give every cache in files a name of its own: only one iterator may write at a time."""
-    if type(value) is tuple:
-        return tuple(map(_elsewhere, value))
-    if not isinstance(value, Node) or not any(_in_files(node) for node in value.walk()):
-        return value
-    changes = {part.name: _elsewhere(getattr(value, part.name)) for part in fields(value)}
-    return replace(value, **changes | ({"filename": new_name()} if _in_files(value) else {}))
+    return rebuilt(own, elsewhere)
 
 
 def _in_files(node: Node) -> bool:

@@ -4,15 +4,20 @@ A function marked `@means` is given a node and the elements of its children, and
 is random, or has passes or datasets of its own, stands in `meaning`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from evenfeed.core.draws import key_of
+from evenfeed.core.seeds import AnySeed
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.choosing import Random, Sample
+from evenfeed.plan.combining import Concatenate
 from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.node import Node
-from evenfeed.plan.ordering import Repeat, Shuffle
+from evenfeed.plan.opening import Opens
+from evenfeed.plan.ordering import Repeat, Shuffle, made_by_function
 from evenfeed.plan.saving import Snapshot
 
 
@@ -26,15 +31,80 @@ class Failed:
 FAILED: Final = Failed()
 DRAWN: Final = (Shuffle, Random, Sample, WithKeys)  # the nodes in which something is random
 Events = Iterator[Any]  # elements, FAILED among them
-Seeds = list[list[int]]  # of all that is random in a plan, parents first
+Seeds = list[list[int]]  # of all that is random in a plan, or opens datasets, each node once
+
+# Gives the elements of a dataset that a node opens, by its number and what makes it.
+Opened = Callable[[int, Callable[[], Node]], Events]
 
 _MEANINGS: Final[dict[type[Node], Callable[..., Events]]] = {}
+
+
+@dataclass(frozen=True)
+class Where:
+    """What an element depends on besides the node: the seeds of the pass, and where and when it is read.
+
+    Attributes:
+        seeds: By the identity of a node.
+        repeated: The nodes that stand in several places.
+        place: How many paths to sources lie before.
+        epoch: The round of a repetition above.
+        kept: The passes that caches have completed, by the identity of what they keep them in.
+    """
+
+    seeds: dict[int, list[int]]
+    repeated: set[int]
+    place: int = 0
+    epoch: int = 0
+    kept: dict[Any, list[Any]] = field(default_factory=dict)
+
+    def seed(self, node: Any) -> list[int]:
+        """Return what the numbers of a node are drawn from in this round."""
+        return [*self.seed_in_place(node), self.epoch if node.reshuffle else 0]
+
+    def seed_in_place(self, node: Any) -> list[int]:
+        """Return the seed of a node in the place where it is read."""
+        own = id(node) in self.repeated and node.reshuffle
+        return [*self.seeds[id(node)], *([self.place] if own else [])]
+
+    def of_children(self, node: Node) -> "list[tuple[Node, Where]]":
+        """Return the children, and where they stand."""
+        found, place = [], self.place
+        for child in node.children:
+            found.append((child, replace(self, place=place)))
+            place += _paths(child)
+        return found
+
+
+def drawn(plan: Node) -> list[Any]:
+    """Return what is random in a plan, or opens datasets, each node once."""
+    return [node for node in plan.walk() if isinstance(node, (*DRAWN, Opens))]
+
+
+def top(plan: Node, seeds: Seeds) -> Where:
+    """Return where a plan stands that is read with these seeds."""
+    nodes = drawn(plan)
+    assert len(nodes) == len(seeds)
+    by_node = {id(node): list(seed) for node, seed in zip(nodes, seeds, strict=True)}
+    times = Counter(map(id, every_path(plan)))
+    return Where(by_node, {node for node, count in times.items() if count > 1})
+
+
+def every_path(node: Node) -> Iterator[Node]:
+    """Yield a node and all below it, as often as there are paths to them."""
+    yield node
+    for child in node.children:
+        yield from every_path(child)
+
+
+def _paths(node: Node) -> int:
+    return sum(map(_paths, node.children)) or 1
 
 
 def means(kind: type[Node]) -> Callable[[Callable[..., Events]], Callable[..., Events]]:
     """Mark a function that is given a node and the elements of its children, and yields the node's.
 
-    That of a node in which something is random is given its key before these.
+    That of a node in which something is random is given its key before these, and that of one that opens
+    datasets a function that gives their elements: of their number, and of what makes them.
     """
 
     def mark(function: Callable[..., Events]) -> Callable[..., Events]:
@@ -44,47 +114,77 @@ def means(kind: type[Node]) -> Callable[[Callable[..., Events]], Callable[..., E
     return mark
 
 
-def meaning(node: Node, seeds: Seeds, epoch: int = 0) -> Events:
-    """Yield the parts of each element of `node`, one element at a time; FAILED where one is an error.
-
-    Args:
-        node: A plan.
-        seeds: The numbers that each of its shuffles begins with, parents first.
-        epoch: The number of the round of a repetition above.
-    """
-    if isinstance(node, Cache | Snapshot):
-        return meaning_of_fixed(node.child)  # it has passes of its own
-    own, rest = (seeds[:1], seeds[1:]) if isinstance(node, DRAWN) else ([], seeds)
-    children = []
-    for child in node.children:
-        count = len(drawn(child))
-        mine, rest = rest[:count], rest[count:]
-        children.append(lambda at=epoch, child=child, mine=mine: meaning(child, mine, at))
-    if isinstance(node, Repeat):
-        return _played(node, children[0], epoch)
-    keys = [key_of(*own[0], epoch if node.reshuffle else 0)] if own else []
-    return _MEANINGS[type(node)](node, *keys, *(child() for child in children))
+def meaning(node: Node, where: Where) -> Events:
+    """Yield the parts of each element of `node`, one element at a time; FAILED where one is an error."""
+    children = where.of_children(node)
+    match node:
+        case Repeat():
+            return _played(node, where)
+        case Cache() | Snapshot():
+            return _kept(node, where)
+        case Concatenate():
+            return (element for child, place in children for element in meaning(child, place))
+    given: list[Any] = []
+    if isinstance(node, DRAWN):
+        given = [key_of(*where.seed(node))]
+    elif isinstance(node, Opens):
+        given = [_opener(node, where)]
+    return _MEANINGS[type(node)](node, *given, *(meaning(*child) for child in children))
 
 
-def meaning_of_fixed(plan: Node) -> Events:
-    """Yield the elements of a plan whose passes are all the same."""
-    assert not any(node.reshuffle for node in drawn(plan))
-    return meaning(plan, [[*node.seed, 0] for node in drawn(plan)])
+def _opener(node: Opens, where: Where) -> "Opened":
+    """Return what gives the elements of the datasets that a node opens, by their numbers."""
+
+    def opened(number: int, make: Callable[[], Node]) -> Events:
+        seed = [*where.seed(node), number]
+        with made_by_function(node.passes.depth + 1):
+            plan = make()
+        numbers = seed[len(node.seed) :]
+        parts = enumerate(drawn(plan))
+        seeds = [_seed_inside(part, n, seed, numbers, node.passes.depth) for n, part in parts]
+        return meaning(plan, replace(top(plan, seeds), kept=where.kept))
+
+    return opened
 
 
-def drawn(node: Node) -> list[Any]:
-    """Return what is random in a plan, parents first; what is kept has passes of its own below it."""
-    own = [node] if isinstance(node, DRAWN) else []
-    children = () if isinstance(node, Cache | Snapshot) else node.children
-    return own + [found for child in children for found in drawn(child)]
+def _seed_inside(
+    node: Any, index: int, seed: list[int], numbers: list[int], depth: int
+) -> list[int]:
+    """Return the seed of a node in a dataset that was opened: one that was made then, or given."""
+    is_new = node.passes.depth > depth
+    own = node.seed
+    if isinstance(own, AnySeed) and (is_new or node.reshuffle):
+        own = divmod(key_of(*seed, index), 2**64)
+    return [*own, *([0] if is_new or not node.reshuffle else numbers)]
 
 
-def _played(node: Repeat, start: Callable[[int], Events], epoch: int) -> Events:
-    first = epoch * (node.count if node.count >= 0 else 2**64)
+def _kept(node: Cache | Snapshot, where: Where) -> Events:
+    """Return what is kept, as it is now; else the child's elements, to be kept if all are read."""
+    memory = node.folder if isinstance(node, Snapshot) else node.filename or id(node.memory)
+    if memory in where.kept:
+        return iter(where.kept[memory])
+    return _taken_down(node, memory, where)
+
+
+def _taken_down(node: Cache | Snapshot, memory: Any, where: Where) -> Events:
+    found, failed = list[Any](), False
+    own = top(node.child, [where.seed_in_place(part) for part in drawn(node.child)])
+    for element in meaning(node.child, replace(own, epoch=where.epoch, kept=where.kept)):
+        failed = failed or element is FAILED
+        found += [] if element is FAILED else [element]
+        if isinstance(node, Cache) and len(found) == node.child.size:
+            where.kept.setdefault(memory, found)
+        yield element
+    if isinstance(node, Cache) or not failed:
+        where.kept.setdefault(memory, found)
+
+
+def _played(node: Repeat, where: Where) -> Events:
+    first = where.epoch * (node.count if node.count >= 0 else 2**64)
     played = 0
     while played != node.count:
         empty = True
-        for element in start(first + played):
+        for element in meaning(node.child, replace(where, epoch=first + played)):
             empty = False
             yield element
         if empty and node.count < 0:

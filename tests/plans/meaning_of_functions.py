@@ -1,9 +1,10 @@
 """What the nodes with users' functions mean, and those that have datasets as elements."""
 
+import itertools
 from typing import Any
 
 import numpy as np
-from tests.plans.meaning import FAILED, Events, any_failed, meaning_of_fixed, means
+from tests.plans.meaning import FAILED, Events, Opened, any_failed, means
 from tests.plans.user_functions import PLAIN
 
 from evenfeed.core import dtypes
@@ -12,7 +13,6 @@ from evenfeed.dataset import Dataset
 from evenfeed.plan.filtering import Filter, TakeWhile
 from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.mapping import Map
-from evenfeed.plan.node import Node
 from evenfeed.plan.scanning import Scan
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Held, Window
@@ -75,27 +75,23 @@ def _scanned(node: Scan, child: Events) -> Events:
 
 
 @means(FlatMap)
-def _flat(node: FlatMap, child: Events) -> Events:
-    for parts in child:
-        inner = _opened(node, parts)
-        if inner is None:
-            yield FAILED
-        else:
-            yield from meaning_of_fixed(inner)
+def _flat(node: FlatMap, opened: Opened, child: Events) -> Events:
+    for number, parts in enumerate(child):
+        yield from _inner(node, opened, number, parts) or [FAILED]
 
 
-def _opened(node: FlatMap | Interleave, parts: Any) -> Node | None:
-    """Return the inner plan of an element; None where that is an error."""
+def _inner(node: FlatMap | Interleave, opened: Opened, number: int, parts: Any) -> Events | None:
+    """Return the elements of the dataset of an element; None where that is an error."""
     try:
-        return None if parts is FAILED else node.function.make(parts)
+        return None if parts is FAILED else opened(number, lambda: node.function.make(parts))
     except ValueError:
         return None
 
 
 @means(Interleave)
-def _in_turn(node: Interleave, child: Events) -> Events:
+def _in_turn(node: Interleave, opened: Opened, child: Events) -> Events:
     open_ones: list[Events | None] = [None] * node.cycle_length
-    turn, ended = 0, False
+    turn, ended, number = 0, False, 0
     while not ended or any(open_ones):
         taken = 0
         while taken < node.block_length:
@@ -104,11 +100,11 @@ def _in_turn(node: Interleave, child: Events) -> Events:
                 if parts is None:
                     ended = True
                     break
-                inner = _opened(node, parts)
-                if inner is None:
+                open_ones[turn] = _inner(node, opened, number, parts)
+                number += 1
+                if open_ones[turn] is None:
                     yield FAILED
                     continue
-                open_ones[turn] = meaning_of_fixed(inner)
             element = next(open_ones[turn], None)
             if element is None:
                 open_ones[turn] = None
@@ -119,8 +115,14 @@ def _in_turn(node: Interleave, child: Events) -> Events:
 
 
 @means(GroupByWindow)
-def _by_key(node: GroupByWindow, child: Events) -> Events:
+def _by_key(node: GroupByWindow, opened: Opened, child: Events) -> Events:
     groups: dict[int, list[Any]] = {}
+    count = itertools.count()
+
+    def reduced(key: int) -> Events:
+        rows = _held(node.child.element_spec, groups.pop(key))
+        return opened(next(count), lambda: node.reduce(key, rows))
+
     spec = node.child.element_spec
     for parts in child:
         key = FAILED if parts is FAILED else _called(node.key.name, spec, parts)
@@ -130,13 +132,9 @@ def _by_key(node: GroupByWindow, child: Events) -> Events:
         number = int(key[0])
         groups.setdefault(number, []).append(parts)
         if len(groups[number]) == node.window_size(number):
-            yield from _reduced(node, number, groups.pop(number))
+            yield from reduced(number)
     for number in sorted(groups):
-        yield from _reduced(node, number, groups[number])
-
-
-def _reduced(node: GroupByWindow, key: int, rows: list[Any]) -> Events:
-    return meaning_of_fixed(node.reduce(key, _held(node.child.element_spec, rows)))
+        yield from reduced(number)
 
 
 def _held(spec: Any, rows: list[Any]) -> Held:

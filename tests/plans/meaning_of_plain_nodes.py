@@ -11,7 +11,7 @@ from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Prefetch
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
 from evenfeed.plan.choosing import Choose, Counter, Random, Sample
-from evenfeed.plan.combining import Concatenate, Zip
+from evenfeed.plan.combining import Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
 from evenfeed.plan.generating import FromGenerator
 from evenfeed.plan.grouping import Batch
@@ -232,12 +232,6 @@ def _side_by_side(node: Zip, *children: Events) -> Events:
                 return
             row.append(part)
         yield FAILED if any_failed(row) else [value for part in row for value in part]
-
-
-@means(Concatenate)
-def _one_after_the_other(node: Concatenate, first: Events, second: Events) -> Events:
-    yield from first
-    yield from second
 
 
 @means(PaddedBatch)

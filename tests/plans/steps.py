@@ -4,14 +4,13 @@ import copy
 import tempfile
 import uuid
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from hypothesis import strategies as st
 from tests.plans import user_functions as users
-from tests.plans.meaning import DRAWN
 from tests.plans.sources import Plans, beginnings
 from tests.plans.user_functions import has_ranks, is_cheap, is_of_tensors, traced, user_function
 
@@ -26,7 +25,7 @@ from evenfeed.options import Options
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Cache, Prefetch
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
-from evenfeed.plan.choosing import Choose, Counter, Random, Sample
+from evenfeed.plan.choosing import Choose, Sample
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
 from evenfeed.plan.filtering import Filter, TakeWhile
@@ -39,9 +38,9 @@ from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.own_rows import OwnRows
 from evenfeed.plan.saving import Snapshot
 from evenfeed.plan.scanning import Scan
-from evenfeed.plan.sources import Range, Tensor, TensorSlice
+from evenfeed.plan.sources import Range
 from evenfeed.plan.windowing import GroupByWindow
-from evenfeed.plan.windows import Held, Window
+from evenfeed.plan.windows import Window
 
 _folder: Final = tempfile.TemporaryDirectory(prefix="evenfeed-plans-")
 _some: Final = st.integers(1, 3)
@@ -81,18 +80,6 @@ def _compilable(node: Node) -> Node:
 
 def _keyed(node: Node) -> Node:
     return Map(node, traced(users.keyed, node.element_spec, output_signature=_NUMBER))
-
-
-def fixed(value: Any) -> Any:
-    """Return a plan in which every pass has the same order."""
-    if type(value) is tuple:
-        return tuple(map(fixed, value))
-    if not isinstance(value, Node):
-        return value
-    changes = {part.name: fixed(getattr(value, part.name)) for part in fields(value)}
-    if isinstance(value, DRAWN):
-        changes["reshuffle"] = False
-    return replace(value, **changes)
 
 
 def new_name() -> str:
@@ -264,7 +251,7 @@ def _padded(child: Plans) -> Plans:
     def padded(node: Node, size: int, drop: bool, at_most: int | None) -> Node:
         specs = flatten(node.element_spec, DATA)
         if not all(isinstance(s, TensorSpec) and s.shape.rank is not None for s in specs):
-            node = Batch(Range(0, 7), 3)
+            node = _keyed(tensors(node))
         shapes = [1 if at_most else None] if specs == [TensorSpec([None], dtypes.int32)] else None
         return plan_of(Dataset(node).padded_batch(size, shapes, drop_remainder=drop))
 
@@ -290,27 +277,16 @@ def _windows(child: Plans) -> Plans:
 
 def _caches(child: Plans) -> Plans:
     def cached(node: Node, in_files: bool) -> Node:
-        node = fixed(tensors(node) if in_files else node)
-        # What failed while a cache was filled is not in it: passes would differ.
-        kept = node if _never_fails(node) else IgnoreErrors(finite(node))
-        return Cache(kept, new_name() if in_files else "")
+        return Cache(tensors(node), new_name()) if in_files else Cache(node)
 
     return st.builds(cached, child, st.booleans())
 
 
 def _snapshots(child: Plans) -> Plans:
     def kept(node: Node, compression: str | None) -> Node:
-        return plan_of(Dataset(fixed(tensors(node))).snapshot(new_name(), compression))
+        return plan_of(Dataset(tensors(node)).snapshot(new_name(), compression))
 
     return st.builds(kept, child, st.sampled_from([None, "GZIP"]))
-
-
-def _never_fails(node: Node) -> bool:
-    plain = (Range, Tensor, TensorSlice, Held, Counter, Random, *_BY_POSITION)
-    return all(isinstance(part, plain) for part in node.walk())
-
-
-_BY_POSITION: Final = (Repeat, Take, Skip, Shard, Shuffle, Enumerate, Zip, WithKeys)
 
 
 def _choices(child: Plans) -> Plans:

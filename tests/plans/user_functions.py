@@ -218,7 +218,29 @@ def strict(element: Any) -> Dataset:
     return Dataset.from_tensors(element)
 
 
-INNER: Final[tuple[Function, ...]] = (twice, counted, mixed, deep, uneven, strict)
+_given: Final = Dataset.range(5).shuffle(3, seed=4)
+_given_by_chance: Final = Dataset.range(5).shuffle(3)
+
+
+def by_chance(element: Any) -> Dataset:
+    """Return an order that nobody gave a seed for, in two rounds."""
+    return Dataset.range(4).shuffle(4).repeat(2)
+
+
+def given(element: Any) -> Dataset:
+    """Return a dataset that was made before, which has an order of its own each time."""
+    return Dataset.zip(_given, _given_by_chance)
+
+
+def kept(element: Any) -> Dataset:
+    """Return two rounds of one random order."""
+    return Dataset.range(3).shuffle(3).cache().repeat(2)
+
+
+INNER: Final[tuple[Function, ...]] = (
+    *(twice, counted, mixed, deep, uneven, strict),
+    *(by_chance, given, kept),
+)
 
 
 def as_it_is(key: Any, group: Dataset) -> Dataset:

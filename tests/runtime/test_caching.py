@@ -22,9 +22,10 @@ from evenfeed.plan.buffering import Cache
 from evenfeed.plan.generating import FromGenerator
 from evenfeed.plan.sources import Range
 from evenfeed.plan.windows import Held
-from evenfeed.runtime.cache_files import InFiles
-from evenfeed.runtime.caching import InMemory, KeepElements
+from evenfeed.runtime.cache_files import store_of
+from evenfeed.runtime.caching import KeepElements
 from evenfeed.runtime.generating import PullElements
+from evenfeed.runtime.kept_passes import kept_here
 
 INT = tf.TensorSpec([], tf.int32)
 WATCHED = Held((tf.TensorSpec([], tf.int64), NoneTensorSpec()), ([], None), 0)
@@ -37,20 +38,41 @@ class Kept:
         self.make = make
         self.size = size
         self.starts = 0
+        self.completed = []
         self.node = Cache(child or WATCHED, str(filename))
 
-    def start(self, origin):
-        self.starts += 1
-        return self.make(), origin or [self.starts]
-
-    def operator(self):
-        store = InFiles(self.node) if self.node.filename else InMemory(self.node.memory)
-        return KeepElements(self.start, store, self.size)
+    def operator(self, number=0, epoch=0, **known):
+        """Return an operator of a run with a number, which may know what is kept."""
+        kept = known.get("kept", kept_here(self.node))
+        return KeepElements(OneRound(self, [number, epoch], kept), store_of(self.node))
 
     def rows(self, most=2):
         return [
             row if isinstance(row, type) else row[0][2] for row in rows_of(self.operator(), most)
         ]
+
+
+class OneRound:
+    """What is below a cache: passes that are told apart by the run and the round."""
+
+    def __init__(self, source, origin, kept):
+        self.size = source.size
+        self._source = source
+        self._origin = origin
+        self._kept = kept
+
+    def kept(self):
+        return self._kept
+
+    def origin(self):
+        return self._origin
+
+    def start(self, origin):
+        self._source.starts += 1
+        return self._source.make(*origin)
+
+    def complete(self, origin):
+        self._source.completed.append(origin)
 
 
 @pytest.fixture(params=["memory", "files"])
@@ -59,13 +81,13 @@ def place(request, tmp_path):
 
 
 def test_a_whole_pass_is_kept(place):
-    kept = Kept(lambda: Watched(1, 2, 3), place)
+    kept = Kept(lambda *_: Watched(1, 2, 3), place)
     assert [kept.rows(), kept.rows(1), kept.rows(5)] == [[1, 2, 3]] * 3
     assert kept.starts == 1
 
 
 def test_a_pass_that_was_not_read_to_its_end_is_not_kept(place):
-    kept = Kept(lambda: Watched(1, 2, 3), place)
+    kept = Kept(lambda *_: Watched(1, 2, 3), place)
     operator = kept.operator()
     operator.read(1)
     operator.close()
@@ -75,7 +97,7 @@ def test_a_pass_that_was_not_read_to_its_end_is_not_kept(place):
 
 @pytest.mark.parametrize("most", [1, 3])
 def test_the_last_element_completes_a_pass_of_known_size(place, most):
-    kept = Kept(lambda: Watched(1, 2, 3), place, size=3)
+    kept = Kept(lambda *_: Watched(1, 2, 3), place, size=3)
     operator = kept.operator()
     read = 0
     while read < 3:
@@ -86,8 +108,23 @@ def test_the_last_element_completes_a_pass_of_known_size(place, most):
 
 
 def test_a_pass_with_an_element_that_fails_is_not_complete_before_its_end(place):
-    kept = Kept(lambda: Watched(1, ValueError(), 3), place, size=3)
+    kept = Kept(lambda *_: Watched(1, ValueError(), 3), place, size=3)
     assert [kept.rows(), kept.rows()] == [[1, ValueError, 3], [1, 3]]
+
+
+def test_a_pass_that_fails_behind_its_promised_size_fails_again_when_it_is_resumed():
+    kept = Kept(lambda *_: Watched(1, 2, ValueError()), size=2)
+    reader = kept.operator()
+    start = reader.state()
+    assert [row[0][2] for row in rows_of(reader, 1)[:2]] == [1, 2]
+    again = kept.operator(kept=None)
+    again.restore(start)
+    assert [row if isinstance(row, type) else row[0][2] for row in rows_of(again, 1)] == [
+        1,
+        2,
+        ValueError,
+    ]
+    assert kept.rows() == [1, 2]
 
 
 def test_a_random_order_is_kept_from_its_last_element_on():
@@ -98,18 +135,18 @@ def test_a_random_order_is_kept_from_its_last_element_on():
 
 
 def test_elements_that_fail_are_not_kept(place):
-    kept = Kept(lambda: Watched(1, ValueError(), 3), place)
+    kept = Kept(lambda *_: Watched(1, ValueError(), 3), place)
     assert [kept.rows(), kept.rows()] == [[1, ValueError, 3], [1, 3]]
 
 
 def test_an_empty_pass_is_kept_too(place):
-    kept = Kept(Watched, place)
+    kept = Kept(lambda *_: Watched(), place)
     assert [kept.rows(), kept.rows()] == [[], []]
     assert kept.starts == 1
 
 
 def test_nobody_can_write_into_what_is_kept(place):
-    kept = Kept(lambda: slices(np.arange(3)), place, Range(0, 3))
+    kept = Kept(lambda *_: slices(np.arange(3)), place, Range(0, 3))
     for _ in range(2):
         block = kept.operator()
         column = block.read(3).columns[0]
@@ -123,7 +160,7 @@ def test_nobody_can_write_into_what_is_kept(place):
 def test_a_position_is_found_again_with_and_without_what_was_kept(values, full):
     def kept():
         node = FromGenerator(lambda: iter(values), INT)
-        return Kept(lambda: PullElements(node))
+        return Kept(lambda *_: PullElements(node))
 
     assert_resumes(lambda: kept().operator(), 1, 3)
     warm = kept()
@@ -134,25 +171,67 @@ def test_a_position_is_found_again_with_and_without_what_was_kept(values, full):
         assert warm.starts == before
 
 
+ORDERS = {0: [1, 2, 3], 1: [3, 2, 1], 2: [2, 1, 3]}
+
+
+def shuffling(filename=""):
+    """Return a source with an order of its own in each run and round."""
+    return Kept(lambda number, epoch: Watched(*ORDERS[(number + epoch) % 3]), filename)
+
+
+def all_of(operator):
+    return [row[0][2] for row in rows_of(operator, 1)]
+
+
+def part_of(operator, count=1):
+    return [operator.read(1).columns[0][0] for _ in range(count)]
+
+
 def test_a_position_is_one_of_its_own_pass():
-    orders = {1: [1, 2, 3], 2: [3, 2, 1]}
-
-    class Shuffling(Kept):
-        def start(self, origin):
-            self.starts += 1
-            number = (origin or [self.starts])[0]
-            return Watched(*orders[number]), [number]
-
-    first, second = Shuffling(None), Shuffling(None)
-    assert first.rows() == [1, 2, 3]
-    reader = first.operator()
-    reader.read(1)
-    second.starts = 1
-    assert second.rows() == [3, 2, 1]
-    there = second.operator()
+    first, second = shuffling(), shuffling()
+    reader = first.operator(0)
+    assert part_of(reader) == [1]
+    assert all_of(second.operator(1)) == [3, 2, 1]
+    there = second.operator(0, kept=None)
     there.restore(json.loads(json.dumps(reader.state())))
-    assert [row[0][2] for row in rows_of(there, 1)] == [2, 3]
-    assert second.rows() == [3, 2, 1]
+    assert all_of(there) == [2, 3]
+    assert all_of(second.operator(2)) == [3, 2, 1]
+
+
+def test_what_is_read_is_decided_before_anything_is():
+    kept = shuffling()
+    early = kept.operator(0)
+    assert all_of(kept.operator(1)) == [3, 2, 1]
+    assert all_of(early) == [1, 2, 3]
+    assert all_of(kept.operator(2)) == [3, 2, 1]
+
+
+def test_rounds_behind_one_that_was_not_complete_are_read_anew():
+    kept = shuffling()
+    assert [part_of(kept.operator(0, epoch)) for epoch in range(3)] == [[1], [3], [2]]
+    assert kept.completed == []
+
+
+def test_a_run_is_told_that_its_pass_is_complete_wherever_it_was_read_from(place):
+    kept = shuffling(place)
+    assert all_of(kept.operator(1)) == [3, 2, 1]
+    assert all_of(kept.operator(1, kept=None)) == [3, 2, 1]
+    assert all_of(kept.operator(2, kept=None)) == [2, 1, 3]
+    assert kept.completed == [[1, 0], [1, 0], [2, 0]]
+    assert kept.starts == 2
+
+
+def test_a_pass_that_is_kept_elsewhere_is_read_again_and_kept_here(place):
+    kept = shuffling(place)
+    assert all_of(kept.operator(0, kept=[2, 0])) == [2, 1, 3]
+    assert all_of(kept.operator(1)) == [2, 1, 3]
+    assert kept.starts == 1
+
+
+def test_other_iterators_are_told_at_once_which_pass_is_kept():
+    kept = shuffling()
+    assert part_of(kept.operator(0, kept=[2, 0])) == [2]
+    assert all_of(kept.operator(1)) == [2, 1, 3]
 
 
 COLUMNS = [
@@ -173,7 +252,9 @@ FIRSTS = [None if c is None else c[0] if isinstance(c, list) else c for c in COL
 
 def test_files_hold_columns_of_every_kind(tmp_path):
     kinds = [NoneTensorSpec() if c is None else tf.TensorSpec(None, c.dtype) for c in FIRSTS]
-    kept = Kept(lambda: slices(*COLUMNS), tmp_path / "kept", Held(tuple(kinds), tuple(COLUMNS), 3))
+    kept = Kept(
+        lambda *_: slices(*COLUMNS), tmp_path / "kept", Held(tuple(kinds), tuple(COLUMNS), 3)
+    )
     one, two = rows_of(kept.operator(), 2), rows_of(kept.operator(), 2)
     assert one == two
     assert kept.starts == 1
@@ -184,19 +265,19 @@ def test_many_blocks_become_few(tmp_path, monkeypatch):
     monkeypatch.setattr("evenfeed.runtime.caching._CHUNK_BYTES", 64)
     monkeypatch.setattr("evenfeed.formats.page_files._PAGE_BYTES", 64)
     for filename in ("", tmp_path / "kept"):
-        kept = Kept(lambda: Watched(*range(40)), filename)
+        kept = Kept(lambda *_: Watched(*range(40)), filename)
         assert kept.rows(1) == kept.rows(7) == kept.rows(60) == list(range(40))
 
 
 def test_two_datasets_share_one_file(tmp_path):
-    assert Kept(lambda: Watched(1, 2), tmp_path / "kept").rows() == [1, 2]
-    other = Kept(lambda: Watched(8, 9), tmp_path / "kept")
+    assert Kept(lambda *_: Watched(1, 2), tmp_path / "kept").rows() == [1, 2]
+    other = Kept(lambda *_: Watched(8, 9), tmp_path / "kept")
     assert other.rows() == [1, 2]
     assert other.starts == 0
 
 
 def test_only_one_iterator_writes_a_file(tmp_path):
-    kept = Kept(lambda: Watched(1, 2), tmp_path / "kept")
+    kept = Kept(lambda *_: Watched(1, 2), tmp_path / "kept")
     writing = kept.operator()
     writing.read(1)
     with pytest.raises(AlreadyExistsError, match="Another iterator is writing"):
@@ -208,25 +289,25 @@ def test_only_one_iterator_writes_a_file(tmp_path):
 
 def test_the_lock_of_a_process_that_is_gone_is_no_lock(tmp_path):
     (tmp_path / "kept.cache.lock").write_text("999999999")
-    assert Kept(lambda: Watched(1, 2), tmp_path / "kept").rows() == [1, 2]
+    assert Kept(lambda *_: Watched(1, 2), tmp_path / "kept").rows() == [1, 2]
 
 
 def test_a_missing_folder_is_an_error(tmp_path):
-    kept = Kept(lambda: Watched(1), tmp_path / "none" / "kept")
+    kept = Kept(lambda *_: Watched(1), tmp_path / "none" / "kept")
     with pytest.raises(NotFoundError, match="There is no folder"):
         kept.operator().read(1)
 
 
 def test_files_of_other_elements_are_refused(tmp_path):
-    Kept(lambda: Watched(1), tmp_path / "kept").rows()
-    other = Kept(lambda: Watched(1), tmp_path / "kept", FromGenerator(list, INT))
+    Kept(lambda *_: Watched(1), tmp_path / "kept").rows()
+    other = Kept(lambda *_: Watched(1), tmp_path / "kept", FromGenerator(list, INT))
     with pytest.raises(InvalidArgumentError, match="holds other elements"):
         other.operator().read(1)
 
 
 @pytest.mark.parametrize("end", [0, 1, 40, -1])
 def test_a_file_that_was_cut_is_an_error(tmp_path, end):
-    kept = Kept(lambda: Watched(1), tmp_path / "kept")
+    kept = Kept(lambda *_: Watched(1), tmp_path / "kept")
     kept.rows()
     file = tmp_path / "kept.cache"
     file.write_bytes(file.read_bytes()[:end])

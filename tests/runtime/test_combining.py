@@ -1,4 +1,5 @@
 import pytest
+from tests.resuming import assert_resumes
 from tests.unknown import Watched, count, read_all
 
 from evenfeed.runtime.combining import ReadInTurn, ReadTogether
@@ -69,9 +70,31 @@ def test_parts_go_on_side_by_side(done):
 
 
 def test_one_is_read_to_its_end_and_then_the_next():
-    one, two = Watched(0, 1), Watched(2, BAD, 4)
-    assert read_all(ReadInTurn([one, two]), 5) == [[0], [1], [2], ValueError, [4], None]
-    assert ReadInTurn([one, two]).children() == (one, two)
+    parts = [Watched(0, 1), Watched(2, BAD, 4)]
+    chain = ReadInTurn(in_turn(parts))
+    assert chain.children() == (parts[0],)
+    assert read_all(chain, 5) == [[0], [1], [2], ValueError, [4], None]
+    assert chain.children() == ()
+    assert [part.closed for part in parts] == [True, True]
+
+
+def test_the_next_is_started_when_the_one_before_has_ended():
+    started = []
+    chain = ReadInTurn(lambda n: started.append(n) or (Watched(n) if n < 3 else None))
+    assert started == [0]
+    chain.read(1)
+    assert started == [0]
+    chain.read(1)
+    assert started == [0, 1]
+
+
+def test_a_chain_goes_on_where_it_was():
+    whole = assert_resumes(lambda: ReadInTurn(in_turn([Watched(0, 1), Watched(), Watched(2, 3)])))
+    assert len(whole) == 4
+
+
+def in_turn(parts):
+    return lambda number: parts[number] if number < len(parts) else None
 
 
 def test_closing_closes_all_that_is_read():

@@ -143,7 +143,7 @@ def test_a_state_of_another_dataset_is_refused():
 def test_a_state_of_another_version_is_refused():
     iterator = ElementIterator(Range(0, 6))
     state = iterator.get_state() | {"version": 99}
-    what = "The state has version 99, but this evenfeed reads 1."
+    what = "The state has version 99, but this evenfeed reads 2."
     with error_saying(InvalidArgumentError, what, fix="read it with the evenfeed that wrote it, …"):
         iterator.set_state(state)
 

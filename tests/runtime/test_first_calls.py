@@ -91,3 +91,13 @@ def test_a_state_of_the_first_element_is_taken_up_with_a_call():
     again.set_state(state)
     assert lengths(again) == [0, 1, 2]
     assert seen.calls == [0, 1, 2, 0, 1, 2]
+
+
+def test_datasets_of_the_first_elements_have_the_orders_of_those_that_are_made_later():
+    def mixed(x):
+        return Dataset.range(8 + 0 * int(x)).shuffle(8, seed=1)
+
+    dataset = Dataset.range(3).flat_map(mixed)
+    assert dataset.element_spec == tf.TensorSpec([], tf.int64)  # of a call with the first element
+    passes = [[int(x) for x in dataset] for _ in range(2)]
+    assert passes[0] == passes[1] == 3 * passes[0][:8]

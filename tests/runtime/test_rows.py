@@ -44,7 +44,7 @@ def test_rows_side_by_side():
 
 
 def test_rows_of_one_and_then_of_the_other():
-    rows = Chained(numbers(0, 3), numbers(10, 12))
+    rows = Chained([numbers(0, 3), numbers(10, 12)])
     assert rows.size == 5
     assert listed(rows.fetch(positions(4, 0, 3, 2, 2))) == [[11], [0], [10], [2], [2]]
     assert listed(rows.fetch(positions(4, 3))) == [[11], [10]]
@@ -53,12 +53,12 @@ def test_rows_of_one_and_then_of_the_other():
 
 def test_rows_followed_by_endless_ones_are_endless():
     endless = Reordered(numbers(0, 2), Every(Backward(2), 0, 1, -1))
-    assert Chained(numbers(0, 3), endless).size == -1
+    assert Chained([numbers(0, 3), endless]).size == -1
 
 
 def test_rows_of_two_shapes_are_a_list_of_arrays():
     texts = np.array([b"a", b"b"], object)
-    rows = Chained(Arrays([texts], 2), Arrays([np.array([[b"c", b"d"]], object)], 1))
+    rows = Chained([Arrays([texts], 2), Arrays([np.array([[b"c", b"d"]], object)], 1)])
     block = rows.fetch(positions(2, 0))
     assert [part.tolist() for part in block.columns[0]] == [[b"c", b"d"], b"a"]
     assert all(isinstance(part, np.ndarray) for part in block.columns[0])

@@ -158,12 +158,28 @@ def test_a_restored_pass_writes_nothing(tmp_path):
     assert list(tmp_path.rglob("dataset.json"))
 
 
-def test_a_position_in_a_snapshot_that_is_gone_is_an_error(tmp_path):
-    dataset = Dataset.range(9).snapshot(tmp_path)
+def begun_in_a_snapshot_that_is_gone(dataset, folder):
+    """Return a state behind the first element of a snapshot, which is deleted then."""
     numbers(dataset)
     iterator = iter(dataset)
     next(iterator)
-    for file in tmp_path.rglob("*.json"):
+    for file in folder.rglob("*.json"):
         file.unlink()
+    return iterator.get_state()
+
+
+def test_a_position_in_a_snapshot_that_is_gone_is_found_by_reading_again(tmp_path):
+    dataset = Dataset.range(9).shuffle(9).snapshot(tmp_path)
+    order = numbers(dataset)
+    again = iter(dataset)
+    again.set_state(begun_in_a_snapshot_that_is_gone(dataset, tmp_path))
+    assert [int(x) for x in again] == order[1:]
+
+
+def test_a_position_in_a_snapshot_with_an_order_of_its_own_that_is_gone_is_an_error(tmp_path):
+    dataset = Dataset.range(9).snapshot(
+        tmp_path, reader_func=lambda shards: shards.flat_map(lambda shard: shard)
+    )
+    state = begun_in_a_snapshot_that_is_gone(dataset, tmp_path)
     with pytest.raises(NotFoundError, match="snapshot that was being read is no longer in"):
-        iter(dataset).set_state(iterator.get_state())
+        iter(dataset).set_state(state)

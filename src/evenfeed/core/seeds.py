@@ -17,6 +17,14 @@ from evenfeed.core.doors import hashlib, random
 
 OperationSeed: TypeAlias = tuple[int, int]
 
+
+@final
+class AnySeed(tuple[int, ...]):
+    """Seeds that nobody asked for: others are as good."""
+
+    __slots__ = ()
+
+
 _DEFAULT_GLOBAL: Final = 87654321  # TensorFlow's, where only the operation has a seed
 _LARGEST: Final = 2**31 - 1
 
@@ -141,6 +149,24 @@ def operation_seed(seed: int | None) -> OperationSeed | None:
         if own is None:
             own = _current.operations.randint(0, _LARGEST)
         return _current.seed, own
+
+
+def any_seed() -> AnySeed:
+    """Return seeds for an operation where neither the user nor the global seed says any."""
+    return AnySeed(map(_random_bits, range(2)))
+
+
+def seed_of_opening() -> AnySeed:
+    """Return seeds for a step that opens datasets: only what is in these draws, so it counts as no operation.
+
+    With a global seed it takes a number all the same, or the datasets of two such steps would be mixed alike.
+    """
+    given = None if global_seed() is None else operation_seed(None)
+    return any_seed() if given is None else AnySeed(given)
+
+
+def _random_bits(_: int) -> int:
+    return int.from_bytes(os.urandom(8), "little")
 
 
 def draw(

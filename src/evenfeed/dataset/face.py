@@ -1,7 +1,7 @@
 """What every dataset is: a plan, and what can be asked about it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,8 +14,8 @@ from evenfeed.core.callsite import where_called
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.seeds import operation_seed
-from evenfeed.core.specs import CompositeSpec
+from evenfeed.core.seeds import any_seed, operation_seed
+from evenfeed.core.specs import CompositeSpec, Specified
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.options import Options
@@ -252,11 +252,7 @@ def plans_of(datasets: Any) -> tuple[Node, ...]:
 def shuffle_seed(seed: int | None) -> tuple[int, ...]:
     """Return what a shuffle starts from: seeds that were given, or fresh random numbers."""
     given = operation_seed(None if seed is None else whole_number(seed, "seed"))
-    return given if given is not None else (_random_bits(), _random_bits())
-
-
-def _random_bits() -> int:
-    return int.from_bytes(os.urandom(8), "little")
+    return any_seed() if given is None else given
 
 
 def _as_numpy(element: Any) -> Any:

@@ -302,9 +302,8 @@ class FromFiles(Face):
         folder = os.path.join(folder_of(path), identity(self._plan, shard, kind))
         reading = partial(_read_plan, _optional(reader_func))
         reading((), self.element_spec)  # what is wrong with it is said here, not after a whole pass
-        return dataset_of(
-            Snapshot(self._plan, folder, compression=kind, shard=shard, reading=reading)
-        )
+        made = partial(Snapshot, self._plan, folder, compression=kind, shard=shard)
+        return dataset_of(made(in_order=not (reader_func or shard_func), reading=reading))
 
     def save(
         self,

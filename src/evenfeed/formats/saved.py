@@ -49,6 +49,11 @@ class Saved:
         return self.content["run"]
 
     @property
+    def origin(self) -> Any:
+        """Which pass over the dataset it holds, where its writer said so."""
+        return self.content.get("pass", self.run)
+
+    @property
     def files(self) -> tuple[PageFile, ...]:
         """The files, in the order of their shards."""
         return tuple(

@@ -28,9 +28,10 @@ class SavedWriter:
         path: The folder, which is made where it is not there.
         spec: The specs of the elements.
         compression: "" or "GZIP".
+        origin: Which pass over the dataset it is, as data for JSON.
     """
 
-    def __init__(self, path: str, spec: Any, compression: str) -> None:
+    def __init__(self, path: str, spec: Any, compression: str, origin: Any = None) -> None:
         self._path = path
         self._specs: list[TypeSpec] = flatten(spec, DATA)
         self._compression = compression
@@ -39,6 +40,7 @@ class SavedWriter:
             "structure": structure_to_json(spec),
             "parts": list(map(part_to_json, self._specs)),
             "compression": compression,
+            **({} if origin is None else {"pass": origin}),
         }
         self._found: list[TensorShape | None] = [None for _ in self._specs]
         self._writers: dict[int, PageWriter] = {}

@@ -28,11 +28,23 @@ class Prefetch(SameElements):
 
 @final
 class Memory:
-    """Holds what a dataset keeps between its passes. A copy in another process starts empty."""
+    """Holds what a dataset keeps between its passes. A copy in another process starts empty.
+
+    Attributes:
+        content: The elements of a pass; None while none was completed.
+        promised: The pass that a restored iterator knows to be kept, while it is read again.
+        lock: For who completes a pass.
+    """
 
     def __init__(self) -> None:
         self.content: Any = None
+        self.promised: Any = None
         self.lock = Lock()
+
+    @property
+    def origin(self) -> Any:
+        """Which pass is kept; None where none is."""
+        return self.promised if self.content is None else self.content.origin
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return Memory, ()

@@ -79,6 +79,12 @@ class Concatenate(Node):
         return pack(self.first.element_spec, common, DATA)
 
     @property
+    def depth(self) -> int:
+        """That of the deepest part: a concatenation of concatenations is read as one row of parts."""
+        parts = [(part, isinstance(part, Concatenate)) for part in self.children]
+        return max(part.depth + (not in_row) for part, in_row in parts)
+
+    @property
     def size(self) -> int:
         """Both sizes together."""
         sizes = {self.first.size, self.second.size}

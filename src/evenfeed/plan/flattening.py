@@ -9,6 +9,7 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.function import UserFunction
 from evenfeed.plan.mapping import AUTOTUNE
 from evenfeed.plan.node import Node
+from evenfeed.plan.opening import Opens
 
 
 class MakesDatasets(UserFunction, Protocol):
@@ -19,9 +20,14 @@ class MakesDatasets(UserFunction, Protocol):
         """The plan that it makes of an element without a value: what all that it makes have in common."""
         ...
 
+    @property
+    def plan_seen(self) -> Node | None:
+        """A plan that it made already; None where an element would have to be read for one."""
+        ...
+
 
 @dataclass(frozen=True)
-class _Flattened(Node):
+class _Flattened(Opens):
     """The elements of the datasets that a function makes of the child's elements."""
 
     child: Node
@@ -91,3 +97,9 @@ def usual_cycle_length(num_parallel_calls: int | None) -> int:
         return cores
     # TensorFlow prepares two more datasets for each that it reads, so that all cores have one.
     return max(num_parallel_calls, 1) if num_parallel_calls != AUTOTUNE else -(-cores // 3)
+
+
+def read_by(node: Node) -> tuple[Node, ...]:
+    """Return what a node reads, and a dataset that its function is known to make."""
+    inner = node.function.plan_seen if isinstance(node, FlatMap | Interleave) else None
+    return node.children if inner is None else (*node.children, inner)

@@ -43,8 +43,7 @@ class WithOptions(Node):
 def options_of(plan: Node) -> Options:
     """Return what is set in a plan, the inner settings first, so that later ones win."""
     found = Options()
-    for child in plan.children:
-        found = found.merge(options_of(child))
-    if isinstance(plan, WithOptions):
-        found = found.merge(plan.options)
+    for node in plan.bottom_up():
+        if isinstance(node, WithOptions):
+            found = found.merge(node.options)
     return frozen(found)

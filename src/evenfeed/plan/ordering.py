@@ -1,9 +1,11 @@
 """Which elements come, and in what order."""
 
+import threading
 from abc import abstractmethod
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from threading import Lock
 from typing import Any, Final, final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
@@ -109,18 +111,47 @@ class HintedShard(_Counted):
         return size if size in (0, INFINITE) else UNKNOWN
 
 
+class _Thread(threading.local):
+    """How many functions of datasets are at work in a thread, one inside the other."""
+
+    depth = 0
+
+
+_making: Final = _Thread()
+
+
+@contextmanager
+def made_by_function(depth: int | None = None) -> Generator[None]:
+    """Note that what is made here is made by a function of a dataset.
+
+    Args:
+        depth: How many functions are at work then, one inside the other; by default one more than now.
+    """
+    before = _making.depth
+    _making.depth = before + 1 if depth is None else depth
+    try:
+        yield
+    finally:
+        _making.depth = before
+
+
 @final
 class Passes:
     """Counts the passes over a dataset, so that each can have a random order of its own.
 
     Args:
         counted: False gives all passes one number, so that they are alike.
+        depth: How many functions of datasets were at work when the dataset was made; those that are now.
+
+    Attributes:
+        depth: The same. It tells what a function makes from what it was given.
     """
 
-    def __init__(self, *, counted: bool = True) -> None:
+    def __init__(self, *, counted: bool = True, depth: int | None = None) -> None:
+        self.depth = _making.depth if depth is None else depth
         self._counted = counted
         self._next = 0
-        self._lock = Lock()
+        self._lock = threading.Lock()
 
     def take(self) -> int:
         """Return the number of a new pass."""
@@ -134,7 +165,9 @@ class Passes:
         return self._next
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(Passes, counted=self._counted), ()  # elsewhere, passes are counted anew
+        return partial(
+            Passes, counted=self._counted, depth=self.depth
+        ), ()  # elsewhere, passes are counted anew
 
 
 @final

@@ -14,11 +14,12 @@ from evenfeed.core.structure import DATA, map_structure
 from evenfeed.plan.batching import padable
 from evenfeed.plan.function import UserFunction
 from evenfeed.plan.node import Node
+from evenfeed.plan.opening import Opens
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class GroupByWindow(Node):
+class GroupByWindow(Opens):
     """Collects elements by key; a group that is full is reduced to a dataset, whose elements come out.
 
     `effects` says what `reduce` and `window_size` were seen to read and change.

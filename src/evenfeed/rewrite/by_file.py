@@ -1,6 +1,8 @@
 """Each worker reads files of its own."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeAlias
 
 from evenfeed.core.cardinality import UNKNOWN
@@ -16,7 +18,7 @@ from evenfeed.plan.filtering import Filter
 from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.mapping import Map
-from evenfeed.plan.node import Node
+from evenfeed.plan.node import Node, once_for_each
 from evenfeed.plan.options_node import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.windows import Window
@@ -55,6 +57,10 @@ def by_file(plan: Node, share: Share) -> Node:
             does not look through either.
         InvalidArgumentError: There are fewer files than workers.
     """
+    return once_for_each(partial(_by_file, share))(plan)
+
+
+def _by_file(share: Share, plan: Node, own: Callable[[Node], Node]) -> Node:
     match plan:
         case Files(as_reader=True):
             _check_count(len(plan.files), plan, share)
@@ -63,14 +69,13 @@ def by_file(plan: Node, share: Share) -> Node:
             _check_count(_count(plan.child, share.workers), plan, share)
             return replace(plan, child=_shard(plan.child, share))
         case Zip():
-            return replace(plan, parts=tuple(by_file(part, share) for part in plan.parts))
+            return replace(plan, parts=tuple(map(own, plan.parts)))
         case Concatenate():
-            first, second = by_file(plan.first, share), by_file(plan.second, share)
-            return replace(plan, first=first, second=second)
+            return replace(plan, first=own(plan.first), second=own(plan.second))
         case AssertCardinality():  # it counts the rows of all files
-            return by_file(plan.child, share)
+            return own(plan.child)
         case _ if isinstance(plan, _Through):
-            return _over(plan, by_file(plan.child, share), share)
+            return _over(plan, own(plan.child), share)
         case _:
             raise NotFoundError(_why_not(plan), fix=_BY_ROW, origin=plan.origin)
 

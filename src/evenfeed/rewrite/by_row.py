@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, final
+from functools import partial
+from typing import Final, TypeAlias, final
 
 from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.shares import Share
@@ -10,12 +11,15 @@ from evenfeed.plan.buffering import Cache, Memory, Prefetch
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.mapping import Map
-from evenfeed.plan.node import Node
+from evenfeed.plan.node import Node, once_for_each
 from evenfeed.plan.options_node import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.own_rows import OwnBatches, OwnRows, gives_all_some
 from evenfeed.runtime.indexing import indexed
-from evenfeed.runtime.run import Run
+from evenfeed.runtime.run import Run, next_pass
+
+# A plan of a worker's own rows, and where they must be chosen among rows that all workers make.
+Chosen: TypeAlias = tuple[Node, Node | None]
 
 # What chooses elements by their places alone, whatever is in them.
 _BY_PLACE: Final = (Repeat, Shard, Shuffle, Skip, Take)
@@ -37,17 +41,20 @@ class Pushed:
 
 def pushed(plan: Node, share: Share) -> Pushed:
     """Return the plan that makes the parts of one worker."""
+    return once_for_each(partial(_pushed, share))(plan)
+
+
+def _pushed(share: Share, plan: Node, push: Callable[[Node], Pushed]) -> Pushed:
     match plan:
         case Batch() if gives_all_some(share, plan.batch_size):
             return _below_batch(plan, share)
         case Prefetch() | WithOptions() | Repeat() | Shard() | Shuffle() | Skip() | Take():
-            below = pushed(plan.child, share)
-            return _above(below, lambda child: replace(plan, child=child))
+            return _above(push(plan.child), lambda child: replace(plan, child=child))
         case Cache(filename=""):
-            below = pushed(plan.child, share)
-            return _above(below, lambda child: replace(plan, child=child, memory=Memory()))
+            made = partial(replace, plan, memory=Memory())
+            return _above(push(plan.child), lambda child: made(child=child))
         case Concatenate():
-            return _chained(plan, pushed(plan.first, share), pushed(plan.second, share))
+            return _chained(plan, push(plan.first), push(plan.second))
         case _:
             return Pushed(None, plan)
 
@@ -76,32 +83,31 @@ def _below_batch(plan: Batch, share: Share) -> Pushed:
             origin=node.origin,
         )
 
-    rows, stops = _chosen(plan.child, own)
+    rows, stops = once_for_each(partial(_chosen, own))(plan.child)
     return Pushed(OwnBatches(rows, origin=plan.origin), stops)
 
 
-def _chosen(node: Node, own: Callable[[Node], OwnRows]) -> tuple[Node, Node | None]:
+def _chosen(own: Callable[[Node], OwnRows], node: Node, choose: Callable[[Node], Chosen]) -> Chosen:
     """Return a plan of the worker's own rows, and where they must be chosen among rows that all make."""
     if is_addressed(own(node)):
         return own(node), None
     match node:
         case Map() | WithOptions() | Prefetch():
-            rows, stops = _chosen(node.child, own)
+            rows, stops = choose(node.child)
             return replace(node, child=rows), stops
         case Cache(filename=""):
-            rows, stops = _chosen(node.child, own)
-            if (
-                stops is None
-            ):  # else its elements are counted by what is read below, at the first pass only
+            rows, stops = choose(node.child)
+            # Else its elements would be counted by what is read below, at the first pass only.
+            if stops is None:
                 return replace(node, child=rows, memory=Memory()), None
         case Zip() if len({part.size for part in node.parts}) == 1 and node.size != UNKNOWN:
-            found = [_chosen(part, own) for part in node.parts]
+            found = [choose(part) for part in node.parts]
             if all(stops is None for _, stops in found):
                 return replace(node, parts=tuple(rows for rows, _ in found)), None
         case _:
             lifted = _lifted(node)
             if isinstance(lifted, Map):
-                return _chosen(lifted, own)
+                return choose(lifted)
     return own(node), node
 
 
@@ -116,4 +122,4 @@ def _lifted(node: Node) -> Node:
 
 def is_addressed(node: Node) -> bool:
     """Tell whether rows can be read by position: no other is computed on the way."""
-    return indexed(node, Run(node, ahead=True)) is not None
+    return indexed(node, Run(node, next_pass)) is not None

@@ -14,7 +14,7 @@ from evenfeed.plan.buffering import Cache
 from evenfeed.plan.node import Node
 from evenfeed.plan.saving import Snapshot
 from evenfeed.runtime.operator import Operator, State
-from evenfeed.runtime.run import Build, Run, with_own_shuffles
+from evenfeed.runtime.run import Build, Run, next_pass
 
 # A function that fails at so many elements one after the other is not tried on more.
 _MOST: Final = 16
@@ -68,8 +68,8 @@ class Beginning:
         begun = self._swapped(None)
         if begun is None:
             return None
-        if begun.seeds == run.seeds_in(plan):
-            run.take_up(begun.run)
+        if run.agrees_with(begun.run, plan):
+            run.adopt(begun.run)
             return begun
         begun.close()
         return None
@@ -122,11 +122,9 @@ class _Begun(Operator):
     """
 
     def __init__(self, plan: Node, build: Build) -> None:
-        own = with_own_shuffles(plan)
         self.owner = Owner()
-        self.run = Run(own, ahead=True)
-        self.seeds = self.run.seeds_in(own)
-        self._operator = build(own, self.run)
+        self.run = Run(plan, next_pass)
+        self._operator = build(plan, self.run, 0)
         self._items: deque[tuple[State, Block | Exception]] = deque()
 
     @property

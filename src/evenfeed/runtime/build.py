@@ -1,21 +1,25 @@
 """Builds the operators of a plan."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, final
 
 from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.choosing import Random, Sample
+from evenfeed.plan.combining import Concatenate
 from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
+from evenfeed.plan.opening import Opens
 from evenfeed.plan.ordering import HintedShard, Repeat, Shuffle
 from evenfeed.plan.own_rows import OwnBatches
 from evenfeed.plan.saving import Snapshot
 from evenfeed.plan.windowing import GroupByWindow
-from evenfeed.runtime.cache_files import InFiles
-from evenfeed.runtime.caching import InMemory, KeepElements
+from evenfeed.runtime.cache_files import store_of
+from evenfeed.runtime.caching import KeepElements
+from evenfeed.runtime.chains import Parts
 from evenfeed.runtime.choosing import DrawChoices, DrawNumbers, ReadChosen
+from evenfeed.runtime.combining import ReadInTurn
 from evenfeed.runtime.elementwise import DrawKeys
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.indexing import indexed
@@ -26,7 +30,7 @@ from evenfeed.runtime.orders import first_round
 from evenfeed.runtime.own_rows import Owned, StackOwnRows
 from evenfeed.runtime.processes import mapped_in_processes
 from evenfeed.runtime.rows import Walk
-from evenfeed.runtime.run import Build, Drawn, Run
+from evenfeed.runtime.run import Drawn, Inner, Opener, Run
 from evenfeed.runtime.saving import KeepSnapshot
 from evenfeed.runtime.steps import calling_step, plain_step
 from evenfeed.runtime.widening import ReadWide
@@ -49,24 +53,27 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
         case Repeat():
             return _repeated(node, run, epoch)
         case Cache():
-            return _cached(node, run)
+            return KeepElements(_Below(node, run, epoch), store_of(node))
+        case Concatenate():
+            return _in_turn(node, run, epoch)
         case HintedShard():
             return _hinted(node, run, epoch)
         case OwnBatches():
             return _own_batches(node, run, epoch)
         case Snapshot():
-            return KeepSnapshot(node, _inside(run))
+            return KeepSnapshot(node, run, epoch, build)
         case Shuffle() | Random() | Sample() | WithKeys():
             return _drawn(node, run, epoch)
         case GroupByWindow(key=RowFunction() as key):
             (child,) = _begun(node, run, epoch)[1]
             drawn = run.draws_of(id(node))
-            return ReadGroups(child, node, key.in_pass(run), _inside(run), drawn)
+            return ReadGroups(child, node, key.in_pass(run), _opener(node, run, epoch), drawn)
         case Map(processes=True, function=RowFunction() as function):
             return mapped_in_processes(_begun(node, run, epoch)[1][0], function, node, run)
         case _:
             same, children = _begun(node, run, epoch)
-            return calling_step(same, children, _inside(run), run) or plain_step(same, children)
+            opens = _opener(node, run, epoch) if isinstance(node, Opens) else None
+            return calling_step(same, children, opens, run) or plain_step(same, children)
 
 
 def _begun(node: Node, run: Run, epoch: int) -> tuple[Node, list[Operator]]:
@@ -86,13 +93,28 @@ def _begun(node: Node, run: Run, epoch: int) -> tuple[Node, list[Operator]]:
         if begun is None and first is not None:
             begun = first.take(node.children[0], run, epoch)
         functions[name] = (function.recalling() if begun else function).in_pass(run)
-    children = [begun] if begun else [build(child, run, epoch) for child in node.children]
+    children = [begun] if begun else [build(c, own, epoch) for c, own in run.children_of(node)]
     return replace(node, **functions) if functions else node, children
+
+
+def _opener(node: Opens, run: Run, epoch: int) -> Opener:
+    """Return what opens the datasets that a node reads in a round."""
+    return lambda number, make: Inner(*run.opened(node, epoch, number, make), build)
 
 
 def _repeated(node: Repeat, run: Run, epoch: int) -> Operator:
     first = first_round(epoch, node.count)
     return PlayAgain(lambda number: build(node.child, run, first + number), node.count)
+
+
+def _in_turn(node: Concatenate, run: Run, epoch: int) -> Operator:
+    parts = Parts(node, run)
+
+    def start(number: int) -> Operator | None:
+        found = parts.at(number)
+        return None if found is None else build(*found, epoch)
+
+    return ReadInTurn(start)
 
 
 def _hinted(node: HintedShard, run: Run, epoch: int) -> Operator:
@@ -111,20 +133,34 @@ def _own_batches(node: OwnBatches, run: Run, epoch: int) -> Operator:
     return StackOwnRows(build(node.child, run, epoch), node, size)
 
 
-def _inside(run: Run) -> Build:
-    """Return what builds the datasets that functions make during a pass."""
-    return lambda plan, inner: build(plan, inner.inside(run))
+@final
+class _Below:
+    """What is below a cache, in one round of a repetition above it."""
 
+    def __init__(self, node: Cache, run: Run, epoch: int) -> None:
+        self.size = node.child.size
+        self._epoch = epoch
+        self._node = node
+        self._run = run
+        # Decided before anything is read: as in TensorFlow, and whatever is completed meanwhile.
+        self._keeping = run.keeping(node, epoch)
 
-def _cached(node: Cache, run: Run) -> Operator:
-    def start(origin: Any) -> tuple[Operator, Any]:
-        inner = Run(node.child).inside(run)  # what is random in the pass that fills the cache
-        if origin is not None:
-            inner.restore(origin)
-        return build(node.child, inner), inner.state()
+    def kept(self) -> Any:
+        """Return which kept pass is read in this round."""
+        return self._keeping.kept(self._epoch)
 
-    store = InFiles(node) if node.filename else InMemory(node.memory)
-    return KeepElements(start, store, node.child.size)
+    def origin(self) -> Any:
+        """Return which pass over what is below this round has."""
+        return self._run.below(self._node, self._epoch)
+
+    def start(self, origin: Any) -> Operator:
+        """Return the operator of a pass."""
+        state, epoch = origin
+        return build(self._node.child, self._run.begun(self._node.child, state), epoch)
+
+    def complete(self, origin: Any) -> None:
+        """Take note that a pass was read to its end."""
+        self._run.complete(self._node, origin)
 
 
 def _drawn(node: Drawn, run: Run, epoch: int) -> Operator:
@@ -138,6 +174,9 @@ def _drawn(node: Drawn, run: Run, epoch: int) -> Operator:
         case WithKeys():
             return DrawKeys(build(node.child, run, epoch), seed)
         case Sample(weights=weights):
-            given = build(weights, run, epoch) if isinstance(weights, Node) else weights
-            parts = [build(part, run, epoch) for part in node.parts]
+            children = [build(child, own, epoch) for child, own in run.children_of(node)]
+            parts = children[: len(node.parts)]
+            given = children[-1] if isinstance(weights, Node) else weights
             return ReadChosen(parts, DrawChoices(given, seed), node)
+        case _:
+            raise TypeError(f"nothing is drawn by {type(node).__name__}")

@@ -18,7 +18,12 @@ from evenfeed.formats.filesystems import naming
 from evenfeed.formats.page_files import PageWriter
 from evenfeed.formats.page_reader import PageReader
 from evenfeed.plan.buffering import Cache
-from evenfeed.runtime.caching import Content, Recording, Store
+from evenfeed.runtime.caching import Content, InMemory, Recording, Store
+
+
+def store_of(node: Cache) -> Store:
+    """Return where a cache keeps a pass."""
+    return InFiles(node) if node.filename else InMemory(node.memory)
 
 
 @final
@@ -67,7 +72,7 @@ def _elements(node: Cache) -> str:
 @final
 class _FileContent(Content):
     def __init__(self, reader: PageReader) -> None:
-        super().__init__(reader.about["pass"])
+        super().__init__(reader.about["pass"], reader.about.get("failed", 0))
         self._reader = reader
 
     def read(self, start: int, most: int) -> Block | None:
@@ -119,8 +124,9 @@ class _FileRecording(Recording):
     def add(self, block: Block) -> None:
         self._writer.add(block)
 
-    def finish(self, origin: Any) -> None:
-        self._writer.finish({"elements": _elements(self._node), "pass": origin})
+    def finish(self, origin: Any, failed: int) -> None:
+        about = {"elements": _elements(self._node), "pass": origin, "failed": failed}
+        self._writer.finish(about)
         with naming(str(self._path)):
             self._temporary.replace(self._path)
         self._clean()

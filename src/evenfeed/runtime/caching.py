@@ -2,28 +2,57 @@
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Protocol, final
 
 import numpy as np
 
 from evenfeed.core.block import Block, concatenated, read_only
-from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.plan.buffering import Memory
 from evenfeed.runtime.operator import Operator, State
 
 # Small blocks are joined up to this size: a later pass then reads long runs.
 _CHUNK_BYTES: Final = 1 << 22
 
-Start: TypeAlias = Callable[[Any], tuple[Operator, Any]]
+
+class Source(Protocol):
+    """What is below a cache, in one round of a repetition above it.
+
+    Attributes:
+        size: How many elements there are, or INFINITE or UNKNOWN.
+    """
+
+    size: int
+
+    def kept(self) -> Any:
+        """Return which kept pass is read in this round; None where what is below is read."""
+        ...
+
+    def origin(self) -> Any:
+        """Return which pass over what is below this round has, as data for JSON."""
+        ...
+
+    def start(self, origin: Any) -> Operator:
+        """Return the operator of a pass."""
+        ...
+
+    def complete(self, origin: Any) -> None:
+        """Take note that a pass was read to its end."""
+        ...
 
 
 class Content(ABC):
-    """All elements of one pass, and which pass it was."""
+    """All elements of one pass.
 
-    def __init__(self, origin: Any) -> None:
+    Attributes:
+        origin: Which pass it was.
+        failed: How many elements of it failed: they are not here.
+    """
+
+    def __init__(self, origin: Any, failed: int) -> None:
         self.origin = origin
+        self.failed = failed
 
     @abstractmethod
     def read(self, start: int, most: int) -> Block | None:
@@ -42,7 +71,7 @@ class Recording(ABC):
         """Take down more elements."""
 
     @abstractmethod
-    def finish(self, origin: Any) -> None:
+    def finish(self, origin: Any, failed: int) -> None:
         """Keep all that was taken down: the pass is complete."""
 
     @abstractmethod
@@ -57,9 +86,17 @@ class Store(ABC):
     def content(self) -> Content | None:
         """Return what is kept; None while no pass was completed."""
 
+    def origin(self) -> Any:
+        """Return which pass is kept; None where none is."""
+        content = self.content()
+        return None if content is None else content.origin
+
     @abstractmethod
     def record(self) -> Recording:
         """Begin to take down a pass."""
+
+    def promise(self, origin: Any) -> None:  # noqa: B027 - of files, others learn nothing before they are there
+        """Tell other iterators which pass is kept, though it is being read again."""
 
 
 @final
@@ -77,11 +114,19 @@ class InMemory(Store):
         """Begin to take down a pass; the first that is complete stays."""
         return _InMemoryRecording(self._memory)
 
+    def origin(self) -> Any:
+        """Return which pass is kept, or will be once it was read again."""
+        return self._memory.origin
+
+    def promise(self, origin: Any) -> None:
+        """Tell other iterators over the dataset which pass is kept, though it is being read again."""
+        self._memory.promised = origin
+
 
 @final
 class _InMemoryContent(Content):
-    def __init__(self, blocks: Sequence[Block], origin: Any) -> None:
-        super().__init__(origin)
+    def __init__(self, blocks: Sequence[Block], origin: Any, failed: int) -> None:
+        super().__init__(origin, failed)
         self._blocks = blocks
         self._ends = np.cumsum([block.length for block in blocks]).tolist()
 
@@ -102,10 +147,10 @@ class _InMemoryRecording(Recording):
     def add(self, block: Block) -> None:
         self._chunks.add(block)
 
-    def finish(self, origin: Any) -> None:
+    def finish(self, origin: Any, failed: int) -> None:
         with self._memory.lock:
             if self._memory.content is None:
-                self._memory.content = _InMemoryContent(self._chunks.all(), origin)
+                self._memory.content = _InMemoryContent(self._chunks.all(), origin, failed)
 
     def discard(self) -> None:
         self._chunks = Chunks()
@@ -142,20 +187,23 @@ class Chunks:
 class KeepElements(Operator):
     """Reads a kept pass where there is one; else the child, taking it down.
 
-    A pass that was not read to its end is not kept, and the next one asks the child again. Where `size`
-    says how many elements there are, the last one completes the pass. `restore` goes back to the pass that
-    the position was taken in: where it is not kept here, it is read again.
+    A pass that was not read to its end is not kept, and the next one asks the child again. `restore` goes
+    back to the pass that the position was taken in: where it is not kept here, it is read again.
+
+    Args:
+        source: What is below. Where it says how many elements there are, the last one completes the pass.
+        store: Where a pass is kept.
     """
 
-    def __init__(self, start: Start, store: Store, size: int = UNKNOWN) -> None:
-        self._start = start
+    def __init__(self, source: Source, store: Store) -> None:
+        self._source = source
         self._store = store
-        self._size = size
         self._recording: Recording | None = None
         self._child: Operator | None = None
         self._origin: Any = None  # which pass: what was random in it
         self._content: Content | None = None
-        self._began = False
+        self._reads_again = False  # a pass that is kept, though not here
+        self._began = self._ended = False
         self._passed = 0
         self._failed = 0  # elements passed that were errors
         self._is_lost = False  # what is kept cannot be read
@@ -166,8 +214,8 @@ class KeepElements(Operator):
         if self._is_lost:
             return None
         if not self._began:
-            self._begin(self._found(), None)
-        block = self._next(most)
+            self._begin()
+        block = self._next_of_kept_pass(most) if self._reads_again else self._next(most)
         self._passed += 0 if block is None else block.length
         return block
 
@@ -179,34 +227,59 @@ class KeepElements(Operator):
             self._is_lost = True
             raise
 
-    def _begin(self, content: Content | None, origin: Any) -> None:
+    def _note_failure(self) -> None:
+        """Note that elements failed behind the number that was promised, where the pass is kept already."""
+        content = self._store.content() if self._ended else None
+        if content is not None and content.origin == self._origin:
+            content.failed = self._failed
+
+    def _begin(self) -> None:
         self._began = True
-        self._content = content
+        kept = self._source.kept()
+        self._origin = self._source.origin() if kept is None else kept
+        content = self._found()
+        whole = content is not None and (kept is not None or not content.failed)
+        if content is not None and whole and content.origin == self._origin:
+            self._content = content
+            return
+        self._child = self._source.start(self._origin)
+        self._reads_again = kept is not None
         if content is None:
-            self._child, self._origin = self._start(origin)
-            if self._store.content() is None:
-                self._recording = self._store.record()
-        else:
-            self._origin = content.origin
+            self._recording = self._store.record()
+            if kept is not None:
+                self._store.promise(kept)
+
+    def _next_of_kept_pass(self, most: int) -> Block | None:
+        """Return the next elements without those that fail: what is kept does not have them."""
+        while True:
+            before = None if self._child is None else self._child.state()
+            try:
+                return self._next(most)
+            except Exception:
+                if self._child is None or self._child.state() == before:
+                    raise
 
     def _next(self, most: int) -> Block | None:
-        if self._content is not None:
-            return self._kept(self._content, most)
         block, self._unwritten = self._unwritten, None
         if block is not None:
             return block
-        block = self._read_child(most)
+        block = self._read(most)
         if block is None:
             self._complete()
             return None
-        # Kept as it was: nobody who gets an element may write into it.
-        block = read_only(block)
         with self._taking_down(block):
             if self._recording is not None:
                 self._recording.add(block)
-        if self._passed + block.length == self._size:
+        if self._passed + block.length == self._source.size:
             self._complete(block)
         return block
+
+    def _read(self, most: int) -> Block | None:
+        if self._content is not None:
+            return self._kept(self._content, most)
+        block = self._read_child(most)
+        # Kept as it was: nobody who gets an element may write into it.
+        return None if block is None else read_only(block)
 
     def _kept(self, content: Content, most: int) -> Block | None:
         try:
@@ -219,7 +292,9 @@ class KeepElements(Operator):
         try:
             return None if self._child is None else self._child.read(most)
         except Exception:
-            self._failed += 1
+            if not self._reads_again:  # what is kept does not have the elements that fail
+                self._failed += 1
+                self._note_failure()
             raise
 
     @contextmanager
@@ -234,29 +309,33 @@ class KeepElements(Operator):
             raise
 
     def _complete(self, last: Block | None = None) -> None:
+        """Keep the pass, unless another was completed meanwhile."""
         with self._taking_down(last):
             if self._recording is not None:
-                self._recording.finish(self._origin)
+                self._recording.finish(self._origin, self._failed)
                 self._recording = None
+        if not self._ended:
+            self._source.complete(self._origin)
+        self._ended = True
 
     def state(self) -> State:
-        """Return how many elements were passed, those that failed too, and in which pass."""
-        return [self._passed, self._failed, self._origin] if self._began else None
+        """Return how many elements were passed, those that failed too."""
+        return [self._passed, self._failed] if self._began else None
 
     def restore(self, state: State) -> None:
         """Go to the position: in what is kept if that is the same pass, else by reading it again."""
         self.close()
-        self._began, self._passed, self._failed = False, 0, 0
+        self._began = self._ended = False
+        self._passed, self._failed = 0, 0
+        self._content, self._reads_again = None, False
         self._is_lost, self._unwritten = False, None
         if state is None:
             return
-        passed, failed, origin = state
-        content = self._store.content()
-        if content is not None and content.origin == origin:
-            self._begin(content, origin)
+        self._begin()
+        passed, failed = state
+        if self._content is not None:
             self._passed = passed
             return
-        self._begin(None, origin)
         while self._passed < passed or self._failed < failed:
             if not self._read_again(max(1, passed - self._passed)):
                 return

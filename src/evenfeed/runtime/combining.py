@@ -1,12 +1,13 @@
 """Operators that read from several others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import final
 
 from evenfeed.core.block import Block
 from evenfeed.runtime.operator import Feed, Operator, State
 from evenfeed.runtime.rows import side_by_side
+from evenfeed.runtime.whence import Whence, nowhere
 
 
 @final
@@ -62,31 +63,46 @@ class ReadTogether(Operator):
 
 @final
 class ReadInTurn(Operator):
-    """Reads one operator to its end, then the next."""
+    """Reads one operator to its end, then the next, which is started only then.
 
-    def __init__(self, children: Sequence[Operator]) -> None:
-        self._children = tuple(children)
+    Args:
+        start: Returns the operator whose turn it is, by its number; None behind the last.
+    """
+
+    def __init__(self, start: Callable[[int], Operator | None]) -> None:
+        self._start = start
         self._turn = 0
+        self._child = start(0)
 
     def read(self, most: int) -> Block | None:
         """Return elements of the one whose turn it is."""
-        while self._turn < len(self._children):
-            block = self._children[self._turn].read(most)
+        while self._child is not None:
+            block = self._child.read(most)
             if block is not None:
                 return block
-            self._turn += 1
+            following = self._start(self._turn + 1)
+            self._child.close()
+            self._turn, self._child = self._turn + 1, following
         return None
 
+    def whence(self, count: int) -> Whence:
+        """Return where the elements of the one that is read come from."""
+        return nowhere if self._child is None else self._child.whence(count)
+
     def state(self) -> State:
-        """Return whose turn it is, and the positions."""
-        return [self._turn, [child.state() for child in self._children]]
+        """Return whose turn it is, and the position."""
+        return None if self._child is None else [self._turn, self._child.state()]
 
     def restore(self, state: State) -> None:
-        """Take up the positions."""
-        self._turn, inner = state
-        for child, position in zip(self._children, inner, strict=True):
-            child.restore(position)
+        """Take up the position."""
+        self.close()
+        self._child = None
+        if state is not None:
+            self._turn, inner = state
+            self._child = self._start(self._turn)
+            assert self._child is not None
+            self._child.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return all that are read."""
-        return self._children
+        """Return the one that is read."""
+        return () if self._child is None else (self._child,)

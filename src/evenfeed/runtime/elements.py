@@ -21,12 +21,12 @@ from evenfeed.runtime.file_digests import StateFiles, with_digests
 from evenfeed.runtime.fingerprint import check_state, fingerprint
 from evenfeed.runtime.operator import Ended, Operator, State, read_full
 from evenfeed.runtime.reading_pace import Pace
-from evenfeed.runtime.run import Run, with_own_shuffles
+from evenfeed.runtime.run import Run, begun_elsewhere
 from evenfeed.runtime.thread_settings import ThreadSettings
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 
-# What is random in the pass, where the operators are, and how many elements behind that.
+# What is random in the pass, or None for what it is; where the operators are; and how many elements behind that.
 _Position: TypeAlias = tuple[Any, State, int]
 
 
@@ -46,18 +46,24 @@ class ElementIterator(Iterator, Forkable):
         tensors: Whether the parts are what users expect of an element; the engine's own readers take
             them plain.
         form: Makes of an element what is handed out.
+        begun: The state of a run that was begun elsewhere, which this pass is a part of.
     """
 
     def __init__(
-        self, plan: Node, *, tensors: bool = False, form: Callable[[Any], Any] | None = None
+        self,
+        plan: Node,
+        *,
+        tensors: bool = False,
+        form: Callable[[Any], Any] | None = None,
+        begun: Any = None,
     ) -> None:
         self.made_under = side_effects.here.watcher
         self._owner = Owner(self)
         self._tensors = tensors
-        self._plan = with_own_shuffles(plan)
+        self._plan = plan
         self._spec = plan.element_spec
         self._pack = _packer(self._spec, form)
-        self._run = Run(self._plan)
+        self._run = Run(plan) if begun is None else begun_elsewhere(plan, begun)
         # A thread may still read for an iterator that is forgotten: processes end without it.
         weakref.finalize(self, self._run.close)
         self._operator: Operator = build(self._plan, self._run)
@@ -160,7 +166,8 @@ class ElementIterator(Iterator, Forkable):
     def _position(self) -> "_Position":
         self._owner.check()
         if self._torn is not None:
-            return self._torn
+            run, at, rows = self._torn
+            return self._run.state() if run is None else run, at, rows
         if self._block is not None and self._next_row < self._block.length:
             return self._run.state(), self._before, self._next_row
         return self._run.state(), self._operator.state(), 0
@@ -168,7 +175,8 @@ class ElementIterator(Iterator, Forkable):
     def _go_to(self, position: "_Position") -> None:
         run, at, rows = position
         self._operator.close()
-        self._run.restore(run)
+        if run is not None:
+            self._run.restore(run)
         self._operator = build(self._plan, self._run)
         self._operator.restore(at)
         for _ in read_full(self._operator, rows):
@@ -230,9 +238,9 @@ class ElementIterator(Iterator, Forkable):
     def _next_block(self) -> Block:
         """Return the next Block; where that is interrupted, the read stays torn."""
         self._pace.begin()
-        run, before = self._run.state(), self._operator.state()
+        before = self._operator.state()
         handled = sys.exception()
-        self._block, self._before, self._torn = None, before, (run, before, 0)
+        self._block, self._before, self._torn = None, before, (None, before, 0)
         try:
             block = self._operator.read(self._pace.ask)
         except StopIteration as stop:  # raised by user code that no operator guards

@@ -29,7 +29,7 @@ from evenfeed.runtime.build import build
 from evenfeed.runtime.called_functions import functions_of, is_spec_known, runs_on_blocks
 from evenfeed.runtime.external_state import ExternalState, what_it_does
 from evenfeed.runtime.functions import RowFunction
-from evenfeed.runtime.indexing import indexed
+from evenfeed.runtime.indexing import Search
 from evenfeed.runtime.labels import (
     counted,
     is_random_map,
@@ -42,7 +42,7 @@ from evenfeed.runtime.labels import (
 from evenfeed.runtime.mapping import threads_of
 from evenfeed.runtime.operator import Operator, most_rows
 from evenfeed.runtime.processes import processes_of
-from evenfeed.runtime.run import Run, with_own_shuffles
+from evenfeed.runtime.run import Run, next_pass
 
 # A state with so many bytes of one step is not worth a word.
 _SMALL: Final = 4096
@@ -66,7 +66,7 @@ def explained_plan(plan: Node, seconds: float) -> Explanation:
         seconds: How long to read it before, to measure how fast it is; 0 reads nothing.
     """
     speed = _measured(plan, seconds) if seconds > 0 else None
-    steps = _steps(with_own_shuffles(plan))
+    steps = _steps(plan)
     lines = [line for step in steps for line in _lines(step, steps)]
     resume = _resume(steps, ExternalState(plan))
     return Explanation("\n".join([*lines, resume, *([speed] if speed else [])]))
@@ -97,16 +97,21 @@ class _Step:
 def _steps(plan: Node) -> list[_Step]:
     """Return the steps, each behind those that it reads; one that stands in two places comes once."""
     steps: dict[int, _Step] = {}
-
-    def visit(node: Node) -> _Step:
-        if id(node) in steps:
-            return steps[id(node)]
-        children = [visit(child) for child in _read_by(node)]
+    run, search = Run(plan, next_pass), Search()
+    hidden = {id(node.children[0]) for node in plan.walk() if is_random_map(node)}
+    unknown: set[int] = set()  # nodes whose spec is known only when an element was read
+    for node in plan.bottom_up():
+        if not is_spec_known(node) or any(id(child) in unknown for child in node.children):
+            unknown.add(id(node))
+        if id(node) in hidden:
+            continue
+        children = [steps[id(child)] for child in _read_by(node)]
         number = len(steps) + 1
         before = [child.number for child in children]
-        spec = _spec_of(node)
-        # What a cache keeps has passes of its own: a run knows no shuffle below one.
-        addressed = indexed(node, Run(node, ahead=True)) is not None
+        spec = (
+            "known after the first element" if id(node) in unknown else spec_text(node.element_spec)
+        )
+        addressed = search.indexed(node, run) is not None
         steps[id(node)] = _Step(
             number,
             label_of(node, [] if before in ([], [number - 1]) else before),
@@ -116,22 +121,12 @@ def _steps(plan: Node) -> list[_Step]:
             addressed,
             not addressed and all(child.is_addressed for child in children),
         )
-        return steps[id(node)]
-
-    visit(plan)
     return list(steps.values())
 
 
 def _read_by(node: Node) -> tuple[Node, ...]:
     """Return the nodes that a step reads; random_map is one step of two nodes."""
     return node.children[0].children if is_random_map(node) else node.children
-
-
-def _spec_of(node: Node) -> str:
-    """Return the spec, but do not read elements to learn it."""
-    if all(map(is_spec_known, node.walk())):
-        return spec_text(node.element_spec)
-    return "known after the first element"
 
 
 def _lines(step: _Step, steps: list[_Step]) -> list[str]:
@@ -257,9 +252,8 @@ def _replays(step: _Step) -> bool:
 
 def _measured(plan: Node, seconds: float) -> str:
     """Read for a while, as no pass of the user's; return how fast elements came behind the first."""
-    own = with_own_shuffles(plan)
-    run = Run(own, ahead=True)
-    operator = build(own, run)
+    run = Run(plan, next_pass)
+    operator = build(plan, run)
     try:
         first = operator.read(1)  # functions are compiled, files opened, threads started
         began = perf_counter()

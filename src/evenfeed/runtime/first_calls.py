@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, final
 
 from evenfeed.core.block import Positions
+from evenfeed.plan.ordering import made_by_function
 from evenfeed.runtime.run import FirstElements
 
 # The parts of a result, or what the function raised.
@@ -30,7 +31,8 @@ class FirstCalls:
         self._results = {}
         for number, parts in elements() if elements else ():
             try:
-                found: Result = call(parts, number)
+                with made_by_function():
+                    found: Result = call(parts, number)
             except Exception as error:  # noqa: BLE001 - the caller decides
                 found = error
             self._results[number] = found

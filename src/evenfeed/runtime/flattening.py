@@ -13,7 +13,7 @@ from evenfeed.plan.node import Node
 from evenfeed.runtime.file_digests import FileSet, files_of
 from evenfeed.runtime.files import ReadFiles
 from evenfeed.runtime.operator import Feed, Operator, State, read_full
-from evenfeed.runtime.run import Build, Inner
+from evenfeed.runtime.run import Inner, Opener
 from evenfeed.runtime.whence import Place, Whence, nowhere
 
 # Makes the plan of an inner dataset of the parts of one element, whose number it gets too, and starts it.
@@ -102,9 +102,8 @@ class _Opens(Operator):
         self._start = start
 
     def _open_next(self) -> _Slot | None:
-        before = self._feed.state()
+        before, number = self._feed.state(), self._feed.number
         came = self._feed.read(1)
-        number = self._feed.number - 1
         return None if came is None else _Slot(before, self._start(came.row(0), number))
 
     def _open_again(self, state: State) -> _Slot | None:
@@ -269,6 +268,6 @@ class ReadInnersInTurn(_Opens):
         )
 
 
-def starter(make: Callable[[list[Any], int], Node], build: Build) -> Start:
+def starter(make: Callable[[list[Any], int], Node], opens: Opener) -> Start:
     """Return what opens the inner dataset of an element."""
-    return lambda parts, number: Inner(make(parts, number), build)
+    return lambda parts, number: opens(number, lambda: make(parts, number))

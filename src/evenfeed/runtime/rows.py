@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Final, final
 
 import numpy as np
@@ -13,7 +14,7 @@ from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.orders import Forward, Order, length_of_round, size_of_rounds
 from evenfeed.runtime.whence import Place, Whence, placed
 
-_ALL: Final = 1 << 62
+_ALL: Final = 1 << 62  # more than anybody asks for, and a position that nobody comes to
 
 
 class Rows(ABC):
@@ -75,28 +76,35 @@ class Zipped(Rows):
 
 @final
 class Chained(Rows):
-    """The rows of one, then those of the other."""
+    """The rows of several, one after the other; behind one without end there is none."""
 
-    def __init__(self, first: Rows, second: Rows) -> None:
-        self._first = first
-        self._second = second
-        self.size = INFINITE if second.size == INFINITE else first.size + second.size
+    def __init__(self, parts: Sequence[Rows]) -> None:
+        self._parts = parts
+        ends = list(accumulate(part.size for part in parts[:-1]))
+        self._starts = np.minimum([0, *ends], _ALL).astype(np.int64)
+        self.size = INFINITE if parts[-1].size == INFINITE else sum(part.size for part in parts)
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the rows of both, back in the order that was asked for."""
-        late = (positions >= self._first.size).astype(np.int64)
-        parts = (self._first, self._second)
-        within = positions - late * self._first.size
-        return fetched_apart(late, within, lambda part, rows: parts[part].fetch(rows))
+        """Return the rows of all, back in the order that was asked for."""
+        places = self._places(positions)
+        within = positions - self._starts[places]
+        return fetched_apart(places, within, lambda part, rows: self._parts[part].fetch(rows))
+
+    def run(self, start: int, count: int) -> Block:
+        """Return rows from `start` on, which are often those of one part."""
+        places: list[int] = self._places(np.array([start, start + count - 1])).tolist()
+        if places[0] == places[1]:
+            return self._parts[places[0]].run(start - int(self._starts[places[0]]), count)
+        return super().run(start, count)
 
     def whence(self, position: int) -> Place | None:
-        """Return where the row of one of both comes from."""
-        late = position >= self._first.size
-        return (
-            self._second.whence(position - self._first.size)
-            if late
-            else self._first.whence(position)
-        )
+        """Return where the row of one of them comes from."""
+        place = int(self._places(np.array([position]))[0])
+        return self._parts[place].whence(position - int(self._starts[place]))
+
+    def _places(self, positions: Positions) -> Positions:
+        """Return in which part each position lies; an empty part has none."""
+        return np.searchsorted(self._starts, positions, side="right") - 1
 
 
 @final

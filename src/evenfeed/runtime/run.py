@@ -1,23 +1,30 @@
 """One pass over a plan: what is random in it, fixed for that pass."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import fields, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias, TypeVar, cast, final
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast, final
 
-from evenfeed.plan.buffering import Cache
+from evenfeed.core.draws import key_of
+from evenfeed.core.seeds import AnySeed
 from evenfeed.plan.choosing import Random, Sample
 from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.node import Node
+from evenfeed.plan.opening import Opens
 from evenfeed.plan.options_node import options_of
-from evenfeed.plan.ordering import Shuffle
-from evenfeed.plan.saving import Snapshot
+from evenfeed.plan.ordering import Shuffle, made_by_function
+from evenfeed.runtime.keeping import Keeping
+from evenfeed.runtime.kept_passes import Keeps, KeptPasses
 from evenfeed.runtime.operator import Operator
 
 # The nodes in which something is random.
-Drawn: TypeAlias = Shuffle | Random | Sample | WithKeys
-Build: TypeAlias = "Callable[[Node, Run], Operator]"
+Drawn: TypeAlias = Shuffle | Random | Sample | WithKeys | Opens
+_DRAWN: Final = (Shuffle, Random, Sample, WithKeys, Opens)
+Build: TypeAlias = "Callable[[Node, Run, int], Operator]"
+
+# Returns the seed of a node and the numbers of its pass, given which of those that are random it is.
+Numbering: TypeAlias = Callable[[int, Drawn], Sequence[int]]
 
 
 class Closable(Protocol):
@@ -31,41 +38,97 @@ class Closable(Protocol):
 Lasting = TypeVar("Lasting", bound=Closable)
 
 
+def new_pass(_: int, node: Drawn) -> list[int]:
+    """Count a new pass over a dataset."""
+    return [*node.seed, node.passes.take() if node.reshuffle else 0]
+
+
+def next_pass(_: int, node: Drawn) -> list[int]:
+    """Look at what the next pass will be, and count none."""
+    return [*node.seed, node.passes.peek() if node.reshuffle else 0]
+
+
 @final
 class Run:
-    """The seeds of one pass. They are part of its state, so that a restored pass goes on as it began.
+    """What is random in one pass. It is part of its state, so that a restored pass goes on as it began.
+
+    All follows from the seeds of the nodes, also of those below a cache, and from positions: nothing is drawn
+    while the pass is read. A node that stands in several places has an order of its own in each.
 
     Args:
         plan: What is read.
-        ahead: Whether the pass only looks at what the next one will read, and is not counted.
+        numbering: Says what the pass of each node begins with.
+        around: The run during which the plan is read.
+        below: Whether the plan lies below a cache there; otherwise it was made on the way.
+
+    Attributes:
+        is_ahead: Whether it only looks at what the next pass will read, and is not counted.
+        place: Which part of the plan is read: how many paths to sources lie before it.
     """
 
-    def __init__(self, plan: Node, *, ahead: bool = False) -> None:
-        self.is_ahead = ahead
+    def __init__(
+        self,
+        plan: Node,
+        numbering: Numbering = new_pass,
+        around: "Run | None" = None,
+        *,
+        below: bool = False,
+    ) -> None:
+        self.is_ahead = numbering is next_pass
+        self.place = 0
         self._plan = plan
-        self._around: Run | None = None
+        self._around = around
         self._draws: dict[Hashable, Counter[Any]] = {}
-        self._shuffles = list(_drawn_in(plan))
-        self._seeds = [_fresh(node, ahead=ahead) for node in self._shuffles]
+        nodes = list(plan.walk())
+        self._drawn = [node for node in nodes if isinstance(node, _DRAWN)]
+        self._indices = {id(node): index for index, node in enumerate(self._drawn)}
+        self._seeds = [list(numbering(index, node)) for index, node in enumerate(self._drawn)]
+        self._repeated = _repeated(nodes)
+        self._in_turn: set[int] = set()
+        self._kept = KeptPasses(plan, around and around._kept, opened=not below)
         self._lasting: dict[int, Closable] = {}
+
+    @property
+    def has_places(self) -> bool:
+        """Whether something that is random, or keeps passes, stands in several places."""
+        return bool(self._repeated)
+
+    def is_read_in_turn(self, node: Node) -> bool:
+        """Return True if it is known that a node's elements have no positions."""
+        return id(node) in self._in_turn
+
+    def note(self, node: Node, *, in_turn: bool) -> None:
+        """Note whether a node's elements have positions, so that nobody looks again."""
+        if in_turn:
+            self._in_turn.add(id(node))
+
+    def children_of(self, node: Node) -> "list[tuple[Node, Run]]":
+        """Return the children of a node, each with the run that knows its place."""
+        if not self._repeated or len(node.children) == 1:
+            return [(child, self) for child in node.children]
+        found: list[tuple[Node, Run]] = []
+        place = self.place
+        for child in node.children:
+            moved = copy(self)
+            moved.place = place
+            found.append((child, moved))
+            place += child.paths
+        return found
 
     def seed(self, node: Drawn) -> tuple[int, ...]:
         """Return the numbers that the order of a shuffle follows from."""
-        place = next(i for i, other in enumerate(self._shuffles) if other is node)
-        return tuple(self._seeds[place])
+        return (*self._seeds[self._indices[id(node)]], *self._place_of(node))
 
-    def seeds_in(self, plan: Node) -> list[tuple[int, ...]]:
+    def _place_of(self, node: Drawn) -> tuple[int, ...]:
+        return (self.place,) if id(node) in self._repeated and node.reshuffle else ()
+
+    def seeds_in(self, plan: Node) -> list[list[int]]:
         """Return the seeds of all that is random in a part of the plan."""
-        return [self.seed(node) for node in _drawn_in(plan)]
+        return [list(self.seed(node)) for node in _drawn_in(plan)]
 
     def seed_of_round(self, node: Drawn, epoch: int) -> tuple[int, ...]:
         """Return the numbers that follow from a seed in one round of a repetition."""
         return (*self.seed(node), epoch if node.reshuffle else 0)
-
-    def inside(self, around: "Run") -> "Run":
-        """Return this pass as one over a dataset that was made in another pass: under its options."""
-        self._around = around
-        return self
 
     @cached_property
     def keeps_order(self) -> bool:
@@ -91,9 +154,57 @@ class Run:
             return self._around.draws_of(function, begun)
         return self._draws.setdefault(function, Counter(begun or ()))
 
-    def take_up(self, begun: "Run") -> None:
-        """Go on with what functions drew in a pass that was begun to learn what they return."""
-        self._draws.update(begun._draws)
+    def opened(
+        self, node: Opens, epoch: int, number: int, make: Callable[[], Node]
+    ) -> "tuple[Node, Run]":
+        """Return the dataset that a node makes as the `number`-th of a round, and its run.
+
+        As in TensorFlow, a dataset that the user's function makes begins with its first pass, and one that it
+        was given, made before, has a pass of its own each time.
+        """
+        seed = self.seed_of_round(node, epoch)
+        pass_of_given = (*seed[len(node.seed) :], number)
+        with made_by_function(node.passes.depth + 1):
+            plan = make()
+
+        def numbered(index: int, inner: Drawn) -> list[int]:
+            is_new = inner.passes.depth > node.passes.depth
+            own = inner.seed
+            if isinstance(own, AnySeed) and (is_new or inner.reshuffle):
+                own = divmod(key_of(*seed, number, index), 1 << 64)
+            return [*own, *((0,) if is_new or not inner.reshuffle else pass_of_given)]
+
+        return plan, Run(plan, numbered, self)
+
+    def keeping(self, node: Keeps, epoch: int) -> Keeping:
+        """Return what a cache or a snapshot reads in a round, which is decided when this is first asked."""
+        return self._kept.decide(node, self.place, epoch)
+
+    def complete(self, node: Keeps, origin: Any) -> None:
+        """Note that a cache or a snapshot has read a pass to its end."""
+        self._kept.complete(node, origin)
+
+    def below(self, node: Keeps, epoch: int) -> list[Any]:
+        """Return which pass a cache reads from below in a round, as data for JSON."""
+        kept = [[], self.keeping(node, epoch).beneath]
+        mixed = any(part.reshuffle for part in _drawn_in(node.child))
+        return [[self.seeds_in(node.child), kept], epoch if mixed else 0]
+
+    def begun(self, plan: Node, state: Any) -> "Run":
+        """Return the run of a pass over what is below a cache."""
+        run = begun_elsewhere(plan, state, self)
+        run.is_ahead = self.is_ahead
+        return run
+
+    def agrees_with(self, begun: "Run", plan: Node) -> bool:
+        """Return True if a run that was begun here has read a part of the plan as this one would have."""
+        same = begun.seeds_in(plan) == self.seeds_in(plan)
+        return same and self._kept.agrees_with(begun._kept)
+
+    def adopt(self, other: "Run") -> None:
+        """Go on with what a run decided, and its functions drew, that has read a part of the plan already."""
+        self._kept.adopt(other._kept, self.place)
+        self._draws.update(other._draws)
 
     def lasting(self, node: Node, make: "Callable[[], Lasting]") -> "Lasting":
         """Return what a node has for the whole pass, all rounds of a repetition; made when first asked for."""
@@ -108,12 +219,29 @@ class Run:
             kept.close()
 
     def state(self) -> Any:
-        """Return the seeds, for `restore`."""
-        return self._seeds
+        """Return the seeds, and which passes are kept, for `restore`."""
+        return [list(self._seeds), self.kept_passes()]
 
     def restore(self, state: Any) -> None:
-        """Take up the seeds of another pass over the same plan."""
-        self._seeds = state
+        """Take up what another pass over the same plan began with."""
+        self._seeds[:], kept = state
+        self.restore_kept_passes(kept)
+
+    def kept_passes(self) -> Any:
+        """Return which passes are kept: all that a run knows besides its seeds."""
+        return self._kept.state()
+
+    def restore_kept_passes(self, state: Any) -> None:
+        """Take up which passes are kept."""
+        self._kept.restore(state)
+
+
+def begun_elsewhere(plan: Node, state: Any, around: Run | None = None) -> Run:
+    """Return the run of a pass that was begun before, or on another worker; it is not counted here."""
+    run = Run(plan, next_pass, around, below=True)
+    run.restore(state)
+    run.is_ahead = False
+    return run
 
 
 class FirstElements(Protocol):
@@ -130,59 +258,49 @@ class FirstElements(Protocol):
 
 @final
 class Inner:
-    """A dataset that was made while another is read, and its position."""
+    """A dataset that was made while another is read, and its position.
 
-    def __init__(self, plan: Node, build: Build) -> None:
-        self.plan = with_own_shuffles(plan)
-        self._run = Run(self.plan)
+    Its seeds are no part of its state: whoever opens it again knows which one it was.
+    """
+
+    def __init__(self, plan: Node, run: Run, build: Build, epoch: int = 0) -> None:
+        self.plan = plan
+        self._run = run
         self._build = build
-        self.operator = build(self.plan, self._run)
+        self._epoch = epoch
+        self.operator = build(plan, run, epoch)
 
     def state(self) -> Any:
-        """Return the seeds and the position."""
-        return [self._run.state(), self.operator.state()]
+        """Return which passes it keeps, and the position."""
+        return [self._run.kept_passes(), self.operator.state()]
 
     def restore(self, state: Any) -> None:
-        """Take up seeds and position."""
-        seeds, position = state
-        self._run.restore(seeds)
-        self.operator = self._build(self.plan, self._run)
+        """Take up a position."""
+        kept, position = state
+        self._run.restore_kept_passes(kept)
+        self.operator = self._build(self.plan, self._run, self._epoch)
         self.operator.restore(position)
 
 
-def with_own_shuffles(plan: Node) -> Node:
-    """Return the plan with a node of its own for a shuffle that stands in several places.
-
-    `zip(mixed, mixed)` reads two passes over one dataset, and each has its own order.
-    """
-    return _own(plan, set())
-
-
-def _own(value: Any, seen: set[int]) -> Any:
-    if type(value) is tuple:
-        parts = cast("tuple[Any, ...]", value)
-        own = tuple(_own(part, seen) for part in parts)
-        return own if any(a is not b for a, b in zip(own, parts, strict=True)) else parts
-    if not isinstance(value, Node):
-        return value
-    old = {part.name: getattr(value, part.name) for part in fields(value)}
-    new = {name: _own(part, seen) for name, part in old.items()}
-    changes = {name: part for name, part in new.items() if part is not old[name]}
-    again = isinstance(value, Drawn) and id(value) in seen
-    seen.add(id(value))
-    return replace(value, **changes) if changes or again else value
+# Opens a dataset that is made while another is read, by its number.
+Opener: TypeAlias = Callable[[int, Callable[[], Node]], Inner]
 
 
 def _drawn_in(plan: Node) -> Iterator[Drawn]:
-    """Yield what is random in a plan, parents first; what is kept has passes of its own below it."""
-    if isinstance(plan, Drawn):
-        yield plan
-    if not isinstance(plan, Cache | Snapshot):
-        for child in plan.children:
-            yield from _drawn_in(child)
+    """Yield what is random in a plan, each node once."""
+    return (node for node in plan.walk() if isinstance(node, _DRAWN))
 
 
-def _fresh(node: Drawn, *, ahead: bool) -> list[int]:
-    if not node.reshuffle:
-        return [*node.seed, 0]
-    return [*node.seed, node.passes.peek() if ahead else node.passes.take()]
+def _repeated(nodes: list[Node]) -> frozenset[int]:
+    """Return what stands in several places, of what is random or keeps passes: all below a node that several read."""
+    if all(len(node.children) < 2 for node in nodes):
+        return frozenset()
+    readers = Counter(id(child) for node in nodes for child in node.children)
+    seen: dict[int, Node] = {}
+    waiting = [node for node in nodes if readers[id(node)] > 1]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen[id(node)] = node
+            waiting.extend(node.children)
+    return frozenset(key for key, node in seen.items() if isinstance(node, Drawn | Keeps))

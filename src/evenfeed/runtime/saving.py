@@ -14,8 +14,8 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.saving import Snapshot
 from evenfeed.runtime.calls import never_stopping
 from evenfeed.runtime.functions import FailedRow, RowFunction
-from evenfeed.runtime.operator import Operator, State, all_blocks
-from evenfeed.runtime.run import Build, Inner
+from evenfeed.runtime.operator import Operator, State, all_blocks, read_full
+from evenfeed.runtime.run import Build, Inner, Run
 
 
 def save_elements(
@@ -28,7 +28,7 @@ def save_elements(
             fix="call take(count) first.",
         )
     writer = SavedWriter(path, plan.element_spec, compression)
-    elements = Inner(plan, build).operator
+    elements = build(plan, Run(plan), 0)
     number = 0
     try:
         for block in all_blocks(elements):
@@ -78,13 +78,18 @@ class KeepSnapshot(Operator):
     program's.
     """
 
-    def __init__(self, node: Snapshot, build: Build) -> None:
+    def __init__(self, node: Snapshot, run: Run, epoch: int, build: Build) -> None:
         self._node = node
+        self._around = run
+        self._epoch = epoch
         self._build = build
+        # Decided before anything is read, whatever is completed meanwhile.
+        self._keeping = run.keeping(node, epoch)
         self._elements: Inner | None = None
-        self._run: str | None = None  # of the snapshot that is read; None where the child is
+        self._origin: Any = None  # which pass is read from below; None where the snapshot is read
         self._writer: SavedWriter | None = None
         self._passed = 0
+        self._has_failed = False
         self._is_lost = False  # what was saved cannot be read
         # Elements that could not be written, and the position before them.
         self._unwritten: tuple[Block, State] | None = None
@@ -94,8 +99,9 @@ class KeepSnapshot(Operator):
         if self._is_lost:
             return None
         if self._unwritten is not None:
-            (block, _), self._unwritten = self._unwritten, None
-            return block
+            (unwritten, _), self._unwritten = self._unwritten, None
+            self._passed += unwritten.length
+            return unwritten
         elements = self._elements or self._begun()
         before = None if self._writer is None else elements.state()
         block: Block | None = None
@@ -103,18 +109,22 @@ class KeepSnapshot(Operator):
             block = elements.operator.read(most)
             self._write(block)
         except BaseException:
+            self._has_failed = True
             self._give_up()
             if block is not None:  # its elements come after the error
                 self._unwritten = block, before
             raise
+        if block is None and self._origin is not None and not self._has_failed:
+            self._around.complete(self._node, self._origin)
+        self._passed += 0 if block is None else block.length
         return block
 
     def _begun(self) -> Inner:
         saved, node = self._found(), self._node
+        self._elements = self._opened(saved)
         if saved is None:
-            self._writer = SavedWriter(node.folder, node.child.element_spec, node.compression)
-        self._run = None if saved is None else saved.run
-        self._elements = Inner(node.child if saved is None else self._files(saved), self._build)
+            spec = node.child.element_spec
+            self._writer = SavedWriter(node.folder, spec, node.compression, self._origin)
         return self._elements
 
     def _found(self) -> Saved | None:
@@ -124,6 +134,24 @@ class KeepSnapshot(Operator):
         except Exception:
             self._is_lost = True
             raise
+
+    def _opened(self, saved: Saved | None) -> Inner:
+        """Return what is read: the snapshot, or what is below."""
+        kept = self._keeping.kept(self._epoch)
+        if kept is not None and saved is not None and saved.origin == kept:
+            self._origin = None
+            made = self._around.opened(self._node, self._epoch, 0, lambda: self._files(saved))
+            return Inner(*made, self._build)
+        if kept is not None and (isinstance(kept, str) or not self._node.in_order):
+            raise NotFoundError(
+                f"The snapshot that was being read is no longer in {self._node.folder}.",
+                fix="begin the pass anew; or restore the folder first.",
+                origin=self._node.origin,
+            )
+        self._origin = self._around.below(self._node, self._epoch) if kept is None else kept
+        state, epoch = self._origin
+        below = self._node.child
+        return Inner(below, self._around.begun(below, state), self._build, epoch)
 
     def _files(self, saved: Saved) -> Node:
         with never_stopping("reader_func", self._node.origin):
@@ -139,7 +167,6 @@ class KeepSnapshot(Operator):
         shard = self._node.shard
         function = shard if isinstance(shard, RowFunction) else None
         self._writer.add(block, _shards(function, block, self._passed))
-        self._passed += block.length
 
     def _give_up(self) -> None:
         if self._writer is not None:
@@ -147,34 +174,27 @@ class KeepSnapshot(Operator):
         self._writer = None
 
     def state(self) -> State:
-        """Return what is read, and the position in it."""
+        """Return the position in the snapshot or in what is below, and whether an element has failed."""
         if self._elements is None:
             return None
         position = self._elements.state() if self._unwritten is None else self._unwritten[1]
-        return [self._run, position]
+        return [self._has_failed, self._passed, self._origin is None, position]
 
     def restore(self, state: State) -> None:
-        """Go on in the child or in the snapshot, whichever it was."""
+        """Go on where it was: in the snapshot, or in what is below if the pass is not kept here."""
         self.close()
         self._elements = self._unwritten = None
+        self._has_failed, self._passed = False, 0
         self._is_lost = False
         if state is None:
             return
-        self._run, position = state
-        self._elements = Inner(self._read_from(self._run), self._build)
-        self._elements.restore(position)
-
-    def _read_from(self, run: str | None) -> Node:
-        if run is None:
-            return self._node.child
-        saved = find_saved(self._node.folder)
-        if saved is None or saved.run != run:
-            raise NotFoundError(
-                f"The snapshot that was being read is no longer in {self._node.folder}.",
-                fix="begin the pass anew; or restore the folder first.",
-                origin=self._node.origin,
-            )
-        return self._files(saved)
+        self._has_failed, self._passed, in_files, position = state
+        self._elements = self._opened(find_saved(self._node.folder))
+        if in_files == (self._origin is None):
+            self._elements.restore(position)
+        else:
+            for _ in read_full(self._elements.operator, self._passed):
+                pass
 
     def close(self) -> None:
         """Stop reading, and forget what is not complete."""

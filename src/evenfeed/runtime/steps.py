@@ -4,7 +4,7 @@ from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Prefetch
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
 from evenfeed.plan.choosing import Choose, Counter
-from evenfeed.plan.combining import Concatenate, Zip
+from evenfeed.plan.combining import Zip
 from evenfeed.plan.elementwise import Enumerate
 from evenfeed.plan.files import Files
 from evenfeed.plan.filtering import Filter, TakeWhile
@@ -22,7 +22,7 @@ from evenfeed.runtime.batching import CutBatches, PadBatches, SplitBatches
 from evenfeed.runtime.buffering import ReadAhead
 from evenfeed.runtime.checking import CountPromised, DropFailed, DropSeen
 from evenfeed.runtime.choosing import CountOn, ReadChosen
-from evenfeed.runtime.combining import ReadInTurn, ReadTogether
+from evenfeed.runtime.combining import ReadTogether
 from evenfeed.runtime.elementwise import CountElements
 from evenfeed.runtime.files import ReadFiles
 from evenfeed.runtime.filtering import KeepSome, StopAtFalse
@@ -35,14 +35,23 @@ from evenfeed.runtime.mapping import mapped
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.ordering import TakeEvery, TakeSome
 from evenfeed.runtime.own_rows import ReadOwnRows
-from evenfeed.runtime.run import Build, Run
+from evenfeed.runtime.run import Opener, Run
 from evenfeed.runtime.scanning import CarryState
 from evenfeed.runtime.widening import widened
 from evenfeed.runtime.windows import CutWindows
 
 
-def calling_step(node: Node, children: list[Operator], build: Build, run: Run) -> Operator | None:
-    """Return the operator of a node that calls a user's function; None for the others."""
+def calling_step(
+    node: Node, children: list[Operator], opens: Opener | None, run: Run
+) -> Operator | None:
+    """Return the operator of a node that calls a user's function; None for the others.
+
+    Args:
+        node: The node, with its functions as they are in this pass.
+        children: What it reads.
+        opens: Opens the datasets that its function makes, where it makes any.
+        run: What is random in this pass.
+    """
     match node:
         case Map(function=RowFunction() as function):
             return widened(mapped(children[0], function, node, run), children[0], function)
@@ -52,10 +61,10 @@ def calling_step(node: Node, children: list[Operator], build: Build, run: Run) -
             return StopAtFalse(children[0], predicate)
         case Scan(function=RowFunction() as function):
             return CarryState(children[0], node, function)
-        case FlatMap(function=InnerDatasets() as function):
-            return ReadInner(children[0], starter(function.make, build))
-        case Interleave(function=InnerDatasets() as function):
-            start = starter(function.make, build)
+        case FlatMap(function=InnerDatasets() as function) if opens is not None:
+            return ReadInner(children[0], starter(function.make, opens))
+        case Interleave(function=InnerDatasets() as function) if opens is not None:
+            start = starter(function.make, opens)
             return ReadInnersInTurn(children[0], start, node.cycle_length, node.block_length)
         case _:
             return None
@@ -92,8 +101,6 @@ def plain_step(node: Node, children: list[Operator]) -> Operator:  # noqa: PLR09
             return CountElements(children[0], node.start)
         case Zip():
             return ReadTogether(children)
-        case Concatenate():
-            return ReadInTurn(children)
         case Choose():
             return ReadChosen(children[:-1], children[-1], node)
         case Prefetch():

@@ -1,6 +1,7 @@
 """Groups elements by key, and reads what full groups are reduced to."""
 
 from collections import Counter
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -8,12 +9,13 @@ import numpy as np
 from evenfeed.core.block import Block, cut_up, of_rows
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.side_effects import noted
+from evenfeed.plan.node import Node
 from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Held
 from evenfeed.runtime.calls import never_stopping
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.operator import Operator, Replayed
-from evenfeed.runtime.run import Build, Inner
+from evenfeed.runtime.run import Inner, Opener
 
 
 @final
@@ -28,17 +30,18 @@ class ReadGroups(Replayed):
         child: Operator,
         node: GroupByWindow,
         key: RowFunction,
-        build: Build,
+        opens: Opener,
         drawn: Counter[Any],
     ) -> None:
         self._drawn = drawn
         self._node = node
         self._key = key
-        self._build = build
+        self._opens = opens
         super().__init__(child)
 
     def _begin(self) -> None:
         self._number = 0
+        self._opened = 0  # how many groups
         self._groups: dict[int, list[list[Any]]] = {}
         self._open: Inner | None = None
 
@@ -49,17 +52,20 @@ class ReadGroups(Replayed):
                 group = self._full_group()
                 if group is None:
                     return None
-                with (
-                    never_stopping("reduce_func", self._node.origin),
-                    noted(self._node.effects, self._drawn),
-                ):
-                    plan = self._node.reduce(*group)
-                self._open = Inner(plan, self._build)
+                self._open = self._opens(self._opened, partial(self._reduced, *group))
+                self._opened += 1
             block = self._open.operator.read(most)
             if block is not None:
                 return block
             self._open.operator.close()
             self._open = None
+
+    def _reduced(self, key: int, group: Held) -> Node:
+        with (
+            never_stopping("reduce_func", self._node.origin),
+            noted(self._node.effects, self._drawn),
+        ):
+            return self._node.reduce(key, group)
 
     def _full_group(self) -> tuple[int, Held] | None:
         """Read until a group is full; at the end return those that are not, by their keys."""
