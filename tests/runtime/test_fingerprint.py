@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from tests.plans import fresh, plans
 
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.runtime.fingerprint import _described, fingerprint
+from evenfeed.runtime.fingerprint import _parts_of, fingerprint
 
 
 def print_of(dataset):
@@ -67,4 +67,4 @@ def test_plans_that_read_otherwise_have_two(one, two):
 
 def test_a_long_list_costs_nothing():
     dataset = Dataset.from_tensor_slices(list(range(300_000)))
-    assert len(repr(_described(plan_of(dataset)))) < 1000
+    assert len(repr(_parts_of(plan_of(dataset), {}))) < 1000

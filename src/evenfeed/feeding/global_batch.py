@@ -42,20 +42,23 @@ def global_batch_size(plan: Node) -> int | None:
     lengths = {spec.shape[0] if spec.shape.rank else None for spec in specs}
     if lengths and None not in lengths:
         return lengths.pop() if len(lengths) == 1 else None
-    return _written(plan)
+    written: dict[int, int | None] = {}
+    for node in plan.bottom_up():
+        written[id(node)] = _written(node, [written[id(child)] for child in node.children])
+    return written[id(plan)]
 
 
-def _written(plan: Node) -> int | None:
-    match plan:
+def _written(node: Node, below: list[int | None]) -> int | None:
+    """Return the batch size that was asked for in a node, given those of its children."""
+    match node:
         case Batch():
-            return None if plan.parallel else plan.batch_size
+            return None if node.parallel else node.batch_size
         case PaddedBatch():
-            return plan.batch_size
+            return node.batch_size
         case Zip() | Concatenate():
-            sizes = {_written(child) for child in plan.children}
-            return sizes.pop() if len(sizes) == 1 else None
-        case _ if isinstance(plan, _THROUGH):
-            return _written(plan.children[0])
+            return below[0] if len(set(below)) == 1 else None
+        case _ if isinstance(node, _THROUGH):
+            return below[0]
         case _:
             return None
 

@@ -10,9 +10,10 @@ from evenfeed.core.side_effects import Effects
 from evenfeed.formats.saved import find_saved
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.filtering import TakeWhile
+from evenfeed.plan.flattening import read_by
 from evenfeed.plan.generating import FromGenerator
 from evenfeed.plan.mapping import Map
-from evenfeed.plan.node import Node
+from evenfeed.plan.node import Node, walk
 from evenfeed.plan.saving import Snapshot
 from evenfeed.plan.scanning import Scan
 from evenfeed.plan.windowing import GroupByWindow
@@ -69,21 +70,8 @@ def called_in(plan: Node) -> list[Called]:
 
     What lies below a cache or a snapshot that is complete is not called any more.
     """
-    return [called for node in _nodes_read(plan, set()) for called in _called_by(node)]
-
-
-def _nodes_read(plan: Node, seen: set[int]) -> Iterator[Node]:
-    if id(plan) in seen:
-        return
-    seen.add(id(plan))
-    if is_complete(plan):
-        return
-    yield plan
-    for child in plan.children:
-        yield from _nodes_read(child, seen)
-    for part in vars(plan).values():
-        if isinstance(part, InnerDatasets) and part.plan_seen is not None:
-            yield from _nodes_read(part.plan_seen, seen)
+    nodes = walk(plan, lambda node: () if is_complete(node) else read_by(node))
+    return [called for node in nodes if not is_complete(node) for called in _called_by(node)]
 
 
 def is_complete(node: Node) -> bool:

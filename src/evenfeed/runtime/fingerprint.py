@@ -11,12 +11,25 @@ from evenfeed.plan.node import Node
 
 # A seed is part of the state itself; of what structure elements are, their spec says. A file may have
 # another name on another machine.
-_NOT_MEANING = {"origin", "passes", "seed", "structure", "filename", "effects"}
+_NOT_MEANING = {"origin", "passes", "seed", "structure", "filename", "folder", "effects"}
 
 
 def fingerprint(plan: Node) -> str:
     """Return a short text that two plans have in common only if they read alike."""
-    return hashlib.blake2b(repr(_described(plan)).encode(), digest_size=8).hexdigest()
+    known: dict[int, str] = {}
+    for node in plan.bottom_up():
+        known[id(node)] = _digest(_parts_of(node, known))
+    return known[id(plan)]
+
+
+def _digest(value: Any) -> str:
+    return hashlib.blake2b(repr(value).encode(), digest_size=8).hexdigest()
+
+
+def _parts_of(node: Node, known: dict[int, str]) -> Any:
+    named = [(part.name, getattr(node, part.name)) for part in fields(node)]
+    parts = [(n, _described(v, known)) for n, v in named if n not in _NOT_MEANING]
+    return type(node).__name__, str(node.element_spec), parts
 
 
 def check_state(state: dict[str, Any], version: int, plan: Node) -> None:
@@ -38,16 +51,14 @@ def check_state(state: dict[str, Any], version: int, plan: Node) -> None:
         )
 
 
-def _described(value: Any) -> Any:
+def _described(value: Any, known: dict[int, str]) -> Any:
     kind = type(value).__name__
     if isinstance(value, Node):
-        named = [(part.name, getattr(value, part.name)) for part in fields(value)]
-        parts = [(n, _described(v)) for n, v in named if n not in _NOT_MEANING]
-        return kind, str(value.element_spec), parts
+        return known[id(value)] if id(value) in known else fingerprint(value)
     if isinstance(value, DataFile):
         return value.fingerprint
     if kind in ("list", "tuple", "Share"):
-        return list(map(_described, value))
+        return [_described(part, known) for part in value]
     if kind == "ndarray":
         return f"{value.shape} {value.dtype}"
     return str(value) if kind in ("int", "float", "str", "bool", "NoneType") else kind

@@ -51,9 +51,18 @@ def _describe(value: Any, tell: Tell, seen: dict[int, tuple[int, Any]], depth: i
     elif id(value) in seen:
         tell(f"as {seen[id(value)][0]}".encode())  # a function may call itself
     elif depth:
+        if isinstance(value, Node) and value.depth > depth:
+            _describe_below(value, tell, seen)
         seen[id(value)] = len(seen), value  # held, so that no other value gets its id
         for part in _parts(value):
             _describe(part, tell, seen, depth - 1)
+
+
+def _describe_below(plan: Node, tell: Tell, seen: dict[int, tuple[int, Any]]) -> None:
+    """Tell what a deep plan reads, so that no node of it is left out."""
+    for node in plan.bottom_up():
+        if node is not plan:
+            _describe(node, tell, seen, _DEPTH)
 
 
 def _describe_array(value: Any, tell: Tell) -> None:

@@ -94,23 +94,26 @@ class Pace:
 def _variables_of(plan: Node) -> list[Any]:
     """Return the variables that functions read; none where elements cannot be read again unseen."""
     found: dict[int, Any] = {}
-    for node in plan.walk():
-        if not _is_rewound(node):
-            return []
+    depending: set[int] = set()  # the nodes whose elements hang on variables
+    for node in plan.bottom_up():
         for function in functions_of(node):
             others = [effect for effect in function.effects if effect is not Effect.READS]
             if others or not function.is_vectorised:
                 return []
             found.update((id(variable), variable) for variable in function.variables)
+        below = any(id(child) in depending for child in node.children)
+        if below or any(function.variables for function in functions_of(node)):
+            depending.add(id(node))
+        if not _is_rewound(node, depends=id(node) in depending):
+            return []
     return list(found.values())
 
 
-def _is_rewound(node: Node) -> bool:
+def _is_rewound(node: Node, *, depends: bool) -> bool:
     match node:
         case Files():
             return not any(file.is_read_again for file in node.files)
         case Filter() | Unbatch():  # how many elements came would depend on what variables hold now
-            called = [function for part in node.walk() for function in functions_of(part)]
-            return not any(function.variables for function in called)
+            return not depends
         case _:
             return isinstance(node, _REWOUND)
