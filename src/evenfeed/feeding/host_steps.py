@@ -75,8 +75,8 @@ class HostSteps(ABC):
 class Rows:
     """The rows of batches, some at a time, with a position between them."""
 
-    def __init__(self, plan: Node) -> None:
-        self._elements = ElementIterator(plan)
+    def __init__(self, plan: Node, begun: Any = None) -> None:
+        self._elements = ElementIterator(plan, begun=begun)
         self._parts: list[Any] | None = None  # of a batch of which some rows are used
         self._before: Any = None
         self._used = 0
@@ -117,8 +117,8 @@ class Rows:
 class BatchSteps(HostSteps):
     """Makes steps of global batches. Its position does not depend on the number of replicas."""
 
-    def __init__(self, plan: Node) -> None:
-        self._rows = Rows(plan)
+    def __init__(self, plan: Node, begun: Any = None) -> None:
+        self._rows = Rows(plan, begun)
 
     def state(self) -> Any:
         """Return the position."""
@@ -137,11 +137,12 @@ class BatchSteps(HostSteps):
 class CutBatches(BatchSteps):
     """Cuts each global batch by itself, by ceiling: the last replicas may get less, or nothing.
 
-    Each step is one batch. Several workers read the same batches, and each takes its own pieces.
+    Each step is one batch. Several workers read the same batches, and each takes its own pieces: then
+    `begun` is the run of the pass that they share.
     """
 
-    def __init__(self, plan: Node, share: Share) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: Node, share: Share, begun: Any = None) -> None:
+        super().__init__(plan, begun)
         self._share = share
 
     def read(self) -> list[Column]:
@@ -167,10 +168,11 @@ class OwnParts(HostSteps):
     Args:
         plan: Its elements are those of `OwnBatches`.
         share: Which worker.
+        begun: The run of the pass, which all workers share.
     """
 
-    def __init__(self, plan: Node, share: Share) -> None:
-        self._elements = ElementIterator(plan)
+    def __init__(self, plan: Node, share: Share, begun: Any = None) -> None:
+        self._elements = ElementIterator(plan, begun=begun)
         self._share = share
 
     def read(self) -> list[Column]:

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final, final
+from dataclasses import dataclass
+from typing import Any, Final, final
 
 from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError
@@ -23,9 +23,9 @@ from evenfeed.feeding.host_steps import (
     is_static,
 )
 from evenfeed.options import AutoShardPolicy
-from evenfeed.plan.node import Node, rebuilt
+from evenfeed.plan.node import Node
 from evenfeed.rewrite.workers import sharded
-from evenfeed.runtime.run import Drawn
+from evenfeed.runtime.run import Run
 
 _ENDLESS: Final = 1 << 62  # rows that no worker comes to the end of
 
@@ -72,7 +72,8 @@ class BatchReading:
         if self._worker.topic is None:
             return self._own_steps(self.sharded.plan)
         if shares_rows:
-            return self._own_steps(with_seeds_of_chief(self.sharded.plan, self._worker.topic))
+            begun = run_of_chief(self.sharded.plan, self._worker.topic)
+            return self._own_steps(self.sharded.plan, begun)
         return self._together(self._worker.topic)
 
     def whole_steps(self) -> HostSteps:
@@ -81,11 +82,11 @@ class BatchReading:
             return CutBatches(self.sharded.plan, self.share)
         return self.steps()
 
-    def _own_steps(self, plan: Node) -> HostSteps:
+    def _own_steps(self, plan: Node, begun: Any = None) -> HostSteps:
         if self.sharded.in_parts:
-            return OwnParts(plan, self.share)
+            return OwnParts(plan, self.share, begun)
         if self.sharded.policy == AutoShardPolicy.DATA or self.share.everyone == 1:
-            return CutBatches(plan, self.share)
+            return CutBatches(plan, self.share, begun)
         if self.sizes is not None:
             return FlowingBatches(plan, self.sizes, self.share.replicas)
         return (
@@ -159,26 +160,20 @@ def _is_static_below(plan: Node) -> bool:
     return all(spec.shape.rank is not None and spec.shape[1:].is_fully_defined() for spec in specs)
 
 
-def with_seeds_of_chief(plan: Node, topic: Topic) -> Node:
-    """Return a plan with the seeds that worker 0 drew: all must shuffle alike who share out the rows."""
-    own: list[list[int]] = []
+def run_of_chief(plan: Node, topic: Topic) -> Any:
+    """Return what is random in a new pass of the chief's, for all workers: they share the rows of one order.
 
-    def noted(node: Node) -> Node:
-        own.extend([list(node.seed)] if isinstance(node, Drawn) else [])
-        return node
-
-    rebuilt(plan, noted)
-    if not own:
-        return plan
+    Counts of passes and what caches keep are part of it: one worker alone may have looked at the dataset
+    before. None where nothing is random.
+    """
+    own = Run(plan).state()
+    if not own[0]:
+        return None
     told = [json.loads(text) for text in topic.ask(json.dumps(own))]
-    if any(len(seeds) != len(own) for seeds in told):
+    counts = [len(seeds) for seeds, _ in told]
+    if len(set(counts)) > 1:
         raise InvalidArgumentError(
-            f"The datasets of the workers differ: they shuffle {list(map(len, told))} times.",
+            f"The datasets of the workers differ: they shuffle {counts} times.",
             fix="run the same program on all workers.",
         )
-    seeds = iter(told[0])
-
-    def seeded(node: Node) -> Node:
-        return replace(node, seed=tuple(next(seeds))) if isinstance(node, Drawn) else node
-
-    return rebuilt(plan, seeded)
+    return told[0]
