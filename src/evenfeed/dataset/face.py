@@ -25,6 +25,7 @@ from evenfeed.plan.ordering import Take
 from evenfeed.plan.windows import DatasetLike, DatasetSpec
 from evenfeed.runtime.beginning import Beginning
 from evenfeed.runtime.build import build
+from evenfeed.runtime.deep_plans import make_room
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.explaining import Explanation, explained_plan
 from evenfeed.runtime.functions import RowFunction, trace
@@ -49,6 +50,7 @@ class Face(DatasetLike):
                     fix="call Dataset.from_tensor_slices(value) or another Dataset.from_… method.",
                 )
             )
+        make_room(plan)
         self._plan = plan
 
     def _traced(
