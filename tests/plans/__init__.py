@@ -27,7 +27,7 @@ from tests.plans.generate import (
     ways,
 )
 from tests.plans.meaning import FAILED, any_failed
-from tests.plans.sources import SOURCES, elements
+from tests.plans.sources import SOURCES, beginnings, elements, numbers_up
 from tests.plans.steps import STEPS
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "any_failed",
     "assert_all_equal",
     "assert_equal",
+    "beginnings",
     "elements",
     "events",
     "expected",
@@ -49,6 +50,7 @@ __all__ = [
     "meaning_of_functions",
     "meaning_of_plain_nodes",
     "not_addressed",
+    "numbers_up",
     "packed",
     "plans",
     "read_with_states",

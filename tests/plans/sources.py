@@ -139,5 +139,5 @@ _uneven: Final = st.builds(
     st.integers(2, 3),
     st.integers(2, 3),
 )
-_numbers_up: Final = st.builds(Range, st.just(0), st.integers(5, 12))
-beginnings: Final = st.one_of([*SOURCES.values(), _uneven, _numbers_up, _numbers_up])
+numbers_up: Final = st.builds(Range, st.just(0), st.integers(5, 12))
+beginnings: Final = st.one_of([*SOURCES.values(), _uneven, numbers_up, numbers_up])
