@@ -67,7 +67,7 @@ def assert_size(plan: Node, found: list[Any], many: int) -> None:
 
 
 def assert_resumes(
-    plan: Node, many: int, *, places: int = sys.maxsize, largest: int = 2000
+    plan: Node, many: int, *, places: int = sys.maxsize, largest: int = 3000
 ) -> None:
     """Raise unless a pass goes on as it would have, in this dataset and in that of another process.
 

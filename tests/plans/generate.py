@@ -19,6 +19,7 @@ from tests.plans.user_functions import shared_functions
 import evenfeed.plan
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.node import Node, rebuilt
+from evenfeed.plan.saving import Snapshot
 from evenfeed.runtime import build
 from evenfeed.runtime.indexing import indexed
 
@@ -40,7 +41,11 @@ def fresh(plan: Node) -> Node:
     own = copy.deepcopy(plan, shared_functions())
     paths = Counter(id(node.memory) for node in every_path(own) if isinstance(node, Cache))
 
+    folders: dict[str, str] = {}
+
     def elsewhere(node: Node) -> Node:
+        if isinstance(node, Snapshot):
+            return replace(node, folder=folders.setdefault(node.folder, new_name()))
         # Only one iterator may write a file at a time: what stands in several places is kept in memory.
         if not isinstance(node, Cache) or not node.filename:
             return node

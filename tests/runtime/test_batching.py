@@ -225,3 +225,8 @@ def test_a_batch_of_no_datasets_or_texts_has_none():
     assert [word.tolist() for word in words] == [[], [b"a", b"b"], []]
     windows = tf.data.Dataset.range(2).window(1).batch(2).rebatch([0, 1]).unbatch()
     assert [[int(x) for x in window] for window in windows] == [[0], [1]]
+
+
+def test_a_rest_that_is_dropped_may_have_any_shapes():
+    rows = tf.data.Dataset.range(9).batch(2).batch(2)
+    assert [x.tolist() for x in rows.rebatch(3, drop_remainder=True)] == [[[0, 1], [2, 3], [4, 5]]]

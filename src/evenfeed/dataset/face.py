@@ -1,7 +1,6 @@
 """What every dataset is: a plan, and what can be asked about it."""
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.seeds import any_seed, operation_seed
-from evenfeed.core.specs import CompositeSpec, Specified
+from evenfeed.core.specs import CompositeSpec
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.options import Options

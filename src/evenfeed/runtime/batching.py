@@ -173,9 +173,9 @@ class CutBatches(Operator):
             return None
         if rows.length < size:
             blocks = [rows, *read_full(self._feed, size - rows.length)]
+            if self._node.drop_remainder and sum(block.length for block in blocks) < size:
+                return None  # whatever shapes the rest has
             rows = self._joined(blocks)
-            if rows.length < size and self._node.drop_remainder:
-                return None
         # A short batch is the last: whoever reads on must find the end, and so comes to a size that is read for.
         self._turn = self._turn if rows.length < size else following
         full = max(1, rows.length // size)

@@ -234,10 +234,10 @@ class KeepElements(Operator):
             content.failed = self._failed
 
     def _begin(self) -> None:
+        content = self._found()
         self._began = True
         kept = self._source.kept()
         self._origin = self._source.origin() if kept is None else kept
-        content = self._found()
         whole = content is not None and (kept is not None or not content.failed)
         if content is not None and whole and content.origin == self._origin:
             self._content = content
