@@ -197,10 +197,8 @@ def test_in_a_generator_it_is_pythons_own_runtime_error():
 
 
 def test_a_reader_func_of_a_snapshot_raises_it(tmp_path):
-    dataset = numbers().snapshot(str(tmp_path), reader_func=stops)
-    assert len(list(dataset)) == 5
     with pytest.raises(InvalidArgumentError) as caught:
-        list(dataset)
+        numbers().snapshot(str(tmp_path), reader_func=stops)
     assert_told(caught.value, "tests/laws/")
 
 

@@ -36,6 +36,7 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.saving import Snapshot
 from evenfeed.plan.windows import DatasetSpec, Held
 from evenfeed.runtime.build import build
+from evenfeed.runtime.calls import never_stopping
 from evenfeed.runtime.functions import RowFunction
 from evenfeed.runtime.identity import identity
 from evenfeed.runtime.saving import check_shard, save_elements
@@ -283,8 +284,7 @@ class FromFiles(Face):
         Args:
             path: The folder, which is made where it is not there.
             compression: "GZIP" for smaller files; None or "AUTO" for files that are mapped into memory.
-            reader_func: Makes the dataset to read of a dataset of datasets, one for each shard; by
-                default their elements come in turn.
+            reader_func: Makes the dataset to read of a dataset of shards; by default they take turns.
             shard_func: Returns the number of the shard that an element goes to.
             name: Taken for compatibility.
 
@@ -389,8 +389,9 @@ def _read_plan(
     if reader_func is None:
         return Files(files, spec, in_turn=len(files) > 1)
     shards = [dataset_of(Files((file,), spec)) for file in files]
-    of_shards = Held(DatasetSpec(spec, face=Face.whole), (shards,), len(shards))
-    plan = plan_made("load", reader_func(dataset_of(of_shards)))
+    of_shards = dataset_of(Held(DatasetSpec(spec, face=Face.whole), (shards,), len(shards)))
+    with never_stopping("reader_func", None):
+        plan = plan_made("load", reader_func(of_shards))
     check_read(plan, spec)
     return plan
 
