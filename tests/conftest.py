@@ -14,6 +14,7 @@ REPLICAS = 8
 
 # The tests import these as tests.plans; looked through for doctests they would be there twice.
 collect_ignore = ["plans"]
+collect_ignore_glob = ["*/programs/*"]  # tests start these in processes of their own
 
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * REPLICAS

@@ -168,7 +168,9 @@ def test_it_is_saved_by_orbax(strategy, kind, tmp_path):
 
 @of_all_kinds
 @pytest.mark.parametrize(
-    "stand_in", [None, "text", object(), jax.ShapeDtypeStruct((), "f4")], ids=str
+    "stand_in",
+    [None, "text", object(), jax.ShapeDtypeStruct((), "f4")],
+    ids=["None", "text", "object", "spec"],
 )
 def test_it_opens_as_it_was_closed_whatever_stands_in_for_its_arrays(strategy, kind, stand_in):
     value = kind(strategy)
