@@ -123,7 +123,6 @@ file.write("written")
 
 def rows():
     yield 1
-    yield 2
     time.sleep(1000)
 
 def waits(x):

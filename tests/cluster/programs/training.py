@@ -56,7 +56,7 @@ def main(victim: int, how: str, way: str) -> None:
         weights = tf.Variable([0.0, 0.0], aggregation=tf.VariableAggregation.SUM)
 
     def step(x: Any) -> Any:
-        weights.assign_add([1.0, 1.0])
+        weights.assign_add(tf.constant([1.0, 1.0]))
         return tf.distribute.get_replica_context().all_reduce("sum", tf.reduce_sum(x))
 
     read = float if way == "compiled" else np.asarray  # which wait in ways of their own
