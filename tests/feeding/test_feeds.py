@@ -139,7 +139,7 @@ def test_what_is_no_state_is_refused(state):
     assert parts_of(next(iterator)) == [[0, 1], [2, 3]]
 
 
-@pytest.mark.parametrize("at", [None, 3, [], [3], [{}], [{"version": 1}], [1, 2]])
+@pytest.mark.parametrize("at", [None, 3, [], [3], [{}], [{"version": 2}], [1, 2]])
 def test_a_damaged_state_is_refused_and_changes_nothing(at):
     iterator = iter(distributed(PLANS["batches"], 2))
     next(iterator)

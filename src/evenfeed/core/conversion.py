@@ -194,7 +194,9 @@ def _flat(value: object) -> tuple[tuple[int, ...], list[Any]]:
             raise _not_rectangular(value)
         shape.append(lengths.pop())
         level = _in_numpy(list(chain.from_iterable(level)))
-    return tuple(shape), [leaf[()] if isinstance(leaf, np.ndarray) else leaf for leaf in level]
+    return tuple(shape), [
+        leaf.view(np.ndarray)[()] if isinstance(leaf, np.ndarray) else leaf for leaf in level
+    ]
 
 
 def _in_numpy(level: list[Any]) -> list[Any]:

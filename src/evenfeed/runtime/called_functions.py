@@ -58,8 +58,11 @@ def runs_on_blocks(function: RowFunction, node: Node) -> bool:
 
 
 def _is_waited_for(function: RowFunction, node: Node) -> bool:
-    """Return True if Python code runs for each element while it is read."""
-    if runs_on_blocks(function, node) or function.opens_datasets:
+    """Return True if Python code that may wait for something runs for each element while it is read.
+
+    A function that could be traced computes: it is quick, whether it is called with Blocks or with elements.
+    """
+    if function.is_vectorised or function.opens_datasets:
         return False
     # What threads and processes have not done yet does not hold back what they have.
     return not (isinstance(node, Map) and (node.num_parallel_calls or node.processes))

@@ -5,12 +5,13 @@ from copy import copy
 from functools import cached_property
 from typing import Any, final
 
+import numpy as np
+
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import described
 from evenfeed.core.side_effects import Abandoned
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
-from evenfeed.core.tensor_types import host_tensor
 from evenfeed.plan.node import Node
 from evenfeed.plan.windows import DatasetSpec
 from evenfeed.runtime.functions import RowFunction
@@ -69,7 +70,8 @@ class InnerDatasets:
     def make(self, parts: list[Any], number: int | None = None) -> Node:
         """Return the plan of the dataset that the function makes of an element."""
         # A tensor keeps its dtype in a list; a NumPy scalar does not.
-        return self._plan_of(self.function.one(list(map(host_tensor, parts)), number)[0])
+        arrays: list[Any] = list(map(_as_array, parts))
+        return self._plan_of(self.function.one(arrays, number)[0])
 
     @cached_property
     def output_spec(self) -> Any:
@@ -147,3 +149,8 @@ def _with_specs(plans: list[Node]) -> list[tuple[Node, Any]]:
 
 def _has_rank(spec: TypeSpec) -> bool:
     return not isinstance(spec, TensorSpec) or spec.shape.rank is not None
+
+
+def _as_array(part: Any) -> Any:
+    scalar: Any = part
+    return np.asarray(scalar) if isinstance(part, np.generic) else scalar
