@@ -115,7 +115,7 @@ def test_an_assigned_array_may_lie_on_other_devices():
     strategy = mirrored(2)
     with strategy.scope():
         v = tf.Variable([1.0, 2.0], aggregation=tf.VariableAggregation.MEAN)
-    array = replicated(strategy, [1.0, 1.0])
+    array = replicated(strategy, np.float32([1, 1]))
     strategy.run(lambda: v.assign_add(array) + array)
     v.assign_add(array)
     assert [part.tolist() for part in v.values] == [[3.0, 4.0]] * 2
