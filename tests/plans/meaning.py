@@ -160,7 +160,7 @@ def _seed_inside(
 
 def _kept(node: Cache | Snapshot, where: Where) -> Events:
     """Return what is kept, as it is now; else the child's elements, to be kept if all are read."""
-    memory = node.folder if isinstance(node, Snapshot) else node.filename or id(node.memory)
+    memory = node.folder if isinstance(node, Snapshot) else node.filename or node.memory
     if memory in where.kept:
         return iter(where.kept[memory])
     return _taken_down(node, memory, where)
