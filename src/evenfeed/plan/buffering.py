@@ -1,6 +1,7 @@
 """Elements that are held: read ahead, or kept for the next pass."""
 
 from dataclasses import KW_ONLY, dataclass, field
+from itertools import count
 from threading import Lock
 from typing import Any, Final, final
 
@@ -26,17 +27,22 @@ class Prefetch(SameElements):
             )
 
 
+_numbers = count()
+
+
 @final
 class Memory:
     """Holds what a dataset keeps between its passes. A copy in another process starts empty.
 
     Attributes:
+        number: Which one it is, of all in this process.
         content: The elements of a pass; None while none was completed.
         promised: The pass that a restored iterator knows to be kept, while it is read again.
         lock: For who completes a pass.
     """
 
     def __init__(self) -> None:
+        self.number = next(_numbers)
         self.content: Any = None
         self.promised: Any = None
         self.lock = Lock()

@@ -162,7 +162,7 @@ def kept_here(node: Keeps) -> Any:
 def _key(node: Keeps) -> Key:
     if isinstance(node, Snapshot):
         return node.folder
-    return node.filename or id(node.memory)
+    return node.filename or node.memory.number
 
 
 def _keepers_in(plan: Node) -> list[Keeps]:
