@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from tests.feeding.distribution import (
     distributed,
-    feeding_threads,
     numbers,
     parts_of,
     strategy_of,
+)
+from tests.feeding.distribution import (
+    feeding_threads as all_feeding_threads,
 )
 from tests.processes import wait_until
 from tests.saying import error_saying
@@ -42,6 +44,20 @@ def test_an_error_of_the_pipeline_comes_in_its_step_with_its_note(count, depth):
         rows += [row for step in iterator for part in parts_of(step) for row in part]
     assert any("element 7" in note and "failing" in note for note in caught.value.__notes__)
     assert [parts_of(step)[0] for step in iterator] == [[8], [9]]
+
+
+@pytest.fixture(autouse=True)
+def _others():
+    """Whatever threads other tests have left, such as those that interrupt iterators."""
+    _left.clear()
+    _left.extend(all_feeding_threads())
+
+
+_left = []
+
+
+def feeding_threads():
+    return [thread for thread in all_feeding_threads() if thread not in _left]
 
 
 @pytest.mark.parametrize("depth", [1, 5])

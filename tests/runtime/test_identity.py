@@ -7,10 +7,11 @@ from functools import partial
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from tests.plans import fresh, plans
 
 from evenfeed.dataset import Dataset, plan_of
+from evenfeed.plan.saving import Snapshot
 from evenfeed.runtime.identity import identity
 
 
@@ -83,6 +84,8 @@ def test_functions_that_do_otherwise_are_two(one, two):
 @settings(max_examples=50)
 @given(plans())
 def test_plans_made_alike_are_one(plan):
+    # A fresh plan keeps its snapshots in folders of its own.
+    assume(not any(isinstance(node, Snapshot) for node in plan.walk()))
     assert identity(plan) == identity(fresh(plan))
 
 
