@@ -52,6 +52,16 @@ def test_stretches_grow_up_to_a_megabyte():
     assert max(lengths(Stretch(), 5, width=1 << 18)) == 1
 
 
+def test_a_stretch_is_a_multiple_of_what_is_asked_for():
+    stretch = Stretch()
+
+    def read(count):
+        return Block((np.zeros((count, 17)),), count)
+
+    asked = [stretch.read(read, 1000).length for _ in range(6)]
+    assert asked == [1000, 2000, 4000, 7000, 7000, 7000]  # a megabyte holds 7,710 rows
+
+
 def test_stretches_that_take_long_become_shorter(clock):
     stretch = Stretch()
     stretch.rows = 8

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core import side_effects
-from evenfeed.core.block import Block, Column
+from evenfeed.core.block import Block, Column, cut_up
 from evenfeed.core.forking import Forkable, Owner
 from evenfeed.core.iteration import Iterator, interruption, reading
 from evenfeed.core.structure import DATA, packer
@@ -59,7 +59,7 @@ class ElementIterator(Iterator, Forkable):
     ) -> None:
         self.made_under = side_effects.here.watcher
         self._owner = Owner(self)
-        self._tensors = tensors
+        self._as_seen = _of_tensors if tensors else cut_up
         self._plan = plan
         self._spec = plan.element_spec
         self._pack = _packer(self._spec, form)
@@ -229,9 +229,8 @@ class ElementIterator(Iterator, Forkable):
             if self._torn is not None:
                 settings.restore(error)
             raise
-        block = block.cut_up()
-        if self._tensors:  # once for all rows of the Block: their views are tensors then
-            block = Block(tuple(map(_of_tensors, block.columns)), block.length)
+        # Once for all rows of the Block: their views are tensors then.
+        block = Block(tuple(map(self._as_seen, block.columns)), block.length)
         self._block, self._torn, self._next_row = block, None, 0
         self._pace.learn(block)
 
@@ -267,4 +266,5 @@ def _packer(spec: Any, form: Callable[[Any], Any] | None) -> Callable[[Sequence[
 
 
 def _of_tensors(column: Column) -> Column:
-    return list(map(host_tensor, column)) if isinstance(column, list) else host_tensor(column)
+    whole = cut_up(column)
+    return list(map(host_tensor, whole)) if isinstance(whole, list) else host_tensor(whole)

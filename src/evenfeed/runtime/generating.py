@@ -1,7 +1,6 @@
 """The operator that pulls elements out of a Python iterable."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from operator import itemgetter
@@ -47,14 +46,17 @@ class PullElements(Operator):
         self._pulled: list[Any] = []
         self._error: Exception | None = None  # raised behind what was pulled before it
         self._passed = 0
+        self._step = 1  # how many to pull before looking at the clock
         # One for the whole pass: a generator may read from an iterator that it made elements before.
         self._watcher = Noting(node.effects, here.watcher)
 
     def read(self, most: int) -> Block | None:
         """Return the next elements; the one that fails is an error once those before it are out."""
         most = min(most, _TOGETHER)
-        begins = self._iterator is None
-        with chance_noted(self._node.generator, self._node.effects) if begins else nullcontext():
+        if self._iterator is None:
+            with chance_noted(self._node.generator, self._node.effects):
+                self._pull_watched(most - len(self._pulled))
+        else:
             self._pull_watched(most - len(self._pulled))
         if self._pulled:
             return self._converted(most)
@@ -70,7 +72,7 @@ class PullElements(Operator):
 
     def _pull(self, count: int) -> None:
         end = perf_counter() + _PATIENCE
-        step = 1
+        step = self._step
         while count > 0 and self._error is None:
             before = len(self._pulled)
             try:
@@ -80,8 +82,12 @@ class PullElements(Operator):
                 self._error = self._noted(error)
             got = len(self._pulled) - before
             count -= got
-            if got < step or perf_counter() > end:
+            if perf_counter() > end:
+                self._step = 1
                 return
+            if got < step:
+                return
+            self._step = step  # the next read begins with a step that this one took in time
             step *= 8
 
     def _started(self) -> Iterator[Any]:

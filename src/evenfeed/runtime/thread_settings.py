@@ -6,7 +6,6 @@ instruction and behind each call: then the change stays, and every later call in
 
 import contextlib
 import sys
-from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, final
 
@@ -19,8 +18,6 @@ from evenfeed.core.side_effects import here
 # Those of JAX have no types here; what is asked for is loaded when JAX is.
 _modules: Final[dict[str, Any]] = sys.modules
 
-_VARIABLES: Final[tuple[ContextVar[Any], ...]] = (DRAWS, STAGE)
-
 
 @final
 class ThreadSettings:
@@ -30,15 +27,15 @@ class ThreadSettings:
 
     def __init__(self) -> None:
         self._watching = here.watcher, reading.instead, seeds.calling.call
-        self._values = [variable.get() for variable in _VARIABLES]
+        self._values = DRAWS.get(), STAGE.get()
         self._jax = _jax_settings()
 
     def restore(self, error: BaseException) -> None:
         """Make the settings what they were, after code that changed them raised `error`."""
         _close_contexts(error.__traceback__)
         here.watcher, reading.instead, seeds.calling.call = self._watching
-        for variable, value in zip(_VARIABLES, self._values, strict=True):
-            variable.set(value)
+        DRAWS.set(self._values[0])
+        STAGE.set(self._values[1])
         _restore_jax(self._jax)
 
 

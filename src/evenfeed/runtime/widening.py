@@ -43,7 +43,9 @@ class Stretch:
 
     def read(self, read: Callable[[int], Block | None], most: int) -> Block | None:
         """Return the next stretch of elements, which may be more than `most`."""
-        count, self.rows = max(most, self.rows), 1  # behind an error it begins anew
+        # A multiple of what is asked for: no later read then has to join the rest of one stretch to the next.
+        count = max(most, self.rows - self.rows % most)
+        self.rows = 1  # after an error it starts over
         start = perf_counter()
         block = read(count)
         if block is not None:
