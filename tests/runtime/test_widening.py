@@ -71,11 +71,24 @@ def test_stretches_that_take_long_become_shorter(clock):
     assert lengths(stretch, 3, clock=clock, took=lambda count: 0.0015) == [8, 8, 8]
 
 
-def test_an_element_that_takes_long_is_read_alone_after_one_try(clock):
+def test_elements_that_take_long_are_read_alone_but_for_a_few_trials(clock):
     def slow(count):
         return 0.005 * count
 
-    assert lengths(Stretch(), 6, clock=clock, took=slow) == [1, 2, 1, 1, 1, 1]
+    read = lengths(Stretch(), 1000, clock=clock, took=slow)
+    assert read[:3] == [1, 2, 1]
+    trials = [place for place, count in enumerate(read) if count == 2]
+    assert trials[:5] == [1, 7, 21, 51, 113]
+    assert len(trials) < 10
+
+
+def test_a_trial_that_a_busy_machine_spoilt_is_made_again(clock):
+    reads = iter(range(1000))
+
+    def slow_at_first(count):
+        return 0.004 * count if next(reads) < 8 else 0.004
+
+    assert max(lengths(Stretch(), 60, clock=clock, took=slow_at_first)) > 1000
 
 
 def test_an_element_that_takes_very_long_is_read_alone(clock):

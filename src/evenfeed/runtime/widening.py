@@ -12,8 +12,11 @@ from evenfeed.runtime.whence import Whence
 # What is read and not used in the end is lost, and whoever waits for the first element waits for all: no stretch takes
 # longer, or more memory.
 _LONGEST_READ: Final = 0.002
-# More than one element at a time are tried once, if one does not take longer.
+# Twice as many elements are tried now and then, unless a read takes longer.
 _LONGEST_TRIAL: Final = 0.02
+# So many reads pass between two trials: more from trial to trial, if none of them paid.
+_SHORTEST_WAIT: Final = 4
+_LONGEST_WAIT: Final = 256
 # An element must take so much less in a stretch that is twice as long.
 _PAYS: Final = 0.75
 
@@ -39,7 +42,9 @@ class Stretch:
         self.rows = 1
         self._last = 0, 0.0  # how many were asked for, and what one took
         self._least = 1  # fewer take as long
-        self._tried = False  # whether more than one pay, though one takes long
+        # How many reads to wait before twice as many are tried again: a busy machine may have spoilt the last trial.
+        self._wait = 0
+        self._waited = 0
 
     def read(self, read: Callable[[int], Block | None], most: int) -> Block | None:
         """Return the next stretch of elements, which may be more than `most`."""
@@ -63,13 +68,21 @@ class Stretch:
         if 2 * took <= _LONGEST_READ:
             return 2 * count
         if count > max(before, self._least) and each < _PAYS * each_before:
+            self._wait = self._waited = 0
             return 2 * count
         if count < before and each * _PAYS > each_before:
             self._least = before
-        if count == 1 and not self._tried and took < _LONGEST_TRIAL:
-            self._tried = True
-            return 2
+        if count <= self._least and took < _LONGEST_TRIAL and self._tries():
+            return 2 * count
         return max(self._least, count // 2) if took > _LONGEST_READ else count
+
+    def _tries(self) -> bool:
+        """Return True if it is time to try twice as many elements; the next wait is twice as long."""
+        self._waited += 1
+        if self._waited <= self._wait:
+            return False
+        self._wait, self._waited = min(2 * self._wait + _SHORTEST_WAIT, _LONGEST_WAIT), 0
+        return True
 
 
 @final
