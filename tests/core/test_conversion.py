@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from tests.saying import error_saying
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import is_tensor, shortened, to_array
+from evenfeed.core.conversion import is_tensor, shortened, to_array, to_component
 from evenfeed.core.errors import InvalidArgumentError
 
 
@@ -281,3 +281,39 @@ def test_half_of_a_surrogate_pair_is_no_text(value):
     what = r"'a\udc80' cannot become bytes: it holds half of a surrogate pair."
     with error_saying(ValueError, what, fix="pass bytes; …"):
         to_array(value)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "int16", "int64", "uint64", "float16", "float64", "bool"]
+)
+@pytest.mark.parametrize("shape", [(2,), (), (0,), (2, 0)])
+def test_arrays_keep_their_dtype_in_lists_in_elements(dtype, shape):
+    part = np.ones(shape, dtype)
+    for value in ([part, part], [[part], [part]], [[part], part[None]]):
+        found = to_component(value)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, np.array(value, dtype))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [np.int8([1]), np.int64([2])],
+        [np.float64([1]), np.float32([2])],
+        [np.arange(2), [3, 4]],
+        [[3, 4], np.arange(2)],
+        [(np.arange(2),)],
+        [np.int16(1), np.int16(2)],
+        [np.array(["a"]), np.array(["bc"])],
+        [np.array([1], object)],
+        [],
+        [[]],
+        3,
+        "a",
+        np.arange(2),
+    ],
+)
+def test_what_is_not_a_list_of_like_arrays_is_the_same_in_an_element(value):
+    one, other = to_component(value), to_array(value)
+    assert one.dtype == other.dtype
+    np.testing.assert_array_equal(one, other)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 import numpy as np
 
@@ -68,6 +68,35 @@ def to_array(value: object, dtype: DType | None = None) -> Array:
     if _is_arrayable(value):
         return _from_table(value, dtype)
     return _from_python(value, dtype)
+
+
+def to_component(value: object) -> Array:
+    """Return one part of an element as a NumPy array.
+
+    Arrays of one dtype keep it in nested lists, so that a list of images stays uint8. `to_array` makes
+    int32 of such whole numbers, as `tf.constant` does.
+    """
+    return to_array(value, _number_dtype_in_lists(value))
+
+
+def _number_dtype_in_lists(value: Any) -> DType | None:
+    """Return the dtype of all arrays in nested lists; None if they differ, or hold text, or are not alone."""
+    first = value
+    while type(first) is list and first:
+        first = cast("list[Any]", first)[0]
+    if type(value) is not list or not isinstance(first, np.ndarray):
+        return None
+    level: list[Any] = [value]
+    found: set[DType] = set()
+    while level:
+        arrays: list[Array] = [part for part in level if isinstance(part, np.ndarray)]
+        lists: list[list[Any]] = [part for part in level if type(part) is list]
+        texts = any(array.dtype.kind in "OSUMm" for array in arrays)
+        if texts or len(arrays) + len(lists) < len(level):
+            return None
+        found |= {_known_dtype(array) for array in arrays}
+        level = list(chain.from_iterable(lists))
+    return found.pop() if len(found) == 1 else None
 
 
 def _is_arrayable(value: object) -> TypeGuard[Arrayable]:

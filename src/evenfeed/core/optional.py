@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, final
 
-from evenfeed.core.conversion import is_tensor, to_array
+from evenfeed.core.conversion import is_tensor, to_component
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, outline, pack
@@ -181,6 +181,6 @@ def _as_component(value: object) -> Any:
     if value is None or isinstance(value, Specified) or is_tensor(value):
         return value
     try:
-        return to_array(value)
+        return to_component(value)
     except ValueError as error:  # TensorFlow asks for the spec first, and has a TypeError for none
         raise TypeError(str(error)) from None

@@ -10,7 +10,7 @@ from evenfeed.core.conversion import (
     check_has_numbers,
     is_tensor,
     shortened,
-    to_array,
+    to_component,
 )
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import described
@@ -295,7 +295,7 @@ def type_spec_from_value(value: object) -> TypeSpec:
     if is_tensor(value):
         return TensorSpec.from_tensor(value)
     try:
-        array = to_array(value)
+        array = to_component(value)
     except (TypeError, ValueError):
         raise TypeError(
             described(

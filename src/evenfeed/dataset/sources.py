@@ -9,7 +9,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.arguments import (
     whole_number,
 )
-from evenfeed.core.conversion import Array, shortened, to_array
+from evenfeed.core.conversion import Array, shortened, to_array, to_component
 from evenfeed.core.errors import described
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.dataset.face import Face, dataset_of, plan_of, plans_of, shuffle_seed
@@ -292,7 +292,7 @@ def _part(leaf: object) -> Array | ElementValue | None:
     if leaf is None or isinstance(leaf, ElementValue):
         return leaf
     datasets = _datasets(leaf)
-    return to_array(leaf) if datasets is None else DatasetBatch(datasets)
+    return to_component(leaf) if datasets is None else DatasetBatch(datasets)
 
 
 def _rows(value: object) -> tuple[Any, list[Array | list[Any] | None]]:
@@ -302,7 +302,7 @@ def _rows(value: object) -> tuple[Any, list[Array | list[Any] | None]]:
 
 def _row_parts(leaf: object) -> Array | list[Any]:
     datasets = _datasets(leaf)
-    return to_array(leaf) if datasets is None else datasets
+    return to_component(leaf) if datasets is None else datasets
 
 
 def _datasets(leaf: object) -> list[Any] | None:

@@ -116,6 +116,16 @@ def _values():
         "dict with keys of two types": {1: [1], "a": [2]},
         "2**40": [2**40],
         "float64": np.array([0.1]),
+        "list of uint8 arrays": [np.uint8([[1, 255]]), np.uint8([[3, 4]])],
+        "list of int64 arrays": [np.int64([1, 2]), np.int64([3, 4])],
+        "list of arrays without axes": [np.array(1), np.array(2)],
+        "lists of lists of arrays": [[np.int16([1])], [np.int16([2])]],
+        "list of empty arrays": [np.zeros(0, np.int64)] * 2,
+        "list of arrays of two dtypes": [np.int8([1]), np.int64([2])],
+        "list of an array and a list": [np.int64([1, 2]), [3, 4]],
+        "list of tuples of arrays": [(np.int64([1]),)],
+        "list of NumPy scalars": [np.int16(1), np.int16(2)],
+        "dict of lists of arrays": {"a": [np.uint8([1])] * 2},
     }
 
 
