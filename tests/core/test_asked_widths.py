@@ -71,3 +71,24 @@ def test_64_bit_constants_meet_the_numbers_of_datasets():
     assert [int(x) for x in numbers.concatenate(Dataset.from_tensors(zero))] == [0, 1, 2, 3, 0]
     choices = Dataset.from_tensor_slices(tf.constant([1, 0], tf.int64))
     assert [int(x) for x in Dataset.choose_from_datasets([numbers, numbers], choices)] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda wide: lambda x: wide,
+        lambda wide: lambda x: (x, wide)[1],
+        lambda wide: lambda x: wide if int(x) < 9 else None,  # is not traced
+    ],
+)
+def test_a_function_may_return_a_64_bit_tensor_that_it_closes_over(function):
+    for wide in (tf.constant([1, 2], tf.int64), tf.constant(0.5, tf.float64)):
+        mapped = Dataset.range(2).map(function(wide))
+        assert mapped.element_spec.dtype == dtype_of(wide)
+        np.testing.assert_array_equal(next(iter(mapped)), wide)
+
+
+def test_a_state_may_stay_a_64_bit_tensor_that_a_function_closes_over():
+    wide = tf.constant(5, tf.int64)
+    assert Dataset.range(2).scan(wide, lambda s, x: (wide, wide)).element_spec.dtype == tf.int64
+    assert int(Dataset.range(2).reduce(np.int64(0), lambda s, x: wide)) == 5

@@ -173,3 +173,63 @@ def test_lists_meet_tensors_outside_of_functions():
     assert (tf.constant([1, 2]) == [1, 3]).tolist() == [True, False]
     assert (tf.constant([1.0, 2.0]) > (1, 1)).tolist() == [False, True]
     assert (tf.constant([[1.0, 2.0]]) @ [[1], [2]]).tolist() == [[5.0]]
+
+
+RANKS = [1, [2, 3], [[4]]]
+
+
+def of_any_rank(values=RANKS, dtype=tf.int32):
+    return tf.data.Dataset.from_generator(lambda: iter(values), dtype)
+
+
+OF_RANKS = {
+    "itself": (lambda x: x, [None]),
+    "arithmetic": (lambda x: x + 1, [None]),
+    "twice": (lambda x: (x, {"a": x}), [None, None]),
+    "with a constant": (lambda x: (x, tf.constant([1])), [None, 1]),
+    "flat": (lambda x: tf.reshape(x, [-1]), [1]),
+    "a sum": (tf.reduce_sum, [0]),
+    "its shape": (tf.shape, [1]),
+}
+
+
+@pytest.mark.parametrize("name", OF_RANKS)
+@pytest.mark.parametrize("values", [RANKS, []], ids=["elements", "none"])
+def test_a_rank_is_known_where_it_does_not_follow_that_of_an_element(values, name):
+    function, ranks = OF_RANKS[name]
+    mapped = of_any_rank(values).map(function)
+    assert [spec.shape.rank for spec in tf.nest.flatten(mapped.element_spec)] == ranks
+    assert len(list(mapped)) == len(values)
+
+
+def test_elements_of_any_rank_come_out_as_they_are():
+    for values, dtype in (
+        (RANKS, tf.int32),
+        ([[1.5], 2.5, []], tf.float32),
+        (["a", ["b", "c"]], tf.string),
+    ):
+        mapped = of_any_rank(values, dtype).map(lambda x: x).map(lambda x: (x, x))
+        expected = [np.shape(value) for value in values]
+        assert [np.shape(x) for x, _ in mapped] == expected
+        scanned = of_any_rank(values, dtype).scan(0, lambda s, x: (s + 1, x))
+        assert [np.shape(x) for x in scanned] == expected
+
+
+def test_a_function_that_needs_the_rank_of_the_first_element_has_its_spec():
+    def first(x):
+        if np.ndim(x) != 1:
+            raise ValueError("one axis is needed")
+        return x[0] if int(x[0]) < 9 else x[-1]
+
+    assert of_any_rank([[1, 2], [3]]).map(first).element_spec == tf.TensorSpec([], tf.int32)
+
+
+def test_a_look_at_other_ranks_changes_no_variable():
+    counter = tf.Variable(0)
+
+    def counted(x):
+        counter.assign_add(1)
+        return x
+
+    assert len(list(of_any_rank().map(counted))) == 3
+    assert int(counter) == 3

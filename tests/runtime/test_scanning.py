@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import pytest
 from tests.failing import ERROR, failing, outcome, unless
 
 import evenfeed as tf
@@ -84,3 +85,29 @@ def test_what_is_carried_keeps_its_dtype_and_shape_in_a_state():
         restored.set_state(json.loads(json.dumps(iterator.get_state())))
         for (one, _), (other, _) in zip(iterator, restored, strict=True):
             np.testing.assert_array_equal(np.asarray(one), np.asarray(other), strict=True)
+
+
+def test_a_state_may_change_its_rank():
+    deeper = tf.data.Dataset.range(3).scan(1, lambda s, x: (tf.stack([s, s]), (s, x)))
+    assert deeper.element_spec[0] == tf.TensorSpec(None, tf.int32)
+    assert deeper.element_spec[1] == tf.TensorSpec([], tf.int64)
+    assert [s.shape for s, _ in deeper] == [(), (2,), (2, 2)]
+
+
+def test_a_state_that_changes_its_rank_is_restored():
+    deeper = tf.data.Dataset.range(4).scan("a", lambda s, x: (tf.stack([s]), s))
+    iterator, restored = iter(deeper), iter(deeper)
+    next(iterator), next(iterator)
+    restored.set_state(json.loads(json.dumps(iterator.get_state())))
+    assert [s.shape for s in restored] == [(1, 1), (1, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda s, x: tf.stack([s, s]),
+        lambda s, x: tf.stack([s, s]) if int(x) < 9 else s,  # is not traced
+    ],
+)
+def test_a_state_may_change_its_rank_in_reduce(function):
+    assert tf.data.Dataset.range(3).reduce(1, function).shape == (2, 2, 2)

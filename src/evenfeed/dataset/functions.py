@@ -10,7 +10,7 @@ from evenfeed.core.arguments import (
     yes_or_no,
 )
 from evenfeed.core.callsite import where_called
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array, to_component
 from evenfeed.core.element_draws import DrawsForElements
 from evenfeed.core.errors import described
 from evenfeed.core.specs import TensorSpec, spec_of
@@ -35,7 +35,7 @@ from evenfeed.runtime.drawing import NOT_TRACED, Source, drawing, drawing_inside
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.functions import RowFunction, trace
 from evenfeed.runtime.inner import InnerDatasets
-from evenfeed.runtime.looking import of_any_length
+from evenfeed.runtime.looking import of_any_rank
 from evenfeed.runtime.portable import check_alone, check_portable
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ class Functions(Face):
         """
         del name
         state = pack(initial_state, _components(initial_state), DATA)
-        returns = map_structure(of_any_length, spec_of(state), rules=DATA)
+        returns = map_structure(of_any_rank, spec_of(state), rules=DATA)
         function = self._folding(reduce_func, state, "reducing", _itself, returns)
         carried = flatten(state, DATA)
         for number, element in enumerate(ElementIterator(self._plan)):
@@ -335,6 +335,8 @@ class Functions(Face):
             )
             returned = new(traced.output_spec)
             check_state(state, returned, self._plan)
+            if returned is returns:  # it is not traced, and takes any shape
+                return traced
             common = widened(state, returned)
             if common == state:
                 return traced
@@ -366,4 +368,4 @@ def _first_of_two(spec: Any) -> Any:
 
 
 def _components(value: Any) -> list[Array]:
-    return [to_array(part) for part in flatten(value, DATA)]
+    return [to_component(part) for part in flatten(value, DATA)]

@@ -9,8 +9,9 @@ from typing import Any, Final, cast, final
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.asked_widths import asked_width
 from evenfeed.core.callsite import Origin, where_raised
-from evenfeed.core.conversion import shortened, to_array
+from evenfeed.core.conversion import shortened, to_component
 from evenfeed.core.errors import InvalidArgumentError, OutOfRangeError, described
 from evenfeed.core.handles import Handle
 from evenfeed.core.promised_shapes import Promise, promise_of, promises_kept
@@ -205,10 +206,10 @@ def _tensor(leaf: Any) -> Any:
         leaf = leaf.view(np.ndarray)
     if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:  # pyright: ignore[reportUnknownMemberType]
         return leaf  # pyright: ignore[reportUnknownVariableType]
-    if holds_device_arrays(leaf):
+    if holds_device_arrays(leaf) and asked_width(leaf) is None:
         return convert_to_tensor(leaf)
     try:
-        return to_array(leaf)
+        return to_component(leaf)
     except ValueError as error:
         if isinstance(leaf, (list, np.ndarray)):  # which say what is wrong inside of them
             raise TypeError(*error.args) from error

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.conversion import to_array
 from evenfeed.core.optional import ElementOptional, OptionalSpec
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import Abandoned, Effects
@@ -30,11 +31,10 @@ def spec_without_values(calling: Calling, effects: Effects) -> Any:
         except Exception:  # noqa: BLE001 - it may need other values than zeros
             return None
         loosened = of_any_rank if declares else of_any_length
-        pairs = zip(leaves, promises, strict=True)
-        found = [
-            _narrowed(loosened(type_spec_from_value(on_the_host(leaf))), promise.likely)
-            for leaf, promise in pairs
-        ]
+        own = [loosened(type_spec_from_value(on_the_host(leaf))) for leaf in leaves]
+        own = own if declares else _of_other_ranks(own, calling, arguments, effects)
+        pairs = zip(own, promises, strict=True)
+        found = [_narrowed(spec, promise.likely) for spec, promise in pairs]
         return found[0] if structure is None else pack(structure, found, DATA)
     return None
 
@@ -50,6 +50,7 @@ def spec_of_first(
     structure, leaves, promises = calling.promising(arguments)
     leaves = [on_the_host(leaf) for leaf in leaves]
     own = [of_any_length(type_spec_from_value(leaf)) for leaf in leaves]
+    own = _of_other_ranks(own, calling, arguments, effects)
     found = [_narrowed(spec, promise.sure) for spec, promise in zip(own, promises, strict=True)]
     if any(promise.is_doubtful for promise in promises):
         again: list[TypeSpec] = flatten(spec_without_values(calling, effects), DATA)
@@ -59,6 +60,35 @@ def spec_of_first(
                 _narrowed(spec, _both(promise.likely, other)) for spec, promise, other in known
             ]
     return found[0] if structure is None else pack(structure, found, DATA), structure, leaves
+
+
+def _of_other_ranks(
+    found: list[TypeSpec], calling: Calling, arguments: list[Any], effects: Effects
+) -> list[TypeSpec]:
+    """Drop the ranks of results that follow those of arguments, which may be others for the next element.
+
+    One more axis for these arguments shows it. Where the function fails then, the first element is believed.
+    """
+    if all(map(_has_rank, calling.specs)):
+        return found
+    deeper = [
+        argument if _has_rank(spec) else as_argument(to_array(argument)[None])
+        for argument, spec in zip(arguments, calling.specs, strict=True)
+    ]
+    try:
+        with host_rules(), looked_at(calling.function, effects):
+            leaves = calling(deeper)[1]
+            other = [of_any_length(type_spec_from_value(on_the_host(leaf))) for leaf in leaves]
+    except (Exception, Abandoned):  # noqa: BLE001 - it may need the rank of the first element
+        return found
+    if len(other) != len(found):
+        return found
+    pairs = zip(found, other, strict=True)
+    return [one if one == two else of_any_rank(one) for one, two in pairs]
+
+
+def _has_rank(spec: TypeSpec) -> bool:
+    return not isinstance(spec, TensorSpec) or spec.shape.rank is not None
 
 
 def _narrowed(spec: TypeSpec, shape: TensorShape) -> TypeSpec:

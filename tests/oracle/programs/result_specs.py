@@ -82,3 +82,44 @@ def sequences(tf, ask):
         "a range": ask(lambda: counts.map(lambda _: range(2)).element_spec),
         "an uneven list": ask(counts.map, lambda _: ([[1], [2, 3]],)),
     }
+
+
+def ranks(tf, ask):
+    """Elements of any rank keep theirs, and a state may get another one."""
+    made = {
+        "int": ([1, [2, 3], [[4]]], tf.int32),
+        "float": ([[1.5], 2.5, []], tf.float64),
+        "text": (["a", ["b", "c"]], tf.string),
+        "nothing": ([], tf.int32),
+    }
+    functions = {
+        "itself": lambda x: x,
+        "twice": lambda x: (x, {"a": x}),
+        "flat": lambda x: tf.reshape(x, [-1]),
+        "its shape": tf.shape,
+    }
+    counts = tf.data.Dataset.range(3)
+    folds = {
+        "a number": (1, lambda s: tf.stack([s, s])),
+        "text": ("a", lambda s: tf.stack([s])),
+        "a pair": ((1, [2]), lambda s: (s[0] + 1, tf.stack([s[1]]))),
+        "flatter": ([[1, 2]], lambda s: tf.reshape(s, [-1])),
+    }
+    scans = {
+        name: lambda first=first, f=f: counts.scan(first, lambda s, x: (f(s), (s, x)))
+        for name, (first, f) in folds.items()
+    }
+    answers = {}
+    for kind, (values, dtype) in made.items():
+        data = tf.data.Dataset.from_generator(lambda values=values: iter(values), dtype)
+        for name, function in functions.items():
+            mapped = data.map(function)
+            answers[f"{kind}, {name}: spec"] = ask(lambda mapped=mapped: mapped.element_spec)
+            answers[f"{kind}, {name}"] = ask(lambda mapped=mapped: list(mapped))
+    for name, make in scans.items():
+        answers[f"scan of {name}: spec"] = ask(lambda make=make: make().element_spec)
+        answers[f"scan of {name}"] = ask(lambda make=make: list(make()))
+    for name, (first, f) in folds.items():
+        reduced = ask(lambda first=first, f=f: counts.reduce(first, lambda s, _: f(s)))
+        answers[f"reduce of {name}"] = reduced
+    return answers
