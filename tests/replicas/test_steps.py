@@ -94,9 +94,67 @@ def test_a_list_that_the_step_adds_to_makes_no_other_program(strategy):
         traced.append(x.shape)
         return x * 2
 
+    outer = driven(lambda: strategy.run(step, args=(x,)))
     for _ in range(3):
-        assert parts(driven(lambda: strategy.run(step, args=(x,)))()) == [[2.0], [4.0]]
+        assert parts(outer()) == [[2.0], [4.0]]
     assert traced == [(1,)]
+
+
+FACTOR = 1.0
+
+
+def of_global(x):
+    return x * FACTOR
+
+
+class Scale:
+    factor = 1.0
+
+    def of_attribute(self, x):
+        return x * self.factor
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda strategy, fn, x: strategy.run(tf.function(fn), args=(x,)),
+        lambda strategy, fn, x: strategy.run(tf.function(lambda x: fn(x) + 0), args=(x,)),
+        lambda strategy, fn, x: tf.function(lambda: strategy.run(fn, args=(x,)))(),
+        lambda strategy, fn, x: driven(lambda: strategy.run(fn, args=(x,)))(),
+    ],
+    ids=["run", "helper", "compiled", "driven"],
+)
+def test_a_new_function_reads_globals_and_attributes_again(strategy, run, monkeypatch):
+    scale, x = Scale(), cut(strategy, np.float32([1.0, 2.0]))
+    for factor in (1.0, 3.0):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        scale.factor = factor
+        for fn in (of_global, scale.of_attribute):
+            assert parts(run(strategy, fn, x)) == [[factor], [2.0 * factor]]
+
+
+def test_a_new_function_inside_of_another_makes_no_other_program(strategy):
+    body, x = counting(lambda x: x * 2), cut(strategy, np.float32([1.0, 2.0]))
+
+    def inner():
+        return strategy.run(tf.function(lambda x: body(x) + 0), args=(x,))
+
+    def middle():
+        return driven(inner)()
+
+    outer = driven(middle)
+    assert [parts(outer()) for _ in range(3)] == [[[2.0], [4.0]]] * 3
+    assert body.runs == 1
+
+
+def test_programs_end_with_their_function(strategy):
+    x = cut(strategy, np.float32([1.0, 2.0]))
+    function = tf.function(lambda x: x * 2)
+    watched = weakref.ref(function)
+    assert parts(strategy.run(function, args=(x,))) == [[2.0], [4.0]]
+    del function
+    gc.collect()
+    assert watched() is None
 
 
 def test_a_list_that_others_add_to_makes_another_program(strategy):

@@ -36,7 +36,7 @@ class _Thread(threading.local):
         self.frames: list[Frame] = []
         self.chosen: Any = None
         self.stagings: list[Any] = []
-        self.driving = 0
+        self.driving: Any = None
         self.creators: list[Any] = []
 
 

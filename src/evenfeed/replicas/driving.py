@@ -45,14 +45,22 @@ def functions_run_eagerly() -> bool:
     return mode.eager
 
 
-def drive(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def drive(owner: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call a function as plain Python; what `strategy.run` calls in it is compiled.
+
+    Args:
+        owner: The `evenfeed.function`. It keeps the programs of what `strategy.run` runs in it, unless another
+            one called it.
+        function: Its Python code.
+        args: The arguments.
+        kwargs: Those by name.
 
     Raises:
         OutOfRangeError: The data has ended at a `next` in the function. A StopIteration that left it would
             end a loop around the call in silence.
     """
-    contexts.here.driving += 1
+    outer = contexts.here.driving
+    contexts.here.driving = owner if outer is None else outer
     try:
         return function(*args, **kwargs)
     except StopIteration:
@@ -61,7 +69,7 @@ def drive(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
             fix="loop over the dataset inside the function, or ask get_next_as_optional().has_value().",
         ) from None
     finally:
-        contexts.here.driving -= 1
+        contexts.here.driving = outer
 
 
 def say_why(what: str, reason: Unstaged) -> None:

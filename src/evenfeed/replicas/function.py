@@ -1,6 +1,7 @@
 """`function`: compiles what is pure, and drives what is not."""
 
 import functools
+from collections import OrderedDict
 from collections.abc import Callable
 from threading import RLock
 from typing import Any, Final, final
@@ -36,6 +37,7 @@ class Function:
     Attributes:
         python_function: The function that was decorated.
         name: Its name.
+        steps: The programs of what `strategy.run` runs in it where it runs as plain Python (see `steps.py`).
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Function:
         functools.update_wrapper(self, function)
         self.python_function = function
         self.name = str(getattr(function, "__name__", type(function).__name__))
+        self.steps: OrderedDict[Any, Compiler | None] = OrderedDict()
         self._retraces = retraces
         self._parameters: Parameters | None = None
         self._positional = 0
@@ -88,7 +91,7 @@ class Function:
                 return compiler(args, kwargs, level)
             except Unstaged as reason:
                 self._give_up(reason)
-        return drive(self.python_function, *self._fitted(args, kwargs))
+        return drive(self, self.python_function, *self._fitted(args, kwargs))
 
     def _begun(self) -> Compiler:
         """Look at the function when it is first called: for a method, that is when it is bound."""
@@ -275,9 +278,11 @@ class Method:
 _BEGINNING: Final = RLock()
 
 
-def is_function(value: object) -> bool:
-    """Tell whether `evenfeed.function` made it."""
-    return isinstance(value, (Function, Method))
+def compiled_function(value: object) -> Function | None:
+    """Return what `evenfeed.function` made, for a method that of its object; None for another value."""
+    if isinstance(value, Method):
+        return value.function
+    return value if isinstance(value, Function) else None
 
 
 def _is_value(leaf: Any) -> bool:

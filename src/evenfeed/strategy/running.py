@@ -18,7 +18,7 @@ from evenfeed.replicas.creating import run_creating
 from evenfeed.replicas.crew import Crew
 from evenfeed.replicas.driving import mode
 from evenfeed.replicas.eager import EagerReplica
-from evenfeed.replicas.function import is_function
+from evenfeed.replicas.function import compiled_function
 from evenfeed.replicas.in_programs import Seat, call_back, seated
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.modified_arguments import GivenArguments
@@ -62,8 +62,9 @@ def _way(fn: Callable[..., Any]) -> Callable[..., Any]:
     staging = contexts.staging()
     if staging is not None:
         return _traced
-    compiles = not mode.eager and (is_function(fn) or contexts.here.driving)
-    return _compiled if compiles else run_eagerly
+    driving = contexts.here.driving
+    owner = compiled_function(fn) if driving is None else driving
+    return run_eagerly if mode.eager or owner is None else partial(_compiled, owner)
 
 
 def _traced(
@@ -84,11 +85,11 @@ def _with_containers(
     return partial(call_closed, fn), *open_containers((args, kwargs))
 
 
-def _compiled(
-    strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+def _compiled(  # noqa: PLR0913, PLR0917 - a run, and whose it is
+    owner: Any, strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     del replicas
-    return compiled_run(strategy, fn, args, kwargs, run_eagerly)
+    return compiled_run(owner, strategy, fn, args, kwargs, run_eagerly)
 
 
 def run_eagerly(

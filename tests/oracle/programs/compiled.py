@@ -203,3 +203,40 @@ def concrete(tf, ask):
         "another constant": ask(lambda: made(two, 4.0)),
         "another dtype": ask(lambda: made(tf.constant([1, 2]))),
     }
+
+
+def read_again(tf, ask):
+    """What Python code reads becomes part of a function: another one, of the same code, reads it again."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    local = strategy.experimental_local_results
+    one = tf.constant(1.0)
+
+    class Settings:
+        factor = 1.0
+
+    def step():
+        return one * Settings.factor
+
+    def compiled():
+        return tf.function(lambda: strategy.run(step))()
+
+    def reading(iterator):
+        next(iterator)
+        return strategy.run(step)
+
+    def each(call):
+        found = []
+        for Settings.factor in (1.0, 3.0):
+            found.append(local(call()))
+        return found
+
+    same = tf.function(step)
+    iterator = iter(tf.data.Dataset.range(9))
+    ways = {
+        "run of a new one": lambda: strategy.run(tf.function(step)),
+        "run of the same": lambda: strategy.run(same),
+        "run in a new one": compiled,
+        "run in a new one that reads data": lambda: tf.function(reading)(iterator),
+        "no function": lambda: strategy.run(step),
+    }
+    return {label: ask(lambda call=call: each(call)) for label, call in ways.items()}
