@@ -151,6 +151,43 @@ def test_a_traced_function_may_set_shapes_too():
         DATA(IMAGES).map(lambda x: set_shape(x / 255, [2, 2, 4]))
 
 
+SHAPES_OF_ARGUMENTS = {
+    "set_shape": lambda x: set_shape(loaded(x), x.shape),
+    "set_shape of a list": lambda x: set_shape(loaded(x), [x.shape[0]]),
+    "set_shape of a part": lambda x: set_shape(loaded(x), x.shape[:1]),
+    "ensure_shape": lambda x: tf.ensure_shape(loaded(x), x.shape),
+    "it needs values": lambda x: set_shape(loaded(x), x.shape)[: len(x)] * 1.0,
+    "reshape": lambda x: tf.reshape(loaded(x), x.shape),
+}
+
+
+@pytest.mark.parametrize("lengths", [[3, 5], [1, 2], [2, 1], [0, 3], []])
+@pytest.mark.parametrize("name", SHAPES_OF_ARGUMENTS)
+def test_the_shape_of_an_argument_is_open_where_its_lengths_are(name, lengths):
+    if name == "it needs values" and not lengths:
+        return  # nobody knows what it returns
+    rows = tf.data.Dataset.from_generator(
+        lambda: map(np.ones, lengths), output_signature=tf.TensorSpec([None], tf.float32)
+    )
+    mapped = rows.map(SHAPES_OF_ARGUMENTS[name])
+    assert mapped.element_spec.dtype == tf.float32
+    assert not any(mapped.element_spec.shape or ())
+    assert [x.shape for x in mapped] == [(length,) for length in lengths]
+
+
+def test_the_shape_of_an_argument_with_known_lengths_is_in_the_spec():
+    assert DATA(IMAGES).map(SHAPES_OF_ARGUMENTS["set_shape"]).element_spec.shape == (2, 2, 3)
+
+
+@pytest.mark.parametrize("lengths", [[3, 1], [0, 2]])
+def test_lengths_that_follow_a_value_may_be_set_as_a_shape(lengths):
+    def counted(n):
+        row = tf.zeros([n])
+        return set_shape(loaded(row), row.shape)
+
+    assert [x.shape for x in DATA(lengths).map(counted)] == [(length,) for length in lengths]
+
+
 def test_lengths_that_follow_values_are_not_in_the_spec():
     rows = DATA((IMAGES.reshape(4, 12), np.array([2, 3, 4, 6])))
     by_value = rows.map(lambda x, n: x.reshape(int(n), -1))

@@ -1,8 +1,9 @@
 """Shapes that a function promises of its tensors, while a call of it shows what it returns.
 
 A function that is not traced runs on values, whose lengths may be others for the next element. What
-`ensure_shape` and `set_shape` say holds for all of them, also behind arithmetic on each value. What `reshape`
-says may have been worked out from values: that is likely only, until another call says the same.
+`ensure_shape` and `set_shape` say holds for all of them, also behind arithmetic on each value, unless another
+call says something else. What `reshape` says, and `y.set_shape(x.shape)`, may have been worked out from the
+element: that is likely only, until another call says the same.
 """
 
 import threading
@@ -15,7 +16,7 @@ from typing import Any, Final, cast, final
 import numpy as np
 
 from evenfeed.core.errors import described
-from evenfeed.core.shapes import ShapeLike, TensorShape
+from evenfeed.core.shapes import ArrayShape, ShapeLike, TensorShape
 
 
 @final
@@ -27,9 +28,9 @@ class Promise:
     likely: TensorShape
 
     @property
-    def is_doubtful(self) -> bool:
-        """Whether something is likely only."""
-        return self.likely != self.sure
+    def says_a_length(self) -> bool:
+        """Whether a length is known, or likely."""
+        return any(length is not None for length in self.likely or ())
 
 
 _NOTHING: Final = Promise(TensorShape(None), TensorShape(None))
@@ -60,13 +61,18 @@ def promises_kept(*, stand_ins: bool = False) -> Generator[None]:
         here.promised, here.stand_ins = before
 
 
-def promise(tensor: Any, shape: TensorShape) -> None:
-    """Take down that a tensor has this shape for every element."""
+def promise(tensor: Any, shape: ShapeLike) -> None:
+    """Take down that a tensor has this shape for every element.
+
+    The shape of another tensor, `y.set_shape(x.shape)`, is that of this element: it is likely only.
+    """
     if here.promised is not None:
-        known = promise_of(tensor)
+        known, likely = promise_of(tensor), TensorShape(shape)
+        of_this_element = isinstance(shape, ArrayShape)
+        sure = TensorShape([None] * len(shape)) if of_this_element else likely
         here.promised[id(tensor)] = (
             tensor,
-            Promise(known.sure.merge_with(shape), known.likely.merge_with(shape)),
+            Promise(known.sure.merge_with(sure), known.likely.merge_with(likely)),
         )
 
 
@@ -80,7 +86,7 @@ def promise_checked(tensor: Any, shape: ShapeLike) -> None:
                 fix="pass None for each length that may vary.",
             )
         )
-    promise(tensor, asked)
+    promise(tensor, shape)
 
 
 def promise_reshaped(tensor: Any, lengths: Any) -> None:

@@ -19,12 +19,26 @@ from evenfeed.runtime.probing import looked_at
 def spec_without_values(calling: Calling, effects: Effects) -> Any:
     """Return what a function returns; None if it cannot run without values.
 
-    What `py_function` and kin return is known by its dtype, so then no shape is known.
+    What `py_function` and kin return is known by its dtype, so then no shape is known. Lengths that follow
+    those of arguments whose lengths are not known are not known either: arguments of other lengths show it.
     """
+    found = _look(calling, effects, length=1)
+    if found is None:
+        return None
+    structure, specs = found
+    if any(map(_says_a_length, specs)) and any(map(_leaves_a_length_open, calling.specs)):
+        other = _look(calling, effects, length=2)
+        if other is not None and len(other[1]) == len(specs):
+            specs = [_of_both(*pair) for pair in zip(specs, other[1], strict=True)]
+    return specs[0] if structure is None else pack(structure, specs, DATA)
+
+
+def _look(calling: Calling, effects: Effects, length: int) -> tuple[Any, list[TypeSpec]] | None:
+    """Call a function with zeros, of `length` along each axis whose length is not known."""
     for declares in (False, True):
         try:
             with host_rules(), looked_at(calling.function, effects, declares=declares):
-                arguments = [as_argument(zeros(spec)) for spec in calling.specs]
+                arguments = [as_argument(zeros(spec, length)) for spec in calling.specs]
                 structure, leaves, promises = calling.promising(arguments, stand_ins=declares)
         except Abandoned:
             continue
@@ -34,8 +48,7 @@ def spec_without_values(calling: Calling, effects: Effects) -> Any:
         own = [loosened(type_spec_from_value(on_the_host(leaf))) for leaf in leaves]
         own = own if declares else _of_other_ranks(own, calling, arguments, effects)
         pairs = zip(own, promises, strict=True)
-        found = [_narrowed(spec, promise.likely) for spec, promise in pairs]
-        return found[0] if structure is None else pack(structure, found, DATA)
+        return structure, [_narrowed(spec, promise.likely) for spec, promise in pairs]
     return None
 
 
@@ -44,21 +57,20 @@ def spec_of_first(
 ) -> tuple[Any, Any, list[Any]]:
     """Call a function with its first element; return the spec of all results, and this one.
 
-    Its lengths may be others for the next element, but for those that are promised. What is only likely
-    must come without values too.
+    Its lengths may be others for the next element, but for those that are promised. These may have been
+    worked out from this element: they must come without values too, where the function runs so.
     """
     structure, leaves, promises = calling.promising(arguments)
     leaves = [on_the_host(leaf) for leaf in leaves]
     own = [of_any_length(type_spec_from_value(leaf)) for leaf in leaves]
     own = _of_other_ranks(own, calling, arguments, effects)
-    found = [_narrowed(spec, promise.sure) for spec, promise in zip(own, promises, strict=True)]
-    if any(promise.is_doubtful for promise in promises):
+    known = [promise.sure for promise in promises]
+    if any(promise.says_a_length for promise in promises):
         again: list[TypeSpec] = flatten(spec_without_values(calling, effects), DATA)
-        if len(again) == len(found):
-            known = zip(found, promises, again, strict=True)
-            found = [
-                _narrowed(spec, _both(promise.likely, other)) for spec, promise, other in known
-            ]
+        if again != [None] and len(again) == len(promises):
+            pairs = zip(promises, again, strict=True)
+            known = [_both(promise.likely, other) for promise, other in pairs]
+    found = [_narrowed(spec, shape) for spec, shape in zip(own, known, strict=True)]
     return found[0] if structure is None else pack(structure, found, DATA), structure, leaves
 
 
@@ -91,6 +103,21 @@ def _has_rank(spec: TypeSpec) -> bool:
     return not isinstance(spec, TensorSpec) or spec.shape.rank is not None
 
 
+def _says_a_length(spec: TypeSpec) -> bool:
+    return isinstance(spec, TensorSpec) and any(length is not None for length in spec.shape or ())
+
+
+def _leaves_a_length_open(spec: TypeSpec) -> bool:
+    return not isinstance(spec, TensorSpec) or not spec.shape.is_fully_defined()
+
+
+def _of_both(spec: TypeSpec, other: TypeSpec) -> TypeSpec:
+    """Return a spec with the lengths that both have."""
+    if not isinstance(spec, TensorSpec):
+        return spec
+    return TensorSpec(_both(spec.shape, other), spec.dtype)
+
+
 def _narrowed(spec: TypeSpec, shape: TensorShape) -> TypeSpec:
     if not isinstance(spec, TensorSpec) or not spec.shape.is_compatible_with(shape):
         return spec
@@ -101,7 +128,11 @@ def _both(shape: TensorShape, other: TypeSpec) -> TensorShape:
     """Return what the shape has in common with that of a spec."""
     if not isinstance(other, TensorSpec):
         return TensorShape(None)
-    return shape.most_specific_common_supertype([other.shape])
+    common = shape.most_specific_common_supertype([other.shape])
+    if common.rank is None:
+        return common
+    # No length of 0: it may be the value of an argument, as in zeros([x]), that is 0 in both calls.
+    return TensorShape([length or None for length in common])
 
 
 def zeros(spec: TypeSpec, length: int = 1) -> Any:

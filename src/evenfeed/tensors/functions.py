@@ -158,7 +158,7 @@ def ensure_shape(x: object, shape: ShapeLike, name: str | None = None) -> Tensor
             f"A tensor of shape {found} is not compatible with the shape {asked}.",
             fix="pass None for each length that may vary.",
         )
-    promise(tensor, asked)
+    promise(tensor, shape)
     return tensor
 
 

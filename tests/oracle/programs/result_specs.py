@@ -123,3 +123,31 @@ def ranks(tf, ask):
         reduced = ask(lambda first=first, f=f: counts.reduce(first, lambda s, _: f(s)))
         answers[f"reduce of {name}"] = reduced
     return answers
+
+
+def shapes_of_arguments(tf, ask):
+    def loaded(x):
+        return tf.numpy_function(lambda row: row, [x], tf.int64)
+
+    def shaped(x, shape):
+        y = loaded(x)
+        y.set_shape(shape)
+        return y
+
+    functions = {
+        "set_shape": lambda x: shaped(x, x.shape),
+        "set_shape of a list": lambda x: shaped(x, [x.shape[0]]),
+        "ensure_shape": lambda x: tf.ensure_shape(loaded(x), x.shape),
+    }
+    batches = {
+        "a short last batch": tf.data.Dataset.range(5).batch(2),
+        "a short first batch": tf.data.Dataset.range(1).batch(1),
+        "full batches": tf.data.Dataset.range(5).batch(2, drop_remainder=True),
+        "no batch": tf.data.Dataset.range(0).batch(2),
+    }
+    return {
+        f"{name}, {label}{what}": ask(lambda d=d, f=f, say=say: say(d.map(f)))
+        for name, f in functions.items()
+        for label, d in batches.items()
+        for what, say in ((": spec", lambda d: d.element_spec), (": values", list))
+    }
