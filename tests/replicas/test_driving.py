@@ -1,5 +1,7 @@
 """Functions that run as plain Python: how they end."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from tests.counting import counting, cut, parts
@@ -61,3 +63,60 @@ def test_functions_are_compiled_again_afterwards():
     tf.config.run_functions_eagerly(False)
     f(tf.constant(1))
     assert step.runs == 2
+
+
+def of_plain_values(numbers):
+    """Return a function that reads a dataset, and returns values that Python and NumPy made."""
+
+    @tf.function
+    def counted():
+        count = 0
+        for _ in numbers:
+            count += 1
+        return {
+            "count": count,
+            "pair": (count / 2, count > 2),
+            "list": ["text", b"bytes", None],
+            "numpy": (np.float64(0.5), np.arange(2)),
+        }
+
+    return counted
+
+
+@pytest.mark.parametrize("in_scope", [False, True])
+def test_what_python_and_numpy_made_is_returned_as_tensors(in_scope):
+    counted = of_plain_values(tf.data.Dataset.range(3))
+    with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope() if in_scope else nullcontext():
+        found = counted()
+    leaves = [leaf for leaf in tf.nest.flatten(found) if leaf is not None]
+    assert all(map(tf.is_tensor, leaves))
+    assert found["count"].numpy() == 3
+    assert [part.numpy() for part in found["pair"]] == [1.5, True]
+    assert [part and part.numpy() for part in found["list"]] == [b"text", b"bytes", None]
+    assert [part.dtype for part in found["numpy"]] == [np.float64, np.int64]
+
+
+def test_a_result_without_such_values_is_returned_as_it_is():
+    held = [tf.constant(1), tf.data.Dataset.range(2), None]
+
+    @tf.function
+    def kept():
+        for _ in tf.data.Dataset.range(1):
+            pass
+        return held
+
+    assert kept() is held
+
+
+def test_a_function_gets_plain_values_of_another_one():
+    @tf.function
+    def name():
+        for _ in tf.data.Dataset.range(1):
+            pass
+        return "a"
+
+    @tf.function
+    def outer():
+        return {"a": 5}[name()]
+
+    assert outer().numpy() == 5

@@ -5,8 +5,14 @@ from collections.abc import Callable
 from typing import Any, Final, final
 
 from evenfeed.core.errors import OutOfRangeError
+from evenfeed.core.structure import NEST, flatten, pack
+from evenfeed.core.tensor_types import HostTensor, host_tensor
 from evenfeed.replicas import contexts
 from evenfeed.replicas.staging import Unstaged
+from evenfeed.tensors.creation import convert_to_tensor
+
+# Python's values that are tensors where a compiled function returns them.
+_PLAIN: Final = frozenset({bool, int, float, complex, str, bytes})
 
 
 @final
@@ -62,7 +68,7 @@ def drive(owner: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> A
     outer = contexts.here.driving
     contexts.here.driving = owner if outer is None else outer
     try:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
     except StopIteration:
         raise OutOfRangeError(
             "The data has ended.",
@@ -70,6 +76,23 @@ def drive(owner: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> A
         ) from None
     finally:
         contexts.here.driving = outer
+    is_outermost = outer is None and contexts.replica_context() is None
+    return _as_tensors(result) if is_outermost else result
+
+
+def _as_tensors(result: Any) -> Any:
+    """Return Python's and NumPy's values in a result as tensors, which a compiled function would return."""
+    leaves = flatten(result, NEST)
+    tensors = [_tensor(leaf) for leaf in leaves]
+    if all(one is two for one, two in zip(leaves, tensors, strict=True)):
+        return result
+    return pack(result, tensors, NEST)
+
+
+def _tensor(leaf: Any) -> Any:
+    if type(leaf) in _PLAIN:
+        return convert_to_tensor(leaf)
+    return leaf if isinstance(leaf, HostTensor) else host_tensor(leaf)
 
 
 def say_why(what: str, reason: Unstaged) -> None:

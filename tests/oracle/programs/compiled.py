@@ -1,5 +1,7 @@
 """tf.function: what fits an input_signature, what is traced again, and what is refused."""
 
+import numpy as np
+
 
 def _signature(tf):
     return [tf.TensorSpec([None], tf.float32)]
@@ -240,3 +242,30 @@ def read_again(tf, ask):
         "no function": lambda: strategy.run(step),
     }
     return {label: ask(lambda call=call: each(call)) for label, call in ways.items()}
+
+
+def results_of_loops(tf, ask):
+    """A function that reads a dataset returns tensors too, whatever its Python code made them of."""
+    numbers = tf.data.Dataset.range(3)
+
+    @tf.function
+    def counted():
+        count, total = 0, 0.0
+        for x in numbers:
+            count += 1
+            total += tf.cast(x, tf.float32)
+        return {"count": count, "total": total}
+
+    @tf.function
+    def constants(iterator):
+        return next(iterator), (1, 0.5, True, None), ["text", b"bytes"], np.float64(0.5)
+
+    def numpy_of(found):
+        return tf.nest.map_structure(lambda x: None if x is None else x.numpy(), found)
+
+    return {
+        "counted": ask(counted),
+        "counted, as NumPy": ask(lambda: numpy_of(counted())),
+        "constants": ask(lambda: constants(iter(numbers))),
+        "constants, as NumPy": ask(lambda: numpy_of(constants(iter(numbers)))),
+    }
