@@ -1,5 +1,7 @@
 import numpy as np
+import pytest
 from tests.failing import ERROR, failing, outcome, unless
+from tests.saying import error_saying
 
 import evenfeed as tf
 
@@ -46,3 +48,74 @@ def test_numbers_in_lists_keep_their_width():
         {"y": tf.TensorSpec([1, 1], tf.float64)},
     )
     assert [x.dtype for x in turns] == ["int64"] * 4
+
+
+def test_a_function_may_make_datasets_that_take_no_zero():
+    batches = Dataset.range(1, 4).flat_map(lambda n: Dataset.range(4).batch(n))
+    assert outcome(batches) == [[0], [1], [2], [3], [0, 1], [2, 3], [0, 1, 2], [3]]
+    full = Dataset.range(1, 3).flat_map(lambda n: Dataset.range(4).batch(n, drop_remainder=True))
+    assert full.element_spec == tf.TensorSpec([None], tf.int64)
+    shards = Dataset.range(1, 3).interleave(lambda n: Dataset.range(4).shard(n, 0), cycle_length=2)
+    assert outcome(shards) == [0, 0, 1, 2, 2, 3]
+    assert outcome(Dataset.range(0).flat_map(lambda n: Dataset.range(4).batch(n))) == []
+
+
+def test_a_function_that_takes_no_stand_in_is_called_with_the_first_element():
+    batches = Dataset.range(6, 8).flat_map(lambda n: Dataset.range(4).batch(n - 5))
+    assert batches.element_spec == tf.TensorSpec([None], tf.int64)
+    assert outcome(batches) == [[0], [1], [2], [3], [0, 1], [2, 3]]
+
+
+def test_what_no_element_would_change_is_refused_where_it_is_given():
+    read = []
+
+    def numbers():
+        read.append(1)
+        yield 1
+
+    source = Dataset.from_generator(numbers, tf.int64)
+    with pytest.raises(AttributeError, match="nothing"):
+        source.flat_map(lambda _: Dataset.range(4).nothing())  # type: ignore[attr-defined]
+    with error_saying(TypeError, "…", fix="…"):
+        source.flat_map(lambda x: x)  # type: ignore[arg-type, return-value]
+    assert read == []
+    with pytest.raises(tf.errors.InvalidArgumentError, match="batch_size must be at least 1"):
+        Dataset.range(3).flat_map(lambda _: Dataset.range(4).batch(0))
+
+
+def test_shapes_that_hang_on_values_are_not_known():
+    def filled(n):
+        return Dataset.from_tensors((tf.zeros([n, 2]), n))
+
+    made = Dataset.range(3).flat_map(filled)
+    assert made.element_spec[0] == tf.TensorSpec([None, 2], tf.float32)
+    assert [x.shape for x, _ in made] == [(0, 2), (1, 2), (2, 2)]
+    only_one = Dataset.range(1).flat_map(lambda n: [filled(n)][int(n)])
+    assert only_one.element_spec[0] == tf.TensorSpec([0, 2], tf.float32)
+
+
+def test_unlike_datasets_are_refused():
+    def either(n, other):
+        return Dataset.range(2) if n == 0 else other
+
+    pairs = Dataset.zip((Dataset.range(2), Dataset.range(2)))
+    for other in (Dataset.from_tensors("a"), pairs, Dataset.range(2).map(lambda x: {"a": x})):
+        what = "All datasets that <lambda> makes must hold alike elements, but one holds …"
+        with error_saying(TypeError, what, fix="return datasets of one structure, …"):
+            Dataset.range(2).flat_map(lambda n, other=other: either(n, other))
+    mixed = Dataset.range(2).flat_map(lambda n: either(n, Dataset.range(2).batch(2)))
+    assert mixed.element_spec == tf.TensorSpec(None, tf.int64)
+
+
+def test_datasets_in_a_map_may_hang_on_values():
+    made = Dataset.range(1, 3).map(lambda n: Dataset.range(4).batch(n)).flat_map(lambda d: d)
+    assert outcome(made) == [[0], [1], [2], [3], [0, 1], [2, 3]]
+    single = Dataset.range(1, 3).map(lambda n: Dataset.range(n, n + 1).get_single_element())
+    assert outcome(single) == [1, 2]
+
+
+def test_groups_may_be_reduced_by_their_key():
+    made = Dataset.range(6).group_by_window(
+        lambda x: x % 2 + 1, lambda key, group: group.batch(key), 3
+    )
+    assert outcome(made) == [[0], [2], [4], [1, 3], [5]]

@@ -15,7 +15,9 @@ def whole_number(value: Any, name: str) -> int:
     """Return `value` as an int of 64 bits; an error that names the argument where it is none."""
     try:
         number = operator.index(value)
-    except TypeError:
+    except TypeError as error:
+        if type(error).__module__.partition(".")[0] == "jax":
+            raise  # the value is being traced: whoever called the function knows what to do
         raise TypeError(
             described(
                 f"{name} must be a whole number, but got {shortened(value)} "

@@ -288,8 +288,8 @@ def _spec_of_groups(reduced: Callable[[int, Node], Node], empty: Node, effects: 
     """Return what groups are reduced to, which groups without elements show: two, for it may hang on the key."""
     try:
         with looked_at(reduced, effects):
-            plan = reduced(0, empty)
-            spec = _common_spec(plan, _under_another_key(reduced, empty))
+            plan, other = _under_two_keys(reduced, empty)
+            spec = _common_spec(plan, other)
     except Abandoned:  # it calls Python code that needs values: those of no element, then
         plan = reduced(0, empty)
         spec = plan.element_spec
@@ -298,11 +298,20 @@ def _spec_of_groups(reduced: Callable[[int, Node], Node], empty: Node, effects: 
     return spec
 
 
-def _under_another_key(reduced: Callable[[int, Node], Node], empty: Node) -> Node | None:
-    try:
-        return reduced(1, empty)
-    except Exception:  # noqa: BLE001 - it may know only the keys that there are
-        return None
+def _under_two_keys(reduced: Callable[[int, Node], Node], empty: Node) -> tuple[Node, Node | None]:
+    """Return what a group is reduced to under two keys; None where the function takes only one."""
+    plans: list[Node] = []
+    errors: list[Exception] = []
+    for key in (0, 1, 2):  # it may know only the keys that there are, and no batch has 0 elements
+        try:
+            plans.append(reduced(key, empty))
+        except Exception as error:  # noqa: BLE001 - one key is enough
+            errors.append(error)
+        if len(plans) == 2:
+            break
+    if not plans:
+        raise errors[0]
+    return plans[0], plans[1] if len(plans) > 1 else None
 
 
 def _common_spec(plan: Node, other: Node | None) -> Any:

@@ -3,15 +3,16 @@
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 
+from evenfeed.core import dtypes
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import described
 from evenfeed.core.side_effects import Abandoned
 from evenfeed.core.specs import TensorSpec, TypeSpec
-from evenfeed.core.structure import DATA, flatten, map_structure, pack
+from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.plan.node import Node
 from evenfeed.plan.windows import DatasetSpec
 from evenfeed.runtime.functions import RowFunction
@@ -19,14 +20,18 @@ from evenfeed.runtime.looking import of_any_length, of_any_rank, zeros
 from evenfeed.runtime.probing import looked_at
 from evenfeed.runtime.run import FirstElements, Run
 
+# The values of stand-ins, and the lengths that are not known. Two of them show what hangs on these; the others
+# are for functions that take no zeros, or no more than one value or one length.
+_STAND_INS: Final = ((0, 1), (1, 2), (2, 1), (0, 2))
+
 
 @final
 class InnerDatasets:
     """A function that returns a dataset for each element, known by what those datasets hold.
 
-    What they hold is learnt by calling the function with empty stand-ins for an element, as TensorFlow
-    learns it by tracing; twice where a dimension is not known, to see what hangs on it. A function that
-    needs values is called with the first element instead.
+    What they hold is learnt by calling the function with stand-ins for an element, as TensorFlow learns it
+    by tracing: two, of other values and lengths, to see what hangs on these. A function that needs the
+    values of elements is called with the first one instead.
     """
 
     is_pure = False
@@ -38,7 +43,10 @@ class InnerDatasets:
         self._specs: list[TypeSpec] = flatten(input_spec, DATA)
         self._plan_of = plan_of
         self._is_declared = False
-        _ = self._looks  # a function that returns no dataset is refused where it is given
+        if (
+            self._looks
+        ):  # a function that returns no dataset, or unlike ones, is refused where it is given
+            _ = self.output_spec
 
     @property
     def origin(self) -> Origin | None:
@@ -81,11 +89,23 @@ class InnerDatasets:
             loosened = of_any_rank if self._is_declared else of_any_length
             return map_structure(loosened, spec, rules=DATA)
         found = [spec for _, spec in self._looks]
-        pairs = zip(*(flatten(spec, DATA) for spec in found), strict=True)
-        specs = [a.most_specific_common_supertype([b]) for a, b in pairs]
+        common = DatasetSpec(found[0]).most_specific_common_supertype(
+            [DatasetSpec(spec) for spec in found[1:]]
+        )
+        if common is None:
+            raise TypeError(
+                described(
+                    f"All datasets that {self.function.name} makes must hold alike elements, but one holds "
+                    f"{found[0]} and another {found[1]}.",
+                    fix="return datasets of one structure, with the same dtypes.",
+                    origin=self.origin,
+                )
+            )
         if not all(map(_has_rank, self._specs)):  # what hangs on the rank, no stand-in shows
-            specs = [of_any_rank(spec) for spec in specs]
-        return pack(found[0], specs, DATA)
+            return map_structure(of_any_rank, common.element_spec, rules=DATA)
+        if len(found) == 1:  # nothing shows which lengths hang on values
+            return map_structure(of_any_length, common.element_spec, rules=DATA)
+        return common.element_spec
 
     @property
     def stand_in(self) -> Node:
@@ -99,17 +119,38 @@ class InnerDatasets:
 
     @cached_property
     def _looks(self) -> list[tuple[Node, Any]]:
-        """What the function makes of elements without values, of two lengths; nothing if it needs values."""
+        """What the function makes of stand-ins, of two that it takes; nothing if it needs values of elements."""
+        plans: list[Node] = []
+        errors: list[Exception] = []
         try:
             with looked_at(self.function.asked[0], self.function.effects):
-                plans = [self.make([zeros(spec, n) for spec in self._specs]) for n in (1, 2)]
-                return _with_specs(plans)
+                for value, length in _STAND_INS:
+                    try:
+                        plans.append(
+                            self.make([_like(spec, value, length) for spec in self._specs])
+                        )
+                    except Exception as error:  # noqa: BLE001 - the next may do: no batch has 0 elements
+                        errors.append(error)
+                    if len(plans) == 2:
+                        break
+                looks = _with_specs(plans)  # here, where no Python code of inner functions runs
         except Abandoned:
             return []
-        except Exception:
-            if any(isinstance(spec, DatasetSpec) for spec in self._specs):
-                return []  # it looks into a dataset, and the one that stands for it has no elements
-            raise
+        if not plans and not self._takes_first_element(errors[0]):
+            raise errors[0]
+        return looks
+
+    def _takes_first_element(self, error: Exception) -> bool:
+        """Return True if a function that takes no stand-in, for this reason, may take an element."""
+        if any(isinstance(spec, DatasetSpec) for spec in self._specs):
+            return True  # it looks into a dataset, and the one that stands for it has no elements
+        if isinstance(error, (TypeError, AttributeError, NameError)):
+            return False  # which no other value would change
+        try:
+            _ = self._plan_of_first_element
+        except Exception:  # noqa: BLE001 - the error of the stand-in is raised
+            return False
+        return True
 
     @cached_property
     def _plan_of_first_element(self) -> Node:
@@ -138,6 +179,12 @@ class InnerDatasets:
         except (Exception, Abandoned):  # noqa: BLE001 - it may need other values than zeros
             return None
         return plan if _with_specs([plan]) else None
+
+
+def _like(spec: TypeSpec, value: int, length: int) -> Any:
+    part = zeros(spec, length)
+    has_numbers = isinstance(spec, TensorSpec) and spec.dtype != dtypes.string
+    return np.full_like(part, value) if has_numbers else part
 
 
 def _with_specs(plans: list[Node]) -> list[tuple[Node, Any]]:

@@ -231,3 +231,56 @@ def optionals(tf, ask):
         "as_numpy_iterator": ask(lambda: list(generated().as_numpy_iterator())),
         "padded_batch": ask(lambda: generated().padded_batch(2)),
     }
+
+
+def made_with_values(tf, ask):
+    """Datasets whose arguments and shapes hang on the values of elements."""
+    ds = tf.data.Dataset
+
+    def zeros(n):
+        return tf.zeros([n], tf.int64)
+
+    def rows(n):
+        return ds.range(3).map(zeros).padded_batch(n)
+
+    functions = {
+        "batch": lambda n: ds.range(4).batch(n),
+        "batch, full": lambda n: ds.range(4).batch(n, drop_remainder=True),
+        "batch of fewer": lambda n: ds.range(4).batch(n + 1),
+        "range with a step": lambda n: ds.range(0, 6, n),
+        "shard": lambda n: ds.range(6).shard(n, 0),
+        "window": lambda n: ds.range(4).window(n).flat_map(lambda window: window.batch(9)),
+        "shuffle": lambda n: ds.range(4).shuffle(n).map(lambda x: x * 0),
+        "rebatch": lambda n: ds.range(4).batch(2).rebatch(n),
+        "padded_batch": rows,
+        "padded shapes": lambda n: (
+            ds.range(2).map(zeros).padded_batch(2, tf.convert_to_tensor([n + 1]))
+        ),
+        "shape": lambda n: ds.from_tensors((zeros(n), n)),
+        "two shapes": lambda n: ds.from_tensors(tf.zeros([n, n + 1])),
+        "slices": lambda n: ds.from_tensor_slices(tf.zeros([2, n])),
+    }
+    facts = {}
+    for name, make in functions.items():
+        ways = {
+            "flat_map": lambda make=make: ds.range(1, 4).flat_map(make),
+            "interleave": lambda make=make: ds.range(1, 4).interleave(make, cycle_length=2),
+            "map": lambda make=make: ds.range(1, 4).map(make).flat_map(lambda made: made),
+            "group_by_window": lambda make=make: ds.range(1, 4).group_by_window(
+                lambda x: x, lambda key, _: make(key), 1
+            ),
+            "of nothing": lambda make=make: ds.range(0).flat_map(make),
+        }
+        for way, dataset in ways.items():
+            facts[f"{name} in {way}"] = ask(lambda dataset=dataset: list(dataset()))
+            facts[f"{name} in {way}, spec"] = ask(lambda dataset=dataset: dataset().element_spec)
+    facts["far from 0"] = ask(
+        lambda: list(ds.range(6, 8).flat_map(lambda n: ds.range(4).batch(n - 5)))
+    )
+    facts["get_single_element"] = ask(
+        lambda: list(ds.range(1, 3).map(lambda n: ds.range(n, n + 1).get_single_element()))
+    )
+    facts["get_single_element of none"] = ask(
+        lambda: list(ds.range(3).map(lambda n: ds.range(n).get_single_element()).ignore_errors())
+    )
+    return facts
