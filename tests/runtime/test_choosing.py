@@ -135,6 +135,25 @@ def test_weights_may_come_with_each_draw():
     assert_resumes(lambda: DrawChoices(slices(weights), (5,)))
 
 
+@pytest.mark.parametrize("weights", [[np.inf, 1.0], [np.inf, np.inf], [1.7e308, 1.7e308]])
+def test_weights_without_a_finite_sum_are_refused(weights):
+    numbers = tf.data.Dataset.range(3)
+    sample = tf.data.Dataset.sample_from_datasets
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have a finite sum"):
+        sample([numbers, numbers], np.array(weights))
+    each = sample([numbers, numbers], tf.data.Dataset.from_tensors(np.array(weights)).repeat())
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have a finite sum"):
+        list(each)
+
+
+@pytest.mark.parametrize("none", [np.nan, -1.0, -np.inf, 0.0])
+def test_weights_that_are_not_above_zero_are_never_drawn(none):
+    low, high = tf.data.Dataset.range(3), tf.data.Dataset.range(10, 13)
+    for weights in ([none, 0.5], tf.data.Dataset.from_tensors([none, 0.5]).repeat(3)):
+        sample = tf.data.Dataset.sample_from_datasets([low, high], weights, seed=1)
+        assert [int(x) for x in sample] == [10, 11, 12]
+
+
 def test_datasets_of_unlike_elements_are_refused():
     for other in (FLOATS, Zip((0, 0), (NUMBERS, NUMBERS))):
         with pytest.raises(TypeError, match="elements alike"):

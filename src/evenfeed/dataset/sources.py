@@ -10,7 +10,7 @@ from evenfeed.core.arguments import (
     whole_number,
 )
 from evenfeed.core.conversion import Array, shortened, to_array, to_component
-from evenfeed.core.errors import described
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.dataset.face import Face, dataset_of, plan_of, plans_of, shuffle_seed
 from evenfeed.plan.choosing import Choose, Counter, Random, Sample
@@ -249,6 +249,11 @@ def _weighted(parts: tuple[Node, ...], weights: Any) -> tuple[tuple[Node, ...], 
             described(f"There are {len(parts)} datasets, but the weights have shape {given.shape}.")
         )
     pairs = [pair for pair in zip(parts, given.tolist(), strict=True) if pair[1] > 0]
+    if sum(weight for _, weight in pairs) == np.inf:
+        raise InvalidArgumentError(
+            f"Weights must have a finite sum, but got {given.tolist()}.",
+            fix="divide them by their largest before they overflow.",
+        )
     if not pairs and parts:
         return (Take(parts[0], 0),), (1.0,)
     return tuple(part for part, _ in pairs), tuple(weight for _, weight in pairs)

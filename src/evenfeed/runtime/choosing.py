@@ -77,7 +77,14 @@ class DrawChoices(Operator):
         weights = self._next_weights(most)
         if weights is None:
             return None
-        ends = np.cumsum(np.maximum(weights, 0), axis=1)
+        with np.errstate(over="ignore"):  # the error below says it
+            ends = np.cumsum(np.where(weights > 0, weights, 0), axis=1)
+        if not np.isfinite(ends[:, -1]).all():  # nothing can be drawn, so that no dataset would end
+            row = weights[~np.isfinite(ends[:, -1])][0]
+            raise InvalidArgumentError(
+                f"Weights must have a finite sum, but got {row.tolist()}.",
+                fix="divide them by their largest before they overflow.",
+            )
         draws = raw(self._key, self._next, len(ends)) >> np.uint64(11)
         points = draws.astype(np.float64) * 2.0**-53 * ends[:, -1]
         self._next += len(ends)

@@ -155,3 +155,20 @@ def errors_in_the_middle(tf, ask):
         "skipped": outcomes(pairs(9).batch(3).repeat(3).skip(1)),
         "sharded": outcomes(pairs(9).batch(3).repeat(3).shard(2, 1)),
     }
+
+
+def odd_weights(tf, ask):
+    data = tf.data.Dataset
+    kinds = {
+        "nan": [float("nan"), 0.5],
+        "below zero": [-1.0, 0.5],
+        "minus infinity": [float("-inf"), 0.5],
+        "zero": [0.0, 0.5],
+        "all nan": [float("nan")] * 2,
+        "all infinite": [float("inf")] * 2,
+    }
+
+    def sampled(weights):
+        return list(data.sample_from_datasets([data.range(2), data.range(5, 7)], weights, seed=1))
+
+    return {label: ask(sampled, weights) for label, weights in kinds.items()}
