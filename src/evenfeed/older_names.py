@@ -6,6 +6,9 @@ from inspect import signature
 from typing import Any, Concatenate, ParamSpec
 
 from evenfeed.core import dtypes
+from evenfeed.core.arguments import whole_number
+from evenfeed.core.callsite import where_called
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.dataset import Dataset
 
 Given = ParamSpec("Given")
@@ -58,7 +61,15 @@ def map_and_batch(
         >>> [x.tolist() for x in tf.data.Dataset.range(3).apply(squares)]
         [[0, 1], [4]]
     """
-    if num_parallel_calls is None and num_parallel_batches is not None:
+    if num_parallel_calls is not None and num_parallel_batches is not None:
+        raise ValueError(
+            described(
+                "num_parallel_batches and num_parallel_calls say the same, and both were passed.",
+                fix="pass num_parallel_calls alone.",
+                origin=where_called(),
+            )
+        )
+    if num_parallel_batches is not None:
         num_parallel_calls = batch_size * num_parallel_batches
     return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(
         batch_size, drop_remainder
@@ -76,6 +87,12 @@ def shuffle_and_repeat(
         >>> sorted(int(x) for x in twice)
         [0, 0, 1, 1, 2, 2]
     """
+    if count is not None and (times := whole_number(count, "count")) != -1 and times < 1:
+        raise InvalidArgumentError(
+            f"count must be at least 1, or -1 for passes without end, but got {times}.",
+            fix="pass how often to repeat; for nothing at all, take(0).",
+            origin=where_called(),
+        )
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 

@@ -50,6 +50,8 @@ _WHOLE_COLOURS = (
 )
 _OPAQUE = "Colours of a palette are opaque, where nothing else is said: 255, not 15."
 
+_NEXT_BATCH = "The batch after an element that fails begins with the next element; TensorFlow drops the rest of a batch if a `map` stands right below."
+
 DIFFERENT: dict[str, str] = {
     "damaged_files.compressed.GZIP, cut off": _CUT_OFF,
     "damaged_files.compressed.ZLIB, cut off": _CUT_OFF,
@@ -133,6 +135,8 @@ DIFFERENT: dict[str, str] = {
     "nest.pack_sequence_as.a dict for one": _NO_SEQUENCE,
     "nest.is_nested.bytearray": "A bytearray is one value, as bytes are.",
     "ordering.shuffle.None": "None is of a wrong type, as 2.5 is: a TypeError.",
+    "older_names.errors_in_batches.map, batch": _NEXT_BATCH,
+    "older_names.errors_in_batches.map_and_batch": _NEXT_BATCH,
     "printing.options.unknown option": "An unknown argument is Python's own TypeError.",
     "printing.tensors.complex": "A complex number is printed; TensorFlow prints a question mark.",
     "printing.values.array": _PRINTED_ARRAY,
