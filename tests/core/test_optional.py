@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from tests.saying import error_saying
 
+from evenfeed.core.conversion import to_component
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.optional import Optional, OptionalSpec
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec
@@ -20,6 +21,14 @@ def test_a_value_that_is_there_can_be_taken_out():
         "b": (TensorSpec([], "int32"), TensorSpec([1])),
         "a": NoneTensorSpec(),
     }
+
+
+@pytest.mark.parametrize("value", [3, 2.5, "text", True, [1, 2], ["a"], np.float64(1)])
+def test_what_an_optional_says_are_tensors(value):
+    there = Optional.from_value({"part": value})
+    assert there.has_value().numpy() is np.True_
+    np.testing.assert_array_equal(there.get_value()["part"].numpy(), to_component(value))
+    assert Optional.empty(there.element_spec).has_value().numpy() is np.False_
 
 
 def test_arrays_are_kept_as_they_are():

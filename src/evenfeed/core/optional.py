@@ -4,10 +4,13 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, final
 
+import numpy as np
+
 from evenfeed.core.conversion import is_tensor, to_component
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, outline, pack
+from evenfeed.core.tensor_types import host_tensor
 
 
 class Optional(Specified):
@@ -16,9 +19,9 @@ class Optional(Specified):
     Examples:
         >>> import evenfeed as tf
         >>> there = tf.experimental.Optional.from_value((1, [2.5]))
-        >>> there.has_value(), there.get_value()[1].tolist()
-        (True, [2.5])
-        >>> tf.experimental.Optional.empty(tf.TensorSpec([], tf.int32)).has_value()
+        >>> there.has_value().numpy(), there.get_value()[0].numpy()
+        (np.True_, np.int32(1))
+        >>> bool(tf.experimental.Optional.empty(tf.TensorSpec([], tf.int32)).has_value())
         False
     """
 
@@ -54,8 +57,8 @@ class Optional(Specified):
         """The spec of the value, in its own structure."""
 
     @abstractmethod
-    def has_value(self, name: str | None = None) -> bool:
-        """Tell whether there is a value."""
+    def has_value(self, name: str | None = None) -> Any:
+        """Tell whether there is a value, in a tensor."""
 
     @abstractmethod
     def get_value(self, name: str | None = None) -> Any:
@@ -77,9 +80,9 @@ class _Present(Optional):
     def element_spec(self) -> Any:
         return self._spec
 
-    def has_value(self, name: str | None = None) -> bool:
+    def has_value(self, name: str | None = None) -> Any:
         del name
-        return True
+        return host_tensor(np.True_)
 
     def get_value(self, name: str | None = None) -> Any:
         del name
@@ -119,9 +122,9 @@ class _Absent(Optional):
     def element_spec(self) -> Any:
         return self._spec
 
-    def has_value(self, name: str | None = None) -> bool:
+    def has_value(self, name: str | None = None) -> Any:
         del name
-        return False
+        return host_tensor(np.False_)
 
     def get_value(self, name: str | None = None) -> Any:
         del name
@@ -178,9 +181,11 @@ class OptionalSpec(CompositeSpec):
 
 
 def _as_component(value: object) -> Any:
-    if value is None or isinstance(value, Specified) or is_tensor(value):
+    if value is None or isinstance(value, Specified):
+        return value
+    if is_tensor(value) and not isinstance(value, np.generic):
         return value
     try:
-        return to_component(value)
+        return host_tensor(to_component(value))
     except ValueError as error:  # TensorFlow asks for the spec first, and has a TypeError for none
         raise TypeError(str(error)) from None

@@ -31,6 +31,22 @@ def _facts(tf, ask, value):
     }
 
 
+def numpy(tf, ask):
+    make = tf.experimental.Optional
+    values = {"number": 3, "list": [1, 2], "text": "a", "texts": ["a"]}
+    return {
+        **{
+            label: ask(lambda v=v: make.from_value(v).get_value().numpy())
+            for label, v in values.items()
+        },
+        "has_value": ask(lambda: make.from_value(3).has_value().numpy()),
+        "has no value": ask(lambda: make.empty(tf.TensorSpec([])).has_value().numpy()),
+        "of an iterator": ask(
+            lambda: iter(tf.data.Dataset.range(1)).get_next_as_optional().has_value().numpy()
+        ),
+    }
+
+
 def empty(tf, ask):
     make = tf.experimental.Optional.empty
     return {
