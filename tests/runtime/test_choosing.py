@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.failing import ERROR, outcome
 from tests.resuming import assert_resumes, rows_of
 from tests.unknown import Watched, count, slices
 
@@ -15,6 +16,8 @@ from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.sources import Range
 from evenfeed.runtime.choosing import CountOn, DrawChoices, DrawNumbers, ReadChosen
+
+Dataset = tf.data.Dataset
 
 NUMBERS = Range(0, 3)
 FLOATS = Range(0, 3, dtype=dtypes.float32)
@@ -173,3 +176,31 @@ def test_one_without_end_makes_all_endless():
     endless = Repeat(NUMBERS, -1)
     assert Choose((endless, NUMBERS), NUMBERS).size == INFINITE
     assert Sample((NUMBERS, NUMBERS), (1.0, 1.0), (1,)).size == UNKNOWN
+
+
+def test_choices_may_be_of_unknown_rank():
+    def chosen(*choices):
+        named = Dataset.from_generator(lambda: iter(choices), tf.int64)
+        return Dataset.choose_from_datasets([Dataset.range(3), Dataset.range(10, 13)], named)
+
+    assert [int(x) for x in chosen(0, 1, 1, 0)] == [0, 10, 11, 1]
+    assert outcome(chosen(0, [1], 1, [0, 0], [[0]])) == [0, 10, 11, ERROR, 1]
+    assert outcome(chosen([0], [1])) == [0, 10]
+    assert outcome(chosen([0, 1], [1, 0])) == [ERROR, ERROR]
+    with pytest.raises(InvalidArgumentError, match="one number, but has shape"):
+        list(chosen([0, 1]))
+
+
+def test_choices_of_a_known_rank_are_single_numbers_of_int64():
+    numbers = [Dataset.range(3), Dataset.range(3)]
+    for choices in (Dataset.range(2).batch(1), Dataset.range(2, output_type=tf.int32)):
+        with pytest.raises(TypeError, match="Choices must be scalars of int64"):
+            Dataset.choose_from_datasets(numbers, choices)
+
+
+def test_datasets_may_come_from_an_iterator():
+    made = (Dataset.range(start, start + 2) for start in (0, 10))
+    chosen = Dataset.choose_from_datasets(made, Dataset.range(2).repeat(2))
+    assert [int(x) for x in chosen] == [0, 10, 1, 11]
+    drawn = Dataset.sample_from_datasets(iter([Dataset.range(2), Dataset.range(10, 12)]), seed=1)
+    assert sorted(int(x) for x in drawn) == [0, 1, 10, 11]

@@ -239,7 +239,8 @@ def checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def plans_of(datasets: Any) -> tuple[Node, ...]:
     """Return the plans of several datasets, each checked to be one."""
-    for dataset in datasets:
+    given = tuple(datasets)  # an iterator gives them only once
+    for dataset in given:
         if not isinstance(dataset, Face.whole):
             raise TypeError(
                 described(
@@ -247,7 +248,7 @@ def plans_of(datasets: Any) -> tuple[Node, ...]:
                     fix="make one first: Dataset.from_tensor_slices(value).",
                 )
             )
-    return tuple(map(plan_of, datasets))
+    return tuple(map(plan_of, given))
 
 
 def shuffle_seed(seed: int | None) -> tuple[int, ...]:

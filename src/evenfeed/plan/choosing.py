@@ -115,7 +115,7 @@ class Choose(_OneOfSeveral):
     def __post_init__(self) -> None:
         super().__post_init__()
         spec = self.choices.element_spec
-        if spec != TensorSpec([], dtypes.int64):
+        if not TensorSpec([], dtypes.int64).is_compatible_with(spec):
             raise TypeError(
                 described(
                     f"Choices must be scalars of int64, but are {spec}.",

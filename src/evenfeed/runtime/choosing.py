@@ -1,7 +1,7 @@
 """Operators that count, draw, and choose whom to read."""
 
 from collections.abc import Sequence
-from typing import final
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -134,13 +134,29 @@ class ReadChosen(Operator):
             block = self._choices.read(most)
             if block is None:
                 return None
-            choices = np.asarray(block.columns[0])
+            choices = self._numbers(block)
             rows, used = self._serve(choices)
-            self._choices.give_back(len(choices) - max(1, used))
+            self._choices.give_back(block.length - max(1, used))
             if rows is not None:
                 return rows
             self._pass_over(int(choices[0]))
         return None
+
+    def _numbers(self, block: Block) -> Positions:
+        """Return the choices up to the first that is not one number, as some of an unknown rank may not be."""
+        column = block.columns[0]
+        if isinstance(column, np.ndarray) and column.ndim == 1:
+            return column
+        rows: list[Array] = list(map(np.asarray, cast("Sequence[Any]", column)))
+        count = next((index for index, row in enumerate(rows) if row.size != 1), len(rows))
+        if count:
+            return np.array([row.item() for row in rows[:count]], np.int64)
+        self._choices.give_back(block.length - 1)
+        raise InvalidArgumentError(
+            f"A choice must be one number, but has shape {rows[0].shape}.",
+            fix="unbatch the choices.",
+            origin=self._node.origin,
+        )
 
     def _serve(self, choices: Positions) -> tuple[Block | None, int]:
         """Read what the first choices name; return it, and how many choices that were."""

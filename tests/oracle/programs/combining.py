@@ -172,3 +172,27 @@ def odd_weights(tf, ask):
         return list(data.sample_from_datasets([data.range(2), data.range(5, 7)], weights, seed=1))
 
     return {label: ask(sampled, weights) for label, weights in kinds.items()}
+
+
+def choices(tf, ask):
+    data = tf.data.Dataset
+
+    def chosen(choices, datasets=None):
+        datasets = datasets or [data.range(3), data.range(10, 13)]
+        return [int(x) for x in data.choose_from_datasets(datasets, choices)]
+
+    def generated(*values):
+        return data.from_generator(lambda: iter(values), tf.int64)
+
+    return {
+        "of unknown rank": ask(lambda: chosen(generated(0, 1, 1))),
+        "of unknown rank, one in a list": ask(lambda: chosen(generated(0, [1], [[0]]))),
+        "of unknown rank, too large": ask(lambda: chosen(generated(0, 2))),
+        "vectors": ask(lambda: chosen(data.range(2).batch(1))),
+        "int32": ask(lambda: chosen(data.range(2, output_type=tf.int32))),
+        "in a tuple": ask(lambda: chosen(data.zip((data.range(2),)))),
+        "of an iterator": ask(
+            lambda: chosen(data.range(2), iter([data.range(2), data.range(5, 7)]))
+        ),
+        "of a tuple": ask(lambda: chosen(data.range(2), (data.range(2), data.range(5, 7)))),
+    }
