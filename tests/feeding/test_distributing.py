@@ -28,6 +28,7 @@ def test_a_function_is_called_once_and_told_who_is_fed():
     assert [parts_of(step) for step in dataset] == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
     (context,) = seen
     assert repr(context) == "<InputContext of pipeline 0 of 1, 2 replicas>"
+    assert str(context) == "tf.distribute.InputContext(input pipeline id 0, total: 1)"
     assert (context.num_input_pipelines, context.input_pipeline_id) == (1, 0)
 
 

@@ -229,7 +229,7 @@ def test_gather_says_what_cannot_be_joined():
     for value, axis, kind, what in (
         ([np.ones((1, 2)), np.ones((1, 3))], 0, InvalidArgumentError, "cannot be joined along"),
         ([np.ones((1, 2)), np.ones(1)], 0, InvalidArgumentError, "cannot be joined along"),
-        ([tf.constant(1.0), tf.constant(2.0)], 0, ValueError, "Scalars have no axis"),
+        ([tf.constant(1.0), tf.constant(2.0)], 0, InvalidArgumentError, "Scalars have no axis"),
         ([np.ones(1), np.ones(1)], 1, InvalidArgumentError, "has no axis 1"),
         ([np.ones(1), np.ones(1)], None, ValueError, "gather joins along an axis"),
     ):

@@ -88,6 +88,16 @@ def test_a_scope_may_be_entered_again_inside_itself(strategy):
         assert tf.distribute.in_cross_replica_context()
 
 
+def test_a_scope_that_is_kept_may_be_entered_again(strategy):
+    scope = strategy.scope()
+    for _ in range(2):
+        with scope:
+            with scope as inner:
+                assert inner is strategy
+            assert tf.distribute.get_strategy() is strategy
+        assert not tf.distribute.has_strategy()
+
+
 def test_another_scope_inside_says_whose(strategy):
     other = tf.distribute.OneDeviceStrategy("CPU:0")
     with (

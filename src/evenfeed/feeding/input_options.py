@@ -143,6 +143,12 @@ class InputContext:
             )
         return size
 
+    def __str__(self) -> str:
+        return (
+            f"tf.distribute.InputContext(input pipeline id {self.input_pipeline_id}, "
+            f"total: {self.num_input_pipelines})"
+        )
+
     def __repr__(self) -> str:
         return (
             f"<InputContext of pipeline {self.input_pipeline_id} of {self.num_input_pipelines}, "

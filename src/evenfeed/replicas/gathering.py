@@ -112,11 +112,9 @@ def _texts(replicas: Replicas, parts: Sequence[Array]) -> list[Array]:
 
 def _join_place(shape: Sequence[int], axis: int) -> int:
     if not shape:
-        raise ValueError(
-            described(
-                "Scalars have no axis to be joined along.",
-                fix="give each part an axis with jax.numpy.expand_dims(part, 0).",
-            )
+        raise InvalidArgumentError(
+            "Scalars have no axis to be joined along.",
+            fix="give each part an axis with jax.numpy.expand_dims(part, 0).",
         )
     if not -len(shape) <= axis < len(shape):
         raise InvalidArgumentError(no_axis(shape, axis), fix="name an axis that the parts have.")

@@ -1,8 +1,8 @@
 """`Strategy`: how a function runs on several replicas, and what becomes of its values."""
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from typing import Any, ClassVar, cast
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ContextDecorator
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
@@ -95,20 +95,12 @@ class Strategy:
         """
         return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(*axes))
 
-    @contextmanager
-    def scope(self) -> "Generator[Strategy]":
-        """Make this strategy current in a block: variables created there are its replicas'."""
-        level = contexts.frame()
-        if level is not None and level.context is not None and not level.strategy.is_default:
-            raise RuntimeError(
-                described(
-                    "scope() must not be entered inside of run().",
-                    fix="enter it around strategy.run, and create variables there.",
-                )
-            )
-        self.check_current()
-        with contexts.entered(Frame(self, self._replicas)):
-            yield self
+    def scope(self) -> "AbstractContextManager[Strategy]":
+        """Make this strategy current in a block: variables created there are its replicas'.
+
+        What it returns may be entered several times, also inside itself.
+        """
+        return _Scope(self, self._replicas)
 
     def run(
         self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: object = None
@@ -298,6 +290,31 @@ class Strategy:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} on {', '.join(self.devices)}>"
+
+
+@final
+class _Scope(ContextDecorator, AbstractContextManager[Strategy]):
+    """The block of a strategy. It keeps nothing of its own, so any thread may enter it again."""
+
+    def __init__(self, strategy: Strategy, replicas: Replicas) -> None:
+        self._strategy = strategy
+        self._replicas = replicas
+
+    def __enter__(self) -> Strategy:
+        level = contexts.frame()
+        if level is not None and level.context is not None and not level.strategy.is_default:
+            raise RuntimeError(
+                described(
+                    "scope() must not be entered inside of run().",
+                    fix="enter it around strategy.run, and create variables there.",
+                )
+            )
+        self._strategy.check_current()
+        contexts.here.frames.append(Frame(self._strategy, self._replicas))
+        return self._strategy
+
+    def __exit__(self, *error: object) -> None:
+        contexts.here.frames.pop()
 
 
 class ValueContext:

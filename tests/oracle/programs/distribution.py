@@ -117,7 +117,9 @@ def printed(tf, ask):
         dataset = slices(value).batch(len(value))
         return str(next(iter(strategy.experimental_distribute_dataset(dataset))))
 
-    return {label: ask(text, value) for label, value in elements.items()}
+    context = tf.distribute.InputContext(3, 1, 6)
+    answers = {label: ask(text, value) for label, value in elements.items()}
+    return {**answers, "input context": ask(str, context)}
 
 
 def per_replica(tf, ask):

@@ -117,7 +117,20 @@ def scopes(tf, ask):
         finally:
             tf.distribute.experimental_set_strategy(None)
 
+    def kept(of):
+        outer, inner, seen = of.scope(), of.scope(), []
+        with outer:
+            with inner, outer:
+                seen.append(_state(tf, of))
+            seen.append(_state(tf, of))
+        seen.append(_state(tf, of))
+        with inner:
+            seen.append(_state(tf, of))
+        return [*seen, _state(tf, of)]
+
     answers = {
+        "kept": ask(kept, strategy),
+        "kept on one": ask(kept, one),
         "the same": ask(nested, strategy, strategy),
         "another": ask(nested, strategy, other),
         "one in mirrored": ask(nested, strategy, one),
