@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -186,6 +186,6 @@ def _as_component(value: object) -> Any:
     if is_tensor(value) and not isinstance(value, np.generic):
         return value
     try:
-        return host_tensor(to_component(value))
+        return host_tensor(to_component(cast("object", value)))
     except ValueError as error:  # TensorFlow asks for the spec first, and has a TypeError for none
         raise TypeError(str(error)) from None
