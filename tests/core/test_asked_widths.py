@@ -92,3 +92,22 @@ def test_a_state_may_stay_a_64_bit_tensor_that_a_function_closes_over():
     wide = tf.constant(5, tf.int64)
     assert Dataset.range(2).scan(wide, lambda s, x: (wide, wide)).element_spec.dtype == tf.int64
     assert int(Dataset.range(2).reduce(np.int64(0), lambda s, x: wide)) == 5
+
+
+@pytest.mark.parametrize("dtype", [tf.int64, tf.float64])
+def test_variables_keep_their_64_bits_in_datasets(dtype):
+    for strategy in (tf.distribute.get_strategy(), tf.distribute.MirroredStrategy()):
+        with strategy.scope():
+            total = tf.Variable([1], dtype=dtype)
+        numbers = Dataset.range(3).map(lambda x: tf.cast([x], dtype))
+        for value in (1, 5):  # also what it is assigned
+            total.assign([value])
+            assert dtype_of(total) == dtype
+            assert numbers.reduce(total, lambda state, x: state + x).tolist() == [value + 3]
+            assert [
+                x.tolist() for x in numbers.take(1).concatenate(Dataset.from_tensors(total))
+            ] == [
+                [0],
+                [value],
+            ]
+            assert numbers.map(lambda x, held=total: held).element_spec.dtype == dtype

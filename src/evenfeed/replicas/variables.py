@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 import numpy as np
 
 from evenfeed.core import dtypes, side_effects
+from evenfeed.core.asked_widths import asked_width, remember_width
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jax_extend_core, refuse_as_argument
 from evenfeed.core.shapes import TensorShape
@@ -125,6 +126,8 @@ class Variable(Facts, metaclass=Created):
         self._constraint = constraint
         self._name = "Variable:0" if name is None else f"{name}:0"
         array = first_value(initial_value, dtype)
+        if (wide := asked_width(array)) is not None:
+            remember_width(self, wide)  # for what it is assigned later, too
         self._shape = TensorShape(array.shape) if shape is None else TensorShape(shape)
         self._dtype = np.dtype(array.dtype)
         self._check_shape(array.shape)

@@ -310,3 +310,20 @@ def creators(tf, ask):
         "initial": ask(initial),
         "arguments": ask(asked),
     }
+
+
+def in_datasets(tf, ask):
+    """A variable is an element, and the state of a fold, with its own dtype."""
+    answers = {}
+    for dtype in (tf.int32, tf.int64, tf.float32, tf.float64):
+        name = tf.TensorSpec([], dtype).dtype.name
+        held = tf.Variable(1, dtype=dtype)
+        held.assign(2)
+        rows = tf.data.Dataset.range(3).map(lambda x, dtype=dtype: tf.cast(x, dtype))
+        answers |= {
+            f"{name} element": ask(lambda v=held: tf.data.Dataset.from_tensors(v).element_spec),
+            f"{name} reduce": ask(lambda d=rows, v=held: d.reduce(v, lambda s, x: s + x)),
+            f"{name} scan": ask(lambda d=rows, v=held: list(d.scan(v, lambda s, x: (s + x, s)))),
+            f"{name} returned": ask(lambda d=rows, v=held: d.map(lambda x: v).element_spec),
+        }
+    return answers
