@@ -119,3 +119,16 @@ def test_groups_may_be_reduced_by_their_key():
         lambda x: x % 2 + 1, lambda key, group: group.batch(key), 3
     )
     assert outcome(made) == [[0], [2], [4], [1, 3], [5]]
+
+
+def test_unlike_datasets_of_later_elements_are_an_error_each():
+    pairs = Dataset.zip((Dataset.range(2), Dataset.range(2)))
+    for other in (Dataset.from_tensors("a"), pairs, Dataset.range(2, output_type=tf.int32)):
+        made = Dataset.range(2, 6).flat_map(lambda n, o=other: o if n == 4 else twice(n))
+        assert outcome(made.ignore_errors()) == [2, 2, 3, 3, 5, 5]
+        turns = Dataset.range(2, 6).interleave(
+            lambda n, o=other: o if n == 4 else twice(n), cycle_length=2
+        )
+        assert outcome(turns.ignore_errors()) == [2, 3, 2, 3, 5, 5]
+    with error_saying(TypeError, "A function makes datasets whose elements differ …", fix="…"):
+        list(Dataset.range(5).flat_map(lambda n: pairs if n == 4 else Dataset.range(2)))

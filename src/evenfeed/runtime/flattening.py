@@ -7,8 +7,11 @@ from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Positions, concatenated
-from evenfeed.core.errors import DataLossError
+from evenfeed.core import dtypes
+from evenfeed.core.block import Block, Column, Positions, concatenated
+from evenfeed.core.conversion import is_tensor
+from evenfeed.core.errors import DataLossError, described
+from evenfeed.core.texts import Texts
 from evenfeed.plan.node import Node
 from evenfeed.runtime.file_digests import FileSet, files_of
 from evenfeed.runtime.files import ReadFiles
@@ -100,6 +103,14 @@ class _Opens(Operator):
     def __init__(self, child: Operator, start: Start) -> None:
         self._feed = Feed(child)
         self._start = start
+        self._kinds: list[Any] | None = None  # of the parts of all elements, as the first ones show
+
+    def _is_alike(self, block: Block) -> bool:
+        """Return True if elements have the parts and dtypes of those before them."""
+        kinds = list(map(_kind, block.columns))
+        if self._kinds is None:
+            self._kinds = kinds
+        return kinds == self._kinds
 
     def _open_next(self) -> _Slot | None:
         before, number = self._feed.state(), self._feed.number
@@ -133,10 +144,12 @@ class ReadInner(_Opens):
             if self._slot is None:
                 return None
             block = self._slot.read(most)
-            if block is not None:
+            if block is not None and self._is_alike(block):
                 return block
             self._slot.inner.operator.close()
             self._slot = None
+            if block is not None:
+                raise _unlike()
 
     def whence(self, count: int) -> Whence:
         """Return where the elements of the inner dataset come from."""
@@ -187,13 +200,15 @@ class ReadInnersInTurn(_Opens):
                 self._fill()
                 continue
             block = slot.read(min(most, self._block - self._taken))
-            if block is not None:
+            if block is not None and self._is_alike(block):
                 self._last = [slot], _NO_TURNS
                 self._advance(block.length)
                 return block
             slot.inner.operator.close()
             self._slots[self._turn] = None
             self._next_turn()
+            if block is not None:
+                raise _unlike()
         return None
 
     def whence(self, count: int) -> Whence:
@@ -266,6 +281,23 @@ class ReadInnersInTurn(_Opens):
             self._feed.child,
             *(slot.inner.operator for slot in self._slots if slot is not None),
         )
+
+
+def _kind(column: Column) -> Any:
+    """Return what the parts of all elements have in common, whatever their shapes."""
+    part: Any = column[0] if isinstance(column, list) else column
+    if isinstance(part, Texts | bytes):
+        return dtypes.string
+    return part.dtype if is_tensor(part) else part.__class__
+
+
+def _unlike() -> TypeError:
+    return TypeError(
+        described(
+            "A function makes datasets whose elements differ in structure or dtype.",
+            fix="return datasets of one structure, with the same dtypes, for all elements.",
+        )
+    )
 
 
 def starter(make: Callable[[list[Any], int], Node], opens: Opener) -> Start:
