@@ -1,7 +1,9 @@
 """Arguments against an `input_signature`: what fits, what is converted, and what the errors show."""
 
 import collections
+import warnings
 
+import jax
 import numpy as np
 import pytest
 from tests.counting import counting, cut, parts
@@ -186,3 +188,20 @@ def test_a_driven_function_is_checked_too(strategy):
 def test_the_signature_can_be_read():
     assert double(VECTOR).input_signature == (VECTOR,)
     assert tf.function(lambda x: x).input_signature is None
+
+
+@pytest.mark.parametrize("dtype", [tf.int64, tf.uint64, tf.float64])
+def test_a_signature_of_64_bits_takes_what_jax_holds_without_them(dtype):
+    with jax.enable_x64(False), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "u?(int|float)64 was asked for")
+        spec, number = tf.TensorSpec([], dtype), np.array(2, dtype)
+        step = double(spec)
+        element = next(iter(tf.data.Dataset.from_tensors(number)))
+        for value in (element, number, 2, tf.constant(2, dtype), tf.Variable(number)):
+            assert step(value) == 4
+            assert step.get_concrete_function()(value) == 4
+            assert tf.function(lambda x: x + x).get_concrete_function(spec)(value) == 4
+        with pytest.raises(TypeError, match="does not fit the input_signature"):
+            step(tf.constant(2, tf.float16))
+        with pytest.raises(TypeError, match="does not fit the input_signature"):
+            step(tf.constant([2], dtype))

@@ -18,6 +18,7 @@ from evenfeed.replicas.staging import Unstaged
 from evenfeed.replicas.values import PerReplica, PerReplicaSpec
 from evenfeed.replicas.variables import Variable
 from evenfeed.tensors.creation import convert_to_tensor
+from evenfeed.tensors.placement import held_dtype
 
 _tree: Any = jax_tree  # whose functions have no types
 
@@ -32,7 +33,7 @@ def from_specs(arguments: Any) -> Any:
 
 def _from_spec(spec: TypeSpec) -> Any:
     if isinstance(spec, TensorSpec):
-        return jax.ShapeDtypeStruct(_full(spec), spec.dtype)
+        return jax.ShapeDtypeStruct(_full(spec), held_dtype(spec.dtype))
     if isinstance(spec, CompositeSpec) and not isinstance(spec, PerReplicaSpec):
         raise Unstaged("it takes a dataset or another object", expected=True)
     first = spec.value_specs[0] if isinstance(spec, PerReplicaSpec) else None
@@ -43,7 +44,7 @@ def _from_spec(spec: TypeSpec) -> Any:
     ):
         count = len(spec.value_specs)
         rows, *others = _full(first) or (1,)
-        struct: Any = jax.ShapeDtypeStruct((rows * count, *others), first.dtype)
+        struct: Any = jax.ShapeDtypeStruct((rows * count, *others), held_dtype(first.dtype))
         return PerReplica(array=struct, lifted=first.shape.rank == 0, count=count)
     raise ValueError(
         described(f"No program can be traced for {spec}.", fix="pass a value instead of the spec.")

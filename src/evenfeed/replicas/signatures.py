@@ -20,6 +20,7 @@ from evenfeed.replicas.regrouping import leaves_of, packed
 from evenfeed.replicas.values import DistributedValues, PerReplica, PerReplicaSpec
 from evenfeed.replicas.variables import Variable
 from evenfeed.tensors.creation import convert_to_tensor
+from evenfeed.tensors.placement import held_dtype
 
 _Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -214,16 +215,26 @@ def _accepts(spec: TypeSpec, value: Any) -> bool:
     if isinstance(value, DistributedValues):
         return False
     found = _spec_of(value)
-    return isinstance(found, TypeSpec) and spec.is_compatible_with(found)
+    return isinstance(found, TypeSpec) and _fits(spec, found)
+
+
+def _fits(spec: TypeSpec, found: TypeSpec) -> bool:
+    """Tell whether a value has a spec, or holds it narrower because JAX runs without 64 bits."""
+    return spec.is_compatible_with(found) or _held_spec(spec).is_compatible_with(found)
+
+
+def _held_spec(spec: TypeSpec) -> TypeSpec:
+    """Return the spec of what JAX holds for a value."""
+    if not isinstance(spec, TensorSpec):
+        return spec
+    return TensorSpec(spec.shape, held_dtype(spec.dtype), spec.name)
 
 
 def _accepts_parts(spec: PerReplicaSpec, value: Any) -> bool:
     if not isinstance(value, DistributedValues) or value.part_count != len(spec.value_specs):
         return False
     found = _part_specs(value)
-    return all(
-        own.is_compatible_with(part) for own, part in zip(spec.value_specs, found, strict=True)
-    )
+    return all(_fits(own, part) for own, part in zip(spec.value_specs, found, strict=True))
 
 
 def _part_specs(value: DistributedValues) -> Sequence[TypeSpec]:
