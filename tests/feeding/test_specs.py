@@ -54,6 +54,31 @@ def test_a_function_that_makes_static_batches_has_static_specs():
     assert found.element_spec == PerReplicaSpec(part, part)
 
 
+def ragged(rows, size, *, drop):
+    """Return batches whose rows have two lengths, each batch one of them."""
+    short, long = (np.zeros((rows, width), np.float32) for width in (2, 3))
+    slices = Dataset.from_tensor_slices
+    return slices(short).batch(size, drop).concatenate(slices(long).batch(size, drop))
+
+
+@pytest.mark.parametrize("policy", ["AUTO", "OFF"])
+@pytest.mark.parametrize(("count", "rows"), [(1, 4), (2, 2), (3, None), (4, 1)])
+def test_the_number_of_rows_is_known_where_other_lengths_are_not(count, rows, policy):
+    found = distributed(with_policy(ragged(8, 4, drop=True), policy), count)
+    part = tf.TensorSpec([rows, None], tf.float32)
+    assert found.element_spec == (part if count == 1 else PerReplicaSpec(*[part] * count))
+    assert all(fits(found.element_spec, step) for step in found)
+
+
+@pytest.mark.parametrize(("count", "rows"), [(1, 4), (2, None)])
+def test_a_replica_without_an_element_leaves_the_number_of_rows_open(count, rows):
+    made = ragged(12, 4, drop=True).take(5)
+    found = strategy_of(count).distribute_datasets_from_function(lambda _: made)
+    part = tf.TensorSpec([rows, None], tf.float32)
+    assert found.element_spec == (part if count == 1 else PerReplicaSpec(part, part))
+    assert all(fits(found.element_spec, step) for step in found)
+
+
 def test_a_step_on_the_host_says_the_dtype_that_arrives():
     found = distributed(Dataset.range(4).batch(2), 2, experimental_fetch_to_device=False)
     part = next(iter(found)).values[0]

@@ -35,13 +35,14 @@ class Arrival:
 def cut_spec(plan: Node, arrival: Arrival) -> Any:
     """Return the specs where each global batch is cut over the replicas."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
-    return _for_all(plan, [_cut(part, arrival) for part in parts], arrival)
+    return _for_all(plan, [_cut(part, arrival) for part in parts], arrival, short=False)
 
 
 def taken_spec(plan: Node, arrival: Arrival) -> Any:
     """Return the specs where each replica takes elements as they are."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
-    return _for_all(plan, [_arriving(part, arrival) for part in parts], arrival)
+    short = arrival.share.everyone > 1 and not is_static(plan)  # replicas may get no element
+    return _for_all(plan, [_arriving(part, arrival) for part in parts], arrival, short=short)
 
 
 def padded_spec(plan: Node, arrival: Arrival, rows: int) -> Any:
@@ -52,9 +53,9 @@ def padded_spec(plan: Node, arrival: Arrival, rows: int) -> Any:
     return pack(plan.element_spec, [_several(p, arrival) for p in pieces], DATA), valid
 
 
-def _for_all(plan: Node, pieces: Sequence[TypeSpec], arrival: Arrival) -> Any:
-    if plan.size != INFINITE and (arrival.share.workers > 1 or not is_static(plan)):
-        # The last step may be short, and then it is short in every part; a worker may run dry before it.
+def _for_all(plan: Node, pieces: Sequence[TypeSpec], arrival: Arrival, *, short: bool) -> Any:
+    if plan.size != INFINITE and (arrival.share.workers > 1 or short):
+        # The last step may be short in every part, and a worker may run dry before it.
         pieces = [_with_rows(piece, None) for piece in pieces]
     return pack(plan.element_spec, [_several(piece, arrival) for piece in pieces], DATA)
 

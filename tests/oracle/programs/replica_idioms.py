@@ -261,3 +261,31 @@ def captured(tf, ask):
     gather = tf.function(lambda: strategy.gather(values["even"], 0))
     found["even, gathered"] = ask(lambda: gather().numpy())
     return found
+
+
+def open_lengths(tf, ask):
+    slices = tf.data.Dataset.from_tensor_slices
+
+    def made(drop):
+        short, long = (slices(tf.ones([6, width])).batch(4, drop) for width in (2, 3))
+        return short.concatenate(long)
+
+    def facts(count, drop):
+        strategy = _mirrored(tf, count)
+        cut = ask(lambda: strategy.experimental_distribute_dataset(made(drop)))
+        taken = ask(lambda: strategy.distribute_datasets_from_function(lambda _: made(drop)))
+        local = strategy.experimental_local_results
+        return {
+            "cut": ask(lambda: cut.element_spec),
+            "cut, iterator": ask(lambda: iter(cut).element_spec),
+            "cut, steps": ask(lambda: [local(step) for step in cut]),
+            "taken": ask(lambda: taken.element_spec),
+            "taken, steps": ask(lambda: [local(step) for step in taken]),
+        }
+
+    return {
+        f"{count}, {'dropped' if drop else 'kept'}: {fact}": answer
+        for count in (1, 2, 3)
+        for drop in (False, True)
+        for fact, answer in facts(count, drop).items()
+    }
