@@ -297,3 +297,13 @@ def test_rows_are_mapped_wherever_they_stand():
     rows = MappedRows(Numbers(Range(0, 100)), function(lambda x: x * 10))
     assert rows.fetch(np.array([7, 3, 99])).columns[0].tolist() == [70, 30, 990]
     assert rows.run(5, 2).columns[0].tolist() == [50, 60]
+
+
+def test_arrays_keep_their_dtype_in_lists_that_functions_return_and_carry():
+    parts = [np.uint8([1, 255]), np.uint8([3, 4])]
+    spec = tf.TensorSpec([2, 2], tf.uint8)
+    numbers = tf.data.Dataset.range(2)
+    assert numbers.map(lambda _: {"a": parts}).element_spec == {"a": spec}
+    assert numbers.scan(parts, lambda state, _: (state, state)).element_spec == spec
+    assert numbers.reduce(parts, lambda state, _: state).dtype == np.uint8
+    assert tf.experimental.Optional.from_value(parts).element_spec == spec
