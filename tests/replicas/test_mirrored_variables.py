@@ -10,6 +10,7 @@ import pytest
 from tests.saying import error_saying
 
 import evenfeed as tf
+from evenfeed.errors import InvalidArgumentError
 
 DEVICES = jax.local_devices(backend="cpu")
 SUM, MEAN = tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN
@@ -225,6 +226,30 @@ def test_bfloat16_and_empty_values_have_copies(strategy):
     empty = created(strategy, np.zeros((0, 3), np.float32))
     tf.function(lambda: strategy.run(lambda: empty.assign_add(empty.value())))()
     assert [part.shape for part in empty.values] == [(0, 3)] * 2
+
+
+@in_both_ways
+@pytest.mark.parametrize("synchronization", [tf.VariableSynchronization.ON_WRITE, ON_READ])
+def test_what_the_first_replica_assigns_stays_a_bool(strategy, run, synchronization):
+    v = created(strategy, True, FIRST, synchronization=synchronization)
+    run(strategy, lambda: v.assign(tf.cast(own_id(), tf.bool)))
+    copied = synchronization is not ON_READ
+    assert copies(strategy, v) == [False, not copied]
+    for read in (v.read_value(), tf.function(v.read_value)(), *v.values):
+        assert read.dtype == tf.bool
+
+
+@in_both_ways
+def test_bools_have_no_sum_over_the_replicas(strategy, run):
+    v = created(strategy, True, SUM)
+    with pytest.raises(InvalidArgumentError, match="'w:0' holds True and False, which have no sum"):
+        run(strategy, lambda: v.assign(tf.cast(own_id(), tf.bool)))
+    assert copies(strategy, v) == [True, True]
+    own = created(strategy, True, SUM, synchronization=ON_READ)
+    run(strategy, lambda: own.assign(tf.cast(own_id(), tf.bool)))
+    assert copies(strategy, own) == [False, True]
+    with pytest.raises(InvalidArgumentError, match="which have no sum"):
+        own.read_value()
 
 
 # --- one replica --------------------------------------------------------------------------------

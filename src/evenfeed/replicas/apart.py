@@ -17,7 +17,7 @@ import numpy as np
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.closures import spread_arrays, with_swapped
-from evenfeed.replicas.collectives import reduce_inside, sums_over
+from evenfeed.replicas.collectives import first_inside, reduce_inside, sums_over
 from evenfeed.replicas.common_results import Common, common_results
 from evenfeed.replicas.common_results import Trace as CommonTrace
 from evenfeed.replicas.later import later, parts_here
@@ -67,8 +67,7 @@ class ApartReplica(Replica):
 
     def from_first(self, array: Any) -> Any:
         """Take replica 0's, between two pieces."""
-        own = jnp.where(self._index == 0, array, jnp.zeros_like(array))
-        return jax.lax.psum(own, AXIS)
+        return first_inside(self._index, array)
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Give up: the values of the others are not there."""

@@ -21,6 +21,15 @@ def reduce_inside(op: ReduceOp, arrays: Sequence[Any], count: int) -> list[Any]:
     return [divided(total, count) for total in totals]
 
 
+def first_inside(index: Any, array: Any) -> Any:
+    """Return replica 0's array, in code that is mapped over the replicas.
+
+    What the others hold is not even multiplied by zero. JAX sums bools as ints, so the dtype is set again.
+    """
+    own = jnp.where(index == 0, array, jnp.zeros_like(array))
+    return jax.lax.psum(own, AXIS).astype(own.dtype)
+
+
 def sum_parts(replicas: Replicas, parts: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """Sum what lies on the devices, in one program.
 

@@ -11,7 +11,12 @@ from evenfeed.core.callsite import where_called
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.jax_door import jax, jnp
 from evenfeed.replicas import contexts
-from evenfeed.replicas.collectives import copies_of_first, held_by_all, reduce_inside
+from evenfeed.replicas.collectives import (
+    copies_of_first,
+    first_inside,
+    held_by_all,
+    reduce_inside,
+)
 from evenfeed.replicas.later import later, parts_here
 from evenfeed.replicas.looks import looks_of_all
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
@@ -26,6 +31,7 @@ from evenfeed.replicas.scoped_variables import ScopedVariable
 from evenfeed.replicas.staging import Staging, Unstaged
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variable_rules import (
+    check_adds_up,
     check_assignable,
     check_readable,
     check_summable,
@@ -202,6 +208,7 @@ class DistributedVariable(ScopedVariable):
     def _check_agreed(self, value: Any) -> None:
         """Refuse what has no meaning where each replica assigns it."""
         check_summable(self, value)
+        check_adds_up(self)
 
     def _agreed(self, replica: Replica, value: Any) -> Any:
         """Return what the replicas together assign."""
@@ -342,6 +349,7 @@ class SyncOnReadVariable(DistributedVariable):
         if level is not None and level.context is not None:
             self._check_strategy()  # in the run of another strategy its copies do not meet
         check_readable(self)
+        check_adds_up(self)
 
     def _across(self) -> Any:
         first = self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA
@@ -367,8 +375,7 @@ class SyncOnReadVariable(DistributedVariable):
     def _of_own(self, copy: Any) -> Any:
         match self.aggregation:
             case VariableAggregation.ONLY_FIRST_REPLICA:
-                first = jnp.where(jax.lax.axis_index(AXIS) == 0, copy, jnp.zeros_like(copy))
-                return reduce_inside(ReduceOp.SUM, [first], self.replicas.count)[0]
+                return first_inside(jax.lax.axis_index(AXIS), copy)
             case VariableAggregation.MEAN:
                 return reduce_inside(ReduceOp.MEAN, [copy], self.replicas.count)[0]
             case _:

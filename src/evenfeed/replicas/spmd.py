@@ -10,7 +10,7 @@ from typing import Any, final
 from evenfeed.core.jax_door import jax, jax_extend_core, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.closures import spread_arrays, with_swapped
-from evenfeed.replicas.collectives import reduce_inside
+from evenfeed.replicas.collectives import first_inside, reduce_inside
 from evenfeed.replicas.left_tracers import call_traced
 from evenfeed.replicas.mesh import AXIS, Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
@@ -53,8 +53,8 @@ class MappedReplica(Replica):
         return [jax.lax.all_gather(jnp.asarray(a), AXIS, axis=axis, tiled=True) for a in arrays]
 
     def from_first(self, array: Any) -> Any:
-        """Take replica 0's in the program: what the others hold is not even multiplied by zero."""
-        return jax.lax.psum(jnp.where(self.index == 0, array, jnp.zeros_like(array)), AXIS)
+        """Take replica 0's in the program."""
+        return first_inside(self.index, array)
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call the function in the program, with values that stand for those of all replicas."""

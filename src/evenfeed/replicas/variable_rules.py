@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 from evenfeed.core.conversion import shortened
-from evenfeed.core.errors import described
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.replicas.reduction import VariableAggregation, VariableSynchronization
 
 
@@ -70,6 +70,17 @@ def check_assignable(variable: Any, *, adds: bool) -> None:
                 "replica to add to.",
                 fix="add to it inside strategy.run, or assign the whole sum with assign().",
             )
+        )
+
+
+def check_adds_up(variable: Any) -> None:
+    """Refuse the sum of the replicas' bools: it would no longer be a bool."""
+    sums = variable.aggregation is VariableAggregation.SUM and variable.replicas.count > 1
+    if sums and variable.dtype.kind == "b":
+        raise InvalidArgumentError(
+            f"The variable {variable.name!r} holds True and False, which have no sum over the replicas.",
+            fix="create it with aggregation=evenfeed.VariableAggregation.ONLY_FIRST_REPLICA, or with a dtype of "
+            "whole numbers.",
         )
 
 
