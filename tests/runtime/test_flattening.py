@@ -132,3 +132,19 @@ def test_unlike_datasets_of_later_elements_are_an_error_each():
         assert outcome(turns.ignore_errors()) == [2, 3, 2, 3, 5, 5]
     with error_saying(TypeError, "A function makes datasets whose elements differ …", fix="…"):
         list(Dataset.range(5).flat_map(lambda n: pairs if n == 4 else Dataset.range(2)))
+
+
+@pytest.mark.parametrize(
+    "other", [lambda x: {"b": x}, lambda x: {"a": {"b": x}}, lambda x: (x,), lambda x: x]
+)
+def test_other_names_or_nesting_at_a_later_element_are_an_error_each(other):
+    def made(n):
+        return twice(n).map(other if n == 4 else lambda x: {"a": x})
+
+    for dataset in (
+        Dataset.range(6).flat_map(made),
+        Dataset.range(6).interleave(made, cycle_length=1),
+    ):
+        assert [x["a"].item() for x in dataset.ignore_errors()] == [0, 0, 1, 1, 2, 2, 3, 3, 5, 5]
+        with error_saying(TypeError, "A function makes datasets whose elements differ …", fix="…"):
+            list(dataset)

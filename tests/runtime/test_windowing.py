@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 from tests.failing import ERROR, failing, outcome, unless
+from tests.saying import error_saying
 
 import evenfeed as tf
 
@@ -77,3 +78,14 @@ def test_batches_padded_to_boundaries_have_no_one_length():
 def test_sequences_that_are_not_there_fall_into_no_bucket():
     rows = tf.data.Dataset.from_tensor_slices(np.zeros((0, 3)))
     assert outcome(rows.bucket_by_sequence_length(len, [2], [1, 1])) == []
+
+
+def test_groups_that_are_reduced_to_other_structures_are_an_error_each():
+    def named(key, group):
+        name = "later" if key == 4 else "first"
+        return group.map(lambda x: {name: x})
+
+    made = tf.data.Dataset.range(6).group_by_window(lambda x: x, named, window_size=1)
+    assert [x["first"].item() for x in made.ignore_errors()] == [0, 1, 2, 3, 5]
+    with error_saying(TypeError, "A function makes datasets whose elements differ …", fix="…"):
+        list(made)

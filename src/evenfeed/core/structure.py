@@ -169,6 +169,11 @@ def assert_same(
     )
 
 
+def have_same_structure(first: Any, second: Any, rules: Rules) -> bool:
+    """Return True if both have the same nesting, keys and container types."""
+    return _difference(first, second, rules, types=True, path="") is None
+
+
 def outline(value: object, rules: Rules) -> str:
     """Draw a structure with a dot for every leaf: `{'image': ., 'label': (., .)}`."""
     branch = opened(value, rules)

@@ -7,14 +7,12 @@ from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
-from evenfeed.core import dtypes
-from evenfeed.core.block import Block, Column, Positions, concatenated
-from evenfeed.core.conversion import is_tensor
-from evenfeed.core.errors import DataLossError, described
-from evenfeed.core.texts import Texts
+from evenfeed.core.block import Block, Positions, concatenated
+from evenfeed.core.errors import DataLossError
 from evenfeed.plan.node import Node
 from evenfeed.runtime.file_digests import FileSet, files_of
 from evenfeed.runtime.files import ReadFiles
+from evenfeed.runtime.inner_elements import InnerElements, unlike_elements
 from evenfeed.runtime.operator import Feed, Operator, State, read_full
 from evenfeed.runtime.run import Inner, Opener
 from evenfeed.runtime.whence import Place, Whence, nowhere
@@ -100,17 +98,10 @@ class _Slot:
 class _Opens(Operator):
     """Opens inner datasets for the elements of a child."""
 
-    def __init__(self, child: Operator, start: Start) -> None:
+    def __init__(self, child: Operator, start: Start, element_spec: Any) -> None:
         self._feed = Feed(child)
         self._start = start
-        self._kinds: list[Any] | None = None  # of the parts of all elements, as the first ones show
-
-    def _is_alike(self, block: Block) -> bool:
-        """Return True if elements have the parts and dtypes of those before them."""
-        kinds = list(map(_kind, block.columns))
-        if self._kinds is None:
-            self._kinds = kinds
-        return kinds == self._kinds
+        self._elements = InnerElements(element_spec)
 
     def _open_next(self) -> _Slot | None:
         before, number = self._feed.state(), self._feed.number
@@ -132,8 +123,8 @@ class _Opens(Operator):
 class ReadInner(_Opens):
     """Reads the inner datasets one after the other."""
 
-    def __init__(self, child: Operator, start: Start) -> None:
-        super().__init__(child, start)
+    def __init__(self, child: Operator, start: Start, element_spec: Any) -> None:
+        super().__init__(child, start, element_spec)
         self._slot: _Slot | None = None
 
     def read(self, most: int) -> Block | None:
@@ -144,12 +135,12 @@ class ReadInner(_Opens):
             if self._slot is None:
                 return None
             block = self._slot.read(most)
-            if block is not None and self._is_alike(block):
+            if block is not None and self._elements.match(self._slot.inner, block):
                 return block
             self._slot.inner.operator.close()
             self._slot = None
             if block is not None:
-                raise _unlike()
+                raise unlike_elements()
 
     def whence(self, count: int) -> Whence:
         """Return where the elements of the inner dataset come from."""
@@ -179,8 +170,10 @@ class ReadInnersInTurn(_Opens):
     of them read files, whole rounds are read at once, no more elements than are asked for.
     """
 
-    def __init__(self, child: Operator, start: Start, cycle: int, block: int) -> None:
-        super().__init__(child, start)
+    def __init__(
+        self, child: Operator, start: Start, element_spec: Any, cycle: int, block: int
+    ) -> None:
+        super().__init__(child, start, element_spec)
         self._slots: list[_Slot | None] = [None] * cycle
         self._block = block
         self._turn = 0
@@ -200,7 +193,7 @@ class ReadInnersInTurn(_Opens):
                 self._fill()
                 continue
             block = slot.read(min(most, self._block - self._taken))
-            if block is not None and self._is_alike(block):
+            if block is not None and self._elements.match(slot.inner, block):
                 self._last = [slot], _NO_TURNS
                 self._advance(block.length)
                 return block
@@ -208,7 +201,7 @@ class ReadInnersInTurn(_Opens):
             self._slots[self._turn] = None
             self._next_turn()
             if block is not None:
-                raise _unlike()
+                raise unlike_elements()
         return None
 
     def whence(self, count: int) -> Whence:
@@ -281,23 +274,6 @@ class ReadInnersInTurn(_Opens):
             self._feed.child,
             *(slot.inner.operator for slot in self._slots if slot is not None),
         )
-
-
-def _kind(column: Column) -> Any:
-    """Return what the parts of all elements have in common, whatever their shapes."""
-    part: Any = column[0] if isinstance(column, list) else column
-    if isinstance(part, Texts | bytes):
-        return dtypes.string
-    return part.dtype if is_tensor(part) else part.__class__
-
-
-def _unlike() -> TypeError:
-    return TypeError(
-        described(
-            "A function makes datasets whose elements differ in structure or dtype.",
-            fix="return datasets of one structure, with the same dtypes, for all elements.",
-        )
-    )
 
 
 def starter(make: Callable[[list[Any], int], Node], opens: Opener) -> Start:

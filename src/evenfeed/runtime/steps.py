@@ -62,10 +62,12 @@ def calling_step(
         case Scan(function=RowFunction() as function):
             return CarryState(children[0], node, function)
         case FlatMap(function=InnerDatasets() as function) if opens is not None:
-            return ReadInner(children[0], starter(function.make, opens))
+            return ReadInner(children[0], starter(function.make, opens), node.element_spec)
         case Interleave(function=InnerDatasets() as function) if opens is not None:
             start = starter(function.make, opens)
-            return ReadInnersInTurn(children[0], start, node.cycle_length, node.block_length)
+            return ReadInnersInTurn(
+                children[0], start, node.element_spec, node.cycle_length, node.block_length
+            )
         case _:
             return None
 

@@ -14,6 +14,7 @@ from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Held
 from evenfeed.runtime.calls import never_stopping
 from evenfeed.runtime.functions import RowFunction
+from evenfeed.runtime.inner_elements import InnerElements, unlike_elements
 from evenfeed.runtime.operator import Operator, Replayed
 from evenfeed.runtime.run import Inner, Opener
 
@@ -44,6 +45,7 @@ class ReadGroups(Replayed):
         self._opened = 0  # how many groups
         self._groups: dict[int, list[list[Any]]] = {}
         self._open: Inner | None = None
+        self._elements = InnerElements(self._node.element_spec)
 
     def _next(self, most: int) -> Block | None:
         """Return elements of the group that is open, or of the next that fills up."""
@@ -55,10 +57,12 @@ class ReadGroups(Replayed):
                 self._open = self._opens(self._opened, partial(self._reduced, *group))
                 self._opened += 1
             block = self._open.operator.read(most)
-            if block is not None:
+            if block is not None and self._elements.match(self._open, block):
                 return block
             self._open.operator.close()
             self._open = None
+            if block is not None:
+                raise unlike_elements()
 
     def _reduced(self, key: int, group: Held) -> Node:
         with (

@@ -284,3 +284,32 @@ def made_with_values(tf, ask):
         lambda: list(ds.range(3).map(lambda n: ds.range(n).get_single_element()).ignore_errors())
     )
     return facts
+
+
+def of_other_structures(tf, ask):
+    """Datasets whose elements have other names or another nesting at a later element."""
+    ds = tf.data.Dataset
+    others = {
+        "another name": lambda x: {"b": x},
+        "a dict in a dict": lambda x: {"a": {"b": x}},
+        "a tuple": lambda x: (x,),
+        "a tensor": lambda x: x,
+    }
+    facts = {}
+    for name, other in others.items():
+
+        def make(n, other=other):
+            if n == 4:
+                return ds.from_tensors(n).map(other)
+            return ds.from_tensors(n).map(lambda x: {"a": x})
+
+        ways = {
+            "flat_map": lambda make=make: ds.range(6).flat_map(make),
+            "interleave": lambda make=make: ds.range(6).interleave(make),
+            "group_by_window": lambda make=make: ds.range(6).group_by_window(
+                lambda x: x, lambda key, _: make(key), 1
+            ),
+        }
+        for way, dataset in ways.items():
+            facts[f"{name} in {way}"] = ask(lambda dataset=dataset: list(dataset()))
+    return facts
