@@ -12,6 +12,9 @@ _PROMOTES = "Mixed dtypes promote as in JAX, on which all mathematics around thi
 _DATACLASS = "A dataclass is a structure, so that datasets can have elements of a user's own type."
 _ARRAY = "A NumPy array is a tensor: evenfeed has no tensor class of its own."
 _OVERFLOW = "The count is exact; TensorFlow's runs over 64 bits."
+_UNCOUNTABLE = (
+    "An element whose number in `enumerate` does not fit into 64 bits raises; TensorFlow drops it."
+)
 _SCALARS = "Scalars cannot be cut: the error says to call batch; TensorFlow's is an IndexError."
 _COUNTS = "range counts in any dtype of whole numbers or floats that it is asked for."
 _SEED = "A seed that is no whole number raises at once; TensorFlow takes it, and may fail later."
@@ -96,6 +99,8 @@ DIFFERENT: dict[str, str] = {
     "datasets.from_tensor_slices.dataclass elements": _DATACLASS,
     "datasets.from_tensor_slices.dataclass as NumPy": _DATACLASS,
     "datasets.from_tensor_slices.dataclass repr": _DATACLASS,
+    "combining.enumerate_.beyond 64 bits": _UNCOUNTABLE,
+    "combining.enumerate_.beyond 64 bits, of unknown length": _UNCOUNTABLE,
     "datasets.range_.up to the last int64 cardinality": _OVERFLOW,
     "datasets.range_.up to the last int64 len": _OVERFLOW,
     "datasets.repeat.cardinality beyond int64": _OVERFLOW,

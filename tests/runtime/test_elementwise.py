@@ -1,6 +1,9 @@
 import pytest
+from tests.failing import ERROR, outcome
+from tests.saying import error_saying
 from tests.unknown import Watched, count
 
+import evenfeed as tf
 from evenfeed.runtime.elementwise import CountElements, DrawKeys
 
 
@@ -39,3 +42,21 @@ def test_an_element_that_fails_has_bits_too():
     with pytest.raises(ValueError, match="second"):
         failing.read(1)
     assert failing.read(1).columns[0].tolist() == whole[2:]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_numbers_beyond_64_bits_are_an_error_each(known):
+    four = tf.data.Dataset.range(4)
+    source = four if known else four.filter(lambda x: x >= 0)
+    numbered = source.enumerate(2**63 - 2)
+    assert outcome(numbered.map(lambda n, _: n)) == [2**63 - 2, 2**63 - 1, ERROR, ERROR]
+    assert [n.tolist() for n, _ in numbered.take(2).batch(5)] == [[2**63 - 2, 2**63 - 1]]
+    with error_saying(
+        tf.errors.InvalidArgumentError, "enumerate cannot count further than …", fix="…"
+    ):
+        list(numbered.batch(2))
+
+
+def test_numbers_of_a_distant_position_do_not_wrap_around():
+    endless = tf.data.Dataset.range(2).repeat().enumerate(5).skip(2**63 - 7).take(3)
+    assert outcome(endless.map(lambda n, _: n)) == [2**63 - 2, 2**63 - 1, ERROR]

@@ -7,7 +7,7 @@ import numpy as np
 from evenfeed.core.block import Block, Positions
 from evenfeed.core.draws import key_of, words_at
 from evenfeed.runtime.operator import Operator, State
-from evenfeed.runtime.rows import Rows, numbered, side_by_side
+from evenfeed.runtime.rows import LARGEST_NUMBER, Rows, numbered, side_by_side, uncountable
 from evenfeed.runtime.whence import Place, Whence
 
 
@@ -21,8 +21,9 @@ class CountElements(Operator):
 
     def read(self, most: int) -> Block | None:
         """Return the next elements with their numbers."""
+        room = max(1, LARGEST_NUMBER + 1 - self._next)
         try:
-            block = self._child.read(most)
+            block = self._child.read(min(most, room))
         except Exception:
             self._next += 1  # an element that fails has a number too
             raise
@@ -30,7 +31,9 @@ class CountElements(Operator):
             return None
         first = self._next
         self._next += block.length
-        return numbered(block, np.arange(first, self._next, dtype=np.int64))
+        if first > LARGEST_NUMBER:
+            raise uncountable()
+        return numbered(block, first + np.arange(block.length, dtype=np.int64))
 
     def whence(self, count: int) -> Whence:
         """Return where the same elements of the child come from."""

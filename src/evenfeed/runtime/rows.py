@@ -9,11 +9,13 @@ import numpy as np
 
 from evenfeed.core.block import Block, Column, Positions, fetched_apart
 from evenfeed.core.cardinality import INFINITE
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.runtime.functions import FailedRow
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.orders import Forward, Order, length_of_round, size_of_rounds
 from evenfeed.runtime.whence import Place, Whence, placed
 
+LARGEST_NUMBER: Final = 2**63 - 1
 _ALL: Final = 1 << 62  # more than anybody asks for, and a position that nobody comes to
 
 
@@ -144,6 +146,10 @@ class Numbered(Rows):
 
     def fetch(self, positions: Positions) -> Block:
         """Return the rows at `positions`, each behind its number."""
+        if self._start > 0 and len(positions):
+            last = int(positions.max()) + self._start
+            if last > LARGEST_NUMBER:
+                raise FailedRow(0, None, uncountable())
         return numbered(self._rows.fetch(positions), positions + self._start)
 
     def whence(self, position: int) -> Place | None:
@@ -245,6 +251,14 @@ def side_by_side(blocks: Sequence[Block]) -> Block:
     """Return the columns of all blocks, which have one length."""
     columns = tuple(column for block in blocks for column in block.columns)
     return Block(columns, blocks[0].length)
+
+
+def uncountable() -> InvalidArgumentError:
+    """Return the error for an element whose number has more than 64 bits."""
+    return InvalidArgumentError(
+        f"enumerate cannot count further than {LARGEST_NUMBER}: a larger number does not fit into 64 bits.",
+        fix="pass a smaller start.",
+    )
 
 
 def numbered(block: Block, numbers: Positions) -> Block:

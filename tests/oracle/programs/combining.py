@@ -30,6 +30,11 @@ def enumerate_(tf, ask):
     # What TensorFlow makes of it, a zip, is nobody's business.
     return {label: fact for label, fact in facts.items() if not label.endswith("repr")} | {
         "of endless": ask(lambda: int(data.range(2).repeat().enumerate().cardinality())),
+        "up to 64 bits": ask(lambda: list(data.range(2).enumerate(2**63 - 3))),
+        "beyond 64 bits": ask(lambda: list(data.range(5).enumerate(2**63 - 2))),
+        "beyond 64 bits, of unknown length": ask(
+            lambda: list(data.range(5).filter(lambda x: x >= 0).enumerate(2**63 - 2))
+        ),
         "a float": ask(lambda: data.range(2).enumerate(1.5)),
         "text": ask(lambda: data.range(2).enumerate("1")),
     }
