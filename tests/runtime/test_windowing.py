@@ -89,3 +89,27 @@ def test_groups_that_are_reduced_to_other_structures_are_an_error_each():
     assert [x["first"].item() for x in made.ignore_errors()] == [0, 1, 2, 3, 5]
     with error_saying(TypeError, "A function makes datasets whose elements differ …", fix="…"):
         list(made)
+
+
+def by_parity(**size):
+    return tf.data.Dataset.range(5).group_by_window(
+        lambda x: x % 2, lambda _, group: group.batch(9), **size
+    )
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_elements_of_windows_without_a_size_are_an_error_each_and_lost(size):
+    assert outcome(by_parity(window_size=size)) == [ERROR] * 5
+    assert outcome(by_parity(window_size_func=lambda _: size)) == [ERROR] * 5
+    some = by_parity(window_size_func=lambda key: 2 if key == 1 else size)
+    assert outcome(some) == [ERROR, ERROR, [1, 3], ERROR]
+
+
+@pytest.mark.parametrize("size", [2.0, 2.5, "2"])
+def test_the_size_of_a_window_is_a_whole_number(size):
+    with pytest.raises(TypeError, match="window_size must be a whole number, but got"):
+        by_parity(window_size=size)
+    made = by_parity(window_size_func=lambda _: size)
+    assert outcome(made.ignore_errors()) == []
+    with pytest.raises(TypeError, match="the result of window_size_func must be a whole number"):
+        list(made)

@@ -224,7 +224,8 @@ class Grouping(Face):
                 described("Pass either window_size or window_size_func, and not both.")
             )
         reduced = partial(_reduced, checked_function(reduce_func))
-        size = partial(_size_of_group, window_size, window_size_func)
+        fixed = 0 if window_size is None else whole_number(window_size, "window_size")
+        size = partial(_size_of_group, fixed, window_size_func)
         spec = self.element_spec
         empty = Held(spec, tuple(None for _ in flatten(spec, DATA)), 0)
         effects = Effects()
@@ -321,11 +322,10 @@ def _common_spec(plan: Node, other: Node | None) -> Any:
     return plan.element_spec if common is None else common.element_spec
 
 
-def _size_of_group(
-    window_size: int | None, window_size_func: Callable[..., Any] | None, key: int
-) -> int:
-    asked: Any = window_size if window_size_func is None else window_size_func(np.int64(key))
-    return int(asked)
+def _size_of_group(window_size: int, window_size_func: Callable[..., Any] | None, key: int) -> int:
+    if window_size_func is None:
+        return window_size
+    return whole_number(window_size_func(np.int64(key)), "the result of window_size_func")
 
 
 def _bucket_of(buckets: Buckets, length_func: Callable[..., Any], *element: Any) -> Any:

@@ -75,8 +75,9 @@ class ReadGroups(Replayed):
         """Read until a group is full; at the end return those that are not, by their keys."""
         while (row := self._row()) is not None:
             key = int(np.asarray(self._key.one(row, self._number - 1)[0]))
+            window = self._window(key)  # an element for which this fails is in no group
             self._groups.setdefault(key, []).append(row)
-            if len(self._groups[key]) == self._window(key):
+            if len(self._groups[key]) == window:
                 return key, self._held(key)
         return next(((key, self._held(key)) for key in sorted(self._groups)), None)
 
@@ -90,11 +91,11 @@ class ReadGroups(Replayed):
             never_stopping("window_size_func", self._node.origin),
             noted(self._node.effects, self._drawn),
         ):
-            size = int(self._node.window_size(key))
+            size = self._node.window_size(key)
         if size < 1:
             raise InvalidArgumentError(
                 f"A window must hold at least 1 element, but for the key {key} it is to hold {size}.",
-                fix="return a size of at least 1 from window_size_func.",
+                fix="pass a window_size of at least 1, or return one from window_size_func.",
                 origin=self._node.origin,
             )
         return size

@@ -1,4 +1,4 @@
-"""Several datasets as one: zip, concatenate; and enumerate, which is a zip with a count."""
+"""Several datasets as one: zip, concatenate; enumerate, which is a zip with a count; and groups of elements."""
 
 import collections
 
@@ -201,3 +201,27 @@ def choices(tf, ask):
         ),
         "of a tuple": ask(lambda: chosen(data.range(2), (data.range(2), data.range(5, 7)))),
     }
+
+
+def sizes_of_windows(tf, ask):
+    def read(way, **how):
+        made = tf.data.Dataset.range(5).group_by_window(
+            lambda x: x % 2, lambda _, group: group.batch(9), **how
+        )
+        return list(made.ignore_errors()) if way == "passing errors" else list(made)
+
+    facts = {}
+    for size in (2, True, 0, -1, 2.0, 2.5, "2"):
+        for way in ("reading", "passing errors"):
+            facts[f"{size!r}, {way}"] = ask(read, way, window_size=size)
+        facts[f"a function that returns {size!r}"] = ask(
+            read, "reading", window_size_func=lambda _, size=size: size
+        )
+    for size in (0, -1):
+        facts[f"a function that returns {size}, passing errors"] = ask(
+            read, "passing errors", window_size_func=lambda _, size=size: size
+        )
+    facts["a function that returns the key, passing errors"] = ask(
+        read, "passing errors", window_size_func=lambda key: key
+    )
+    return facts
