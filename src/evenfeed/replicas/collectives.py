@@ -13,6 +13,15 @@ from evenfeed.replicas.mesh import AXIS, Replicas, shards
 from evenfeed.replicas.reduction import ReduceOp, divided
 
 
+def unfolded(replicas: Replicas, arrays: Any) -> Any:
+    """Hide from XLA how arrays are computed, before workers bring them together in a program.
+
+    A constant of a traced function may be another one on another worker. XLA replaces a collective on a
+    constant by arithmetic: the result would be wrong, and workers that have no constant there would wait.
+    """
+    return jax.lax.optimization_barrier(arrays) if replicas.spans else arrays
+
+
 def reduce_inside(op: ReduceOp, arrays: Sequence[Any], count: int) -> list[Any]:
     """Reduce over the replicas, in code that is mapped over them."""
     totals = jax.lax.psum(list(arrays), AXIS)

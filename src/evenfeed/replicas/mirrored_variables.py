@@ -16,6 +16,7 @@ from evenfeed.replicas.collectives import (
     first_inside,
     held_by_all,
     reduce_inside,
+    unfolded,
 )
 from evenfeed.replicas.later import later, parts_here
 from evenfeed.replicas.looks import looks_of_all
@@ -103,7 +104,7 @@ class DistributedVariable(ScopedVariable):
             return self.held
         held = level.read(self)
         if level.within is self.replicas:
-            return jax.lax.all_gather(held, AXIS)
+            return jax.lax.all_gather(unfolded(self.replicas, held), AXIS)
         self._check_not_apart(level)
         return held
 
@@ -367,12 +368,13 @@ class SyncOnReadVariable(DistributedVariable):
     def _of_stack(self, stack: Any) -> Any:
         if self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             return stack[0]
-        total = jnp.sum(stack, axis=0, dtype=stack.dtype)
+        total = jnp.sum(unfolded(self.replicas, stack), axis=0, dtype=stack.dtype)
         if self.aggregation is VariableAggregation.SUM:
             return total
         return divided(total, self.replicas.count)
 
     def _of_own(self, copy: Any) -> Any:
+        copy = unfolded(self.replicas, copy)
         match self.aggregation:
             case VariableAggregation.ONLY_FIRST_REPLICA:
                 return first_inside(jax.lax.axis_index(AXIS), copy)

@@ -10,6 +10,7 @@ from typing import Any
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.jax_door import jax
 from evenfeed.replicas import contexts
+from evenfeed.replicas.collectives import unfolded
 from evenfeed.replicas.later import later
 from evenfeed.replicas.looks import Look, look_of, looks_of_all
 from evenfeed.replicas.mesh import AXIS, Replicas
@@ -48,7 +49,7 @@ def spread(replicas: Replicas, value: Any) -> Any:
         in_specs=spec(),
         out_specs=spec(AXIS),
         check_vma=False,
-    )(tensor)
+    )(unfolded(replicas, tensor))
     return PerReplica(array=rows, lifted=tensor.ndim == 0, count=replicas.count)
 
 

@@ -10,7 +10,7 @@ from typing import Any, final
 from evenfeed.core.jax_door import jax, jax_extend_core, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.closures import spread_arrays, with_swapped
-from evenfeed.replicas.collectives import first_inside, reduce_inside
+from evenfeed.replicas.collectives import first_inside, reduce_inside, unfolded
 from evenfeed.replicas.left_tracers import call_traced
 from evenfeed.replicas.mesh import AXIS, Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
@@ -46,20 +46,22 @@ class MappedReplica(Replica):
 
     def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
         """Reduce in the program."""
-        return reduce_inside(op, [jnp.asarray(array) for array in arrays], self.replicas.count)
+        own = unfolded(self.replicas, [jnp.asarray(array) for array in arrays])
+        return reduce_inside(op, own, self.replicas.count)
 
     def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
         """Join in the program."""
-        return [jax.lax.all_gather(jnp.asarray(a), AXIS, axis=axis, tiled=True) for a in arrays]
+        own = unfolded(self.replicas, [jnp.asarray(array) for array in arrays])
+        return [jax.lax.all_gather(array, AXIS, axis=axis, tiled=True) for array in own]
 
     def from_first(self, array: Any) -> Any:
         """Take replica 0's in the program."""
-        return first_inside(self.index, array)
+        return first_inside(self.index, unfolded(self.replicas, array))
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call the function in the program, with values that stand for those of all replicas."""
         leaves, tree = leaves_of((tuple(args), kwargs))
-        whole = [_MappedValue.of(leaf, self.replicas.count) for leaf in leaves]
+        whole = [_MappedValue.of(leaf, self.replicas) for leaf in leaves]
         whole_args, whole_kwargs = packed(tree, whole)
         with self._site.across():
             return own_share(function(*whole_args, **whole_kwargs))
@@ -70,11 +72,11 @@ class _MappedValue:
     """Makes values that, in mapped code, stand for those of all replicas."""
 
     @staticmethod
-    def of(leaf: Any, count: int) -> Any:
+    def of(leaf: Any, replicas: Replicas) -> Any:
         if not isinstance(leaf, jax.Array):
             return leaf
-        whole = jax.lax.all_gather(leaf, AXIS, axis=0)
-        return PerReplica([whole[replica] for replica in range(count)])
+        whole = jax.lax.all_gather(unfolded(replicas, leaf), AXIS, axis=0)
+        return PerReplica([whole[replica] for replica in range(replicas.count)])
 
 
 def own_share(value: Any) -> Any:
@@ -192,7 +194,8 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
             every[index] = value[0] if place < len(lifted) and lifted[place] else value
         body = jax_extend_core.ClosedJaxpr(jaxpr, constants)
         outputs = jax_extend_core.jaxpr_as_fun(body)(*every)
-        results = [_row(o) if d else o for o, d in zip(outputs[:tensors], differ, strict=False)]
+        tops = unfolded(replicas, outputs[:tensors])
+        results = [_row(o) if d else o for o, d in zip(tops, differ, strict=False)]
         return results, [o[None] for o in outputs[tensors:]]
 
     spec = jax.sharding.PartitionSpec
