@@ -61,3 +61,11 @@ def test_an_answer_that_is_no_bool_is_refused():
         NUMBERS.filter(lambda x: x)
     with pytest.raises(tf.errors.InvalidArgumentError, match="returned int64"):
         list(NUMBERS.filter(lambda x: np.int64(int(x))))
+
+
+@pytest.mark.parametrize("method", ["filter", "take_while"])
+def test_a_predicate_that_returns_a_dataset_or_an_optional_is_a_value_error(method):
+    for answer in (NUMBERS, tf.experimental.Optional.from_value(True)):
+        made = getattr(NUMBERS, method)(lambda _, answer=answer: answer)
+        with pytest.raises(ValueError, match=r"Spec\(.* where TensorSpec\(.*bool.* was expected"):
+            list(made)

@@ -9,6 +9,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import DATA, assert_same, flatten
+from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.asked import Asked
 from evenfeed.runtime.tracing import Finding
 
@@ -47,7 +48,7 @@ class Results:
         self.spec, self._specs = spec, flatten(spec, DATA)
 
     def _fit(self, leaf: Any, spec: TypeSpec) -> Any:
-        if not isinstance(spec, TensorSpec) or leaf is None:
+        if not isinstance(spec, TensorSpec) or leaf is None or isinstance(leaf, ElementValue):
             if not spec.is_compatible_with(leaf):
                 raise self._unlike(leaf, spec)
             return leaf

@@ -29,3 +29,12 @@ def reductions(tf, ask):
     return {
         label: ask(counts.reduce, np.int64(0), lambda _, __, r=r: r) for label, r in RESULTS.items()
     }
+
+
+def predicates(tf, ask):
+    counts = tf.data.Dataset.range(2)
+    answers = {"a dataset": counts, "an optional": tf.experimental.Optional.from_value(True)}
+    return {
+        label: ask(lambda answer=answer: list(counts.filter(lambda _: answer)))
+        for label, answer in answers.items()
+    }
