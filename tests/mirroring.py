@@ -14,7 +14,7 @@ import evenfeed as tf
 WAYS = ("eager", "compiled")
 REPLICAS = (2, 3)
 
-# The tests also run with JAX_ENABLE_X64=1 (tests/strategy/test_running.py).
+# The tests also run with JAX_ENABLE_X64=1 (tests/replicas/test_running.py).
 without_x64 = pytest.mark.skipif(
     jax.config.jax_enable_x64, reason="with 64-bit types on, every value fits"
 )

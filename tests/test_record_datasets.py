@@ -14,12 +14,12 @@ from tests.resuming import assert_resumes
 from evenfeed.core.errors import DataLossError, InvalidArgumentError, NotFoundError
 from evenfeed.data import UNKNOWN_CARDINALITY, Dataset, TFRecordDataset
 from evenfeed.dataset import plan_of
-from evenfeed.formats.record_writer import TFRecordWriter
-from evenfeed.formats.records import RecordReader
+from evenfeed.formats.tfrecord.record_writer import TFRecordWriter
+from evenfeed.formats.tfrecord.records import RecordReader
 from evenfeed.io import FixedLenFeature, parse_example, parse_single_example
 from evenfeed.runtime.build import build
-from evenfeed.runtime.files import ReadFiles
-from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.operators.files import ReadFiles
+from evenfeed.runtime.positions.rows import Walk
 from evenfeed.runtime.run import Run
 from evenfeed.train import Example, Feature, Features, Int64List
 
@@ -197,7 +197,7 @@ def test_positions_change_neither_order_nor_errors(paths, monkeypatch):
     assert by_position[0] == [b"a0", DataLossError, b"a2", b"a3", b"c0", b"c1", b"c2"]
     assert by_position[1] == by_position[0][1::2]
     assert sorted(map(str, by_position[2])) == sorted(map(str, by_position[0]))
-    monkeypatch.setattr("evenfeed.formats.records._MOST_COUNTED", 0)
+    monkeypatch.setattr("evenfeed.formats.tfrecord.records._MOST_COUNTED", 0)
     assert steps(made()[0]) == by_position[0]
 
 

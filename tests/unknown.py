@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 
 from evenfeed.core.block import Block
-from evenfeed.core.cardinality import UNKNOWN
-from evenfeed.core.specs import TensorSpec
+from evenfeed.core.specs import UNKNOWN, TensorSpec
 from evenfeed.plan.node import Node
 from evenfeed.plan.sources import Range
 from evenfeed.runtime.operator import Operator
-from evenfeed.runtime.orders import Forward
-from evenfeed.runtime.rows import Walk
-from evenfeed.runtime.sources import Arrays, Numbers
+from evenfeed.runtime.operators.sources import Arrays, Numbers
+from evenfeed.runtime.positions.orders import Forward
+from evenfeed.runtime.positions.rows import Walk
 
 
 @dataclass(frozen=True)

@@ -42,11 +42,19 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.core.sparse_tensors import SparseTensor
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.tensor_types import Tensor
-from evenfeed.replicas.function import function
-from evenfeed.replicas.reduction import VariableAggregation, VariableSynchronization
-from evenfeed.replicas.variable_creation import variable_creator_scope
-from evenfeed.replicas.variables import Variable
-from evenfeed.tensors.arithmetic import (
+from evenfeed.replicas.function.function import function
+from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
+from evenfeed.replicas.variables.variable import Variable
+from evenfeed.replicas.variables.variable_creation import variable_creator_scope
+from evenfeed.tensors.creation import (
+    constant,
+    convert_to_tensor,
+    is_tensor,
+    ones,
+    range,  # noqa: A004 - TensorFlow's name
+    zeros,
+)
+from evenfeed.tensors.math_ops import (
     cast,
     equal,
     not_equal,
@@ -56,16 +64,8 @@ from evenfeed.tensors.arithmetic import (
     reduce_sum,
     square,
 )
-from evenfeed.tensors.creation import (
-    constant,
-    convert_to_tensor,
-    is_tensor,
-    ones,
-    range,  # noqa: A004 - TensorFlow's name
-    zeros,
-)
-from evenfeed.tensors.functions import ensure_shape, numpy_function, py_function
 from evenfeed.tensors.printing import print_ as print  # noqa: A004 - TensorFlow's name
+from evenfeed.tensors.python_calls import ensure_shape, numpy_function, py_function
 from evenfeed.tensors.shaping import concat, reshape, shape, stack
 
 __version__ = "0.1.0.dev0"

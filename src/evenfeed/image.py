@@ -3,16 +3,6 @@
 from typing import TYPE_CHECKING
 
 from evenfeed.core.publish import publish, refusal
-from evenfeed.images.chance import (
-    random_brightness,
-    random_contrast,
-    random_crop,
-    random_flip_left_right,
-    random_flip_up_down,
-    stateless_random_crop,
-    stateless_random_flip_left_right,
-    stateless_random_flip_up_down,
-)
 from evenfeed.images.colours import (
     adjust_brightness,
     adjust_contrast,
@@ -20,12 +10,6 @@ from evenfeed.images.colours import (
     grayscale_to_rgb,
     per_image_standardization,
     rgb_to_grayscale,
-)
-from evenfeed.images.cropping import (
-    central_crop,
-    crop_to_bounding_box,
-    pad_to_bounding_box,
-    resize_with_crop_or_pad,
 )
 from evenfeed.images.decoding import (
     decode_and_crop_jpeg,
@@ -38,7 +22,24 @@ from evenfeed.images.decoding import (
     is_jpeg,
 )
 from evenfeed.images.encoding import encode_jpeg, encode_png
-from evenfeed.images.flipping import flip_left_right, flip_up_down
+from evenfeed.images.geometry import (
+    central_crop,
+    crop_to_bounding_box,
+    flip_left_right,
+    flip_up_down,
+    pad_to_bounding_box,
+    resize_with_crop_or_pad,
+)
+from evenfeed.images.random_ops import (
+    random_brightness,
+    random_contrast,
+    random_crop,
+    random_flip_left_right,
+    random_flip_up_down,
+    stateless_random_crop,
+    stateless_random_flip_left_right,
+    stateless_random_flip_up_down,
+)
 from evenfeed.images.resizing import ResizeMethod, resize
 
 __all__ = [

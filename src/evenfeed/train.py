@@ -12,9 +12,9 @@ Examples:
 
 from typing import TYPE_CHECKING, Any
 
-from evenfeed.cluster.spec import ClusterSpec
+from evenfeed.cluster.resolvers.spec import ClusterSpec
 from evenfeed.core.publish import publish, refusal
-from evenfeed.formats.example_protos import message_class
+from evenfeed.formats.example.example_protos import message_class
 
 __all__ = [
     "BytesList",

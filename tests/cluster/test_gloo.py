@@ -6,7 +6,7 @@ import pytest
 from tests.sockets import connected
 
 from evenfeed.cluster import gloo
-from evenfeed.core.doors import socket
+from evenfeed.core.lazy import socket
 
 
 def test_both_ends_of_a_connection_to_a_port_are_cut_and_no_others():

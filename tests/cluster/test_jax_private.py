@@ -9,7 +9,7 @@ from jaxlib import _jax
 
 from evenfeed.cluster import jax_private
 from evenfeed.core.errors import UnavailableError
-from evenfeed.core.jax_door import backend
+from evenfeed.core.lazy_jax import backend
 
 # JAX's compiled functions have no signatures but what their docstrings begin with.
 TAKES = {

@@ -10,13 +10,14 @@ import jax
 import pytest
 from tests.saying import error_saying
 
-from evenfeed.cluster import joining, registering
+from evenfeed.cluster import joining
+from evenfeed.cluster import joining as registering
+from evenfeed.cluster.joining import register
 from evenfeed.cluster.launching import environments
 from evenfeed.cluster.membership import Membership, Worker
-from evenfeed.cluster.registering import register
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import DeadlineExceededError, InvalidArgumentError, UnavailableError
-from evenfeed.core.jax_door import backend
+from evenfeed.core.lazy_jax import backend
 
 
 @pytest.fixture
@@ -139,7 +140,7 @@ def test_a_cluster_that_jax_has_joined_without_us_is_said(addresses, monkeypatch
 STARTS_BACKEND = """
 import {first}, {second}
 {use}
-from evenfeed.core.jax_door import backend
+from evenfeed.core.lazy_jax import backend
 print(backend.started_by)
 """
 

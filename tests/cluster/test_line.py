@@ -10,10 +10,11 @@ import pytest
 from tests.processes import wait_until
 from tests.sockets import connected
 
-from evenfeed.cluster import gloo, line
-from evenfeed.cluster.line import Line
-from evenfeed.core.background import BackgroundThreads
-from evenfeed.core.peers import Peers
+from evenfeed.cluster import gloo
+from evenfeed.cluster.survival import failure_watch
+from evenfeed.cluster.survival.failure_watch import Line
+from evenfeed.core.concurrency.peers import Peers
+from evenfeed.core.concurrency.threads import BackgroundThreads
 
 
 class Opened:
@@ -44,11 +45,13 @@ def opened(monkeypatch):
     ((worker, service),) = connected(1)
     made = Opened(service)
     monkeypatch.setattr(gloo, "cut", made.cuts.append)
-    monkeypatch.setattr(line, "background", made.threads)
+    monkeypatch.setattr(failure_watch, "background", made.threads)
     monkeypatch.setattr(atexit, "register", lambda _: None)
     monkeypatch.setattr(os, "register_at_fork", lambda **_: None)
     monkeypatch.setattr(sys, "excepthook", lambda *_: made.cuts.append("shown"))
-    monkeypatch.setattr(line, "leave_runtime", lambda: made.cuts.append("left the service"))
+    monkeypatch.setattr(
+        failure_watch, "leave_runtime", lambda: made.cuts.append("left the service")
+    )
     Line(worker, made.peers).open()
     yield made
     service.close()
@@ -76,7 +79,7 @@ def test_a_lost_worker_is_known_and_collectives_are_cut(opened, word, said):
 
 @pytest.mark.parametrize("line", [b"5", b"{", b'{"failed": "x"}', b'{"ports": 5, "worker": 1}'])
 def test_what_the_service_does_not_say_is_passed_over(opened, line):
-    opened.service.sendall(line + b"\n")
+    opened.service.sendall(failure_watch + b"\n")
     opened.tell(worker=1, failed="x")
     wait_until(lambda: opened.cuts)
     assert opened.trouble() == "worker 1 failed: x"

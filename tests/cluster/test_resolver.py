@@ -4,8 +4,8 @@ import pytest
 from tests.saying import error_saying
 
 import evenfeed as tf
-from evenfeed.cluster import resolver
 from evenfeed.cluster.hardware import Accelerators
+from evenfeed.cluster.resolvers import resolver
 
 SPEC = tf.train.ClusterSpec({"worker": ["a:1", "b:1"]})
 Simple = tf.distribute.cluster_resolver.SimpleClusterResolver

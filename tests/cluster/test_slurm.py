@@ -7,8 +7,8 @@ import pytest
 from tests.saying import error_saying
 
 import evenfeed as tf
-from evenfeed.cluster import slurm
-from evenfeed.cluster.slurm import counts_in, hosts_in
+from evenfeed.cluster.resolvers import slurm
+from evenfeed.cluster.resolvers.slurm import counts_in, hosts_in
 
 make = tf.distribute.cluster_resolver.SlurmClusterResolver
 

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from tests.processes import wait_until
 
-from evenfeed.cluster import joining, registering
+from evenfeed.cluster import joining
+from evenfeed.cluster import joining as registering
 from evenfeed.cluster.handshake import TOKEN, parse_greeting, proof, read_line
+from evenfeed.cluster.joining import register
 from evenfeed.cluster.launching import environments
 from evenfeed.cluster.membership import Membership, Worker
-from evenfeed.cluster.registering import register
 from evenfeed.core.errors import InvalidArgumentError, UnauthenticatedError
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

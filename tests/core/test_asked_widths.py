@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.core import asked_widths
+from evenfeed.core import tensor_types
 
 Dataset = tf.data.Dataset
 
@@ -55,12 +55,12 @@ def test_a_cast_leaves_the_tensor_itself_as_it_was():
 
 
 def test_what_was_asked_is_forgotten_with_the_tensor():
-    before = len(asked_widths._asked)
+    before = len(tensor_types._asked)
     tensors = [tf.constant(i, tf.int64) for i in range(10)]
-    assert len(asked_widths._asked) == before + 10
+    assert len(tensor_types._asked) == before + 10
     del tensors
     gc.collect()
-    assert len(asked_widths._asked) == before
+    assert len(tensor_types._asked) == before
 
 
 def test_64_bit_constants_meet_the_numbers_of_datasets():

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import pytest
 from tests.processes import wait_until
 
-from evenfeed.core import background
-from evenfeed.core.background import BackgroundThreads
+from evenfeed.core.concurrency import threads as background
+from evenfeed.core.concurrency.threads import BackgroundThreads
 
 
 @pytest.fixture

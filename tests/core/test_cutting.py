@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from evenfeed.core.cutting import pieces, texts
+from evenfeed.core.text.text_columns import pieces, texts
 
 HELD = np.random.default_rng(0).integers(0, 256, 100_000, np.uint8)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenfeed.core import draws
-from evenfeed.core.draws import Permutation, key_of, numbers_below, raw, words_at
+from evenfeed.core import random_bits
+from evenfeed.core.random_bits import Permutation, key_of, numbers_below, raw, words_at
 
 keys = st.integers(0, 2**128 - 1)
 
@@ -20,7 +20,7 @@ def stored(key, size):
 def computed(key, size):
     """Return a permutation of the kind that is used for many rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(draws, "_STORED", 0)
+        patch.setattr(random_bits, "_STORED", 0)
         return Permutation(key, size)
 
 
@@ -85,7 +85,7 @@ def test_a_permutation_has_every_number_once(make, size):
 
 
 def test_a_permutation_above_the_stored_limit_has_every_number_once():
-    size = draws._STORED + 3
+    size = random_bits._STORED + 3
     order = Permutation(key_of(1), size)
     assert order._stored is None
     seen = np.zeros(size, bool)

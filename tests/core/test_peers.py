@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from evenfeed.core import peers as module
+from evenfeed.core.concurrency import peers as module
+from evenfeed.core.concurrency.peers import Peers
 from evenfeed.core.errors import DeadlineExceededError, UnavailableError
-from evenfeed.core.peers import Peers
 
 GLOO = RuntimeError("UNKNOWN: Gloo all-reduce failed: Connection closed by peer [127.0.0.1]:5")
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.core.promoting_tensors import PromotingTensor
-from evenfeed.core.promotion import array_of_list
+from evenfeed.core.promotion import PromotingTensor, array_of_list
 from evenfeed.core.tensor_types import HostTensor
 
 DTYPES = [

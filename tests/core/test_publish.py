@@ -12,7 +12,9 @@ def made_in(module):
     return type("Thing", (), {"__module__": module})
 
 
-@pytest.mark.parametrize("inner", ["evenfeed.core.specs", "evenfeed.options", "evenfeed.a.b.c"])
+@pytest.mark.parametrize(
+    "inner", ["evenfeed.core.specs", "evenfeed.plan.options", "evenfeed.a.b.c"]
+)
 def test_what_an_inner_file_defines_reports_its_public_module(inner):
     thing = made_in(inner)
     publish("evenfeed.data", ["Thing"], {"Thing": thing})
@@ -42,7 +44,7 @@ def test_every_public_class_and_function_can_be_found_where_it_says_it_is(namesp
         home = getattr(getattr(namespace, name), "__module__", None)
         if home is not None and home.startswith("evenfeed"):
             assert home.count(".") < 2
-            assert home != "evenfeed.options"
+            assert home != "evenfeed.plan.options"
 
 
 @pytest.mark.parametrize(

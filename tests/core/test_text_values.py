@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import evenfeed as tf
 from evenfeed.core.handles import CompareTexts, Handle, Stage
 from evenfeed.core.tensor_types import HostText, TextTensor
-from evenfeed.core.text_values import texts_in
-from evenfeed.core.texts import Texts
+from evenfeed.core.text.text_columns import Texts
+from evenfeed.core.text.text_values import texts_in
 
 WORDS = [b"", b"a", b"aa", b"ab", "ä".encode(), b"a\0", b"a longer text", b"\xff"]
 words = st.sampled_from(WORDS)

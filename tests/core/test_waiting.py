@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from evenfeed.core.waiting import Bell, Pending
+from evenfeed.core.concurrency.waiting import Bell, Pending
 
 pytestmark = pytest.mark.timeout(20)
 

@@ -5,7 +5,7 @@ import gc
 import pytest
 from tests.feeding.workers import InMemory, on_all
 
-from evenfeed.feeding.agreement import Topic
+from evenfeed.feeding.agreed_steps import Topic
 
 WORKERS = 3
 

@@ -18,7 +18,7 @@ import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError, OutOfRangeError
 from evenfeed.feeding.host_steps import cut
 from evenfeed.replicas.values import PerReplicaSpec
-from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.positions.rows import Walk
 
 Dataset = tf.data.Dataset
 Pair = namedtuple("Pair", ["x", "y"])

@@ -5,8 +5,8 @@ import pytest
 from tests.feeding.distribution import with_policy
 
 import evenfeed as tf
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
-from evenfeed.core.shares import Share
+from evenfeed.core.batch_split import Share
+from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.dataset import plan_of
 from evenfeed.feeding.global_batch import (
     global_batch_size,
@@ -14,7 +14,7 @@ from evenfeed.feeding.global_batch import (
     row_count,
     short_batch,
 )
-from evenfeed.rewrite.workers import sharded
+from evenfeed.rewrite.worker_plan import sharded
 
 D = tf.data.Dataset
 BATCHES = D.range(10).batch(4)

@@ -10,11 +10,11 @@ from tests.feeding import model
 from tests.feeding.distribution import numbers
 
 import evenfeed as tf
+from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.shares import Share
 from evenfeed.dataset import plan_of
-from evenfeed.feeding.host_steps import CutBatches, FlowingBatches, TakePieces, cut
-from evenfeed.feeding.padding import PadBatches, padded_rows
+from evenfeed.feeding.host_steps import FlowingBatches, SplitSteps, TakePieces, cut
+from evenfeed.feeding.placing import PadSteps, padded_rows
 
 Dataset = tf.data.Dataset
 
@@ -42,7 +42,7 @@ def lists(column, count):
 
 
 def cut_steps(dataset, count):
-    return CutBatches(plan_of(dataset), Share(replicas=count))
+    return SplitSteps(plan_of(dataset), Share(replicas=count))
 
 
 def flowing_steps(dataset, size, count):
@@ -51,7 +51,7 @@ def flowing_steps(dataset, size, count):
 
 def padded_steps(dataset, count):
     plan = plan_of(dataset)
-    return PadBatches(CutBatches(plan, Share(replicas=count)), count, padded_rows(plan, count))
+    return PadSteps(SplitSteps(plan, Share(replicas=count)), count, padded_rows(plan, count))
 
 
 @given(rows, sizes, replicas, epochs)

@@ -10,11 +10,11 @@ from tests.saying import error_saying
 
 import evenfeed as tf
 from evenfeed.core import dtypes
+from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.shares import Share
 from evenfeed.dataset import plan_of
-from evenfeed.feeding.host_steps import CutBatches
-from evenfeed.feeding.padding import PadBatches
+from evenfeed.feeding.host_steps import SplitSteps
+from evenfeed.feeding.placing import PadSteps
 from evenfeed.replicas.values import PerReplicaSpec
 
 Dataset = tf.data.Dataset
@@ -104,7 +104,7 @@ def test_the_size_of_a_batch_must_be_known():
 
 
 def test_a_batch_with_more_rows_than_were_told_is_refused():
-    steps = PadBatches(CutBatches(plan_of(numbers(range(6)).batch(3)), Share(replicas=2)), 2, 1)
+    steps = PadSteps(SplitSteps(plan_of(numbers(range(6)).batch(3)), Share(replicas=2)), 2, 1)
     with pytest.raises(InvalidArgumentError, match="A replica has 2 rows of a batch, but of the"):
         steps.read()
 

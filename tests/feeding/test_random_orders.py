@@ -7,7 +7,7 @@ from tests.feeding.distribution import with_policy
 from tests.feeding.workers import InMemory, all_pieces, on_all, reading
 
 import evenfeed as tf
-from evenfeed.core.shares import Share
+from evenfeed.core.batch_split import Share
 from evenfeed.dataset import plan_of
 from evenfeed.runtime.elements import ElementIterator
 

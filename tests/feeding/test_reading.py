@@ -13,13 +13,13 @@ from tests.feeding.distribution import numbers, with_policy
 from tests.feeding.workers import InMemory, fed, fed_from_function, on_all, reading, worker_of
 
 import evenfeed as tf
+from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import (
     AbortedError,
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
 )
-from evenfeed.core.shares import Share
 from evenfeed.dataset import plan_of
 from evenfeed.feeding.reading import ElementReading
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import CancelledError
-from evenfeed.core.shares import Share
 from evenfeed.dataset import plan_of
-from evenfeed.feeding.agreement import Topic
+from evenfeed.feeding.agreed_steps import Topic
 from evenfeed.feeding.host_steps import HostSteps, Pieces
-from evenfeed.feeding.reading import BatchReading, ElementReading, Worker
+from evenfeed.feeding.reading import BatchReading, ElementReading, WorkerInput
 
 MANY = 400
 
@@ -58,8 +58,8 @@ class _Seat:
         self._memory.forgotten.add((self._worker, key))
 
 
-def worker_of(share: Share, memory: InMemory, name: str = "input") -> Worker:
-    return Worker(share, Topic(name, memory.seen_by(share.worker)))
+def worker_of(share: Share, memory: InMemory, name: str = "input") -> WorkerInput:
+    return WorkerInput(share, Topic(name, memory.seen_by(share.worker)))
 
 
 def on_all(workers: int, run: Callable[[int], Any]) -> list[Any]:

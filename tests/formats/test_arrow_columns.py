@@ -9,8 +9,8 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
-from evenfeed.formats import arrow_columns
-from evenfeed.formats.arrow_columns import columns_of, spec_of
+from evenfeed.formats.tables import arrow_columns
+from evenfeed.formats.tables.arrow_columns import columns_of, spec_of
 
 S = tf.TensorSpec
 DAY = datetime.date(1970, 1, 3)

@@ -10,7 +10,7 @@ from tests.resuming import assert_resumes
 
 import evenfeed as tf
 from evenfeed.dataset import plan_of
-from evenfeed.formats.arrow_files import RecordBatch
+from evenfeed.formats.tables.arrow_files import RecordBatch
 from evenfeed.runtime.build import build
 from evenfeed.runtime.run import Run
 

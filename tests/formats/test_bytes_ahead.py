@@ -3,9 +3,9 @@ import threading
 
 import pytest
 
+from evenfeed.core.concurrency.waiting import Pending
 from evenfeed.core.errors import DataLossError
-from evenfeed.core.waiting import Pending
-from evenfeed.formats.bytes_ahead import Ahead
+from evenfeed.formats.bytes.inflating import Ahead
 
 WAIT = 20
 

@@ -20,8 +20,8 @@ READERS = {
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Let lines be short, so that the tests are."""
-    monkeypatch.setattr("evenfeed.formats.lines.LONGEST", 1 << 20)
-    monkeypatch.setattr("evenfeed.formats.csv_files.LONGEST", 1 << 20)
+    monkeypatch.setattr("evenfeed.formats.text_lines.LONGEST", 1 << 20)
+    monkeypatch.setattr("evenfeed.formats.csv.csv_files.LONGEST", 1 << 20)
 
 
 @pytest.mark.parametrize("name", READERS)

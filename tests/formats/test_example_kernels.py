@@ -3,10 +3,10 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.texts import Texts
-from evenfeed.formats import example_batches
-from evenfeed.formats.example_scans import scanned
-from evenfeed.formats.features import wanted_of
+from evenfeed.core.text.text_columns import Texts
+from evenfeed.formats.example import example_batches
+from evenfeed.formats.example.example_batches import scanned
+from evenfeed.formats.example.features import wanted_of
 
 T = tf.train
 FIXED = tf.io.FixedLenFeature

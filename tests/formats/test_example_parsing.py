@@ -9,7 +9,7 @@ from tests.saying import error_saying
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.formats import example_batches
+from evenfeed.formats.example import example_batches
 
 DATA = Path(__file__).parent / "data"
 T = tf.train

@@ -4,7 +4,7 @@ import pickle
 from google.protobuf import descriptor_pb2, descriptor_pool
 
 import evenfeed as tf
-from evenfeed.formats.example_protos import message_class
+from evenfeed.formats.example.example_protos import message_class
 
 
 def test_messages_are_made_and_read_as_in_tensorflow():

@@ -1,7 +1,7 @@
 import pytest
 
 from evenfeed.core import errors
-from evenfeed.formats.filesystems import is_remote, local, matching, naming, size_of
+from evenfeed.formats.bytes.filesystems import is_remote, local, matching, naming, size_of
 
 
 @pytest.mark.parametrize(

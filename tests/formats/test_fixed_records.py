@@ -12,8 +12,8 @@ from evenfeed.core.specs import TensorSpec
 from evenfeed.formats.fixed_records import FixedRecordFile, MappedRecords, StreamedRecords
 from evenfeed.plan.files import Files
 from evenfeed.runtime.build import build
-from evenfeed.runtime.files import ReadFiles
-from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.operators.files import ReadFiles
+from evenfeed.runtime.positions.rows import Walk
 from evenfeed.runtime.run import Run
 
 PACK = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}

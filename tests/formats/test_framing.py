@@ -2,7 +2,7 @@ import struct
 
 import pytest
 
-from evenfeed.formats.framing import header_of, walked
+from evenfeed.formats.tfrecord.framing import header_of, walked
 
 
 def framed(lengths):

@@ -10,7 +10,7 @@ from tests.resuming import assert_resumes
 
 import evenfeed as tf
 from evenfeed.formats.json_lines import JsonFile
-from evenfeed.runtime.files import ReadFiles
+from evenfeed.runtime.operators.files import ReadFiles
 
 J = tf.data.Dataset.from_json_lines
 S = tf.TensorSpec

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenfeed.formats.lengths import grouped
+from evenfeed.formats.reader import grouped
 
 
 @given(st.lists(st.integers(0, 6), max_size=40), st.integers(1, 5))

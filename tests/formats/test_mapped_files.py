@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.formats.mapped_files import MappedFile
+from evenfeed.formats.bytes.mapped_files import MappedFile
 
 MANY = 50_000  # rows of 8 bytes: many pages of memory
 

@@ -14,8 +14,8 @@ import pytest
 from tests.every_format import FORMATS, ROWS, written
 
 import evenfeed as tf
-from evenfeed.formats import open_files
-from evenfeed.formats.open_files import Reopened, with_room
+from evenfeed.formats.bytes import open_files
+from evenfeed.formats.bytes.open_files import Reopened, with_room
 
 Dataset = tf.data.Dataset
 FEW = 3

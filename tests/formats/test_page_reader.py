@@ -12,9 +12,9 @@ from evenfeed.core import dtypes
 from evenfeed.core.block import Block, concatenated
 from evenfeed.core.errors import DataLossError, InvalidArgumentError, NotFoundError
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec
-from evenfeed.formats import page_files
-from evenfeed.formats.page_files import PageWriter
-from evenfeed.formats.page_reader import PageFile, PageReader
+from evenfeed.formats.pages import page_files
+from evenfeed.formats.pages.page_files import PageWriter
+from evenfeed.formats.pages.page_reader import PageFile, PageReader
 from evenfeed.plan.windows import DatasetSpec
 
 INT = TensorSpec([], dtypes.int64)
@@ -208,7 +208,7 @@ def test_what_files_cannot_hold_is_refused_before_there_is_a_file(tmp_path):
 @pytest.mark.parametrize("compression", ["", "GZIP"])
 def test_threads_share_a_reader(tmp_path, monkeypatch, compression):
     monkeypatch.setattr(page_files, "_PAGE_BYTES", 800)
-    monkeypatch.setattr("evenfeed.formats.page_reader._BYTES_HELD", 3000)
+    monkeypatch.setattr("evenfeed.formats.pages.page_reader._BYTES_HELD", 3000)
     reader = write(tmp_path / "file", [INT], [numbers(*range(5000))], compression).open()
     wrong = []
 

@@ -9,7 +9,7 @@ from tests.formats.columns import blocks, plain_rows
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block
 from evenfeed.core.specs import TensorSpec
-from evenfeed.formats.pages import (
+from evenfeed.formats.pages.pages import (
     Part,
     block_of,
     is_even,

@@ -10,9 +10,9 @@ from tests.resuming import assert_resumes
 
 import evenfeed as tf
 from evenfeed.dataset import plan_of
-from evenfeed.formats.parquet_files import RowGroup
-from evenfeed.runtime import files as runtime_files
+from evenfeed.formats.tables.parquet_files import RowGroup
 from evenfeed.runtime.build import build
+from evenfeed.runtime.operators import files as runtime_files
 from evenfeed.runtime.run import Run
 
 P = tf.data.Dataset.from_parquet

@@ -11,7 +11,7 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.errors import DataLossError, NotFoundError
-from evenfeed.formats.parquet_footer import groups_in
+from evenfeed.formats.tables.parquet_footer import groups_in
 
 HERE = Path(__file__).parent
 

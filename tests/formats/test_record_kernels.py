@@ -4,10 +4,11 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from evenfeed.formats import framing, payloads, record_kernels
 from evenfeed.formats.checksums import masked
-from evenfeed.formats.crc_instructions import has_instructions
-from evenfeed.formats.framing import FOOTER, header_of
+from evenfeed.formats.tfrecord import framing, record_kernels
+from evenfeed.formats.tfrecord import framing as payloads
+from evenfeed.formats.tfrecord.framing import FOOTER, header_of
+from evenfeed.formats.tfrecord.record_kernels import has_instructions
 
 
 def framed(payload):

@@ -5,7 +5,7 @@ import pytest
 from tests.saying import error_saying
 
 from evenfeed.core.errors import FailedPreconditionError, NotFoundError
-from evenfeed.formats.record_writer import TFRecordOptions, TFRecordWriter
+from evenfeed.formats.tfrecord.record_writer import TFRecordOptions, TFRecordWriter
 
 
 def test_a_closed_writer_writes_no_more(tmp_path):

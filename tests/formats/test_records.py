@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.resuming import assert_resumes, rows_of
 
 from evenfeed.core.errors import DataLossError, FailedPreconditionError, NotFoundError
-from evenfeed.formats import records
 from evenfeed.formats.checksums import masked
-from evenfeed.formats.record_writer import TFRecordWriter
-from evenfeed.formats.records import RecordFile
-from evenfeed.runtime.files import ReadFiles
+from evenfeed.formats.tfrecord import records
+from evenfeed.formats.tfrecord.record_writer import TFRecordWriter
+from evenfeed.formats.tfrecord.records import RecordFile
+from evenfeed.runtime.operators.files import ReadFiles
 
 DATA = Path(__file__).parent / "data"
 PACKED = {"": lambda raw: raw, "GZIP": gzip.compress, "ZLIB": zlib.compress}

@@ -16,8 +16,7 @@ from evenfeed.core.errors import (
     NotFoundError,
 )
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec
-from evenfeed.formats.saved import find_saved, load_saved
-from evenfeed.formats.saved_writer import SavedWriter
+from evenfeed.formats.pages.saved import SavedWriter, find_saved, load_saved
 
 INT = TensorSpec([], dtypes.int64)
 Pair = namedtuple("Pair", "y x")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenfeed.formats.thrift import BYTES, I32, I64, list_of, struct_in, struct_of
+from evenfeed.formats.tables.thrift import BYTES, I32, I64, list_of, struct_in, struct_of
 
 NODE = struct_of({1: I32, 4: BYTES, 5: I32})
 

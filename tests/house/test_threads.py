@@ -1,4 +1,4 @@
-"""Every thread is started where it is known, and told to stop when a program ends (`core/background.py`)."""
+"""Every thread is started where it is known, and told to stop when a program ends (`core/concurrency/threads.py`)."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,11 @@ STARTS = re.compile(
 )
 
 # The home of all threads; and two programs of their own, which leave by os._exit and load little.
-KNOWN = {"core/background.py", "cluster/shield.py", "runtime/child.py"}
+KNOWN = {
+    "core/concurrency/threads.py",
+    "cluster/survival/coordination_proxy.py",
+    "runtime/processes/child.py",
+}
 
 
 def test_threads_are_started_in_one_place():

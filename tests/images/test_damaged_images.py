@@ -115,7 +115,7 @@ def test_a_header_of_more_pixels_than_memory_holds_is_refused(huge):
 
 
 def test_a_gif_of_many_large_frames_is_refused(monkeypatch):
-    monkeypatch.setattr("evenfeed.images.files._MOST_PIXELS", 2 * PIXELS.size // 3 + 1)
+    monkeypatch.setattr("evenfeed.images.image_files._MOST_PIXELS", 2 * PIXELS.size // 3 + 1)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"17 x 39 pixels, which are too many"):
         tf.io.decode_gif(moving())
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from evenfeed.images.resampling import band, middles, weights
+from evenfeed.images.resizing import band, middles, weights
 
 WAYS = ["area", "bicubic", "bilinear", "gaussian", "lanczos3", "lanczos5", "mitchellcubic"]
 

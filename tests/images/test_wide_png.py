@@ -7,7 +7,7 @@ from PIL import Image
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.images.wide_png import in_channels, is_wide, wide_file, wide_pixels
+from evenfeed.images.image_files import in_channels, is_wide, wide_file, wide_pixels
 
 
 def wide(channels, height=5, width=6):

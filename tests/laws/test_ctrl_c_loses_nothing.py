@@ -16,12 +16,15 @@ from tests.interrupting import interrupted
 from tests.sendable import plus_one
 
 import evenfeed as tf
-from evenfeed.core import iteration, seeds, side_effects, thread_pool, waiting
-from evenfeed.core.element_draws import current_draws
-from evenfeed.feeding import ahead, distributed_dataset, input_iterator
-from evenfeed.formats import saved_writer
-from evenfeed.runtime import ahead as work_ahead
-from evenfeed.runtime import cache_files, elements
+from evenfeed.core import iteration, seeds, side_effects
+from evenfeed.core.concurrency import threads, waiting
+from evenfeed.core.random_bits import current_draws
+from evenfeed.feeding import distributed_dataset, prefetch
+from evenfeed.feeding import distributed_dataset as input_iterator
+from evenfeed.formats.pages import saved
+from evenfeed.runtime import elements
+from evenfeed.runtime.caches import cache_files
+from evenfeed.runtime.operators import parallel as work_ahead
 
 # A file that was just opened when Ctrl-C came is closed by Python, which tells of it.
 pytestmark = pytest.mark.filterwarnings(
@@ -214,12 +217,13 @@ def test_a_first_pass_that_is_interrupted_loses_nothing(make, tmp_path):
 
 @pytest.mark.parametrize("name", ["cache in a file", "snapshot"])
 def test_no_instruction_that_makes_files_whole_can_spoil_them(name, tmp_path):
-    files = [module.__file__ for module in (cache_files, saved_writer)]
+    files = [module.__file__ for module in (cache_files, saved)]
     assert_first_pass_loses_nothing(PASSES[name], tmp_path, every, files)
 
 
 HANDING_OVER = [
-    module.__file__ for module in (elements, iteration, ahead, distributed_dataset, input_iterator)
+    module.__file__
+    for module in (elements, iteration, prefetch, distributed_dataset, input_iterator)
 ]
 
 
@@ -233,7 +237,7 @@ def test_no_instruction_that_hands_an_element_over_can_lose_it(make):
 
 
 def test_no_instruction_that_waits_for_threads_can_break_them():
-    files = [module.__file__ for module in (work_ahead, thread_pool, waiting)]
+    files = [module.__file__ for module in (work_ahead, threads, waiting)]
     assert_nothing_is_lost(in_threads(), lambda count: range(1, count + 1, 3), files)
 
 

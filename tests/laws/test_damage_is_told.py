@@ -9,9 +9,9 @@ from tests.every_format import FORMATS, written
 from tests.feeding.distribution import with_policy
 
 import evenfeed as tf
-from evenfeed.core.shares import Share
+from evenfeed.core.batch_split import Share
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.rewrite.workers import sharded
+from evenfeed.rewrite.worker_plan import sharded
 
 WAYS = {
     "as it is": lambda d: d,

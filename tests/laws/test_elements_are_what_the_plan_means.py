@@ -18,9 +18,8 @@ from tests.plans import (
 )
 from tests.plans.checking import assert_elements
 
-from evenfeed.plan.filtering import Filter
+from evenfeed.plan.elementwise import Filter, Map
 from evenfeed.plan.flattening import FlatMap
-from evenfeed.plan.mapping import Map
 from evenfeed.runtime.elements import ElementIterator
 
 MANY = 40

@@ -11,8 +11,8 @@ from tests.plans import STEPS, fresh, not_addressed
 from evenfeed.dataset import Dataset
 from evenfeed.plan.ordering import Shuffle
 from evenfeed.plan.sources import Range
-from evenfeed.runtime import orders
 from evenfeed.runtime.elements import ElementIterator
+from evenfeed.runtime.positions import orders
 
 both_ways = pytest.mark.parametrize("way", [frozenset(), frozenset(STEPS)])
 

@@ -6,14 +6,13 @@ from hypothesis import strategies as st
 from tests.plans import KINDS, PLANS, any_failed, events, not_addressed, ways
 from tests.plans.checking import assert_size, tells_size
 
-from evenfeed.core.cardinality import UNKNOWN
+from evenfeed.core.specs import UNKNOWN
 from evenfeed.plan.batching import Rebatch
 from evenfeed.plan.checking import IgnoreErrors, Unique
-from evenfeed.plan.choosing import Choose, Sample
-from evenfeed.plan.filtering import Filter, TakeWhile
-from evenfeed.plan.flattening import FlatMap, Interleave
-from evenfeed.plan.generating import FromGenerator
-from evenfeed.plan.windowing import GroupByWindow
+from evenfeed.plan.combining import Choose, Sample
+from evenfeed.plan.elementwise import Filter, TakeWhile
+from evenfeed.plan.flattening import FlatMap, GroupByWindow, Interleave
+from evenfeed.plan.sources import FromGenerator
 from evenfeed.runtime.elements import ElementIterator
 
 MANY = 100

@@ -9,7 +9,7 @@ from tests.plans.comparing import assert_all_equal, events, expected, read_with_
 from tests.plans.generate import fresh, is_read_by_one
 from tests.plans.meaning import FAILED, any_failed
 
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
+from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.core.structure import DATA, assert_same, flatten
 from evenfeed.plan.checking import AssertCardinality
 from evenfeed.plan.node import Node

@@ -12,7 +12,7 @@ from tests.plans.meaning import FAILED, Events, means
 
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.file_datasets import TextLineDataset
+from evenfeed.dataset.file_readers import TextLineDataset
 from evenfeed.plan.files import Files
 from evenfeed.plan.node import Node
 

@@ -17,11 +17,10 @@ from tests.plans.steps import STEPS, new_name
 from tests.plans.user_functions import shared_functions
 
 import evenfeed.plan
-from evenfeed.plan.buffering import Cache
+from evenfeed.plan.buffering import Cache, Snapshot
 from evenfeed.plan.node import Node, rebuilt
-from evenfeed.plan.saving import Snapshot
 from evenfeed.runtime import build
-from evenfeed.runtime.indexing import indexed
+from evenfeed.runtime.positions.indexing import indexed
 
 
 @st.composite

@@ -9,16 +9,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from evenfeed.core.draws import key_of
+from evenfeed.core.random_bits import key_of
 from evenfeed.core.seeds import AnySeed
-from evenfeed.plan.buffering import Cache
-from evenfeed.plan.choosing import Random, Sample
-from evenfeed.plan.combining import Concatenate
+from evenfeed.plan.buffering import Cache, Snapshot
+from evenfeed.plan.combining import Concatenate, Random, Sample
 from evenfeed.plan.elementwise import WithKeys
+from evenfeed.plan.flattening import Opens
 from evenfeed.plan.node import Node
-from evenfeed.plan.opening import Opens
 from evenfeed.plan.ordering import Repeat, Shuffle, made_by_function
-from evenfeed.plan.saving import Snapshot
 
 
 class Failed:

@@ -10,11 +10,8 @@ from tests.plans.user_functions import PLAIN
 from evenfeed.core import dtypes
 from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.dataset import Dataset
-from evenfeed.plan.filtering import Filter, TakeWhile
-from evenfeed.plan.flattening import FlatMap, Interleave
-from evenfeed.plan.mapping import Map
-from evenfeed.plan.scanning import Scan
-from evenfeed.plan.windowing import GroupByWindow
+from evenfeed.plan.elementwise import Filter, Map, Scan, TakeWhile
+from evenfeed.plan.flattening import FlatMap, GroupByWindow, Interleave
 from evenfeed.plan.windows import Held, Window
 
 

@@ -6,19 +6,17 @@ import numpy as np
 from tests.plans.meaning import FAILED, Events, any_failed, means
 from tests.plans.sources import Yields
 
-from evenfeed.core.draws import Permutation, key_of, numbers_below, raw, words_at
+from evenfeed.core.random_bits import Permutation, key_of, numbers_below, raw, words_at
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Prefetch
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
-from evenfeed.plan.choosing import Choose, Counter, Random, Sample
-from evenfeed.plan.combining import Zip
+from evenfeed.plan.combining import Choose, Counter, Random, Sample, Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
-from evenfeed.plan.generating import FromGenerator
 from evenfeed.plan.grouping import Batch
-from evenfeed.plan.options_node import WithOptions
+from evenfeed.plan.options import WithOptions
 from evenfeed.plan.ordering import Shard, Shuffle, Skip, Take
 from evenfeed.plan.own_rows import OwnRows
-from evenfeed.plan.sources import Range, Tensor, TensorSlice
+from evenfeed.plan.sources import FromGenerator, Range, Tensor, TensorSlice
 from evenfeed.plan.windows import Held
 
 

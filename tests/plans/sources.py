@@ -13,12 +13,11 @@ from evenfeed.core import dtypes
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, map_structure
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.plan.choosing import Counter, Random
+from evenfeed.plan.combining import Counter, Random
 from evenfeed.plan.files import Files
-from evenfeed.plan.generating import FromGenerator
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
-from evenfeed.plan.sources import Range, Tensor, TensorSlice
+from evenfeed.plan.sources import FromGenerator, Range, Tensor, TensorSlice
 from evenfeed.plan.windows import Held
 
 Pair = namedtuple("Pair", "y x")

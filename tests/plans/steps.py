@@ -15,31 +15,23 @@ from tests.plans.sources import Plans, beginnings
 from tests.plans.user_functions import has_ranks, is_cheap, is_of_tensors, traced, user_function
 
 from evenfeed.core import dtypes
-from evenfeed.core.cardinality import UNKNOWN
+from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import EvenfeedError
-from evenfeed.core.shares import Share
-from evenfeed.core.specs import TensorSpec
+from evenfeed.core.specs import UNKNOWN, TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.options import Options
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
-from evenfeed.plan.buffering import Cache, Prefetch
+from evenfeed.plan.buffering import Cache, Prefetch, Snapshot
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
-from evenfeed.plan.choosing import Choose, Sample
-from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.elementwise import Enumerate, WithKeys
-from evenfeed.plan.filtering import Filter, TakeWhile
-from evenfeed.plan.flattening import FlatMap, Interleave
+from evenfeed.plan.combining import Choose, Concatenate, Sample, Zip
+from evenfeed.plan.elementwise import Enumerate, Filter, Map, Scan, TakeWhile, WithKeys
+from evenfeed.plan.flattening import FlatMap, GroupByWindow, Interleave
 from evenfeed.plan.grouping import Batch
-from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
-from evenfeed.plan.options_node import WithOptions
+from evenfeed.plan.options import Options, WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.own_rows import OwnRows
-from evenfeed.plan.saving import Snapshot
-from evenfeed.plan.scanning import Scan
 from evenfeed.plan.sources import Range
-from evenfeed.plan.windowing import GroupByWindow
 from evenfeed.plan.windows import Window
 
 _folder: Final = tempfile.TemporaryDirectory(prefix="evenfeed-plans-")

@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.jax_door import jnp
+from evenfeed.core.lazy_jax import jnp
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.plan.filtering import Filter
-from evenfeed.runtime.functions import RowFunction, trace
+from evenfeed.plan.elementwise import Filter
+from evenfeed.runtime.functions.row_function import RowFunction, trace
 
 Function = Callable[[Any], Any]
 BOOL: Final = TensorSpec([], dtypes.bool)

@@ -214,7 +214,7 @@ def test_merge_call_gives_values_of_all_replicas_and_shares_of_the_result():
 
 
 def test_a_nest_is_reduced_at_one_meeting(monkeypatch):
-    from evenfeed.replicas.crew import Crew
+    from evenfeed.replicas.run.replica_threads import Crew
 
     met = []
     meet = Crew.meet

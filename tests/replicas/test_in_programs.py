@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from tests.mirroring import context, each, mirrored, number, parts, replica_threads
 
-from evenfeed.replicas import crew, in_programs
+from evenfeed.replicas.run import in_programs
+from evenfeed.replicas.run import replica_threads as crew
 
 
 def total(x):

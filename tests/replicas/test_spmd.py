@@ -40,7 +40,7 @@ def test_a_nest_is_reduced_in_one_collective():
 def step_over(strategy, step):
     """Return a function that JAX can look into, as `function` builds it."""
     from evenfeed.replicas import contexts
-    from evenfeed.replicas.staging import Staging
+    from evenfeed.replicas.function.staging import Staging
 
     def function(tree):
         with contexts.staged(Staging({})):
@@ -50,7 +50,7 @@ def step_over(strategy, step):
 
 
 def _equations(jaxpr):
-    from evenfeed.replicas.varying import steps
+    from evenfeed.replicas.run.varying import steps
 
     return [inner for equation in jaxpr.eqns for inner in steps(equation)]
 

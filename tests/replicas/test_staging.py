@@ -8,7 +8,7 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.replicas import contexts
-from evenfeed.replicas.staging import Creates, Staging, Unstaged, live
+from evenfeed.replicas.function.staging import Creates, Staging, Unstaged, live
 
 
 def test_no_except_of_the_users_catches_unstaged():

@@ -8,7 +8,7 @@ from tests.mirroring import context, each, mirrored, number
 
 import evenfeed as tf
 from evenfeed.replicas.mesh import AXIS
-from evenfeed.replicas.varying import varying_outputs
+from evenfeed.replicas.run.varying import varying_outputs
 
 
 def outputs(function, *own):

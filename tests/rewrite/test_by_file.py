@@ -5,8 +5,8 @@ from tests.feeding.distribution import with_policy
 from tests.feeding.test_reading import text_files
 
 import evenfeed as tf
+from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import InvalidArgumentError, NotFoundError
-from evenfeed.core.shares import Share
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.plan.files import Files
 from evenfeed.plan.ordering import Shard, Shuffle

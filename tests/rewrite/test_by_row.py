@@ -7,9 +7,9 @@ from tests.feeding.distribution import numbers, with_policy
 from tests.feeding.workers import InMemory, all_pieces, fed, on_all, reading
 
 import evenfeed as tf
-from evenfeed.core.shares import Share
+from evenfeed.core.batch_split import Share
 from evenfeed.dataset import plan_of
-from evenfeed.plan.mapping import Map
+from evenfeed.plan.elementwise import Map
 from evenfeed.plan.own_rows import OwnBatches, OwnRows
 from evenfeed.plan.sources import Range
 from evenfeed.rewrite.by_row import pushed

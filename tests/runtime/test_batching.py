@@ -10,15 +10,14 @@ from tests.unknown import Watched
 
 import evenfeed as tf
 from evenfeed.core.block import Block
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
+from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
-from evenfeed.plan.generating import FromGenerator
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat
-from evenfeed.plan.sources import Range, Tensor
-from evenfeed.runtime.batching import CutBatches, PadBatches, SplitBatches
-from evenfeed.runtime.generating import PullElements
+from evenfeed.plan.sources import FromGenerator, Range, Tensor
+from evenfeed.runtime.operators.batching import PadBatches, RecutBatches, SplitBatches
+from evenfeed.runtime.operators.sources import PullElements
 
 VECTOR = tf.TensorSpec([None], tf.int32)
 VECTORS = st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=8)
@@ -156,7 +155,7 @@ def test_scalars_and_unlike_parts_are_refused(node):
 
 def cut(values, *sizes, drop=False):
     node = Rebatch(source(values), sizes, drop_remainder=drop)
-    return CutBatches(SplitBatches(PullElements(node.child), node), node)
+    return RecutBatches(SplitBatches(PullElements(node.child), node), node)
 
 
 @given(VECTORS, st.lists(st.integers(1, 4), min_size=1, max_size=3), st.booleans())
@@ -172,7 +171,7 @@ def test_rebatch_resumes_and_keeps_the_rows(values, sizes, drop):
 def test_a_batch_of_unlike_rows_is_an_error():
     spec = tf.TensorSpec([None, None], tf.int32)
     node = Rebatch(source([[[1]], [[1, 2]], [[5], [5]]], spec), (2,))
-    operator = CutBatches(SplitBatches(PullElements(node.child), node), node)
+    operator = RecutBatches(SplitBatches(PullElements(node.child), node), node)
     assert values_of(operator) == [InvalidArgumentError, [[5], [5]]]
 
 

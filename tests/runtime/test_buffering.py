@@ -13,10 +13,9 @@ from tests.unknown import Watched, count
 import evenfeed as tf
 from evenfeed.core.errors import CancelledError, InvalidArgumentError
 from evenfeed.plan.buffering import AUTOTUNE, Prefetch
-from evenfeed.plan.generating import FromGenerator
-from evenfeed.plan.sources import Range
-from evenfeed.runtime.buffering import ReadAhead
-from evenfeed.runtime.generating import PullElements
+from evenfeed.plan.sources import FromGenerator, Range
+from evenfeed.runtime.operators.buffering import ReadAhead
+from evenfeed.runtime.operators.sources import PullElements
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -184,7 +183,7 @@ def test_the_source_is_read_while_the_consumer_works():
 
 PROGRAM = """
 from tests.unknown import count
-from evenfeed.runtime.buffering import ReadAhead
+from evenfeed.runtime.operators.buffering import ReadAhead
 import time
 
 class Slow(type(count(1)).__mro__[1]):

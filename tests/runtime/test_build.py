@@ -6,8 +6,8 @@ from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat, Shuffle
 from evenfeed.plan.sources import Range, Tensor
 from evenfeed.runtime.build import build
-from evenfeed.runtime.grouping import StackBatches
-from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.operators.grouping import StackBatches
+from evenfeed.runtime.positions.rows import Walk
 from evenfeed.runtime.run import Run
 
 

@@ -3,7 +3,7 @@ import pytest
 from evenfeed.plan.combining import Concatenate
 from evenfeed.plan.ordering import Shuffle
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.chains import Parts
+from evenfeed.runtime.operators.combining import Parts
 from evenfeed.runtime.run import Run
 
 

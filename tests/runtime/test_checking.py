@@ -8,12 +8,12 @@ from tests.resuming import assert_resumes, rows_of
 from tests.unknown import Watched, count, slices
 
 from evenfeed.core import dtypes
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
 from evenfeed.plan.combining import Zip
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.checking import CountPromised, DropFailed, DropSeen
+from evenfeed.runtime.operators.checking import CountPromised, DropFailed, DropSeen
 
 NUMBERS = Range(0, 3)
 

@@ -2,7 +2,7 @@ import pytest
 from tests.chores import Crossing, blames, picky
 
 from evenfeed.errors import InvalidArgumentError
-from evenfeed.runtime.child import portable_error
+from evenfeed.runtime.processes.child import portable_error
 
 
 def raised(function, *args):

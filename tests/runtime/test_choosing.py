@@ -8,14 +8,13 @@ from tests.unknown import Watched, count, slices
 
 import evenfeed as tf
 from evenfeed.core import dtypes
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.plan.choosing import Choose, Counter, Random, Sample
-from evenfeed.plan.combining import Zip
+from evenfeed.core.specs import INFINITE, UNKNOWN
+from evenfeed.plan.combining import Choose, Counter, Random, Sample, Zip
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.choosing import CountOn, DrawChoices, DrawNumbers, ReadChosen
+from evenfeed.runtime.operators.combining import CountOn, DrawChoices, DrawNumbers, ReadChosen
 
 Dataset = tf.data.Dataset
 

@@ -2,7 +2,7 @@ import pytest
 from tests.resuming import assert_resumes
 from tests.unknown import Watched, count, read_all
 
-from evenfeed.runtime.combining import ReadInTurn, ReadTogether
+from evenfeed.runtime.operators.combining import ReadInTurn, ReadTogether
 
 BAD = ValueError("bad")
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.core.jax_door import jax, jnp
-from evenfeed.runtime import compiled
-from evenfeed.runtime.compiled import Compiled
-from evenfeed.runtime.vectorise import Program, Row, traced
+from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.runtime.functions import compiled
+from evenfeed.runtime.functions.compiled import Compiled
+from evenfeed.runtime.functions.vectorise import BlockProgram, Row, traced
 
 ROW = (Row((33,), np.dtype("float32")),)
 
@@ -41,9 +41,11 @@ def test_an_element_is_the_same_to_the_last_bit_however_it_is_read(function):
 
 def test_a_program_is_started_with_one_length(monkeypatch):
     lengths = set()
-    start = Program.start
+    start = BlockProgram.start
     monkeypatch.setattr(
-        Program, "start", lambda self, cols, held: lengths.add(len(cols[0])) or start(self, cols)
+        BlockProgram,
+        "start",
+        lambda self, cols, held: lengths.add(len(cols[0])) or start(self, cols),
     )
     program = sized(jnp.sum)
     for length in (1, 2, 4, 100, 9000):

@@ -10,10 +10,9 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.dataset import plan_of
 from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.plan.node import rebuilt
-from evenfeed.plan.options_node import options_of
-from evenfeed.runtime.called_functions import called_in
-from evenfeed.runtime.fingerprint import fingerprint
-from evenfeed.runtime.identity import identity
+from evenfeed.plan.options import options_of
+from evenfeed.runtime.fingerprint import fingerprint, identity
+from evenfeed.runtime.functions.called_functions import called_in
 
 Dataset = tf.data.Dataset
 MANY = 300

@@ -14,8 +14,8 @@ from tests.saying import error_saying
 import evenfeed as tf
 from evenfeed.core import dtypes
 from evenfeed.dataset import plan_of
-from evenfeed.runtime.drawing import generator_of
-from evenfeed.runtime.indexing import indexed
+from evenfeed.runtime.functions.drawing import generator_of
+from evenfeed.runtime.positions.indexing import indexed
 from evenfeed.runtime.run import Run
 
 Dataset = tf.data.Dataset

@@ -11,7 +11,7 @@ from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.sources import Range, TensorSlice
 from evenfeed.runtime import operator, reading_pace
 from evenfeed.runtime.elements import ElementIterator
-from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.positions.rows import Walk
 
 
 @pytest.fixture(autouse=True)

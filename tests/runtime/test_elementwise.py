@@ -4,7 +4,7 @@ from tests.saying import error_saying
 from tests.unknown import Watched, count
 
 import evenfeed as tf
-from evenfeed.runtime.elementwise import CountElements, DrawKeys
+from evenfeed.runtime.operators.elementwise import CountElements, DrawKeys
 
 
 def test_numbers_go_on_from_block_to_block():

@@ -9,16 +9,15 @@ from hypothesis import strategies as st
 from tests.resuming import assert_resumes, rows_of
 
 from evenfeed.core.block import Block
-from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.errors import DataLossError
-from evenfeed.core.specs import TensorSpec
+from evenfeed.core.specs import UNKNOWN, TensorSpec
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.file_datasets import TextLineDataset
+from evenfeed.dataset.file_readers import TextLineDataset
 from evenfeed.formats.reader import DataFile, Reader
 from evenfeed.plan.files import Files, reads_files
 from evenfeed.runtime.build import build
-from evenfeed.runtime.files import InTurn, ReadFiles
-from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.operators.files import InTurn, ReadFiles
+from evenfeed.runtime.positions.rows import Walk
 from evenfeed.runtime.run import Run
 
 INT = TensorSpec([], "int64")

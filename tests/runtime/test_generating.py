@@ -9,8 +9,8 @@ from tests.resuming import assert_resumes, rows_of
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import NoneTensorSpec
-from evenfeed.plan.generating import FromGenerator, signature_of
-from evenfeed.runtime.generating import PullElements
+from evenfeed.plan.sources import FromGenerator, signature_of
+from evenfeed.runtime.operators.sources import PullElements
 
 INT = tf.TensorSpec([], tf.int32)
 FLOAT = tf.TensorSpec([], tf.float32)

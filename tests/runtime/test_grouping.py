@@ -6,7 +6,7 @@ from evenfeed.core.block import Block
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.grouping import StackBatches
+from evenfeed.runtime.operators.grouping import StackBatches
 
 
 def stacked(child, size, *, drop=False):

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from tests.plans import fresh, plans
 
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.plan.saving import Snapshot
-from evenfeed.runtime.identity import identity
+from evenfeed.plan.buffering import Snapshot
+from evenfeed.runtime.fingerprint import identity
 
 
 def of(dataset):
@@ -127,7 +127,7 @@ import json, sys
 import numpy as np
 import evenfeed as tf
 from evenfeed.dataset import plan_of
-from evenfeed.runtime.identity import identity
+from evenfeed.runtime.fingerprint import identity
 
 table = np.arange(9)
 words = {"a", "b", "c", "d"}

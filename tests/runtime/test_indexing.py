@@ -6,8 +6,8 @@ from evenfeed.plan.elementwise import Enumerate
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.indexing import indexed
-from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.positions.indexing import indexed
+from evenfeed.runtime.positions.rows import Walk
 from evenfeed.runtime.run import Run
 
 MIXED = Shuffle(Range(0, 12), 5, (1,))

@@ -9,15 +9,15 @@ import pytest
 import evenfeed as tf
 from evenfeed.core.callsite import Origin
 from evenfeed.errors import InvalidArgumentError
-from evenfeed.plan.mapping import AUTOTUNE, Map
+from evenfeed.plan.elementwise import AUTOTUNE, Map
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.functions import trace
-from evenfeed.runtime.mapping import MapInThreads, MappedRows, MapRows, mapped
+from evenfeed.runtime.functions.row_function import trace
 from evenfeed.runtime.operator import Operator
-from evenfeed.runtime.orders import Forward
-from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.operators.elementwise import MapInThreads, MappedRows, MapRows, mapped
+from evenfeed.runtime.operators.sources import Numbers
+from evenfeed.runtime.positions.orders import Forward
+from evenfeed.runtime.positions.rows import Walk
 from evenfeed.runtime.run import Run
-from evenfeed.runtime.sources import Numbers
 
 HERE = Origin("train.py", 12)
 NUMBER = tf.TensorSpec([], tf.int64)

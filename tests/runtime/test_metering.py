@@ -5,7 +5,7 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.dataset import plan_of
-from evenfeed.runtime.metering import Meter
+from evenfeed.runtime.functions.metering import Meter
 
 
 def test_a_rate_is_rows_over_seconds():

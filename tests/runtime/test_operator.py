@@ -1,7 +1,7 @@
 import pytest
 from tests.unknown import Watched, count, read_all
 
-from evenfeed.runtime.operator import Feed, read_before_error, read_full
+from evenfeed.runtime.operator import PushbackReader, read_before_error, read_full
 
 
 def test_reads_go_on_until_the_count_is_there():
@@ -49,7 +49,7 @@ def test_what_ends_the_program_is_no_error_of_an_element(kind):
 
 
 def test_a_feed_gives_again_what_was_given_back():
-    feed = Feed(count(6))
+    feed = PushbackReader(count(6))
     assert feed.read(4).columns[0].tolist() == [0, 1, 2, 3]
     feed.give_back(3)
     assert feed.read(2).columns[0].tolist() == [1, 2]
@@ -59,16 +59,16 @@ def test_a_feed_gives_again_what_was_given_back():
 
 
 def test_the_position_of_a_feed_is_behind_what_was_used():
-    feed = Feed(count(6))
+    feed = PushbackReader(count(6))
     feed.read(4)
     feed.give_back(3)
-    again = Feed(count(6))
+    again = PushbackReader(count(6))
     again.restore(feed.state())
     assert again.read(9).columns[0].tolist() == [1, 2, 3, 4, 5]
 
 
 def test_a_feed_goes_on_behind_an_error():
-    feed = Feed(Watched(1, ValueError("second"), 3))
+    feed = PushbackReader(Watched(1, ValueError("second"), 3))
     feed.read(1)
     with pytest.raises(ValueError, match="second"):
         feed.read(1)
@@ -77,10 +77,10 @@ def test_a_feed_goes_on_behind_an_error():
 
 
 def test_what_a_feed_refuses_is_raised_in_its_place():
-    feed = Feed(count(6))
+    feed = PushbackReader(count(6))
     feed.read(4)
     feed.refuse(3, ValueError("second"))
-    again = Feed(count(6))
+    again = PushbackReader(count(6))
     again.restore(feed.state())
     assert (feed.number, again.number) == (1, 1)
     with pytest.raises(ValueError, match="second"):
@@ -91,7 +91,7 @@ def test_what_a_feed_refuses_is_raised_in_its_place():
 
 
 def test_a_feed_counts_what_fails_too():
-    feed = Feed(Watched(1, ValueError(), 3))
+    feed = PushbackReader(Watched(1, ValueError(), 3))
     read_all(feed, 1)
     assert feed.number == 3
 

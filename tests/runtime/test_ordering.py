@@ -7,7 +7,7 @@ from tests.unknown import Watched, count, read_all
 from evenfeed.core.block import Block
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.runtime.elements import ElementIterator
-from evenfeed.runtime.ordering import PlayAgain, ShuffleBuffer, TakeEvery, TakeSome
+from evenfeed.runtime.operators.ordering import PlayAgain, ShuffleBuffer, TakeEvery, TakeSome
 
 
 class Rounds:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenfeed.runtime.orders import Again, Every, Forward, Shuffled, first_round
+from evenfeed.runtime.positions.orders import Again, Every, Forward, Shuffled, first_round
 
 
 def listed(order, start=0, count=None):

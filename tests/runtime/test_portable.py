@@ -7,7 +7,11 @@ import pytest
 from tests import chores
 
 from evenfeed.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
-from evenfeed.runtime.portable import LOADING_MAIN, check_portable, refuse_while_loading_main
+from evenfeed.runtime.processes.portable import (
+    LOADING_MAIN,
+    check_portable,
+    refuse_while_loading_main,
+)
 
 
 class Adds:

@@ -6,8 +6,8 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.core.callsite import Origin
-from evenfeed.runtime.functions import trace
-from evenfeed.runtime.purity import RandomStates, generators
+from evenfeed.runtime.functions.purity import RandomStates, generators
+from evenfeed.runtime.functions.row_function import trace
 
 HERE = Origin("train.py", 12)
 NUMBER = tf.TensorSpec([], tf.int64)

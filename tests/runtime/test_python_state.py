@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.runtime.python_state import PythonState, uses_iterator
+from evenfeed.runtime.functions.python_state import PythonState, uses_iterator
 
 TOTAL = 0
 

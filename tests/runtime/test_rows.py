@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.orders import Every, Forward, Order
-from evenfeed.runtime.rows import Chained, Numbered, Reordered, Rounds, Walk, Zipped
-from evenfeed.runtime.sources import Arrays, Numbers
+from evenfeed.runtime.operators.sources import Arrays, Numbers
+from evenfeed.runtime.positions.orders import Every, Forward, Order
+from evenfeed.runtime.positions.rows import Chained, Numbered, Reordered, Rounds, Walk, Zipped
 
 
 def positions(*numbers):

@@ -23,7 +23,7 @@ from evenfeed.core.errors import (
 )
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.plan.files import Files
-from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.positions.rows import Walk
 
 Pair = namedtuple("Pair", "y x")
 INT = tf.TensorSpec([], tf.int32)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenfeed.core.block import Block
-from evenfeed.runtime.sharing import in_threads
+from evenfeed.runtime.functions.blockwise import in_threads
 
 
 def block(length):

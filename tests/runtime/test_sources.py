@@ -4,7 +4,7 @@ from tests.unknown import count, read_all, slices
 
 from evenfeed.core import dtypes
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.sources import Arrays, Numbers
+from evenfeed.runtime.operators.sources import Arrays, Numbers
 
 
 def positions(*numbers):

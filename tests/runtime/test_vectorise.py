@@ -3,8 +3,8 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.core.handles import Handle
-from evenfeed.core.jax_door import jax, jnp
-from evenfeed.runtime.vectorise import Program, Row, refuses_tracing, traced
+from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.runtime.functions.vectorise import BlockProgram, Row, refuses_tracing, traced
 
 
 def calling(function):
@@ -17,7 +17,7 @@ def calling(function):
 def ran(function, *columns):
     rows = [Row(column.shape[1:], column.dtype) for column in columns]
     found = traced(calling(function), rows)
-    (output,), failed = Program(calling(function), rows, found).start(columns).wait()
+    (output,), failed = BlockProgram(calling(function), rows, found).start(columns).wait()
     part = found.parts[0]
     assert (output.shape[1:], output.dtype) == (part.shape, part.dtype)
     return output, failed

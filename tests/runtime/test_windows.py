@@ -9,13 +9,13 @@ from tests.resuming import plain
 from tests.unknown import Watched, count, slices
 
 import evenfeed as tf
-from evenfeed.core.cardinality import INFINITE
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.specs import INFINITE
 from evenfeed.plan.combining import Zip
 from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.sources import Range
 from evenfeed.plan.windows import DatasetSpec, Window
-from evenfeed.runtime.windows import CutWindows
+from evenfeed.runtime.operators.windows import CutWindows
 
 
 def node_of(child, length, shift, stride=1, *, drop=False):

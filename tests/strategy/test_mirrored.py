@@ -114,7 +114,7 @@ def test_gpus_that_are_not_there_can_be_tried_as_cpus(asked, proposed):
 
 
 def test_replicas_that_could_not_meet_are_refused_at_once(monkeypatch):
-    monkeypatch.setattr("evenfeed.strategy.threads.pool_threads", lambda: 3)
+    monkeypatch.setattr("evenfeed.strategy.xla_threads.pool_threads", lambda: 3)
     with error_saying(
         RuntimeError,
         "4 CPU devices cannot meet in a collective with the 3 threads …",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenfeed as tf
-from evenfeed.core import jax_door
+from evenfeed.core import lazy_jax
 from evenfeed.tensors.placement import (
     held_dtype,
     is_tracing,
@@ -113,7 +113,7 @@ def test_to_transform_is_not_to_compile():
 
 def test_to_ask_whether_jax_compiles_makes_no_array(monkeypatch):
     monkeypatch.setattr(jnp, "zeros", None)
-    monkeypatch.delitem(vars(jax_door.jnp), "zeros", raising=False)
+    monkeypatch.delitem(vars(lazy_jax.jnp), "zeros", raising=False)
     assert not is_tracing()
 
 

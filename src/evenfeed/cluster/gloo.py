@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from evenfeed.cluster.jax_private import gloo_collectives, set_cpu_collectives
-from evenfeed.core.doors import socket
+from evenfeed.core.lazy import socket
 
 _FOLDER = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"
 

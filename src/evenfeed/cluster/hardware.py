@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, final
 
 from evenfeed.cluster.jax_private import backend_started
-from evenfeed.core.jax_door import jax
+from evenfeed.core.lazy_jax import jax
 
 # JAX leaves many of its own types unknown, jax.Device among them.
 _jax: Any = jax

@@ -11,9 +11,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, NoReturn, final
 
-from evenfeed.core.background import background
+from evenfeed.core.concurrency.peers import MEETING_ERRORS
+from evenfeed.core.concurrency.threads import background
 from evenfeed.core.errors import UnavailableError
-from evenfeed.core.peers import MEETING_ERRORS
 
 _POOL_THREAD: Final = "tf_XLAEigen"
 
@@ -43,7 +43,7 @@ def _thread_name(task: Path) -> str | None:
 # worker 0, and has no way to leave it out.
 
 # A member whose heart beat fails is ended by JAX, without a word to Python. Lost workers are noticed by their lines
-# (`cluster/lines.py`), so no heart ever beats.
+# (`cluster/survival/failure_watch.py`), so no heart ever beats.
 _NEVER_SECONDS: Final = 1 << 22
 
 

@@ -24,8 +24,8 @@ from functools import partial
 from typing import Any, Final, TextIO, final
 
 from evenfeed.cluster.handshake import TOKEN
-from evenfeed.core.background import background
-from evenfeed.core.doors import socket, subprocess
+from evenfeed.core.concurrency.threads import background
+from evenfeed.core.lazy import socket, subprocess
 
 _LAST_LINES: Final = 10
 DEFAULT_GRACE_SECONDS: Final = 10.0  # for workers that hear of one that failed

@@ -1,10 +1,27 @@
-"""Where the coordination service listens: at the cluster's address if it is this machine's, else at all addresses."""
+"""A folder for sockets that only this user can reach."""
 
 import errno
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import Any, Final
 
-from evenfeed.core.doors import socket
+from evenfeed.core.lazy import socket
+
+_LONG: Final = 60  # the path of a socket may have about a hundred letters
+
+
+@contextmanager
+def private_folder() -> Generator[str]:
+    """Make a folder that only this user can enter, and remove it afterwards."""
+    usual = tempfile.gettempdir()
+    parent = usual if len(usual) < _LONG else "/tmp"
+    with tempfile.TemporaryDirectory(
+        prefix="evenfeed-", dir=parent, ignore_cleanup_errors=True
+    ) as folder:
+        yield folder
+
 
 EVERYWHERE: Final = "everywhere"  # what the service prints if it listens at all addresses
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from evenfeed.cluster.resolver import ClusterResolver
-from evenfeed.cluster.spec import ClusterSpec
-from evenfeed.core.doors import logging
+from evenfeed.cluster.resolvers.resolver import ClusterResolver
+from evenfeed.cluster.resolvers.spec import ClusterSpec
 from evenfeed.core.errors import described
+from evenfeed.core.lazy import logging
 
 _JOBS: Final = ("chief", "worker", "evaluator", "ps")
 _LONE: Final = ("chief", "evaluator")

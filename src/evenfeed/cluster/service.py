@@ -31,12 +31,11 @@ from evenfeed.cluster.handshake import (
     token,
 )
 from evenfeed.cluster.jax_private import load_runtime, runtime_service
-from evenfeed.cluster.lines import Lines
-from evenfeed.cluster.listening import BACKLOG, EVERYWHERE, listeners
+from evenfeed.cluster.listening import BACKLOG, EVERYWHERE, listeners, private_folder
 from evenfeed.cluster.meeting import Claim, Meeting
-from evenfeed.cluster.private_folder import private_folder
-from evenfeed.cluster.silence import watch
-from evenfeed.core.doors import socket
+from evenfeed.cluster.survival.failure_watch import Lines
+from evenfeed.cluster.survival.keepalive import watch
+from evenfeed.core.lazy import socket
 
 _CLAIM_SECONDS: Final = 10.0
 _MOST_UNKNOWN: Final = 256

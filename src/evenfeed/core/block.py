@@ -9,8 +9,9 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, Positions
-from evenfeed.core.texts import Texts
-from evenfeed.core.texts import joined as joined_texts
+from evenfeed.core.specs import TensorSpec
+from evenfeed.core.text.text_columns import Texts
+from evenfeed.core.text.text_columns import joined as joined_texts
 
 # One part of every element: an array with a leading axis; text that is not cut up yet; a list where the
 # elements differ in shape or are no arrays; None where the part is None.
@@ -209,3 +210,18 @@ def frozen(column: Column) -> Column:
     view = column.view()
     view.flags.writeable = False
     return view
+
+
+def blank(shape: Sequence[int], dtype: dtypes.DType) -> Array:
+    """Return zeros, or empty text."""
+    if dtype != dtypes.string:
+        return np.zeros(shape, dtype)
+    text = np.empty(shape, object)
+    text.fill(b"")
+    return text
+
+
+def without_rows(spec: TensorSpec) -> Array:
+    """Return no rows: dimensions that are not known are 0, and the first one always is."""
+    lengths = [length or 0 for length in spec.shape.as_list()] if spec.shape.rank else []
+    return blank((0, *lengths[1:]) if lengths else (), spec.dtype)

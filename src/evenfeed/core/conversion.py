@@ -8,11 +8,10 @@ from typing import Any, Final, Protocol, TypeAlias, TypeGuard, cast, runtime_che
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.asked_widths import asked_width
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described, shortened
-from evenfeed.core.tensor_types import HostTensor
-from evenfeed.core.text_values import as_bytes, bytes_array
+from evenfeed.core.tensor_types import HostTensor, asked_width
+from evenfeed.core.text.text_values import as_bytes, bytes_array
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Positions: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]

@@ -13,8 +13,8 @@ import numpy as np
 import ml_dtypes
 # isort: on
 
-from evenfeed.core.doors import difflib
 from evenfeed.core.errors import described
+from evenfeed.core.lazy import difflib
 
 DType: TypeAlias = np.dtype[Any]
 

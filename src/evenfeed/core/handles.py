@@ -21,8 +21,8 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.tensor_types import StandIn
-from evenfeed.core.text_values import texts_in, unlike_shapes
-from evenfeed.core.texts import Texts
+from evenfeed.core.text.text_columns import Texts
+from evenfeed.core.text.text_values import texts_in, unlike_shapes
 
 
 class Kernel(ABC):

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from evenfeed.core.doors import difflib
+from evenfeed.core.lazy import difflib
 
 # The inner files that stand beside the namespaces, not in a folder of their own.
 _INNER: Final = ("csv_datasets", "file_datasets", "older_names", "options", "record_writing")

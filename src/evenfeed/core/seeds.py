@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core.arguments import whole_number
-from evenfeed.core.doors import hashlib, random
+from evenfeed.core.lazy import hashlib, random
 
 OperationSeed: TypeAlias = tuple[int, int]
 

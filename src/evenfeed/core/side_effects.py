@@ -67,7 +67,7 @@ def changes_state(effects: Effects) -> bool:
 
 
 @final
-class Abandoned(BaseException):
+class ProbeAbandoned(BaseException):
     """A call that only looks at a function cannot go on: it would need values. No user catches it.
 
     Attributes:
@@ -112,7 +112,7 @@ class Watcher(ABC):
 
     @abstractmethod
     def call(self, what: str) -> None:
-        """Raise Abandoned if Python code that needs values must not be called."""
+        """Raise ProbeAbandoned if Python code that needs values must not be called."""
 
     @abstractmethod
     def draw(self) -> None:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self, final
+from typing import Any, Final, Self, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import (
@@ -310,3 +310,7 @@ def type_spec_from_value(value: object) -> TypeSpec:
 def spec_of(value: object) -> Any:
     """Return the specs of all parts of an element, in the element's own structure."""
     return map_structure(type_spec_from_value, value, rules=DATA)
+
+
+INFINITE: Final = -1
+UNKNOWN: Final = -2

@@ -1,10 +1,8 @@
-"""What a tensor is: a `jax.Array`, or on the host a NumPy array that also has `numpy()`.
-
-Text is on the host always, and equal to the str whose UTF-8 it is.
-"""
+"""Remembers which tensors were asked to have 64 bits, where JAX runs without: datasets take them so."""
 
 import sys
-from typing import Any, NoReturn, final
+import weakref
+from typing import Any, Final, NoReturn, final
 
 import numpy as np
 
@@ -13,7 +11,27 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import described
 from evenfeed.core.promised_shapes import promise_checked
 from evenfeed.core.shapes import ArrayShape, ShapeLike
-from evenfeed.core.text_values import compared, encoded
+from evenfeed.core.text.text_values import compared, encoded
+
+# By identity, because arrays of JAX's have no hash. An entry leaves with its tensor.
+_asked: Final[dict[int, tuple["weakref.ref[Any]", DType]]] = {}
+
+
+def remember_width(tensor: Any, dtype: DType) -> None:
+    """Note that `tensor` would have this dtype if JAX ran with 64 bits."""
+    key = id(tensor)
+
+    def forget(_: "weakref.ref[Any]") -> None:
+        _asked.pop(key, None)
+
+    _asked[key] = weakref.ref(tensor, forget), dtype
+
+
+def asked_width(tensor: Any) -> DType | None:
+    """Return the dtype that was asked for; None where the tensor has it, or nobody asked."""
+    found = _asked.get(id(tensor))
+    return found[1] if found is not None and found[0]() is tensor else None
+
 
 _shape: Any = np.ndarray.shape
 

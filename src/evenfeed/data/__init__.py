@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING, Final
 
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.iteration import Iterator
 from evenfeed.core.publish import publish, refusal
+from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.data import experimental
 from evenfeed.dataset import Dataset
-from evenfeed.file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
-from evenfeed.options import Options, ThreadingOptions
+from evenfeed.dataset.file_readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from evenfeed.plan.buffering import AUTOTUNE
+from evenfeed.plan.options import Options, ThreadingOptions
 from evenfeed.plan.windows import DatasetSpec
 
 #: What `cardinality()` returns for a dataset without an end.

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from evenfeed.core.arguments import whole_number
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.publish import publish, refusal
-from evenfeed.csv_datasets import CsvDataset, make_csv_dataset
+from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.older_names import (
+from evenfeed.dataset.csv_readers import CsvDataset, make_csv_dataset
+from evenfeed.dataset.experimental_names import (
     Counter,
     RandomDataset,
+    TFRecordWriter,
     bucket_by_sequence_length,
     choose_from_datasets,
     enumerate_dataset,
@@ -32,7 +33,9 @@ from evenfeed.older_names import (
     unbatch,
     unique,
 )
-from evenfeed.options import (
+from evenfeed.plan.buffering import AUTOTUNE
+from evenfeed.plan.checking import AssertCardinality
+from evenfeed.plan.options import (
     AutoShardPolicy,
     AutotuneAlgorithm,
     AutotuneOptions,
@@ -40,10 +43,7 @@ from evenfeed.options import (
     ExternalStatePolicy,
     OptimizationOptions,
 )
-from evenfeed.plan.buffering import AUTOTUNE
-from evenfeed.plan.checking import AssertCardinality
 from evenfeed.plan.ordering import SHARD_HINT
-from evenfeed.record_writing import TFRecordWriter
 
 INFINITE_CARDINALITY: Final = INFINITE
 UNKNOWN_CARDINALITY: Final = UNKNOWN

@@ -10,27 +10,24 @@ from evenfeed.core.arguments import (
     whole_number,
 )
 from evenfeed.core.callsite import where_called
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.seeds import any_seed, operation_seed
-from evenfeed.core.specs import CompositeSpec
+from evenfeed.core.specs import INFINITE, UNKNOWN, CompositeSpec
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.core.tensor_types import host_tensor
-from evenfeed.options import Options
 from evenfeed.plan.node import Node
-from evenfeed.plan.options_node import WithOptions, options_of
+from evenfeed.plan.options import Options, WithOptions, options_of
 from evenfeed.plan.ordering import Take
 from evenfeed.plan.windows import DatasetLike, DatasetSpec
-from evenfeed.runtime.beginning import Beginning
-from evenfeed.runtime.build import build
-from evenfeed.runtime.deep_plans import make_room
+from evenfeed.runtime.build import build, make_room
 from evenfeed.runtime.elements import ElementIterator
-from evenfeed.runtime.explaining import Explanation, explained_plan
-from evenfeed.runtime.functions import RowFunction, trace
+from evenfeed.runtime.explain import Explanation, explained_plan
+from evenfeed.runtime.functions.row_function import RowFunction, trace
+from evenfeed.runtime.peek import Beginning
 
 if TYPE_CHECKING:
-    from evenfeed.dataset.whole import Dataset
+    from evenfeed.dataset.dataset import Dataset
 
 
 class Face(DatasetLike):

@@ -23,26 +23,25 @@ from evenfeed.dataset.face import (
     plan_made,
 )
 from evenfeed.formats.array_records import ArrayRecordFile
-from evenfeed.formats.arrow_files import record_batches
+from evenfeed.formats.bytes.filesystems import as_text, expanded_paths, matching_paths
 from evenfeed.formats.json_lines import JsonFile, checked_spec, guessed_spec
-from evenfeed.formats.parquet_groups import row_groups
-from evenfeed.formats.paths import as_text, expanded_paths, matching_paths
+from evenfeed.formats.pages.saved import load_saved
 from evenfeed.formats.reader import DataFile
-from evenfeed.formats.saved import load_saved
+from evenfeed.formats.tables.arrow_files import record_batches
+from evenfeed.formats.tables.parquet_files import row_groups
 from evenfeed.formats.webdataset import shards
-from evenfeed.plan.buffering import Cache
+from evenfeed.plan.buffering import Cache, Snapshot
 from evenfeed.plan.files import Files, check_read
 from evenfeed.plan.node import Node
-from evenfeed.plan.saving import Snapshot
 from evenfeed.plan.windows import DatasetSpec, Held
 from evenfeed.runtime.build import build
-from evenfeed.runtime.calls import never_stopping
-from evenfeed.runtime.functions import RowFunction
-from evenfeed.runtime.identity import identity
-from evenfeed.runtime.saving import check_shard, save_elements
+from evenfeed.runtime.caches.saving import check_shard, save_elements
+from evenfeed.runtime.fingerprint import identity
+from evenfeed.runtime.functions.calls import never_stopping
+from evenfeed.runtime.functions.row_function import RowFunction
 
 if TYPE_CHECKING:
-    from evenfeed.dataset.whole import Dataset
+    from evenfeed.dataset.dataset import Dataset
 
 
 class FromFiles(Face):

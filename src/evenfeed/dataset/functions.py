@@ -11,8 +11,8 @@ from evenfeed.core.arguments import (
 )
 from evenfeed.core.callsite import where_called
 from evenfeed.core.conversion import Array, to_component
-from evenfeed.core.element_draws import DrawsForElements
 from evenfeed.core.errors import described
+from evenfeed.core.random_bits import DrawsForElements
 from evenfeed.core.specs import TensorSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.core.tensor_types import host_tensor
@@ -24,22 +24,28 @@ from evenfeed.dataset.face import (
     plan_made,
     shuffle_seed,
 )
-from evenfeed.plan.elementwise import WithKeys
-from evenfeed.plan.filtering import Filter, TakeWhile
+from evenfeed.plan.elementwise import (
+    AUTOTUNE,
+    Filter,
+    Map,
+    Scan,
+    TakeWhile,
+    WithKeys,
+    check_state,
+    widened,
+)
 from evenfeed.plan.flattening import FlatMap, Interleave, usual_cycle_length
-from evenfeed.plan.mapping import AUTOTUNE, Map
-from evenfeed.plan.scanning import Scan, check_state, widened
-from evenfeed.runtime.beginning import Beginning, BehindState
 from evenfeed.runtime.build import build
-from evenfeed.runtime.drawing import NOT_TRACED, Source, drawing, drawing_inside
 from evenfeed.runtime.elements import ElementIterator
-from evenfeed.runtime.functions import RowFunction, trace
-from evenfeed.runtime.inner import InnerDatasets
-from evenfeed.runtime.looking import of_any_rank
-from evenfeed.runtime.portable import check_alone, check_portable
+from evenfeed.runtime.functions.drawing import NOT_TRACED, Source, drawing, drawing_inside
+from evenfeed.runtime.functions.inner_datasets import InnerDatasets
+from evenfeed.runtime.functions.probing import of_any_rank
+from evenfeed.runtime.functions.row_function import RowFunction, trace
+from evenfeed.runtime.peek import Beginning, BehindState
+from evenfeed.runtime.processes.portable import check_alone, check_portable
 
 if TYPE_CHECKING:
-    from evenfeed.dataset.whole import Dataset
+    from evenfeed.dataset.dataset import Dataset
 
 
 _BOOL: Final = TensorSpec([], dtypes.bool)

@@ -12,21 +12,21 @@ from evenfeed.core.arguments import (
     yes_or_no,
 )
 from evenfeed.core.errors import UnimplementedError, described
-from evenfeed.core.side_effects import Abandoned, Effects
+from evenfeed.core.side_effects import Effects, ProbeAbandoned
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.dataset.face import Face, checked_function, dataset_of, plan_made
 from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
+from evenfeed.plan.flattening import Buckets, GroupByWindow
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
-from evenfeed.plan.windowing import Buckets, GroupByWindow
 from evenfeed.plan.windows import DatasetSpec, Held, Window
-from evenfeed.runtime.called_functions import called_in
-from evenfeed.runtime.calls import bound, never_stopping
-from evenfeed.runtime.probing import looked_at
+from evenfeed.runtime.functions.called_functions import called_in
+from evenfeed.runtime.functions.calls import bound, never_stopping
+from evenfeed.runtime.functions.probing import looked_at
 
 if TYPE_CHECKING:
-    from evenfeed.dataset.whole import Dataset
+    from evenfeed.dataset.dataset import Dataset
 
 
 _WHOLE_NUMBER: Final = TensorSpec([], dtypes.int64)
@@ -291,7 +291,7 @@ def _spec_of_groups(reduced: Callable[[int, Node], Node], empty: Node, effects: 
         with looked_at(reduced, effects):
             plan, other = _under_two_keys(reduced, empty)
             spec = _common_spec(plan, other)
-    except Abandoned:  # it calls Python code that needs values: those of no element, then
+    except ProbeAbandoned:  # it calls Python code that needs values: those of no element, then
         plan = reduced(0, empty)
         spec = plan.element_spec
     for called in called_in(plan):

@@ -13,7 +13,7 @@ from evenfeed.plan.elementwise import Enumerate
 from evenfeed.plan.ordering import SHARD_HINT, HintedShard, Repeat, Shard, Shuffle, Skip, Take
 
 if TYPE_CHECKING:
-    from evenfeed.dataset.whole import Dataset
+    from evenfeed.dataset.dataset import Dataset
 
 
 class Ordering(Face):

@@ -7,7 +7,7 @@ from evenfeed.distribute import cluster_resolver, experimental
 from evenfeed.feeding.distributed_dataset import DistributedDataset, DistributedIterator
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
 from evenfeed.replicas.mirrored_values import Mirrored
-from evenfeed.replicas.reduction import ReduceOp
+from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.replica_context import ReplicaContext
 from evenfeed.replicas.valid import valid_mean
 from evenfeed.replicas.values import DistributedValues, PerReplica
@@ -28,8 +28,7 @@ from evenfeed.strategy.extended import StrategyExtended
 from evenfeed.strategy.mirrored import MirroredStrategy
 from evenfeed.strategy.multi_worker import MultiWorkerMirroredStrategy
 from evenfeed.strategy.one_device import OneDeviceStrategy
-from evenfeed.strategy.run_options import RunOptions
-from evenfeed.strategy.strategy import Strategy, ValueContext
+from evenfeed.strategy.strategy import RunOptions, Strategy, ValueContext
 
 __all__ = [
     "CrossDeviceOps",

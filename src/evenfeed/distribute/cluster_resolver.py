@@ -2,11 +2,18 @@
 
 from typing import TYPE_CHECKING
 
-from evenfeed.cluster.kubernetes import KubernetesClusterResolver, KubernetesExecutableLocation
-from evenfeed.cluster.mpi import MPIClusterResolver
-from evenfeed.cluster.resolver import ClusterResolver, SimpleClusterResolver, UnionResolver
-from evenfeed.cluster.slurm import SlurmClusterResolver
-from evenfeed.cluster.tf_config import TFConfigClusterResolver
+from evenfeed.cluster.resolvers.kubernetes import (
+    KubernetesClusterResolver,
+    KubernetesExecutableLocation,
+)
+from evenfeed.cluster.resolvers.mpi import MPIClusterResolver
+from evenfeed.cluster.resolvers.resolver import (
+    ClusterResolver,
+    SimpleClusterResolver,
+    UnionResolver,
+)
+from evenfeed.cluster.resolvers.slurm import SlurmClusterResolver
+from evenfeed.cluster.resolvers.tf_config import TFConfigClusterResolver
 from evenfeed.core.publish import publish, refusal
 
 __all__ = [

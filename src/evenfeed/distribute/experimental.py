@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from evenfeed.cluster.communication import CommunicationImplementation, CommunicationOptions
+from evenfeed.cluster.communication_options import CommunicationImplementation, CommunicationOptions
 from evenfeed.core.publish import publish, refusal
 from evenfeed.strategy.multi_worker import (
     ExperimentalMultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,

@@ -1,19 +1,79 @@
-"""Datasets of which each replica gets its part."""
+"""Steps as structures of global `jax.Array`s."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, final
 
-from evenfeed.core import side_effects
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
-from evenfeed.core.errors import described
-from evenfeed.core.forking import Owner
-from evenfeed.core.iteration import Iterator, reading
+import numpy as np
+
+from evenfeed.core import dtypes, side_effects
+from evenfeed.core.conversion import to_array
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.iteration import Iterator, Owner, reading
+from evenfeed.core.shapes import TensorShape
+from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec, TypeSpec
+from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.dataset import Dataset
-from evenfeed.feeding.arrays import array_specs_of, arrays_of
-from evenfeed.feeding.feeds import Feed
+from evenfeed.feeding.step_sources import StepSource
 from evenfeed.replicas import contexts
-from evenfeed.runtime.explaining import Explanation
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.values import PerReplica, PerReplicaSpec
+from evenfeed.runtime.explain import Explanation
+
+
+def arrays_of(replicas: Replicas, step: Any) -> Any:
+    """Return a step with one sharded array for each value in it."""
+    if isinstance(step, PerReplica):  # many a step is one part: no structure to walk through
+        return _array(replicas, step)
+    return map_structure(partial(_array, replicas), step, rules=DATA)
+
+
+def array_specs_of(spec: Any, replicas: Replicas) -> Any:
+    """Return the specs of the arrays that the steps with a spec become."""
+    return pack(spec, [_array_spec(part, replicas) for part in flatten(spec, DATA)], DATA)
+
+
+def _array_spec(spec: TypeSpec, replicas: Replicas) -> TypeSpec:
+    if not isinstance(spec, PerReplicaSpec):
+        return spec
+    part = spec.value_specs[0]
+    if not isinstance(part, TensorSpec) or part.shape.rank is None:
+        return part
+    rows = part.shape[0] if part.shape.rank else 1
+    whole = TensorShape([None if rows is None else rows * replicas.count])
+    return TensorSpec(whole.concatenate(part.shape[1:]), part.dtype)
+
+
+def _array(replicas: Replicas, value: Any) -> Any:
+    if not isinstance(value, PerReplica):
+        return None if value is None else _on_devices([value], replicas)
+    if value.parts[0] is None:
+        return None
+    whole = value.whole
+    if whole is not None:
+        return whole
+    shapes = value.shapes or [getattr(part, "shape", None) for part in value.parts]
+    if len(set(shapes)) == 1:
+        return _on_devices(value.parts, replicas)
+    raise InvalidArgumentError(
+        f"A step is not one array: its replicas have {list(shapes)}.",
+        fix="pass InputOptions(pad_partial_batches=True), or batch with drop_remainder=True and a size that the "
+        "replicas divide.",
+    )
+
+
+def _on_devices(parts: Sequence[Any], replicas: Replicas) -> Any:
+    """Return parts of one shape as one array: those of one device, or which are still on the host."""
+    if any(part.dtype == dtypes.string for part in parts):
+        raise InvalidArgumentError(
+            "A step is not one array: a part of it is text, which stays on the host.",
+            fix="leave the text out with map, or iterate over the distributed dataset itself.",
+        )
+    if not parts[0].ndim and replicas.count == 1:
+        return replicas.everywhere(parts[0])
+    if any(isinstance(part, np.ndarray) for part in parts):
+        return replicas.put_pieces([to_array(part) for part in parts], "a step")
+    return replicas.joined(parts)
 
 
 class DistributedDataset:
@@ -26,7 +86,7 @@ class DistributedDataset:
         feed: Where its steps come from.
     """
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: StepSource) -> None:
         self._feed = feed
         feed.spec()  # what cannot be cut is refused here and now
 
@@ -118,7 +178,7 @@ class DistributedIterator(Iterator):
         form: Makes of a step what is handed out.
     """
 
-    def __init__(self, feed: Feed, form: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, feed: StepSource, form: Callable[[Any], Any] | None = None) -> None:
         self.made_under = side_effects.here.watcher
         self._owner = Owner()
         self._feed = feed
@@ -181,7 +241,7 @@ class DistributedIterator(Iterator):
 class ArrayIterator(DistributedIterator):
     """Goes once through a DistributedDataset; each value of a step is one `jax.Array` over all replicas."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: StepSource) -> None:
         super().__init__(feed, partial(arrays_of, feed.replicas))
 
     @property
@@ -198,3 +258,46 @@ def _check_place() -> None:
                 fix="ask outside, and pass what comes: strategy.run(step, args=(next(iterator),)).",
             )
         )
+
+
+@final
+class InputIterator(Iterator):
+    """The steps of a distributed dataset; `initialize()` begins with the first one again.
+
+    Made by `make_dataset_iterator` and `make_input_fn_iterator` of TensorFlow 1's strategies.
+
+    Args:
+        dataset: What it reads.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> strategy = tf.compat.v1.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+        >>> iterator = strategy.make_dataset_iterator(tf.data.Dataset.range(8).batch(4))
+        >>> iterator.get_next().array.tolist()
+        [0, 1, 2, 3]
+        >>> iterator.initialize()
+        >>> strategy.experimental_run(lambda x: x * 10, iterator).array.tolist()
+        [0, 10, 20, 30]
+    """
+
+    def __init__(self, dataset: DistributedDataset) -> None:
+        self._dataset = dataset
+        self._steps = iter(dataset)
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of what a step yields."""
+        return self._dataset.element_spec
+
+    def initialize(self) -> None:
+        """Begin again with the first step."""
+        self._steps.close()
+        self._steps = iter(self._dataset)
+
+    @property
+    def initializer(self) -> None:
+        """What newer programs of TensorFlow 1 read in place of calling `initialize()`: it begins again too."""
+        return self.initialize()
+
+    def __next__(self) -> Any:
+        return self._steps.__next__()  # next() would lose the step where Ctrl-C comes behind it

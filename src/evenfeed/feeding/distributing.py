@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-from evenfeed.cluster.agreement import StoredAgreement, topic_name
+from evenfeed.cluster.host_exchange import StoredAgreement, topic_name
+from evenfeed.core.batch_split import Share
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
-from evenfeed.core.shares import Share
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.feeding.agreement import Topic
+from evenfeed.feeding.agreed_steps import Topic
 from evenfeed.feeding.distributed_dataset import DistributedDataset
-from evenfeed.feeding.feeds import CutFeed, TakeFeed
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
-from evenfeed.feeding.reading import Worker, alone
+from evenfeed.feeding.reading import WorkerInput, alone
+from evenfeed.feeding.step_sources import CutFeed, TakeFeed
 from evenfeed.replicas.mesh import Replicas
 
 
@@ -68,14 +68,14 @@ def input_contexts(share: Share, *, per_replica: bool) -> list[InputContext]:
     return [InputContext(pipelines, first + i, share.everyone) for i in range(own)]
 
 
-def worker_of(replicas: Replicas) -> Worker:
+def worker_of(replicas: Replicas) -> WorkerInput:
     """Return whose replicas this process has, and its way to the other workers."""
     if not replicas.spans:
         return alone(replicas.count)
     workers = replicas.count // replicas.local_count
     worker = replicas.first // replicas.local_count
     agreement = StoredAgreement(worker, workers, replicas.patience)
-    return Worker(Share(worker, workers, replicas.local_count), Topic(topic_name(), agreement))
+    return WorkerInput(Share(worker, workers, replicas.local_count), Topic(topic_name(), agreement))
 
 
 def _check_placement(options: InputOptions, *, per_replica: bool) -> None:

@@ -2,19 +2,17 @@
 
 from typing import Final
 
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
-from evenfeed.core.shares import Share
-from evenfeed.core.specs import TensorSpec
+from evenfeed.core.batch_split import Share
+from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec
 from evenfeed.core.structure import DATA, flatten
-from evenfeed.options import AutoShardPolicy
 from evenfeed.plan.batching import PaddedBatch
 from evenfeed.plan.buffering import Cache, Prefetch
 from evenfeed.plan.checking import AssertCardinality
 from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.filtering import Filter
+from evenfeed.plan.elementwise import Filter
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
-from evenfeed.plan.options_node import WithOptions
+from evenfeed.plan.options import AutoShardPolicy, WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 
 # What leaves batches as they are.

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.blanks import without_rows
+from evenfeed.core.batch_split import Share
+from evenfeed.core.block import without_rows
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.shares import Share
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.node import Node
@@ -72,7 +72,7 @@ class HostSteps(ABC):
 
 
 @final
-class Rows:
+class StepRows:
     """The rows of batches, some at a time, with a position between them."""
 
     def __init__(self, plan: Node, begun: Any = None) -> None:
@@ -118,7 +118,7 @@ class BatchSteps(HostSteps):
     """Makes steps of global batches. Its position does not depend on the number of replicas."""
 
     def __init__(self, plan: Node, begun: Any = None) -> None:
-        self._rows = Rows(plan, begun)
+        self._rows = StepRows(plan, begun)
 
     def state(self) -> Any:
         """Return the position."""
@@ -134,7 +134,7 @@ class BatchSteps(HostSteps):
 
 
 @final
-class CutBatches(BatchSteps):
+class SplitSteps(BatchSteps):
     """Cuts each global batch by itself, by ceiling: the last replicas may get less, or nothing.
 
     Each step is one batch. Several workers read the same batches, and each takes its own pieces: then

@@ -1,14 +1,105 @@
-"""Brings the rows of a step to the devices of their replicas."""
+"""Fills short batches, so that every step has the same shapes."""
 
 from collections.abc import Sequence
 from typing import Any, final
 
+import numpy as np
+
 from evenfeed.core import dtypes
+from evenfeed.core.block import blank
+from evenfeed.core.conversion import Array
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.structure import DATA, packer, paths
 from evenfeed.core.tensor_types import host_tensor
-from evenfeed.feeding.host_steps import Column, Pieces, cut
+from evenfeed.feeding.global_batch import global_batch_size
+from evenfeed.feeding.host_steps import Column, HostSteps, Pieces, cut, length_of
+from evenfeed.plan.node import Node
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import PerReplica
+
+
+@final
+class PadSteps(HostSteps):
+    """Fills what each replica gets to one length with zeros.
+
+    The last column of a step says which rows are the dataset's.
+
+    Args:
+        steps: What the replicas of this worker get.
+        replicas: How many they are.
+        rows: How many rows each is to get at every step.
+    """
+
+    def __init__(self, steps: HostSteps, replicas: int, rows: int) -> None:
+        self._steps = steps
+        self._replicas = replicas
+        self._each = rows
+        self._full = np.ones(self._each * replicas, bool)
+
+    def read(self) -> list[Column]:
+        """Return the parts of the next batch, and which rows are valid."""
+        columns = self._steps.read()
+        pieces = [None if column is None else self._pieces(column) for column in columns]
+        counts = self._counts(pieces)
+        if min(counts) == self._each:
+            return [*columns, self._full.copy()]
+        valid = self._filled([np.ones(count, bool) for count in counts])
+        return [*(None if parts is None else self._filled(parts) for parts in pieces), valid]
+
+    def _pieces(self, column: "Array | list[Array]") -> list[Array]:
+        return column if isinstance(column, list) else cut(column, self._replicas)
+
+    def _counts(self, pieces: Sequence[list[Array] | None]) -> list[int]:
+        """Return how many rows each replica has, in all parts."""
+        length_of([None if parts is None else range(_rows(parts)) for parts in pieces])
+        counts = next(list(map(len, parts)) for parts in pieces if parts is not None)
+        if max(counts) > self._each:
+            raise InvalidArgumentError(
+                f"A replica has {max(counts)} rows of a batch, but of the others {self._each} at most.",
+                fix="let batch(size) be the last step that changes how many rows a batch has.",
+            )
+        return counts
+
+    def _filled(self, pieces: Sequence[Array]) -> Column:
+        """Return what each replica gets filled up to one length."""
+        inner, dtype = pieces[0].shape[1:], pieces[0].dtype
+        whole = blank((self._replicas, self._each, *inner), dtype)
+        for replica, piece in enumerate(pieces):
+            whole[replica, : len(piece)] = piece
+        if dtype == dtypes.string and self._replicas > 1:
+            return list(whole)
+        return whole.reshape(-1, *inner)
+
+    def state(self) -> Any:
+        """Return the position."""
+        return self._steps.state()
+
+    def restore(self, state: Any) -> None:
+        """Take up a position."""
+        self._steps.restore(state)
+
+    def close(self) -> None:
+        """End the threads below."""
+        self._steps.close()
+
+
+def _rows(pieces: Sequence[Array]) -> int:
+    return sum(map(len, pieces))
+
+
+def padded_rows(plan: Node, replicas: int) -> int:
+    """Return how many rows each replica gets at every step.
+
+    Raises:
+        InvalidArgumentError: How large a batch is cannot be told beforehand.
+    """
+    size = global_batch_size(plan)
+    if size is None:
+        raise InvalidArgumentError(
+            "pad_partial_batches needs to know how many rows a batch has, but the dataset does not tell.",
+            fix="let batch(size) be the last step of the dataset, or give map an output_signature with that size.",
+        )
+    return -(-size // replicas)
 
 
 @final

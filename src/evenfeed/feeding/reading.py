@@ -5,26 +5,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
+from evenfeed.core.batch_split import Flow, Share
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.shares import Flow, Share
-from evenfeed.core.specs import TensorSpec
+from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec
 from evenfeed.core.structure import DATA, flatten
-from evenfeed.feeding.agreed_steps import AgreedSteps
-from evenfeed.feeding.agreement import Topic
+from evenfeed.feeding.agreed_steps import AgreedSteps, Topic
 from evenfeed.feeding.global_batch import global_batch_size, nominal_sizes, row_count
 from evenfeed.feeding.host_steps import (
-    CutBatches,
     CutInTurn,
     FlowingBatches,
     HostSteps,
     OwnParts,
+    SplitSteps,
     TakePieces,
     is_static,
 )
-from evenfeed.options import AutoShardPolicy
 from evenfeed.plan.node import Node
-from evenfeed.rewrite.workers import sharded
+from evenfeed.plan.options import AutoShardPolicy
+from evenfeed.rewrite.worker_plan import sharded
 from evenfeed.runtime.run import Run
 
 _ENDLESS: Final = 1 << 62  # rows that no worker comes to the end of
@@ -32,7 +30,7 @@ _ENDLESS: Final = 1 << 62  # rows that no worker comes to the end of
 
 @final
 @dataclass(frozen=True)
-class Worker:
+class WorkerInput:
     """A worker among others.
 
     Attributes:
@@ -44,9 +42,9 @@ class Worker:
     topic: Topic | None = None
 
 
-def alone(replicas: int) -> Worker:
+def alone(replicas: int) -> WorkerInput:
     """Return the worker that has all replicas."""
-    return Worker(Share(replicas=replicas))
+    return WorkerInput(Share(replicas=replicas))
 
 
 @final
@@ -58,7 +56,7 @@ class BatchReading:
         worker: Who reads.
     """
 
-    def __init__(self, plan: Node, worker: Worker) -> None:
+    def __init__(self, plan: Node, worker: WorkerInput) -> None:
         self.plan = plan
         self.share = worker.share
         self._worker = worker
@@ -79,18 +77,18 @@ class BatchReading:
     def whole_steps(self) -> HostSteps:
         """Return steps for one shape to the end: on one worker, each is a batch whatever the policy."""
         if self.share.workers == 1:
-            return CutBatches(self.sharded.plan, self.share)
+            return SplitSteps(self.sharded.plan, self.share)
         return self.steps()
 
     def _own_steps(self, plan: Node, begun: Any = None) -> HostSteps:
         if self.sharded.in_parts:
             return OwnParts(plan, self.share, begun)
         if self.sharded.policy == AutoShardPolicy.DATA or self.share.everyone == 1:
-            return CutBatches(plan, self.share, begun)
+            return SplitSteps(plan, self.share, begun)
         if self.sizes is not None:
             return FlowingBatches(plan, self.sizes, self.share.replicas)
         return (
-            CutBatches(plan, self.share) if self.share.workers == 1 else CutInTurn(plan, self.share)
+            SplitSteps(plan, self.share) if self.share.workers == 1 else CutInTurn(plan, self.share)
         )
 
     def _together(self, topic: Topic) -> HostSteps:
@@ -113,7 +111,7 @@ class ElementReading:
         fills: Whether there are steps in which some replicas get no rows.
     """
 
-    def __init__(self, plans: Sequence[Node], worker: Worker, *, fills: bool = True) -> None:
+    def __init__(self, plans: Sequence[Node], worker: WorkerInput, *, fills: bool = True) -> None:
         self.plans = plans
         self.share = worker.share
         self._topic = worker.topic

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, ClassVar, Final, final
 
 from evenfeed.core.block import Block, Positions
-from evenfeed.core.doors import array_record
 from evenfeed.core.errors import DataLossError, EvenfeedError, described
-from evenfeed.formats.byte_files import ByteFile
+from evenfeed.core.lazy import array_record
+from evenfeed.formats.bytes.byte_windows import ByteFile
+from evenfeed.formats.bytes.filesystems import local, naming
+from evenfeed.formats.bytes.open_files import Reopened
 from evenfeed.formats.chunks import bytes_column
-from evenfeed.formats.filesystems import local, naming
-from evenfeed.formats.open_files import Reopened
 from evenfeed.formats.reader import Reader
 
 _MOST: Final = 1024  # records that are read at once, in one piece of memory

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenfeed.core.conversion import Array
-from evenfeed.core.doors import google_crc32c
+from evenfeed.core.lazy import google_crc32c
 
 # The library says nothing of its types.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false

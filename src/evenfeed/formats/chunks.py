@@ -12,7 +12,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.block import Block
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.texts import Texts
+from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.reader import Reader
 
 

@@ -8,12 +8,12 @@ import numpy as np
 from evenfeed.core.block import Block, Positions
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, EvenfeedError, InvalidArgumentError
-from evenfeed.core.texts import Origins, Texts
-from evenfeed.formats.byte_files import ByteFile
+from evenfeed.core.text.text_columns import Origins, Texts
+from evenfeed.formats.bytes.byte_windows import ByteFile
+from evenfeed.formats.bytes.filesystems import is_remote
+from evenfeed.formats.bytes.inflating import open_bytes
+from evenfeed.formats.bytes.mapped_files import MappedFile
 from evenfeed.formats.chunks import ChunkReader, bytes_column
-from evenfeed.formats.filesystems import is_remote
-from evenfeed.formats.inflating import open_bytes
-from evenfeed.formats.mapped_files import MappedFile
 from evenfeed.formats.reader import Reader
 
 _READ: Final = 1 << 20

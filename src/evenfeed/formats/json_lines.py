@@ -15,9 +15,9 @@ from evenfeed.core.dtypes import name_of
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
-from evenfeed.formats.byte_files import UncountedFile
+from evenfeed.formats.bytes.byte_windows import UncountedFile
 from evenfeed.formats.chunks import Chunk, RowReader
-from evenfeed.formats.lines import LineReader
+from evenfeed.formats.text_lines import LineReader
 
 _LINES: Final = 1 << 12  # so many become columns at a time
 _GUESSED: Final = 100  # so many lines tell what is in a file

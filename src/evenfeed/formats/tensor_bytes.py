@@ -12,9 +12,9 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import RowKernel
 from evenfeed.core.specs import TensorSpec
 from evenfeed.formats.chunks import bytes_column
-from evenfeed.formats.example_protos import message_class
-from evenfeed.formats.example_values import parsed
-from evenfeed.images.kernels import applied, text_of
+from evenfeed.formats.example.example_protos import message_class
+from evenfeed.formats.example.example_values import parsed
+from evenfeed.images.image_kernels import applied, text_of
 
 # TensorFlow's number of each dtype, and the field that has its values where they are not bytes.
 _DTYPES: Final = {

@@ -6,12 +6,12 @@ from typing import IO, Any, ClassVar, Final, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Positions
-from evenfeed.core.doors import tarfile
 from evenfeed.core.errors import DataLossError, EvenfeedError, InvalidArgumentError
+from evenfeed.core.lazy import tarfile
 from evenfeed.core.specs import TensorSpec
-from evenfeed.formats.byte_files import ByteFile, written
+from evenfeed.formats.bytes.byte_windows import ByteFile, written
+from evenfeed.formats.bytes.filesystems import open_file
 from evenfeed.formats.chunks import bytes_column
-from evenfeed.formats.filesystems import open_file
 from evenfeed.formats.reader import Reader
 
 KEY: Final = "__key__"
@@ -19,7 +19,7 @@ KEY: Final = "__key__"
 
 @final
 @dataclass(frozen=True)
-class Sample:
+class TarSample:
     """The files of a tar file that belong together.
 
     Attributes:
@@ -95,11 +95,11 @@ class TarReader(Reader):
         """Return where the first of its files begins."""
         return _first_byte(self._samples[row])
 
-    def _row(self, file: IO[bytes], sample: Sample) -> list[bytes]:
+    def _row(self, file: IO[bytes], sample: TarSample) -> list[bytes]:
         key = sample.key.encode(errors="surrogateescape")  # the bytes of the file, UTF-8 or not
         return [key, *(self._part(file, sample, part) for part in self._parts)]
 
-    def _part(self, file: IO[bytes], sample: Sample, part: str) -> bytes:
+    def _part(self, file: IO[bytes], sample: TarSample, part: str) -> bytes:
         if part not in sample.places:
             raise InvalidArgumentError(
                 f"{self.path}: sample {sample.key!r} has no {part!r}, only {sorted(sample.places)}.",
@@ -133,14 +133,14 @@ def _first_parts(paths: list[str]) -> list[str]:
     )
 
 
-def samples_in(path: str) -> list[Sample]:
+def samples_in(path: str) -> list[TarSample]:
     """Return where the samples of a tar file are, by a look at the names in it."""
     return _samples(path, written(path))
 
 
 @lru_cache(maxsize=1024)
-def _samples(path: str, _: str) -> list[Sample]:
-    found: list[Sample] = []
+def _samples(path: str, _: str) -> list[TarSample]:
+    found: list[TarSample] = []
     try:
         with open_file(path) as file, tarfile.open(fileobj=file, mode="r:") as tar:
             for member in tar:
@@ -166,16 +166,16 @@ def _check_end(file: IO[bytes], offset: int, path: str) -> None:
     ).in_file(path, offset)
 
 
-def _add(found: list[Sample], member: "tarfile.TarInfo") -> None:
+def _add(found: list[TarSample], member: "tarfile.TarInfo") -> None:
     folder, slash, name = member.name.rpartition("/")
     stem, _, end = name.partition(".")
     key = folder + slash + stem
     if not found or found[-1].key != key:
-        found.append(Sample(key))
+        found.append(TarSample(key))
     found[-1].places[end] = member.offset_data, member.size
 
 
-def _first_byte(sample: Sample) -> int:
+def _first_byte(sample: TarSample) -> int:
     return min(start for start, _ in sample.places.values())
 
 

@@ -15,8 +15,8 @@ from evenfeed.core.handles import RowKernel
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
 from evenfeed.images.colours import converted
-from evenfeed.images.cropping import Crop
-from evenfeed.images.files import (
+from evenfeed.images.geometry import Crop
+from evenfeed.images.image_files import (
     WHOLE,
     Format,
     JpegWay,
@@ -26,7 +26,7 @@ from evenfeed.images.files import (
     jpeg_size,
     other_pixels,
 )
-from evenfeed.images.kernels import applied, lengths_of, text_of
+from evenfeed.images.image_kernels import applied, lengths_of, text_of
 
 _METHODS: Final = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
 

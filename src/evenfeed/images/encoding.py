@@ -12,8 +12,8 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import RowKernel
 from evenfeed.core.specs import TensorSpec
-from evenfeed.images.files import encoded
-from evenfeed.images.kernels import applied
+from evenfeed.images.image_files import encoded
+from evenfeed.images.image_kernels import applied
 
 
 def encode_jpeg(

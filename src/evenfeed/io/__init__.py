@@ -11,22 +11,28 @@ from evenfeed.core.errors import described
 from evenfeed.core.handles import RowKernel, stands_for_part
 from evenfeed.core.publish import publish, refusal
 from evenfeed.core.specs import TensorSpec
-from evenfeed.formats.csv_decoding import decode_csv
-from evenfeed.formats.example_parsing import parse_example, parse_single_example
-from evenfeed.formats.features import (
+from evenfeed.formats.bytes.filesystems import (
+    as_text,
+    folder_for,
+    matching_paths,
+    naming,
+    open_file,
+    path_in,
+)
+from evenfeed.formats.csv.csv_decoding import decode_csv
+from evenfeed.formats.example.example_parsing import parse_example, parse_single_example
+from evenfeed.formats.example.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     RaggedFeature,
     VarLenFeature,
 )
-from evenfeed.formats.filesystems import folder_for, naming, open_file
-from evenfeed.formats.paths import as_text, matching_paths, path_in
-from evenfeed.formats.record_writer import TFRecordOptions, TFRecordWriter
-from evenfeed.formats.sequence_parsing import (
+from evenfeed.formats.example.sequence_parsing import (
     parse_sequence_example,
     parse_single_sequence_example,
 )
 from evenfeed.formats.tensor_bytes import parse_tensor, serialize_tensor
+from evenfeed.formats.tfrecord.record_writer import TFRecordOptions, TFRecordWriter
 from evenfeed.images.decoding import (
     decode_and_crop_jpeg,
     decode_bmp,
@@ -38,8 +44,8 @@ from evenfeed.images.decoding import (
     is_jpeg,
 )
 from evenfeed.images.encoding import encode_jpeg, encode_png
-from evenfeed.images.kernels import applied
-from evenfeed.images.raw import decode_raw
+from evenfeed.images.image_kernels import applied
+from evenfeed.images.raw_bytes import decode_raw
 from evenfeed.io import gfile
 
 __all__ = [

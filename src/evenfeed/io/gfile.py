@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenfeed.core.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from evenfeed.core.publish import publish, refusal
-from evenfeed.formats import filesystems
-from evenfeed.formats.filesystems import naming
-from evenfeed.formats.opened import GFile
-from evenfeed.formats.paths import matching_paths, path_in
+from evenfeed.formats.bytes import filesystems
+from evenfeed.formats.bytes.file_object import GFile
+from evenfeed.formats.bytes.filesystems import matching_paths, naming, path_in
 
 __all__ = [
     "GFile",

@@ -6,15 +6,14 @@ from typing import Any, Final, cast, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import Array, is_tensor, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
+from evenfeed.core.specs import INFINITE, UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, is_branch, map_structure, pack, paths
-from evenfeed.plan.generating import parts_up_to
 from evenfeed.plan.grouping import Batches
 from evenfeed.plan.node import Node
+from evenfeed.plan.sources import parts_up_to
 from evenfeed.plan.windows import DatasetSpec
 
 

@@ -6,9 +6,8 @@ from threading import Lock
 from typing import NamedTuple, final
 
 from evenfeed.core import dtypes
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import EvenfeedError, InvalidArgumentError, described
-from evenfeed.core.specs import TensorSpec
+from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.node import SameElements
 

@@ -3,8 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
-from evenfeed.core.cardinality import UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.specs import UNKNOWN
 from evenfeed.core.structure import DATA, assert_same, flatten
 from evenfeed.formats.reader import DataFile
 from evenfeed.plan.flattening import FlatMap, Interleave

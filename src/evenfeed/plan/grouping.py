@@ -3,10 +3,9 @@
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, final
 
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
+from evenfeed.core.specs import INFINITE, UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, map_structure
 from evenfeed.plan.node import Node
 from evenfeed.plan.windows import DatasetSpec

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from evenfeed.core.callsite import Origin, where_called
 
@@ -192,3 +192,22 @@ def _replaced(value: Any, done: dict[int, Node]) -> Any:
         new = tuple(_replaced(part, done) for part in parts)
         return new if any(a is not b for a, b in zip(new, parts, strict=True)) else parts
     return done[id(value)] if isinstance(value, Node) else value
+
+
+class UserFunction(Protocol):
+    """A function that a user gave to map, filter and the like, traced once when it was given."""
+
+    @property
+    def output_spec(self) -> Any:
+        """The specs of what it returns, in its own structure."""
+        ...
+
+    @property
+    def origin(self) -> Origin | None:
+        """The user's line that asked for it."""
+        ...
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether it gives the same for the same element each time, so that elements may be reordered."""
+        ...

@@ -8,8 +8,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Final, final
 
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.plan.node import SameElements
 
 

@@ -4,9 +4,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 from evenfeed.core import dtypes
-from evenfeed.core.cardinality import INFINITE
-from evenfeed.core.shares import Share
-from evenfeed.core.specs import TensorSpec
+from evenfeed.core.batch_split import Share
+from evenfeed.core.specs import INFINITE, TensorSpec
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node, SameElements
 

@@ -5,12 +5,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeAlias, final
 
-from evenfeed.core.cardinality import INFINITE, UNKNOWN
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.optional import Optional
 from evenfeed.core.shapes import ShapeLike, TensorShape
-from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, type_spec_from_value
+from evenfeed.core.specs import (
+    INFINITE,
+    UNKNOWN,
+    CompositeSpec,
+    Specified,
+    TypeSpec,
+    type_spec_from_value,
+)
 from evenfeed.core.structure import DATA, flatten, map_structure, outline, pack
 from evenfeed.plan.node import Node
 

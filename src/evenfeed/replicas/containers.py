@@ -1,11 +1,11 @@
 """Dicts, lists and tuples of users' own classes: TensorFlow opens them, and JAX does not."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, cast, final
+from typing import Any, Final, cast, final
 
-from evenfeed.core.jax_door import jax_tree
-from evenfeed.core.structure import NEST, is_branch, opened
+from evenfeed.core.lazy_jax import jax_tree
+from evenfeed.core.structure import NEST, is_branch, opened, opens_itself
 from evenfeed.replicas.values import DistributedValues
 
 _tree: Any = jax_tree  # whose functions have no types
@@ -101,3 +101,28 @@ def _is_whole(value: Any) -> bool:
 
 def _is_whole_or_opened(value: Any) -> bool:
     return isinstance(value, (DistributedValues, _Opened))
+
+
+_dataclass_tree: Any = jax_tree  # whose functions have no types
+
+_seen: Final[set[type]] = set()
+
+
+def opens_more(leaves: Iterable[Any]) -> bool:
+    """Return True if JAX opens some of these leaves from now on: they must be looked for again."""
+    kinds = set(map(type, leaves))
+    if kinds <= _seen:
+        return False
+    own = [kind for kind in kinds - _seen if opens_itself(kind)]
+    for kind in own:
+        _register_dataclass(kind)
+    _seen.update(kinds)
+    return bool(own)
+
+
+def _register_dataclass(kind: Any) -> None:
+    def opened(value: Any) -> tuple[tuple[Any, ...], Any]:
+        metadata, parts = value.__tf_flatten__()
+        return tuple(parts), metadata
+
+    _dataclass_tree.register_pytree_node(kind, opened, kind.__tf_unflatten__)

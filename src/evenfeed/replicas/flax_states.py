@@ -3,7 +3,7 @@
 import sys
 from typing import Any, Final
 
-from evenfeed.core.jax_door import jax_tree
+from evenfeed.core.lazy_jax import jax_tree
 
 _tree: Any = jax_tree  # whose functions have no types
 _MODULE: Final = "flax.serialization"

@@ -12,7 +12,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.jax_door import jax, jnp
+from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.tensors.placement import bound, held_dtype, narrowed
 
 AXIS: Final = "replica"

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenfeed.core.conversion import is_tensor
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.jax_door import jax, jnp
+from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.mesh import Replicas, shards
 from evenfeed.tensors.placement import is_traced
 

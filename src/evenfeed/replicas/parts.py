@@ -8,16 +8,16 @@ from functools import lru_cache
 from typing import Any
 
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.jax_door import jax
+from evenfeed.core.lazy_jax import jax
 from evenfeed.replicas import contexts
-from evenfeed.replicas.collectives import unfolded
-from evenfeed.replicas.later import later
-from evenfeed.replicas.looks import Look, look_of, looks_of_all
+from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.mesh import AXIS, Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
-from evenfeed.replicas.mirrored_variables import DistributedVariable
-from evenfeed.replicas.staging import Unstaged
+from evenfeed.replicas.reduce.collectives import unfolded
+from evenfeed.replicas.run.avals import Look, look_of, looks_of_all
+from evenfeed.replicas.run.host_callback import later
 from evenfeed.replicas.values import DistributedValues, PerReplica
+from evenfeed.replicas.variables.mirrored_variables import DistributedVariable
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.placement import is_traced
 

@@ -4,10 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenfeed.core.errors import described
-from evenfeed.core.jax_door import jax, jax_tree
-from evenfeed.replicas.containers import close_containers, has_containers, open_containers
+from evenfeed.core.lazy_jax import jax, jax_tree
+from evenfeed.replicas.containers import (
+    close_containers,
+    has_containers,
+    open_containers,
+    opens_more,
+)
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.tree_classes import opens_more
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.tensors.placement import is_traced, unbound
 

@@ -6,11 +6,11 @@
 from typing import Any
 
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.jax_door import jnp
+from evenfeed.core.lazy_jax import jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.reducing import reduced
-from evenfeed.replicas.reduction import ReduceOp, divided
+from evenfeed.replicas.reduce.reduce_op import ReduceOp, divided
+from evenfeed.replicas.reduce.reducing import reduced
 from evenfeed.replicas.values import PerReplica
 from evenfeed.replicas.worker_parts import of_all_workers
 from evenfeed.tensors.creation import convert_to_tensor

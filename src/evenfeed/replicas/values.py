@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeAlias, final
 
-from evenfeed.core.jax_door import jax
+from evenfeed.core.lazy_jax import jax
 from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import Composite
 from evenfeed.replicas.flax_states import register_state
-from evenfeed.replicas.looks import Look, looks_of_all
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.one_array import (
     Shapes,
@@ -21,6 +20,7 @@ from evenfeed.replicas.one_array import (
     not_one_array,
     pieces_of,
 )
+from evenfeed.replicas.run.avals import Look, looks_of_all
 from evenfeed.tensors.placement import unbound
 from evenfeed.tensors.printing import tensor_repr, tensor_text
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.replicas import contexts
+from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.staging import Unstaged
 from evenfeed.replicas.values import PerReplica
 from evenfeed.tensors.placement import is_traced
 

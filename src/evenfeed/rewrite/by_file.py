@@ -5,21 +5,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
 
-from evenfeed.core.cardinality import UNKNOWN
+from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import InvalidArgumentError, NotFoundError
-from evenfeed.core.shares import Share
+from evenfeed.core.specs import UNKNOWN
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Cache, Memory, Prefetch
 from evenfeed.plan.checking import AssertCardinality
 from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.elementwise import WithKeys
+from evenfeed.plan.elementwise import Filter, Map, WithKeys
 from evenfeed.plan.files import Files, reads_files
-from evenfeed.plan.filtering import Filter
 from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.grouping import Batch
-from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node, once_for_each
-from evenfeed.plan.options_node import WithOptions
+from evenfeed.plan.options import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.windows import Window
 from evenfeed.runtime.elements import ElementIterator

@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias, final
 
-from evenfeed.core.cardinality import UNKNOWN
-from evenfeed.core.shares import Share
+from evenfeed.core.batch_split import Share
+from evenfeed.core.specs import UNKNOWN
 from evenfeed.plan.buffering import Cache, Memory, Prefetch
 from evenfeed.plan.combining import Concatenate, Zip
+from evenfeed.plan.elementwise import Map
 from evenfeed.plan.grouping import Batch
-from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node, once_for_each
-from evenfeed.plan.options_node import WithOptions
+from evenfeed.plan.options import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.own_rows import OwnBatches, OwnRows, gives_all_some
-from evenfeed.runtime.indexing import indexed
+from evenfeed.runtime.positions.indexing import indexed
 from evenfeed.runtime.run import Run, next_pass
 
 # A plan of a worker's own rows, and where they must be chosen among rows that all workers make.

@@ -1,40 +1,165 @@
-"""Builds the operators of a plan."""
+"""Makes room on Python's stack for plans in which many steps read one another."""
 
+import sys
 from dataclasses import replace
-from typing import Any, final
+from typing import Any, Final, final
 
-from evenfeed.core.errors import FailedPreconditionError
-from evenfeed.plan.buffering import Cache
-from evenfeed.plan.choosing import Random, Sample
-from evenfeed.plan.combining import Concatenate
-from evenfeed.plan.elementwise import WithKeys
-from evenfeed.plan.mapping import Map
+from evenfeed.core.errors import FailedPreconditionError, InvalidArgumentError
+from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
+from evenfeed.plan.buffering import Cache, Prefetch, Snapshot
+from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
+from evenfeed.plan.combining import Choose, Concatenate, Counter, Random, Sample, Zip
+from evenfeed.plan.elementwise import Enumerate, Filter, Map, Scan, TakeWhile, WithKeys
+from evenfeed.plan.files import Files
+from evenfeed.plan.flattening import FlatMap, GroupByWindow, Interleave, Opens
+from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
-from evenfeed.plan.opening import Opens
-from evenfeed.plan.ordering import HintedShard, Repeat, Shuffle
-from evenfeed.plan.own_rows import OwnBatches
-from evenfeed.plan.saving import Snapshot
-from evenfeed.plan.windowing import GroupByWindow
-from evenfeed.runtime.cache_files import store_of
-from evenfeed.runtime.caching import KeepElements
-from evenfeed.runtime.chains import Parts
-from evenfeed.runtime.choosing import DrawChoices, DrawNumbers, ReadChosen
-from evenfeed.runtime.combining import ReadInTurn
-from evenfeed.runtime.elementwise import DrawKeys
-from evenfeed.runtime.functions import RowFunction
-from evenfeed.runtime.indexing import indexed
-from evenfeed.runtime.inner import InnerDatasets
+from evenfeed.plan.options import WithOptions
+from evenfeed.plan.ordering import HintedShard, Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.own_rows import OwnBatches, OwnRows
+from evenfeed.plan.sources import FromGenerator
+from evenfeed.plan.windows import Window
+from evenfeed.runtime.caches.cache import KeepElements
+from evenfeed.runtime.caches.cache_files import store_of
+from evenfeed.runtime.caches.saving import KeepSnapshot
+from evenfeed.runtime.functions.inner_datasets import InnerDatasets
+from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator
-from evenfeed.runtime.ordering import PlayAgain, ShuffleBuffer
-from evenfeed.runtime.orders import first_round
-from evenfeed.runtime.own_rows import Owned, StackOwnRows
-from evenfeed.runtime.processes import mapped_in_processes
-from evenfeed.runtime.rows import Walk
+from evenfeed.runtime.operators.batching import PadBatches, RecutBatches, SplitBatches
+from evenfeed.runtime.operators.buffering import ReadAhead
+from evenfeed.runtime.operators.checking import CountPromised, DropFailed, DropSeen
+from evenfeed.runtime.operators.combining import (
+    CountOn,
+    DrawChoices,
+    DrawNumbers,
+    Parts,
+    ReadChosen,
+    ReadInTurn,
+    ReadTogether,
+)
+from evenfeed.runtime.operators.elementwise import (
+    CarryState,
+    CountElements,
+    DrawKeys,
+    KeepSome,
+    StopAtFalse,
+    mapped,
+)
+from evenfeed.runtime.operators.files import ReadFiles
+from evenfeed.runtime.operators.flattening import ReadGroups, ReadInner, ReadInnersInTurn, starter
+from evenfeed.runtime.operators.grouping import StackBatches
+from evenfeed.runtime.operators.ordering import PlayAgain, ShuffleBuffer, TakeEvery, TakeSome
+from evenfeed.runtime.operators.sources import PullElements
+from evenfeed.runtime.operators.windows import CutWindows
+from evenfeed.runtime.positions.indexing import indexed
+from evenfeed.runtime.positions.orders import first_round
+from evenfeed.runtime.positions.own_rows import Owned, ReadOwnRows, StackOwnRows
+from evenfeed.runtime.positions.rows import Walk
+from evenfeed.runtime.processes.process_map import mapped_in_processes
+from evenfeed.runtime.read_size import ReadWide, widened
 from evenfeed.runtime.run import Drawn, Inner, Opener, Run
-from evenfeed.runtime.saving import KeepSnapshot
-from evenfeed.runtime.steps import calling_step, plain_step
-from evenfeed.runtime.widening import ReadWide
-from evenfeed.runtime.windowing import ReadGroups
+
+# Calls between an operator and the one that it reads, at most; and what a program needs besides.
+_FRAMES: Final = 16
+_FREE: Final = 1000
+
+# Deeper plans might not fit on the stack of the operating system, which would end the process.
+_DEEPEST: Final = 2000
+
+
+def make_room(plan: Node) -> None:
+    """Raise Python's recursion limit as far as a plan needs it.
+
+    Raises:
+        InvalidArgumentError: The plan is too deep to be read.
+    """
+    if plan.depth > _DEEPEST:
+        raise InvalidArgumentError(
+            f"{plan.depth} steps read one another, but at most {_DEEPEST} can.",
+            fix="do in one step what a loop adds step by step.",
+            origin=plan.origin,
+        )
+    needed = _FREE + _FRAMES * plan.depth
+    if plan.depth > _FREE // _FRAMES and sys.getrecursionlimit() < needed:
+        sys.setrecursionlimit(needed)
+
+
+def calling_step(
+    node: Node, children: list[Operator], opens: Opener | None, run: Run
+) -> Operator | None:
+    """Return the operator of a node that calls a user's function; None for the others.
+
+    Args:
+        node: The node, with its functions as they are in this pass.
+        children: What it reads.
+        opens: Opens the datasets that its function makes, where it makes any.
+        run: What is random in this pass.
+    """
+    match node:
+        case Map(function=RowFunction() as function):
+            return widened(mapped(children[0], function, node, run), children[0], function)
+        case Filter(predicate=RowFunction() as predicate):
+            return widened(KeepSome(children[0], predicate), children[0], predicate)
+        case TakeWhile(predicate=RowFunction() as predicate):
+            return StopAtFalse(children[0], predicate)
+        case Scan(function=RowFunction() as function):
+            return CarryState(children[0], node, function)
+        case FlatMap(function=InnerDatasets() as function) if opens is not None:
+            return ReadInner(children[0], starter(function.make, opens), node.element_spec)
+        case Interleave(function=InnerDatasets() as function) if opens is not None:
+            start = starter(function.make, opens)
+            return ReadInnersInTurn(
+                children[0], start, node.element_spec, node.cycle_length, node.block_length
+            )
+        case _:
+            return None
+
+
+def plain_step(node: Node, children: list[Operator]) -> Operator:  # noqa: PLR0912 - one case a node
+    """Return the operator of a node that calls no function."""
+    match node:
+        case FromGenerator():
+            return PullElements(node)
+        case Files():
+            return ReadFiles(node.files)
+        case Counter():
+            return CountOn(node)
+        case Batch():
+            return StackBatches(children[0], node)
+        case PaddedBatch():
+            return PadBatches(children[0], node)
+        case Unbatch():
+            return SplitBatches(children[0], node)
+        case Rebatch():
+            return RecutBatches(SplitBatches(children[0], node), node)
+        case Window():
+            return CutWindows(children[0], node)
+        case Take():
+            return TakeSome(children[0], 0, node.count if node.count >= 0 else None)
+        case Skip():
+            return TakeSome(children[0], max(0, node.count), 0 if node.count < 0 else None)
+        case Shard():
+            return TakeEvery(children[0], node.num_shards, node.index)
+        case OwnRows():
+            return ReadOwnRows(children[0], node)
+        case Enumerate():
+            return CountElements(children[0], node.start)
+        case Zip():
+            return ReadTogether(children)
+        case Choose():
+            return ReadChosen(children[:-1], children[-1], node)
+        case Prefetch():
+            return ReadAhead(children[0], node.buffer_size) if node.buffer_size else children[0]
+        case Unique():
+            return DropSeen(children[0])
+        case IgnoreErrors():
+            return DropFailed(children[0], node)
+        case AssertCardinality():
+            return CountPromised(children[0], node)
+        case WithOptions():
+            return children[0]
+        case _:
+            raise TypeError(f"no operator runs {type(node).__name__}")
 
 
 def build(node: Node, run: Run, epoch: int = 0) -> Operator:

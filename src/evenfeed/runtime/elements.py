@@ -9,16 +9,15 @@ from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core import side_effects
 from evenfeed.core.block import Block, Column, cut_up
-from evenfeed.core.forking import Forkable, Owner
-from evenfeed.core.iteration import Iterator, interruption, reading
+from evenfeed.core.iteration import Forkable, Iterator, Owner, interruption, reading
 from evenfeed.core.structure import DATA, packer
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.plan.node import Node
 from evenfeed.runtime.build import build
-from evenfeed.runtime.calls import instead_of_stop
-from evenfeed.runtime.external_state import ExternalState
 from evenfeed.runtime.file_digests import StateFiles, with_digests
 from evenfeed.runtime.fingerprint import check_state, fingerprint
+from evenfeed.runtime.functions.called_functions import ExternalState
+from evenfeed.runtime.functions.calls import instead_of_stop
 from evenfeed.runtime.operator import Ended, Operator, State, read_full
 from evenfeed.runtime.reading_pace import Pace
 from evenfeed.runtime.run import Run, begun_elsewhere

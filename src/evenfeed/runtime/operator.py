@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core.block import Block
-from evenfeed.runtime.whence import Place, Whence, completed, nowhere, of_text, placed
+from evenfeed.runtime.provenance import RowOrigin, Whence, completed, nowhere, of_text, placed
 
 # What JSON can hold, small: numbers and the states of children.
 State: TypeAlias = Any
@@ -78,7 +78,7 @@ class Ended(Operator):
 
 
 @final
-class Feed:
+class PushbackReader:
     """Reads from an operator and takes back what was not used, with a position in between.
 
     Attributes:
@@ -183,7 +183,7 @@ class Watched:
         """Return what says where the elements come from that were read since."""
         reads = self._reads
 
-        def found(index: int) -> Place | None:
+        def found(index: int) -> RowOrigin | None:
             for length, whence in reads:
                 if index < length:
                     return whence(index)
@@ -197,7 +197,7 @@ class Fed(Operator):
     """An operator whose position is that of what it reads from."""
 
     def __init__(self, child: Operator) -> None:
-        self._feed = Feed(child)
+        self._feed = PushbackReader(child)
 
     def state(self) -> State:
         """Return the position behind the last element that was used."""
@@ -267,7 +267,7 @@ class Replayed(Operator):
         return (self._child,)
 
 
-Source: TypeAlias = Operator | Feed | Watched
+Source: TypeAlias = Operator | PushbackReader | Watched
 
 
 def read_before_error(source: Source, count: int) -> tuple[list[Block], list[Exception]]:

@@ -8,17 +8,15 @@ from evenfeed.core.block import Block
 from evenfeed.core.side_effects import Effect
 from evenfeed.plan.batching import PaddedBatch, Unbatch
 from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.elementwise import Enumerate, WithKeys
+from evenfeed.plan.elementwise import Enumerate, Filter, Map, WithKeys
 from evenfeed.plan.files import Files
-from evenfeed.plan.filtering import Filter
 from evenfeed.plan.grouping import Batch
-from evenfeed.plan.mapping import Map
 from evenfeed.plan.node import Node
-from evenfeed.plan.options_node import WithOptions
+from evenfeed.plan.options import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Skip, Take
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
-from evenfeed.runtime.called_functions import Called, functions_of
-from evenfeed.runtime.widening import Stretch
+from evenfeed.runtime.functions.called_functions import Called, functions_of
+from evenfeed.runtime.read_size import Stretch
 
 # Nodes that can be taken back a few elements: at once, and without anybody seeing that they are read again.
 _REWOUND: Final = (

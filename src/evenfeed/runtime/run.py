@@ -6,16 +6,15 @@ from copy import copy
 from functools import cached_property
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast, final
 
-from evenfeed.core.draws import key_of
+from evenfeed.core.random_bits import key_of
 from evenfeed.core.seeds import AnySeed
-from evenfeed.plan.choosing import Random, Sample
+from evenfeed.plan.combining import Random, Sample
 from evenfeed.plan.elementwise import WithKeys
+from evenfeed.plan.flattening import Opens
 from evenfeed.plan.node import Node
-from evenfeed.plan.opening import Opens
-from evenfeed.plan.options_node import options_of
+from evenfeed.plan.options import options_of
 from evenfeed.plan.ordering import Shuffle, made_by_function
-from evenfeed.runtime.keeping import Keeping
-from evenfeed.runtime.kept_passes import Keeps, KeptPasses
+from evenfeed.runtime.caches.kept_passes import Keeping, Keeps, KeptPasses
 from evenfeed.runtime.operator import Operator
 
 # The nodes in which something is random.

@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any, Final, final
 
 from evenfeed.core import seeds
-from evenfeed.core.element_draws import DRAWS
 from evenfeed.core.handles import STAGE
 from evenfeed.core.iteration import reading
+from evenfeed.core.random_bits import DRAWS
 from evenfeed.core.side_effects import here
 
 # Those of JAX have no types here; what is asked for is loaded when JAX is.

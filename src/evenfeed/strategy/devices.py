@@ -18,7 +18,7 @@ from evenfeed.cluster.hardware import (
     started_devices,
 )
 from evenfeed.cluster.jax_private import backend_started
-from evenfeed.core.jax_door import jax
+from evenfeed.core.lazy_jax import jax
 from evenfeed.strategy import device_errors
 from evenfeed.strategy.device_names import (
     DEVICE_TYPES,
@@ -26,7 +26,7 @@ from evenfeed.strategy.device_names import (
     LogicalDevice,
     PhysicalDevice,
 )
-from evenfeed.strategy.threads import arrange_threads
+from evenfeed.strategy.xla_threads import arrange_threads
 
 _jax: Any = jax  # whose settings and devices have no types
 

@@ -6,26 +6,26 @@ from typing import Any, cast
 
 from evenfeed.core.conversion import is_tensor, shortened
 from evenfeed.core.errors import described
-from evenfeed.core.jax_door import jax
+from evenfeed.core.lazy_jax import jax
 from evenfeed.core.structure import NEST, map_structure
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
-from evenfeed.replicas.mirrored_variables import (
+from evenfeed.replicas.reduce.reduce_op import ReduceOp, VariableSynchronization
+from evenfeed.replicas.reduce.reduce_op import reduce_op as named
+from evenfeed.replicas.reduce.reducing import reduced
+from evenfeed.replicas.regrouping import regrouped, share_of
+from evenfeed.replicas.run.spmd import own_share
+from evenfeed.replicas.values import DistributedValues
+from evenfeed.replicas.variables.mirrored_variables import (
     DistributedVariable,
     MirroredVariable,
     SyncOnReadVariable,
 )
-from evenfeed.replicas.reducing import reduced
-from evenfeed.replicas.reduction import ReduceOp, VariableSynchronization
-from evenfeed.replicas.reduction import reduce_op as named
-from evenfeed.replicas.regrouping import regrouped, share_of
-from evenfeed.replicas.scoped_variables import LoneVariable
-from evenfeed.replicas.spmd import own_share
-from evenfeed.replicas.values import DistributedValues
-from evenfeed.replicas.variable_rules import check_synchronization
-from evenfeed.replicas.variables import Variable
+from evenfeed.replicas.variables.scoped_variables import LoneVariable
+from evenfeed.replicas.variables.variable import Variable
+from evenfeed.replicas.variables.variable_rules import check_synchronization
 
 
 class StrategyExtended:

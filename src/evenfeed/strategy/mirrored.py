@@ -10,7 +10,7 @@ from evenfeed.strategy.cross_device_ops import CrossDeviceOps, check_cross_devic
 from evenfeed.strategy.device_names import LogicalDevice, PhysicalDevice
 from evenfeed.strategy.devices import default_devices, jax_device
 from evenfeed.strategy.strategy import Strategy
-from evenfeed.strategy.threads import ensure_threads
+from evenfeed.strategy.xla_threads import ensure_threads
 
 
 class MirroredStrategy(Strategy):

@@ -5,29 +5,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenfeed.cluster import gloo
-from evenfeed.cluster.agreement import StoredAgreement, topic_name
-from evenfeed.cluster.communication import (
+from evenfeed.cluster.communication_options import (
     CommunicationImplementation,
     CommunicationOptions,
     implementation_named,
 )
-from evenfeed.cluster.communication import (
-    communication_options as checked_options,
-)
+from evenfeed.cluster.communication_options import communication_options as checked_options
+from evenfeed.cluster.host_exchange import StoredAgreement, topic_name
 from evenfeed.cluster.jax_private import backend_started
 from evenfeed.cluster.joining import join
 from evenfeed.cluster.membership import Membership, membership_of
-from evenfeed.cluster.resolver import ClusterResolver
-from evenfeed.cluster.tf_config import TFConfigClusterResolver
+from evenfeed.cluster.resolvers.resolver import ClusterResolver
+from evenfeed.cluster.resolvers.tf_config import TFConfigClusterResolver
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.jax_door import jax
-from evenfeed.feeding.agreement import Topic
+from evenfeed.core.lazy_jax import jax
+from evenfeed.feeding.agreed_steps import Topic
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.strategy.devices import default_devices, device_string, jax_device
 from evenfeed.strategy.mirrored import replicas_on
 from evenfeed.strategy.strategy import Strategy
-from evenfeed.strategy.threads import arrange_threads, ensure_threads
+from evenfeed.strategy.xla_threads import arrange_threads, ensure_threads
 
 _jax: Any = jax  # whose devices have no types
 

@@ -1,33 +1,46 @@
-"""`Strategy`: how a function runs on several replicas, and what becomes of its values."""
+"""`RunOptions`: what `Strategy.run` can be told."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ContextDecorator
-from typing import Any, ClassVar, cast, final
+from typing import Any, ClassVar, NamedTuple, cast, final
 
 import numpy as np
 
-from evenfeed.cluster.resolver import ClusterResolver
+from evenfeed.cluster.resolvers.resolver import ClusterResolver
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.jax_door import jax
+from evenfeed.core.lazy_jax import jax
 from evenfeed.core.structure import NEST, flatten, map_structure, opened
 from evenfeed.dataset import Dataset
 from evenfeed.feeding.distributing import distributed, distributed_from_function
 from evenfeed.feeding.input_options import InputContext, input_options
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
-from evenfeed.replicas.gathering import gathered
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.reducing import reduced
-from evenfeed.replicas.reduction import ReduceOp
-from evenfeed.replicas.reduction import reduce_op as named
+from evenfeed.replicas.reduce.reduce_op import ReduceOp
+from evenfeed.replicas.reduce.reduce_op import reduce_op as named
+from evenfeed.replicas.reduce.reducing import gathered, reduced
+from evenfeed.replicas.run.running import run_on_replicas
 from evenfeed.replicas.valid import reduced_valid
 from evenfeed.replicas.values import DistributedValues, PerReplica
-from evenfeed.replicas.variables import Variable
+from evenfeed.replicas.variables.variable import Variable
 from evenfeed.strategy.devices import device_string
 from evenfeed.strategy.extended import StrategyExtended
-from evenfeed.strategy.running import run_on_replicas
 from evenfeed.tensors.placement import is_traced
+
+
+class RunOptions(NamedTuple):
+    """Options of `Strategy.run`, taken for compatibility.
+
+    Parts whose lengths differ work without them: JAX compiles a program for each shape.
+    """
+
+    #: Whether the batch size may change.
+    experimental_enable_dynamic_batch_size: bool = True
+    #: Whether lengths are padded to a few.
+    experimental_bucketizing_dynamic_shape: bool = False
+    #: Options of XLA.
+    experimental_xla_options: Any = None
 
 
 class Strategy:

@@ -13,7 +13,6 @@ from typing import Any, Final, Protocol, TypeAlias, TypeGuard, cast, runtime_che
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.asked_widths import asked_width
 from evenfeed.core.conversion import (
     Array,
     cannot_hold,
@@ -26,11 +25,11 @@ from evenfeed.core.conversion import (
 )
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.jax_door import jax, jnp
+from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.shapes import TensorShape, partly_unknown
 from evenfeed.core.sparse_tensors import SparseTensor
 from evenfeed.core.tensor_types import Tensor as AnyTensor
-from evenfeed.core.tensor_types import host_tensor
+from evenfeed.core.tensor_types import asked_width, host_tensor
 from evenfeed.tensors.placement import asked_dtype, held_dtype, remembering, to_device_array
 
 Tensor: TypeAlias = "jax.Array | Array"

@@ -15,12 +15,12 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.asked_widths import remember_width
 from evenfeed.core.callsite import where_called
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.jax_door import jax, jax_extend_core, jnp
+from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
+from evenfeed.core.tensor_types import remember_width
 
 _NARROWER: Final[dict[DType, DType]] = {
     dtypes.int64: dtypes.int32,

@@ -16,9 +16,9 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, is_tensor, shortened
-from evenfeed.core.doors import logging, pprint
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.jax_door import jax
+from evenfeed.core.lazy import logging, pprint
+from evenfeed.core.lazy_jax import jax
 from evenfeed.core.structure import NEST, map_structure
 from evenfeed.tensors.creation import is_on_device, read
 from evenfeed.tensors.placement import is_traced, is_tracing

@@ -14,7 +14,7 @@ from evenfeed.core import dtypes, side_effects
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.jax_door import jax, jnp
+from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.seeds import OperationSeed, calling, draw, operation_seed
 from evenfeed.tensors.creation import DTypeLike, convert_to_tensor, static_shape, whole_numbers
 from evenfeed.tensors.placement import asked_dtype, is_traced, is_tracing

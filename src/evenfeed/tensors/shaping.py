@@ -15,7 +15,7 @@ from evenfeed.core import dtypes, promised_shapes
 from evenfeed.core.arguments import whole_number
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.jax_door import jnp
+from evenfeed.core.lazy_jax import jnp
 from evenfeed.core.promised_shapes import promise_reshaped
 from evenfeed.tensors.creation import (
     DTypeLike,

@@ -6,10 +6,10 @@ from evenfeed import errors, nest, train
 from evenfeed.core.publish import namespaces, publish, refusal
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
-from evenfeed.replicas.reduction import VariableAggregation, VariableSynchronization
-from evenfeed.replicas.variable_creation import variable_creator_scope
-from evenfeed.replicas.variables import Variable
-from evenfeed.strategy.config_proto import ConfigProto, GPUOptions
+from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
+from evenfeed.replicas.variables.variable import Variable
+from evenfeed.replicas.variables.variable_creation import variable_creator_scope
+from evenfeed.strategy.first_version import ConfigProto, GPUOptions
 
 __all__ = [
     "ConfigProto",

@@ -1,0 +1,1 @@
+"""Notices lost workers and keeps the connection to the coordination service."""

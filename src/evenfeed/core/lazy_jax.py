@@ -1,0 +1,205 @@
+"""Lets arrays of JAX's meet lists in arithmetic, as TensorFlow's tensors do: `x - [0.5, 0.4, 0.3]`."""
+
+import functools
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, final
+
+import numpy as np
+
+from evenfeed.core import promised_shapes
+from evenfeed.core.callsite import Origin, where_called
+from evenfeed.core.lazy import Door
+from evenfeed.core.promised_shapes import promise_checked, promise_result
+from evenfeed.core.promotion import array_of_list
+from evenfeed.core.shapes import ArrayShape
+
+_EITHER_WAY: Final = [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+]
+_COMPARISONS: Final = ["eq", "ne", "lt", "le", "gt", "ge"]
+
+
+def let_arrays_meet_lists() -> None:
+    """Let a list beside an array be one of the dtype that its numbers have there.
+
+    JAX refuses lists because they are slow, and then a function that holds a few constants does not trace.
+    Where a version of JAX has other classes, lists stay refused.
+    """
+    operators = [*_EITHER_WAY, *(f"r{name}" for name in _EITHER_WAY), *_COMPARISONS]
+    for module, kind in (("jax._src.core", "Tracer"), ("jax._src.array", "ArrayImpl")):
+        arrays: Any = getattr(sys.modules.get(module), kind, None)
+        for name in operators:
+            own = getattr(arrays, f"__{name}__", None)
+            if own is not None:
+                setattr(arrays, f"__{name}__", _taking_lists(own))
+
+
+def _taking_lists(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    @functools.wraps(own)
+    def operator(self: Any, other: Any) -> Any:
+        if type(other) is list or type(other) is tuple:
+            other = array_of_list(cast("Sequence[Any]", other), self.dtype)
+        found = own(self, other)
+        if promised_shapes.here.promised:
+            promise_result(found, (self, other))
+        return found
+
+    return operator
+
+
+__all__ = [
+    "backend",
+    "checkify",
+    "jax",
+    "jax_ad",
+    "jax_batching",
+    "jax_extend_core",
+    "jax_mlir",
+    "jax_tree",
+    "jnp",
+    "refuse_as_argument",
+]
+
+
+@final
+class _Backend:
+    """What is known of the start of JAX's backend.
+
+    Attributes:
+        started_by: The line that started it; None before, and where it had started before JAX was watched.
+    """
+
+    def __init__(self) -> None:
+        self.started_by: Origin | None = None
+        self._is_watched = False
+
+    def watch(self) -> None:
+        """Be told when the backend starts, if JAX is loaded."""
+        bridge: Any = sys.modules.get(_BRIDGE)
+        if bridge is None or self._is_watched:
+            return
+        self._is_watched = True
+        if not bridge.backends_are_initialized():
+            bridge.register_backend_initialization_hook(self._starting)
+
+    def _starting(self, client: object) -> None:
+        del client
+        self.started_by = self.started_by or where_called()
+
+
+backend: Final = _Backend()
+_BRIDGE: Final = "jax._src.xla_bridge"  # the module that starts backends
+
+
+@final
+class _Watcher:
+    """Finds no module, but watches for the backend when the program imports JAX after evenfeed."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Let the other finders find the module, and be there when it has been loaded."""
+        del path, target
+        if name != _BRIDGE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return None
+        load = spec.loader.exec_module
+
+        def loaded(module: Any) -> None:
+            load(module)
+            backend.watch()
+
+        spec.loader.exec_module = loaded
+        return spec
+
+
+if _BRIDGE in sys.modules:
+    backend.watch()
+else:
+    sys.meta_path.insert(0, _Watcher())
+
+
+class _JaxDoor(Door):
+    """A module of JAX's, whose arrays get TensorFlow's `numpy()` and `read_value()`.
+
+    Scripts written for TensorFlow say `loss.numpy()` and `x.numpy()`; a class of tensors of our own
+    would cost every other use of them. The copies of a variable are arrays, which scripts read like variables.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        value = super().__getattr__(name)
+        arrays: Any = sys.modules["jax"].Array
+        if not hasattr(arrays, "numpy"):
+            arrays.numpy = _numpy
+            arrays.read_value = _read_value
+            arrays.set_shape = sys.modules["jax"].core.Tracer.set_shape = promise_checked
+            let_arrays_meet_lists()
+            _open_shapes(sys.modules["jax"].tree_util)
+        return value
+
+
+def refuse_as_argument(kind: type, refuse: Callable[[Any], NoReturn]) -> None:
+    """Let `refuse` raise where a function of JAX's is called with an object of this class.
+
+    JAX's own words for it speak of `__jax_array__` and abstractification. The table is private to JAX:
+    where a version has none, its words stay (tests/replicas/test_variables.py).
+    """
+    table: Any = getattr(sys.modules.get("jax._src.core"), "pytype_aval_mappings", None)
+    if table is not None:
+        table[kind] = refuse
+
+
+def _open_shapes(tree_util: Any) -> None:
+    """Let the shapes of elements be to JAX what plain tuples are: trees of lengths."""
+    tree_util.register_pytree_node(ArrayShape, _lengths, _tuple_of)
+
+
+def _lengths(shape: ArrayShape) -> tuple[tuple[int, ...], None]:
+    return tuple(shape), None
+
+
+def _tuple_of(_: None, lengths: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(lengths)
+
+
+def _numpy(self: Any) -> Any:
+    """Return the values as a NumPy array; of a single value the scalar."""
+    return np.asarray(self)[()]
+
+
+def _read_value(self: Any) -> Any:
+    """Return the array: it is what a replica's copy of a variable holds."""
+    return self
+
+
+if TYPE_CHECKING:
+    import jax
+    import jax.extend.core as jax_extend_core
+    import jax.interpreters.ad as jax_ad
+    import jax.interpreters.batching as jax_batching
+    import jax.interpreters.mlir as jax_mlir
+    import jax.numpy as jnp
+    import jax.tree_util as jax_tree
+    from jax.experimental import checkify
+else:
+    jax = _JaxDoor("jax")
+    jax_extend_core = _JaxDoor("jax.extend.core")
+    jax_ad = _JaxDoor("jax.interpreters.ad")
+    jax_batching = _JaxDoor("jax.interpreters.batching")
+    jax_mlir = _JaxDoor("jax.interpreters.mlir")
+    jnp = _JaxDoor("jax.numpy")
+    jax_tree = _JaxDoor("jax.tree_util")
+    checkify = _JaxDoor("jax.experimental.checkify")

@@ -1,0 +1,1 @@
+"""Text: columns of bytes, and text values."""

@@ -1,0 +1,268 @@
+"""Texts cut out of bytes, as objects.
+
+A slice takes Python longer than the copy in it. Pieces of one length are a gather of NumPy's. For others a
+program for pickle that makes a list of texts is written by compiled code, and run by C code: that takes a third
+of the time, and no package of our own to build.
+"""
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from mmap import mmap
+from typing import Any, Final, Self, cast, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array, Positions
+from evenfeed.core.dtypes import DType
+from evenfeed.core.text.numba_loops import is_worth_it, text_kernels
+
+# Protocol 4; an empty list, and a mark. At the end, what is behind the mark goes into the list.
+_BEGIN: Final = b"\x80\x04]("
+_END: Final = b"e."
+# Fewer pieces are cut one by one as fast.
+_FEWEST: Final = 16
+# Longer ones are copied once less one by one.
+_LONGEST: Final = 1 << 14
+
+
+def texts(data: Array, starts: Positions, stops: Positions) -> Array:
+    """Return the pieces from `starts` to `stops` of some bytes, in an array of the same shape."""
+    column = np.empty(starts.shape, dtypes.string)
+    column.reshape(-1)[:] = _cut(data, starts.ravel(), stops.ravel())
+    return column
+
+
+def pieces(data: Array | bytes | mmap, places: Positions, length: int) -> Array:
+    """Return the `length` bytes at each place, each as one value."""
+    return np.ndarray(len(data) - length + 1, f"V{length}", data, strides=(1,))[places]
+
+
+def _cut(data: Array, starts: Positions, stops: Positions) -> list[bytes]:
+    if len(starts) >= _FEWEST:
+        lengths = stops - starts
+        length = int(lengths[0])
+        if 0 < length <= _LONGEST and (lengths == length).all():
+            return pieces(data, starts, length).tolist()
+        if is_worth_it(len(starts)):
+            return _unpickled(data, starts, stops, int(lengths.sum()))
+    view = data.data
+    spans = zip(starts.tolist(), stops.tolist(), strict=True)
+    return [view[start:stop].tobytes() for start, stop in spans]
+
+
+def _unpickled(data: Array, starts: Positions, stops: Positions, size: int) -> list[bytes]:
+    size += text_kernels.BEFORE * len(starts)
+    program = np.empty(len(_BEGIN) + size + len(_END), np.uint8)
+    program[: len(_BEGIN)] = list(_BEGIN)
+    text_kernels.pack(data, starts, stops, program[len(_BEGIN) : -len(_END)])
+    program[-len(_END) :] = list(_END)
+    return pickle.loads(program.data)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Origins:
+    """Where bytes come from: runs of them, each of which a file has as they are.
+
+    Attributes:
+        paths: The files.
+        starts: Where among the bytes each run begins, in order; the first at the first byte.
+        files: Which file each is from.
+        places: At which byte of the file, or of what it holds where it is compressed.
+    """
+
+    paths: tuple[str, ...]
+    starts: Positions
+    files: Positions
+    places: Positions
+
+    @classmethod
+    def in_file(cls, path: str, starts: Positions, places: Positions) -> Self:
+        """Return where bytes of one file come from."""
+        return cls((path,), starts, np.zeros(len(starts), np.int64), places)
+
+    def of(self, start: int) -> tuple[str, int]:
+        """Return the file and the place of one byte."""
+        run = self._run(start)
+        place = int(self.places[run]) + start - int(self.starts[run])
+        return self.paths[int(self.files[run])], place
+
+    def between(self, first: int, stop: int) -> "Origins":
+        """Return the same for the bytes from `first` to `stop`."""
+        runs = slice(self._run(first), self._run(max(first, stop - 1)) + 1)
+        starts, places = self.starts[runs] - first, self.places[runs].copy()
+        places[0] -= starts[0]
+        starts[0] = 0
+        return Origins(self.paths, starts, self.files[runs], places)
+
+    def _run(self, start: int) -> int:
+        return int(np.searchsorted(self.starts, start, "right")) - 1
+
+
+@final
+class Texts:
+    """A column of text: to those who only move elements, like an array of objects that nobody writes to.
+
+    Args:
+        data: Bytes, which nobody changes any more.
+        starts: Where in them each text begins.
+        stops: Where it ends, of the same shape.
+        origins: Where the bytes come from, if that is known.
+    """
+
+    __slots__ = ("data", "origins", "starts", "stops")
+
+    def __init__(
+        self, data: Array, starts: Positions, stops: Positions, origins: Origins | None = None
+    ) -> None:
+        self.data = data
+        self.starts = starts
+        self.stops = stops
+        self.origins = origins
+
+    @classmethod
+    def of(cls, parts: Sequence[bytes]) -> Self:
+        """Return texts that are objects already as one column."""
+        ends = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
+        data = np.frombuffer(b"".join(parts), np.uint8)
+        return cls(data, np.append(np.int64(0), ends[:-1])[: len(parts)], ends)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many texts there are along each axis."""
+        return self.starts.shape
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return self.starts.ndim
+
+    @property
+    def size(self) -> int:
+        """How many texts there are."""
+        return self.starts.size
+
+    @property
+    def dtype(self) -> DType:
+        """That of text."""
+        return dtypes.string
+
+    @property
+    def nbytes(self) -> int:
+        """How long the texts are, and where they are."""
+        lengths = int((self.stops - self.starts).sum())
+        return lengths + self.starts.nbytes + self.stops.nbytes
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(np.asarray(self))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        del copy  # they are made anew each time
+        return texts(self.data, self.starts, self.stops).astype(dtype or dtypes.string, copy=False)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return some of the rows as a column; of one row, or less of it, what an array of objects has there."""
+        starts, stops = cast("Any", self.starts[key]), self.stops[key]
+        if key is None or isinstance(key, (slice, np.ndarray)):
+            return self._at(starts, stops)
+        found = texts(self.data, np.asarray(starts), np.asarray(stops))
+        return found if isinstance(starts, np.ndarray) else found.item()
+
+    def take(self, rows: Positions, axis: int = 0) -> "Texts":
+        """Return the texts at `rows`, in that order."""
+        return self._at(self.starts.take(rows, axis), self.stops.take(rows, axis))
+
+    def reshape(self, *shape: Any) -> "Texts":
+        """Return the same texts along other axes."""
+        return self._at(self.starts.reshape(*shape), self.stops.reshape(*shape))
+
+    def ravel(self) -> "Texts":
+        """Return the same texts along one axis."""
+        return self.reshape(-1)
+
+    def copy(self) -> Array:
+        """Return an array of objects, which may be written to."""
+        return np.asarray(self)
+
+    def tolist(self) -> list[Any]:
+        """Return the texts as lists of objects."""
+        return np.asarray(self).tolist()
+
+    def text(self, row: int) -> bytes:
+        """Return one text, where there is one axis."""
+        return self.data[self.starts[row] : self.stops[row]].tobytes()
+
+    def matrix(self) -> Array:
+        """Return texts along one axis that are equally long, and not empty, as rows of bytes."""
+        length = int(self.stops[0] - self.starts[0])
+        steps = np.diff(self.starts)
+        if len(steps) and steps[0] >= length and (steps == steps[0]).all():
+            shape, strides = (len(self.starts), length), (int(steps[0]), 1)
+            return np.ndarray(shape, np.uint8, self.data, int(self.starts[0]), strides)
+        return pieces(self.data, self.starts, length).view(np.uint8).reshape(-1, length)
+
+    def equal_to(self, text: bytes) -> Array:
+        """Return which of the texts along one axis are this one, without an object for any of them."""
+        found = (self.stops - self.starts) == len(text)
+        rows = np.flatnonzero(found)
+        if text and len(rows):
+            found[rows] = (self.take(rows).matrix() == np.frombuffer(text, np.uint8)).all(axis=1)
+        return found
+
+    def origin(self, row: int) -> tuple[str, int] | None:
+        """Return in which file a text begins, and at which byte; rows are counted as if there were one axis."""
+        return None if self.origins is None else self.origins.of(int(self.starts.reshape(-1)[row]))
+
+    def trimmed(self) -> "Texts":
+        """Return the same texts, without the bytes before the first of them and behind the last.
+
+        One byte more is kept: where an empty text stands last, what follows must not begin at its place.
+        """
+        first = int(self.starts.min())
+        stop = min(int(self.stops.max()) + 1, len(self.data))
+        if stop - first == len(self.data):
+            return self
+        origins = None if self.origins is None else self.origins.between(first, stop)
+        return Texts(self.data[first:stop], self.starts - first, self.stops - first, origins)
+
+    def _at(self, starts: Positions, stops: Positions) -> "Texts":
+        return Texts(self.data, starts, stops, self.origins)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Texts, (self.data, self.starts, self.stops, self.origins)
+
+
+def joined(parts: Sequence[Texts]) -> Texts:
+    """Return the texts of several columns, whose rows have one shape, one behind the other."""
+    parts = [part for part in parts if part.size] or parts[:1]
+    data, origins = parts[0].data, parts[0].origins
+    if all(part.data is data for part in parts):
+        befores = [0] * len(parts)
+    else:
+        parts = [part.trimmed() for part in parts]
+        befores = np.cumsum([0, *(len(part.data) for part in parts)]).tolist()
+        data = np.concatenate([part.data for part in parts])
+        origins = _joined_origins([part.origins for part in parts], befores)
+    starts = [part.starts + before for part, before in zip(parts, befores, strict=False)]
+    stops = [part.stops + before for part, before in zip(parts, befores, strict=False)]
+    return Texts(data, np.concatenate(starts), np.concatenate(stops), origins)
+
+
+def _joined_origins(parts: Sequence[Origins | None], befores: Sequence[int]) -> Origins | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    paths = tuple(chain.from_iterable(part.paths for part in known))
+    firsts = np.cumsum([0, *(len(part.paths) for part in known)]).tolist()
+    return Origins(
+        paths,
+        np.concatenate([part.starts + n for part, n in zip(known, befores, strict=False)]),
+        np.concatenate([part.files + n for part, n in zip(known, firsts, strict=False)]),
+        np.concatenate([part.places for part in known]),
+    )

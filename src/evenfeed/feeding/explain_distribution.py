@@ -1,0 +1,129 @@
+"""Says who gets what of a distributed dataset, as text that a person reads in ten seconds."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from evenfeed.core.batch_split import Share
+from evenfeed.core.specs import INFINITE, UNKNOWN
+from evenfeed.feeding.global_batch import global_batch_size, short_batch
+from evenfeed.feeding.input_options import InputOptions
+from evenfeed.feeding.reading import BatchReading, ElementReading
+from evenfeed.plan.node import Node
+from evenfeed.plan.options import AutoShardPolicy
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.runtime.explain import Explanation, explained_plan
+from evenfeed.runtime.explain_text import counted
+
+_POLICIES: Final = {
+    AutoShardPolicy.FILE: "each reads files of its own",
+    AutoShardPolicy.DATA: "each reads its rows of every batch",
+    AutoShardPolicy.OFF: "each reads all the data",
+    AutoShardPolicy.HINT: "each reads the shard that stands for SHARD_HINT",
+}
+
+
+def cut_text(reading: BatchReading, replicas: Replicas, options: InputOptions) -> Explanation:
+    """Say which rows of a global batch each replica of this worker gets."""
+    size, share, sizes = global_batch_size(reading.plan), reading.share, reading.sizes
+    padded = options.pad_partial_batches
+    lines = _table(replicas, share, _shares(reading, size))
+    lines.append(f"batches: {_size(size)}, {_how(sizes, padded=padded)}")
+    rest = short_batch(reading.plan)
+    if rest is not None and size is not None and (sizes is None or share.workers == 1):
+        last = share.counts(rest) if sizes is None else _filled(rest, sizes)
+        told = ", ".join(map(str, last)) + (" of them valid" if padded else "")
+        lines.append(f"last step: {counted(rest, 'row')}, for each replica {told}")
+    if share.workers > 1:
+        lines += [f"workers: {_POLICIES[reading.sharded.policy]}", *reading.sharded.notes]
+    return _text(reading.plan.size, options, lines, [reading.sharded.plan], share)
+
+
+def taken_text(
+    size: int, reading: ElementReading, replicas: Replicas, options: InputOptions
+) -> Explanation:
+    """Say which elements each replica takes."""
+    plans, count = reading.plans, reading.share.replicas
+    own = "one element a step of its own dataset"
+    in_turn = [f"elements {r}, {r + count}, {r + 2 * count}, …" for r in range(count)]
+    lines = _table(replicas, reading.share, [own] * count if len(plans) > 1 else in_turn)
+    return _text(size, options, lines, plans, reading.share)
+
+
+def _text(
+    size: int,
+    options: InputOptions,
+    lines: Sequence[str],
+    plans: Sequence[Node],
+    share: Share,
+) -> Explanation:
+    where = f"{counted(share.replicas, 'replica')} of worker {share.worker}"
+    where += f" of {share.workers}" if share.workers > 1 else ""
+    head = f"DistributedDataset: {_steps(size)} on {where}"
+    text = [head, *(f"  {line}" for line in [*lines, f"read ahead: {_ahead(options)}"])]
+    for number, plan in enumerate(plans):
+        text.append("  dataset:" if len(plans) == 1 else f"  dataset of replica {number}:")
+        text += [f"    {line}" for line in explained_plan(plan, 0).splitlines()]
+    return Explanation("\n".join(text))
+
+
+def _steps(size: int) -> str:
+    return {INFINITE: "endless steps", UNKNOWN: "steps that are not counted yet"}.get(
+        size, counted(size, "step")
+    )
+
+
+def _size(size: int | None) -> str:
+    return (
+        "of a size that is not known"
+        if size is None
+        else f"{counted(size, 'row')} over all replicas"
+    )
+
+
+def _how(sizes: Sequence[int] | None, *, padded: bool) -> str:
+    if padded:
+        return "each cut by itself, and filled with zeros that `valid` marks"
+    if sizes is None:
+        return "each cut by itself, by ceiling"
+    return "and rows flow on from one to the next"
+
+
+def _shares(reading: BatchReading, size: int | None) -> list[str]:
+    """Return what each replica of this worker gets, in words."""
+    share, sizes = reading.share, reading.sizes
+    if size is None:
+        return ["its part of each batch"] * share.replicas
+    if sizes is None:
+        return [_rows(start, stop - start) for start, stop in share.pieces(size)]
+    if share.workers > 1:
+        return [f"{counted(rows, 'row')} at the first step" for rows in sizes[: share.replicas]]
+    starts = [sum(sizes[:replica]) for replica in range(len(sizes))]
+    return [_rows(*pair) for pair in zip(starts, sizes, strict=True)]
+
+
+def _rows(start: int, count: int) -> str:
+    if count == 0:
+        return "no rows"
+    which = f"{start}-{start + count - 1}" if count > 1 else f"{start}"
+    return f"{counted(count, 'row')} a step: {which} of each batch"
+
+
+def _filled(rows: int, sizes: Sequence[int]) -> list[int]:
+    """Return how many rows each replica gets where the first ones take all they can."""
+    return [max(0, min(size, rows - sum(sizes[:place]))) for place, size in enumerate(sizes)]
+
+
+def _table(replicas: Replicas, share: Share, shares: Sequence[str]) -> list[str]:
+    names = [f"{device.platform.upper()}:{device.id}" for device in replicas.local_devices]
+    width = max(map(len, names))
+    pairs = enumerate(zip(names, shares, strict=True), share.worker * share.replicas)
+    return [f"replica {number}  {name:{width}}  {share}" for number, (name, share) in pairs]
+
+
+def _ahead(options: InputOptions) -> str:
+    if not options.experimental_fetch_to_device:
+        return "nothing; steps stay NumPy arrays on the host"
+    depth = options.experimental_per_replica_buffer_size
+    if depth == 0:
+        return "nothing; a step goes to the devices when it is asked for"
+    return f"{counted(depth, 'step')}, brought to the devices by a thread"

@@ -1,0 +1,228 @@
+"""The paths in what users pass: one, several, or text in arrays."""
+
+import errno
+import importlib
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import IO, Any, Final, cast, final
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array, shortened, to_array
+from evenfeed.core.errors import (
+    AlreadyExistsError,
+    EvenfeedError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+    described,
+)
+from evenfeed.core.lazy import glob, shutil
+from evenfeed.formats.bytes.open_files import TOO_MANY, with_room
+from evenfeed.formats.chunks import bytes_column
+
+
+def paths_in(value: Any, name: str) -> list[str]:
+    """Return the paths in a value: one, or a list or an array of them; a TypeError names the argument."""
+    if isinstance(value, str | bytes | os.PathLike):
+        return [os.fsdecode(cast("os.PathLike[str]", value))]
+    if isinstance(value, list | tuple):
+        return [path for part in cast("list[Any]", value) for path in paths_in(part, name)]
+    if value is not None and (array := to_array(value)).dtype == dtypes.string:
+        return [os.fsdecode(path) for path in array.ravel().tolist()]
+    raise TypeError(
+        described(
+            f"{name} must hold paths, but got {shortened(value)}.",
+            fix="pass a path, or a list of paths.",
+        )
+    )
+
+
+def path_in(value: Any, name: str) -> str:
+    """Return the one path that a value is."""
+    paths = paths_in(value, name)
+    if len(paths) != 1:
+        raise TypeError(described(f"{name} must be one path, but got {shortened(value)}."))
+    return paths[0]
+
+
+def as_text(paths: list[str]) -> Array:
+    """Return paths as a column of text."""
+    return bytes_column([os.fsencode(path) for path in paths])
+
+
+def matching_paths(patterns: Any, name: str) -> list[str]:
+    """Return what matches a pattern or several, sorted."""
+    found = [path for pattern in paths_in(patterns, name) for path in matching(pattern)]
+    return sorted(found, key=os.fsencode)
+
+
+def expanded_paths(value: Any, name: str) -> list[str]:
+    """Return the paths in a value, patterns replaced by what matches them; at least one."""
+    found = [path for one in paths_in(value, name) for path in matching(one) or [one]]
+    if not found:
+        raise InvalidArgumentError(f"{name} is empty.", fix="pass a path, or a list of paths.")
+    return found
+
+
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def is_remote(path: str) -> bool:
+    """Tell whether a path has a scheme, such as `gs://`."""
+    return "://" in path and not path.startswith("file://")
+
+
+def local(path: str) -> str:
+    """Return a local path without its scheme."""
+    return path.removeprefix("file://")
+
+
+def remote(path: str) -> tuple[Any, str]:
+    """Return the filesystem of fsspec that a path is in, and the path in it."""
+    try:
+        return importlib.import_module("fsspec").url_to_fs(path)
+    except (ImportError, ValueError) as error:
+        raise UnimplementedError(
+            f"{path} cannot be reached: {error}.",
+            fix="pip install 'evenfeed[remote]', and the package that fsspec names for this scheme.",
+        ) from error
+
+
+def filesystem(path: str) -> tuple[Any, str]:
+    """Return what can be asked about a path, by the names that fsspec uses, and the path in it."""
+    return remote(path) if is_remote(path) else (_LOCAL, local(path))
+
+
+@final
+class _Local:
+    """The files of this machine, by the names that fsspec uses."""
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def isdir(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def ls(self, path: str, *, detail: bool) -> list[str]:
+        del detail
+        return os.listdir(path)
+
+    def mkdir(self, path: str, *, create_parents: bool) -> None:
+        del create_parents
+        os.mkdir(path)
+
+    def makedirs(self, path: str, *, exist_ok: bool) -> None:
+        os.makedirs(path, exist_ok=exist_ok)
+
+    def rm_file(self, path: str) -> None:
+        os.remove(path)
+
+    def rm(self, path: str, *, recursive: bool) -> None:
+        del recursive
+        shutil.rmtree(path)
+
+    def mv(self, path: str, target: str) -> None:
+        os.replace(path, target)
+
+    def info(self, path: str) -> dict[str, Any]:
+        found = os.stat(path)
+        kind = "directory" if stat.S_ISDIR(found.st_mode) else "file"
+        return {"size": found.st_size, "mtime": found.st_mtime, "type": kind}
+
+
+_LOCAL: Final = _Local()
+
+
+def folder_for(path: str) -> None:
+    """Make the folder that a file is to be written into."""
+    found, inner = filesystem(path)
+    folder = os.path.dirname(inner)
+    if folder:
+        with naming(folder):
+            found.makedirs(folder, exist_ok=True)
+
+
+def open_file(path: str, mode: str = "rb") -> IO[bytes]:
+    """Open a file for its bytes, unbuffered where it is local; what goes wrong names the file."""
+    with naming(path):
+        if is_remote(path):
+            filesystem, inner = remote(path)
+            return filesystem.open(inner, mode)
+        buffering = 0 if mode == "rb" else -1
+        return with_room(lambda: open(local(path), mode, buffering=buffering))
+
+
+def size_of(path: str) -> int:
+    """Return how many bytes a file has."""
+    with naming(path):
+        if is_remote(path):
+            filesystem, inner = remote(path)
+            return int(filesystem.size(inner))
+        return os.stat(local(path)).st_size
+
+
+def matching(pattern: str) -> list[str]:
+    """Return the names that match a pattern with `*`, `?` and `[...]`, sorted; hidden ones too, as TensorFlow does.
+
+    A pattern without a folder gives names that begin with `./`, as in TensorFlow.
+    """
+    pattern = pattern.replace("[^", "[!")
+    if is_remote(pattern):
+        filesystem, inner = remote(pattern)
+        return sorted(filesystem.unstrip_protocol(name) for name in filesystem.glob(inner))
+    pattern = local(pattern)
+    if not glob.has_magic(pattern):
+        return [pattern] if os.path.lexists(pattern) else []
+    if not os.path.dirname(pattern):
+        pattern = os.path.join(os.curdir, pattern)
+    return sorted(glob.glob(pattern, include_hidden=True), key=os.fsencode)
+
+
+@contextmanager
+def naming(path: str) -> Generator[None]:
+    """Turn what an operating system says of a file into TensorFlow's errors, which name it."""
+    try:
+        yield
+    except EvenfeedError:  # some are OSErrors too, but say all already
+        raise
+    except OSError as error:
+        raise named(path, error) from error
+
+
+def named(path: str, error: OSError) -> EvenfeedError:
+    """Return TensorFlow's error for what an operating system says of a file."""
+    return _explained(path, error).in_file(path)
+
+
+def _explained(path: str, error: OSError) -> EvenfeedError:
+    match error:
+        case FileNotFoundError() | NotADirectoryError():
+            return NotFoundError(f"{path} does not exist.", fix="check the path of the file.")
+        case IsADirectoryError():
+            return FailedPreconditionError(
+                f"{path} is a directory.", fix="pass the path of a file in it."
+            )
+        case PermissionError():
+            return PermissionDeniedError(
+                f"{path} may not be opened.", fix="check the permissions of the file."
+            )
+        case FileExistsError():
+            return AlreadyExistsError(f"{path} exists already.", fix="remove it first.")
+        case OSError(errno=number) if number in TOO_MANY:
+            return ResourceExhaustedError(
+                f"{path} cannot be opened: the process has too many files open.",
+                fix="close files that the program opened itself, or raise the limit: ulimit -n.",
+            )
+        case OSError(errno=number) if number in _NO_ROOM:
+            return ResourceExhaustedError(
+                f"{path} cannot be written: {error.strerror}.",
+                fix="make room on the disk, or write to another one.",
+            )
+        case _:
+            return UnknownError(f"{path} cannot be used: {error}.")

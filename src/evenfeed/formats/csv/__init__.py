@@ -1,0 +1,1 @@
+"""CSV files: records, fields and their values."""

@@ -1,0 +1,236 @@
+"""CSV files."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Final, final
+
+import numpy as np
+
+from evenfeed.core.block import Block
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.formats.bytes.byte_windows import UncountedFile
+from evenfeed.formats.bytes.inflating import open_bytes
+from evenfeed.formats.chunks import Chunk, RowReader
+from evenfeed.formats.csv.csv_records import OPEN, Cutter, Records
+from evenfeed.formats.csv.csv_values import CsvColumn
+from evenfeed.formats.text_lines import LONGEST, endless
+
+# The first read is short, so that the first row comes soon; longer ones cost less for each row.
+_FIRST_READ: Final = 1 << 15
+_LONGEST_READ: Final = 1 << 18
+
+
+@final
+@dataclass(frozen=True)
+class CsvLayout:
+    """How CSV files are written, and what is wanted of them.
+
+    Attributes:
+        columns: What is wanted, in the order in which it comes out.
+        kept: For each column, which of the fields that are kept it is.
+        select: The numbers of the fields that are kept; all where it is empty.
+        exclude: The numbers of those that are not.
+        delimiter: The byte between two fields.
+        quoted: Whether quotes mean anything.
+        na_value: What means the same as an empty field.
+        header: Whether the first record is none.
+    """
+
+    columns: tuple[CsvColumn, ...]
+    kept: tuple[int, ...]
+    select: tuple[int, ...] = ()
+    exclude: tuple[int, ...] = ()
+    delimiter: bytes = b","
+    quoted: bool = True
+    na_value: bytes = b""
+    header: bool = False
+
+    @cached_property
+    def cutter(self) -> Cutter:
+        """What cuts files into fields."""
+        return Cutter(self.delimiter, quoted=self.quoted)
+
+    def places(self, width: int) -> list[int]:
+        """Return which fields of a record the columns are; a ValueError where it has none, or too many."""
+        if self.select:
+            if width <= self.select[-1]:
+                raise ValueError(
+                    f"field {self.select[-1]} is wanted, but the last is field {width - 1}"
+                )
+            kept = list(self.select)
+        else:
+            kept = [place for place in range(width) if place not in self.exclude]
+        if len(kept) != len(self.columns):
+            raise ValueError(f"{len(self.columns)} fields are wanted, but there are {len(kept)}")
+        return [kept[place] for place in self.kept]
+
+
+@final
+@dataclass(frozen=True)
+class CsvFile(UncountedFile):
+    """A CSV file, and what is wanted of it."""
+
+    read_by: ClassVar[str] = "CsvDataset"
+
+    layout: CsvLayout = CsvLayout((), ())
+
+    @property
+    def _kind(self) -> str:
+        return f"{super()._kind} {self.layout}"
+
+    def open(self) -> "CsvReader":
+        """Open it, for one iterator: a reader has a position."""
+        return CsvReader(self)
+
+
+@final
+class CsvReader(RowReader):
+    """Reads the records of a CSV file. One that is wrong is an error, and the next follows."""
+
+    def __init__(self, file: CsvFile, first_read: int = _FIRST_READ) -> None:
+        super().__init__(file.path)
+        self._compression = file.compression
+        self._layout = file.layout
+        self._next_read = first_read
+        self._bytes = open_bytes(file.path, file.compression)
+        self._stand_at(0, 0)
+
+    def mark(self) -> Any:
+        """Return the byte, the row and the line at which the chunk begins; None where bytes cannot be found again."""
+        return None if self._compression else [self._begin, self._first, self._line]
+
+    def seek(self, mark: Any) -> None:
+        """Go to a byte at which a record begins."""
+        if mark is not None:
+            byte, row, line = mark
+            self._reopen(byte, line)
+            self._begin_at(row)
+
+    def _rewind(self) -> None:
+        self._reopen(0, 0)
+
+    def _reopen(self, byte: int, line: int) -> None:
+        self._bytes.close()
+        self._bytes = open_bytes(self.path, self._compression, byte)
+        self._stand_at(byte, line)
+
+    def _stand_at(self, byte: int, line: int) -> None:
+        self._rest = b""  # the beginning of a record whose end is not read yet
+        self._begin = self._behind = byte  # where the chunk begins, and the byte behind it
+        self._line = self._next_line = line  # the same in lines
+        self._skipped = 0  # how many records of the chunk are no rows
+        self._records = Records(b"", [], np.zeros(0, np.int64))
+
+    def _next(self) -> Chunk | None:
+        records = self._whole_records()
+        is_first = self._begin == 0 and self._layout.header
+        if not records.count:
+            if is_first:
+                raise self._headless()
+            return None
+        self._records = records
+        fields, wrong = self._fields()
+        self._skipped = int(is_first and 0 not in wrong)
+        return self._parsed(fields, wrong)
+
+    def records(self) -> Iterator[Sequence[bytes]]:
+        """Yield the fields of all records from here on, the header among them."""
+        while (found := self._whole_records()).count:
+            self._records = found
+            fields, wrong = self._fields()
+            for number in range(found.count):
+                if number in wrong:
+                    raise self._error(number, wrong[number])
+                start, stop = found.span(number)
+                yield fields[start:stop]
+
+    def _whole_records(self) -> Records:
+        """Return the next records; none at the end of the file."""
+        text, is_last, records = self._rest, False, self._records
+        while not is_last:
+            more = self._more()
+            text, is_last = text + more, not more
+            records, self._rest = self._layout.cutter.cut(text, is_last=is_last)
+            if records.count:
+                break
+            if len(text) > LONGEST:
+                raise endless(self.path, "record", self._behind)
+            self._next_read *= 2  # a record is longer than what was read, perhaps very long
+        self._next_read = min(2 * self._next_read, _LONGEST_READ)
+        self._begin, self._behind = self._behind, self._behind + len(text) - len(self._rest)
+        self._line, self._next_line = self._next_line, self._next_line + records.lines
+        return records
+
+    def _more(self) -> bytes:
+        r"""Return some more bytes, which do not end between a `\r` and its `\n`."""
+        more = last = self._bytes.read(self._next_read)
+        while last.endswith(b"\r"):
+            last = self._bytes.read(1)
+            more += last
+        return more
+
+    def _fields(self) -> tuple[Sequence[bytes], dict[int, str]]:
+        """Return the fields without quotes, and what is wrong with records."""
+        records = self._records
+        if records.ends is None:
+            return records.fields, {}
+        fields, wrong = self._layout.cutter.unquoted(records.fields)
+        numbers = np.searchsorted(records.stops, list(wrong), "right").tolist()
+        by_record = dict(
+            reversed([*zip(numbers, wrong.values(), strict=True)])
+        )  # the first of each
+        return fields, by_record | ({records.count - 1: OPEN} if records.is_open else {})
+
+    def _parsed(self, fields: Sequence[bytes], wrong: dict[int, str]) -> Chunk:
+        first, count = self._skipped, self._records.count - self._skipped
+        wrong = {record - first: what for record, what in wrong.items()}
+        values: list[Any] = []
+        for column, texts in zip(self._layout.columns, self._columns(fields, wrong), strict=True):
+            found, unfit = column.values(texts, self._layout.na_value)
+            values.append(found)
+            wrong = unfit | wrong
+        return Chunk(Block(tuple(values), count), dict(sorted(wrong.items())))
+
+    def _columns(self, fields: Sequence[bytes], wrong: dict[int, str]) -> list[Sequence[bytes]]:
+        """Return the fields of each column; say of records that do not have them that they are wrong."""
+        width = self._records.width
+        if width is not None:
+            try:
+                places = self._layout.places(width)
+            except ValueError:
+                pass  # it is said of each record
+            else:
+                return [fields[self._skipped * width + place :: width] for place in places]
+        rows = [self._row(fields, row, wrong) for row in range(self._records.count - self._skipped)]
+        return [list(column) for column in zip(*rows, strict=True)] or [[]] * len(
+            self._layout.columns
+        )
+
+    def _row(self, fields: Sequence[bytes], row: int, wrong: dict[int, str]) -> list[bytes]:
+        start, stop = self._records.span(row + self._skipped)
+        try:
+            return [fields[start + place] for place in self._layout.places(stop - start)]
+        except ValueError as error:
+            wrong.setdefault(row, str(error))
+            return [b""] * len(self._layout.columns)
+
+    def _error(self, row: int, what: str) -> InvalidArgumentError:
+        line = self._line + self._records.line(row + self._skipped) + 1
+        return InvalidArgumentError(
+            f"{self.path}, line {line}: {what}.",
+            fix="correct the line; dataset.ignore_errors() passes over what is wrong.",
+        ).in_file(self.path, self._byte(row))
+
+    def _byte(self, row: int) -> int | None:
+        return self._begin + self._records.byte(row + self._skipped)
+
+    def _headless(self) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"{self.path} is empty, but was to begin with a header.",
+            fix="pass header=False, or leave the file out.",
+        ).in_file(self.path, 0)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._bytes.close()

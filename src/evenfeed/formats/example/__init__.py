@@ -1,0 +1,1 @@
+"""`tf.train.Example` messages: features, parsing, and compiled loops over many of them."""

@@ -1,0 +1,348 @@
+"""Parses many examples at once: those whose bytes have one layout.
+
+Programs write examples with the same features again and again. Then most have the same length, and the
+same bytes but for the values. The layout of one such example says where the values are in all of them,
+and they are cut out of a matrix of bytes: one row for each example.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array, Positions
+from evenfeed.core.dtypes import DType
+from evenfeed.core.text.numba_loops import is_worth_it
+from evenfeed.core.text.text_columns import Texts, texts
+from evenfeed.formats.example.example_values import Where, fixed_value, parsed
+from evenfeed.formats.example.features import Fixed
+from evenfeed.formats.lazy_kernels import example_kernels
+from evenfeed.formats.reader import grouped
+
+# The first byte of a field that holds bytes or a message, by the number of the field.
+_FIRST: Final = 0x0A
+_SECOND: Final = 0x12
+_LAYOUT_KINDS: Final[dict[int, DType]] = {
+    0x0A: dtypes.string,
+    0x12: dtypes.float32,
+    0x1A: dtypes.int64,
+}
+
+_VALUE: Final = 0x00  # any byte may stand here
+_DIGIT: Final = (
+    0x80  # of a whole number, seven bits to a byte: whether another byte follows is fixed
+)
+_LAST_DIGIT: Final = 0xFE  # the tenth byte has one bit of the number
+
+
+class NoLayoutError(Exception):
+    """An example is written in a way that is read one by one."""
+
+
+@final
+@dataclass(frozen=True)
+class FieldPlace:
+    """Where the values of one feature are: from byte to byte, of each value."""
+
+    dtype: DType
+    starts: tuple[int, ...]
+    stops: tuple[int, ...]
+
+    def cut(self, rows: Array, shape: tuple[int, ...]) -> Array:
+        """Return the values, for all rows."""
+        out = (len(rows), *shape)
+        if not self.starts:
+            return np.empty(out, self.dtype)
+        piece = rows[:, self.starts[0] : self.stops[-1]]
+        if self.dtype == dtypes.float32:
+            return np.ascontiguousarray(piece).view("<f4").reshape(out)
+        if self.dtype == dtypes.int64:
+            return self._whole_numbers(piece).reshape(out)
+        return self._texts(rows).reshape(out)
+
+    def _whole_numbers(self, piece: Array) -> Array:
+        starts = np.array(self.starts) - self.starts[0]
+        widths = np.array(self.stops) - np.array(self.starts)
+        if widths.max() == 1:
+            return piece.astype(np.int64)
+        within = np.arange(self.stops[-1] - self.starts[0]) - np.repeat(starts, widths)
+        shifts = np.multiply(within, 7, dtype=np.uint64, casting="unsafe")
+        digits = np.left_shift(piece & 0x7F, shifts, dtype=np.uint64)
+        return np.add.reduceat(digits, starts, axis=1).view(np.int64)
+
+    def _texts(self, rows: Array) -> Array:
+        texts = np.empty((len(rows), len(self.starts)), dtypes.string)
+        for place, (start, stop) in enumerate(zip(self.starts, self.stops, strict=True)):
+            if stop > start:
+                piece = np.ascontiguousarray(rows[:, start:stop])
+                texts[:, place] = piece.view(f"V{stop - start}").ravel().tolist()
+            else:
+                texts[:, place] = b""
+        return texts
+
+
+@final
+class Layout:
+    """The layout of one example.
+
+    Attributes:
+        places: Where each feature's values are; a feature without a kind counts as missing.
+    """
+
+    def __init__(self, example: bytes) -> None:
+        self.places: dict[str, FieldPlace] = {}
+        self._bytes = example
+        self._mask = np.full(len(example), 0xFF, np.uint8)
+        end = len(example)
+        self._entries(*self._field(0, end, _FIRST, whole=True)) if end else None
+        self._around = np.flatnonzero(self._mask)  # the bytes that are not values alone
+
+    def matches(self, rows: Array) -> Array:
+        """Tell for each row whether it has this layout."""
+        expected = np.frombuffer(self._bytes, np.uint8)[self._around]
+        differences = (rows[:, self._around] ^ expected) & self._mask[self._around]
+        return np.logical_not(differences.any(axis=1))
+
+    def columns(self, rows: Array, wanted: Sequence[Fixed]) -> list[Array] | None:
+        """Return the wanted arrays of rows that have this layout; None where one of them is wrong in all."""
+        columns: list[Array] = []
+        for feature in wanted:
+            place = self.places.get(feature.key)
+            default = feature.default_array
+            if place is None:
+                if default is None:
+                    return None
+                columns.append(np.broadcast_to(default, (len(rows), *feature.shape)).copy())
+            elif place.dtype == feature.dtype and len(place.starts) == feature.count:
+                columns.append(place.cut(rows, feature.shape))
+            else:
+                return None
+        return columns
+
+    def _entries(self, at: int, end: int) -> None:
+        while at < end:
+            start, at = self._field(at, end, _FIRST)
+            self._entry(start, at)
+
+    def _entry(self, at: int, end: int) -> None:
+        start, stop = self._field(at, end, _FIRST)
+        try:
+            key = self._bytes[start:stop].decode()
+        except UnicodeDecodeError:
+            raise NoLayoutError from None
+        if key in self.places:
+            raise NoLayoutError
+        start, stop = self._field(stop, end, _SECOND, whole=True)
+        if start < stop:
+            dtype = _LAYOUT_KINDS.get(self._bytes[start])
+            if dtype is None:
+                raise NoLayoutError
+            inner = self._field(start, stop, self._bytes[start], whole=True)
+            self.places[key] = self._place(dtype, *inner)
+
+    def _place(self, dtype: DType, at: int, end: int) -> FieldPlace:
+        if dtype == dtypes.string:
+            return self._texts(at, end)
+        if at < end:
+            at, end = self._field(at, end, _FIRST, whole=True)
+        return self._floats(at, end) if dtype == dtypes.float32 else self._numbers(at, end)
+
+    def _texts(self, at: int, end: int) -> FieldPlace:
+        spans: list[tuple[int, int]] = []
+        while at < end:
+            start, at = self._field(at, end, _FIRST)
+            spans.append((start, at))
+            self._mask[start:at] = _VALUE
+        return _place(dtypes.string, spans)
+
+    def _floats(self, at: int, end: int) -> FieldPlace:
+        if (end - at) % 4:
+            raise NoLayoutError
+        self._mask[at:end] = _VALUE
+        return _place(dtypes.float32, [(place, place + 4) for place in range(at, end, 4)])
+
+    def _numbers(self, at: int, end: int) -> FieldPlace:
+        spans: list[tuple[int, int]] = []
+        while at < end:
+            stop = self._number(at, end)[1]
+            self._mask[at:stop] = _DIGIT
+            if stop - at == 10:
+                self._mask[stop - 1] = _LAST_DIGIT
+            spans.append((at, stop))
+            at = stop
+        return _place(dtypes.int64, spans)
+
+    def _field(self, at: int, end: int, tag: int, *, whole: bool = False) -> tuple[int, int]:
+        """Return where a field begins and ends; with `whole`, it must be the last."""
+        if at >= end or self._bytes[at] != tag:
+            raise NoLayoutError
+        length, start = self._number(at + 1, end)
+        stop = start + length
+        if stop > end or (whole and stop != end):
+            raise NoLayoutError
+        return start, stop
+
+    def _number(self, at: int, end: int) -> tuple[int, int]:
+        """Return a number of seven bits to a byte, and the place behind it."""
+        number = 0
+        for place in range(at, min(end, at + 10)):
+            byte = self._bytes[place]
+            number |= (byte & 0x7F) << 7 * (place - at)
+            if byte < 0x80:
+                if place - at == 9 and byte > 1:
+                    break
+                return number, place + 1
+        raise NoLayoutError
+
+
+def _place(dtype: DType, spans: list[tuple[int, int]]) -> FieldPlace:
+    return FieldPlace(dtype, tuple(start for start, _ in spans), tuple(stop for _, stop in spans))
+
+
+# The first byte of a list, by what it holds.
+_KINDS: Final[dict[DType, int]] = {dtypes.string: 0x0A, dtypes.float32: 0x12, dtypes.int64: 0x1A}
+
+
+def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array], Array]:
+    """Return the wanted arrays of all records, and which records are odd: others must fill their rows."""
+    keys = [feature.key.encode() for feature in wanted]
+    places = np.empty((len(wanted), len(records)), np.int64)
+    odd = np.empty(len(records), np.bool_)
+    example_kernels.find(
+        records.data,
+        records.starts,
+        records.stops,
+        np.frombuffer(b"".join(keys), np.uint8),
+        np.cumsum([len(key) for key in keys], dtype=np.int64),
+        np.array([_KINDS[feature.dtype] for feature in wanted], np.int64),
+        np.array([feature.count for feature in wanted], np.int64),
+        places,
+        odd,
+    )
+    columns: list[Array] = []
+    for feature, mine in zip(wanted, places, strict=True):
+        missing = mine == example_kernels.MISSING
+        column = _column(records.data, mine, feature)
+        if missing.any():
+            default = feature.default_array
+            if default is None:
+                odd |= missing
+            else:
+                column[missing] = default
+        columns.append(column)
+    return columns, odd
+
+
+def _column(data: Array, places: Positions, wanted: Fixed) -> Array:
+    rows, shape = len(places), (len(places), *wanted.shape)
+    if wanted.dtype == dtypes.string:
+        starts, stops = np.empty((2, rows, wanted.count), np.int64)
+        example_kernels.find_texts(data, places, starts, stops)
+        return texts(data, starts, stops).reshape(shape)
+    out = np.empty((rows, wanted.count), wanted.dtype)
+    if wanted.dtype == dtypes.float32:
+        example_kernels.copy_floats(data, places, out.view(np.uint8))
+    else:
+        example_kernels.copy_numbers(data, places, out)
+    return out.reshape(shape)
+
+
+# Fewer examples of one layout are parsed one by one as fast.
+_FEWEST: Final = 8
+# Longer ones are mostly values, which are copied either way.
+_LONGEST: Final = 1 << 14
+
+
+def fixed_columns(records: Texts, wanted: Sequence[Fixed]) -> list[Array]:
+    """Return the wanted arrays of all records, stacked.
+
+    Raises:
+        InvalidArgumentError: A record is no example, or lacks what is wanted. It names the first.
+    """
+    lengths = records.stops - records.starts
+    if is_worth_it(len(records)) and lengths.max() <= _LONGEST:
+        out, odd = scanned(records, wanted)
+        rows = np.flatnonzero(odd)
+        if not len(rows):
+            return out
+    else:
+        out = _of_one_layout(records, lengths, wanted)
+        if out is not None:
+            return out
+        out = [np.empty((len(records), *feature.shape), feature.dtype) for feature in wanted]
+        rows = np.arange(len(records))
+    parts, rest = _in_groups(records, lengths, rows, wanted)
+    for mine, columns in [*parts, (rest, _one_by_one(records, rest, wanted))]:
+        for target, column in zip(out, columns, strict=True):
+            target[mine] = column
+    return out
+
+
+def _of_one_layout(
+    records: Texts, lengths: Positions, wanted: Sequence[Fixed]
+) -> list[Array] | None:
+    """Return the arrays of all records, where these have one layout."""
+    if len(records) < _FEWEST or not 0 < lengths[0] <= _LONGEST or (lengths != lengths[0]).any():
+        return None
+    matrix = records.matrix()
+    try:
+        layout = Layout(records.text(0))
+    except NoLayoutError:
+        return None
+    return layout.columns(matrix, wanted) if layout.matches(matrix).all() else None
+
+
+_Part = tuple[Positions, list[Array]]
+
+
+def _in_groups(
+    records: Texts, lengths: Positions, rows: Positions, wanted: Sequence[Fixed]
+) -> tuple[list[_Part], Positions]:
+    """Return the arrays of those rows that share a layout with others, and which rows do not."""
+    groups, rest = grouped(lengths[rows], _FEWEST, _LONGEST)
+    parts: list[_Part] = []
+    singly = [rows[rest]]
+    for group in groups:
+        found, left = _of_one_length(records, rows[group], wanted)
+        parts += found
+        singly.append(left)
+    return parts, np.sort(np.concatenate(singly))
+
+
+def _of_one_length(
+    records: Texts, mine: Positions, wanted: Sequence[Fixed]
+) -> tuple[list[_Part], Positions]:
+    """Return the arrays of records that are equally long, and which of them are left over."""
+    parts: list[_Part] = []
+    matrix = records.take(mine).matrix()
+    while len(mine) >= _FEWEST:
+        try:
+            layout = Layout(records.text(int(mine[0])))
+        except NoLayoutError:
+            break
+        alike = layout.matches(matrix)
+        whole = bool(alike.all())
+        columns = layout.columns(matrix if whole else matrix[alike], wanted)
+        if columns is None or (alike.sum() < _FEWEST and parts):
+            break
+        parts.append((mine if whole else mine[alike], columns))
+        mine, matrix = mine[~alike], matrix[~alike]
+    return parts, mine
+
+
+def _one_by_one(records: Texts, rows: Positions, wanted: Sequence[Fixed]) -> list[Array]:
+    found: list[list[Array]] = [[] for _ in wanted]
+    for row in map(int, rows):
+        features = parsed("Example", records.text(row), row).features.feature
+        for values, feature in zip(found, wanted, strict=True):
+            values.append(fixed_value(features.get(feature.key), Where(row), feature))
+    return [_stacked(values, feature) for values, feature in zip(found, wanted, strict=True)]
+
+
+def _stacked(values: list[Array], wanted: Fixed) -> Array:
+    out = np.empty((len(values), *wanted.shape), wanted.dtype)
+    for row, value in enumerate(values):
+        out[row] = value[()] if value.ndim == 0 else value
+    return out

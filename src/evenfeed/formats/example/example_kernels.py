@@ -1,0 +1,226 @@
+"""Finds the features of examples, byte by byte, and copies their values: compiled, so that no two need be alike.
+
+A record that is written in an unusual way is called odd, and so is one that is wrong or has not what is
+wanted: it is for others to look at. Places are turned into numbers without a sign where bytes are looked at:
+others could count from the end, and Numba would ask each time.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from evenfeed.core.conversion import Array, Positions
+from evenfeed.core.text.numba_loops import compiled
+
+# The first byte of a field that holds bytes or a message, by the number of the field.
+_FIRST: Final = 0x0A
+_SECOND: Final = 0x12
+# The same of the list that a feature is.
+_TEXTS: Final = 0x0A
+_FLOATS: Final = 0x12
+_NUMBERS: Final = 0x1A
+
+# These stand for a place, or for how many values there are.
+MISSING: Final = -1
+_ODD: Final = -2
+
+_U64 = np.uint64
+
+# To compiled code, NumPy's numbers and Python's are the same.
+# pyright: reportArgumentType=false, reportReturnType=false
+
+
+@compiled
+def find(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
+    data: Array,
+    starts: Positions,
+    stops: Positions,
+    names: Array,
+    name_stops: Positions,
+    kinds: Positions,
+    counts: Positions,
+    places: Array,
+    odd: Array,
+) -> None:
+    """Write where the values of wanted features begin, and which records are odd.
+
+    Args:
+        data: Bytes that have the records in them.
+        starts: Where each begins.
+        stops: Where it ends.
+        names: The names of the features, one behind the other.
+        name_stops: Where each ends.
+        kinds: Of each feature, the first byte of its list.
+        counts: Of each feature, how many values it has.
+        places: For each feature and each record, where its values begin; `MISSING` where it has none.
+        odd: For each record, whether it is.
+    """
+    for row in range(len(stops)):
+        odd[row] = False
+        for feature in range(len(kinds)):
+            places[feature, row] = MISSING
+        if starts[row] < stops[row]:
+            start, stop = _field(data, starts[row], stops[row], _FIRST, True)
+            odd[row] = not _found(data, start, stop, names, name_stops, kinds, counts, places, row)
+
+
+@compiled
+def copy_floats(data: Array, places: Positions, out: Array) -> None:
+    """Copy the floats of all records that have them, as bytes."""
+    for row in range(len(places)):
+        at = places[row]
+        if at >= 0:
+            for byte in range(out.shape[1]):
+                out[_U64(row), _U64(byte)] = data[_U64(at + byte)]
+
+
+@compiled
+def copy_numbers(data: Array, places: Positions, out: Array) -> None:
+    """Copy the whole numbers of all records that have them: seven bits to a byte, the lowest first."""
+    for row in range(len(places)):
+        at = places[row]
+        if at >= 0:
+            for column in range(out.shape[1]):
+                number, shift = _U64(0), _U64(0)
+                while data[_U64(at)] >= 0x80:
+                    number |= (_U64(data[_U64(at)]) & _U64(0x7F)) << shift
+                    shift += _U64(7)
+                    at += 1
+                out[_U64(row), _U64(column)] = np.int64(number | _U64(data[_U64(at)]) << shift)
+                at += 1
+
+
+@compiled
+def find_texts(data: Array, places: Positions, starts: Array, stops: Array) -> None:
+    """Write where the texts of all records that have them begin and end: nowhere, for others."""
+    for row in range(len(places)):
+        at = places[row]
+        for column in range(starts.shape[1]):
+            start, stop = 0, 0
+            if at >= 0:
+                start, at = _field(data, at, len(data), _TEXTS, False)
+                stop = at
+            starts[row, column] = start
+            stops[row, column] = stop
+
+
+@compiled
+def _found(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
+    data: Array,
+    at: int,
+    end: int,
+    names: Array,
+    name_stops: Positions,
+    kinds: Positions,
+    counts: Positions,
+    places: Array,
+    row: int,
+) -> bool:
+    """Write where the wanted features of one record are; tell whether it is not odd."""
+    feature = -1
+    while 0 <= at < end:
+        entry, at = _field(data, at, end, _FIRST, False)
+        key, key_stop = _field(data, entry, at, _FIRST, False)
+        value, stop = _field(data, key_stop, at, _SECOND, True)
+        if value < 0:
+            return False
+        # Most records have the features in one order.
+        feature = _named(data, key, key_stop, names, name_stops, feature + 1)
+        begin, count = _values(data, value, stop)
+        if min(feature, count) == _ODD:
+            return False
+        if feature >= 0:
+            if places[_U64(feature), _U64(row)] != MISSING:
+                return False
+            if count != MISSING:
+                if data[_U64(value)] != kinds[_U64(feature)] or count != counts[_U64(feature)]:
+                    return False
+                places[_U64(feature), _U64(row)] = begin
+    return at >= 0 and at == end
+
+
+@compiled
+def _named(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
+    data: Array, at: int, stop: int, names: Array, name_stops: Positions, guess: int
+) -> int:
+    """Return which feature has this name: one after the other, from the guess on."""
+    feature = guess
+    for _ in range(len(name_stops)):
+        if feature >= len(name_stops):
+            feature = 0
+        start = name_stops[_U64(feature - 1)] if feature else 0
+        if name_stops[_U64(feature)] - start == stop - at:
+            same = 0
+            while at + same < stop and data[_U64(at + same)] == names[_U64(start + same)]:
+                same += 1
+            if at + same == stop:
+                return feature
+        feature += 1
+    for place in range(at, stop):
+        if data[_U64(place)] >= 0x80:
+            return _ODD  # protobuf asks whether it is text
+    return MISSING
+
+
+@compiled
+def _values(data: Array, at: int, end: int) -> tuple[int, int]:
+    """Return where the values of a feature begin, and how many there are."""
+    if at == end:
+        return MISSING, MISSING
+    kind = data[_U64(at)]
+    start, stop = _field(data, at, end, kind, True)
+    if start < 0 or kind not in (_TEXTS, _FLOATS, _NUMBERS):
+        return _ODD, _ODD
+    if start == stop:
+        return start, 0
+    if kind == _TEXTS:
+        return start, _count_texts(data, start, stop)
+    start, stop = _field(data, start, stop, _FIRST, True)
+    if start < 0:
+        return _ODD, _ODD
+    if kind == _FLOATS:
+        return start, _ODD if (stop - start) % 4 else (stop - start) // 4
+    return start, _count_numbers(data, start, stop)
+
+
+@compiled
+def _count_texts(data: Array, at: int, end: int) -> int:
+    count = 0
+    while 0 <= at < end:
+        at = _field(data, at, end, _FIRST, False)[1]
+        count += 1
+    return count if at == end else _ODD
+
+
+@compiled
+def _count_numbers(data: Array, at: int, end: int) -> int:
+    """Return how many numbers there are; that one with more than 64 bits is among them is odd."""
+    count, bytes_before = 0, 0
+    for place in range(at, end):
+        byte = data[_U64(place)]
+        if bytes_before == 9 and byte > 1:
+            return _ODD
+        bytes_before += 1
+        if byte < 0x80:
+            count += 1
+            bytes_before = 0
+    return _ODD if bytes_before else count
+
+
+@compiled
+def _field(data: Array, at: int, end: int, tag: int, whole: bool) -> tuple[int, int]:
+    """Return where a field begins and ends; with `whole`, it must be the last."""
+    if at < 0 or at >= end or data[_U64(at)] != tag:
+        return _ODD, _ODD
+    length, shift, start = 0, 0, at + 1
+    while start < end and shift < 35:
+        byte = np.int64(data[_U64(start)])
+        start += 1
+        length |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            stop = start + length
+            if stop > end or (whole and stop != end):
+                break
+            return start, stop
+    return _ODD, _ODD

@@ -1,0 +1,198 @@
+"""Parses serialised examples: `tf.io.parse_example` and kin."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.block import Column
+from evenfeed.core.conversion import Array, shortened, to_array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.handles import Handle, Kernel, results_of
+from evenfeed.core.sparse_tensors import SparseTensor
+from evenfeed.core.specs import TensorSpec
+from evenfeed.core.text.text_columns import Texts
+from evenfeed.formats.example.example_batches import fixed_columns
+from evenfeed.formats.example.example_values import (
+    Where,
+    padded,
+    parsed,
+    sequenced_value,
+    varying_value,
+)
+from evenfeed.formats.example.features import Fixed, Sequenced, Varying, Wanted, wanted_of
+
+
+def parse_single_example(
+    serialized: Any, features: Any, example_names: Any = None, name: str | None = None
+) -> dict[str, Any]:
+    """Return the features of one serialised `tf.train.Example`.
+
+    In `Dataset.map`, where only features of kind `FixedLenFeature` are asked for, it runs on many examples at a time.
+
+    Args:
+        serialized: The bytes.
+        features: What to look for: names, each with a `FixedLenFeature`, `VarLenFeature` or
+            `FixedLenSequenceFeature`.
+        example_names: Taken for compatibility.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> label = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
+        >>> example = tf.train.Example(features=tf.train.Features(feature={"label": label}))
+        >>> features = {"label": tf.io.FixedLenFeature([], tf.int64)}
+        >>> int(tf.io.parse_single_example(example.SerializeToString(), features)["label"])
+        7
+    """
+    del example_names, name
+    return _parse(serialized, wanted_of(features), single=True)
+
+
+def parse_example(
+    serialized: Any, features: Any, example_names: Any = None, name: str | None = None
+) -> dict[str, Any]:
+    """Return the features of many examples (`tf.train.Example`, serialised), stacked.
+
+    Args:
+        serialized: The bytes of each.
+        features: What to look for: names, each with a `FixedLenFeature`, `VarLenFeature` or
+            `FixedLenSequenceFeature`.
+        example_names: Taken for compatibility.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> def example(*words):
+        ...     feature = tf.train.Feature(bytes_list=tf.train.BytesList(value=words))
+        ...     features = tf.train.Features(feature={"words": feature})
+        ...     return tf.train.Example(features=features).SerializeToString()
+        >>> features = {"words": tf.io.VarLenFeature(tf.string)}
+        >>> words = tf.io.parse_example([example(b"a", b"b"), example(b"c")], features)["words"]
+        >>> tf.sparse.to_dense(words)
+        array([[b'a', b'b'],
+               [b'c', b'']], dtype=object)
+    """
+    del example_names, name
+    return _parse(serialized, wanted_of(features), single=False)
+
+
+def _parse(serialized: Any, wanted: tuple[Wanted, ...], *, single: bool) -> dict[str, Any]:
+    for feature in wanted:
+        if isinstance(feature, Sequenced) and not feature.may_miss:
+            raise ValueError(
+                described(
+                    f"Unsupported: feature {feature.key!r} is a FixedLenSequenceFeature, which requires "
+                    "allow_missing to be True.",
+                    fix="pass allow_missing=True: a missing one is empty.",
+                )
+            )
+    if isinstance(serialized, Handle):
+        fixed = tuple(feature for feature in wanted if isinstance(feature, Fixed))
+        if len(fixed) < len(wanted):
+            raise TypeError("Features of different lengths are parsed one by one.")
+        results = results_of(ExampleKernel(fixed, single), serialized)
+        assert results is not None
+        return dict(zip([feature.key for feature in wanted], results, strict=True))
+    records = records_of(serialized, single=single)
+    found = columns_of(records.ravel().tolist(), wanted)
+    if single or records.ndim == 0:
+        return {w.key: first_of(found[w.key]) for w in wanted}
+    return {w.key: found[w.key] for w in wanted}
+
+
+@final
+class ExampleKernel(Kernel):
+    """Parses the examples of a whole column: one in each element, or as many as an element has."""
+
+    def __init__(self, wanted: tuple[Fixed, ...], single: bool) -> None:
+        self._asked = wanted, single
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ExampleKernel) and self._asked == other._asked
+
+    def __hash__(self) -> int:
+        return hash(self._asked)
+
+    def specs(self, *given: TensorSpec) -> list[TensorSpec]:
+        """Return the shapes that were asked for, each behind those of the text."""
+        wanted, single = self._asked
+        shape = given[0].shape
+        if shape.rank is None or shape.rank > 1 - single:
+            raise TypeError("The text has too many dimensions.")  # said better where it runs
+        return [TensorSpec([*shape, *feature.shape], feature.dtype) for feature in wanted]
+
+    def run(self, *columns: Column) -> list[Column]:
+        """Parse all examples at once."""
+        column = columns[0]
+        if isinstance(column, list) or column is None:
+            raise TypeError("The elements have different numbers of examples.")
+        wanted, _ = self._asked
+        records = column.ravel()
+        if not isinstance(records, Texts):
+            records = Texts.of(records.tolist())
+        found = fixed_columns(records, wanted)
+        return [array.reshape(*column.shape, *array.shape[1:]) for array in found]
+
+
+def columns_of(records: list[bytes], wanted: Sequence[Wanted]) -> dict[str, Any]:
+    """Return what each feature is in all records."""
+    fixed = [feature for feature in wanted if isinstance(feature, Fixed)]
+    arrays = fixed_columns(Texts.of(records), fixed) if fixed else []
+    found: dict[str, Any] = {f.key: array for f, array in zip(fixed, arrays, strict=True)}
+    if len(fixed) < len(wanted):
+        examples = [parsed("Example", record, row).features for row, record in enumerate(records)]
+        found |= {w.key: varying_column(examples, w) for w in wanted if not isinstance(w, Fixed)}
+    return found
+
+
+def varying_column(features: Sequence[Any], wanted: Varying | Sequenced) -> Any:
+    """Return what a feature of any length is in all records, given their Features messages."""
+    held = [(one.feature.get(wanted.key), Where(row)) for row, one in enumerate(features)]
+    if isinstance(wanted, Varying):
+        return sparse_rows([varying_value(*one, wanted) for one in held], wanted.dtype)
+    return padded([sequenced_value(*one, wanted) for one in held], wanted)
+
+
+def sparse_rows(parts: Sequence[Array], dtype: DType) -> SparseTensor:
+    """Return rows of different lengths as a sparse tensor."""
+    lengths = np.array(list(map(len, parts)), np.int64)
+    rows = np.repeat(np.arange(len(parts)), lengths)
+    columns = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    values = np.concatenate([np.empty(0, dtype), *parts])
+    shape = np.array([len(parts), lengths.max(initial=0)])
+    return SparseTensor(np.stack([rows, columns], axis=1), values, shape)
+
+
+def first_of(value: Any) -> Any:
+    """Return the one row of what was parsed of one record."""
+    if isinstance(value, SparseTensor):
+        return SparseTensor(value.indices[:, 1:], value.values, value.dense_shape[1:])
+    return value[0, ...]
+
+
+def records_of(serialized: Any, *, single: bool) -> Array:
+    """Return the records that a user passed, as an array of bytes with one dimension, or none."""
+    array = to_array(serialized)
+    if array.dtype != dtypes.string:
+        raise ValueError(
+            described(
+                f"serialized must be bytes, but got {shortened(serialized)}.",
+                fix="pass what SerializeToString() returned, or records of a TFRecordDataset.",
+            )
+        )
+    if single and array.ndim:
+        raise ValueError(
+            described(
+                f"serialized must be a scalar, but got shape {array.shape}.",
+                fix="call parse_example, or parse_sequence_example, for many.",
+            )
+        )
+    if array.ndim > 1:
+        raise InvalidArgumentError(
+            f"serialized must have one dimension at most, but got shape {array.shape}.",
+            fix="pass a vector of records.",
+        )
+    return array

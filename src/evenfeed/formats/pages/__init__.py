@@ -1,0 +1,1 @@
+"""evenfeed's own files of pages: saved datasets, snapshots and caches."""

@@ -1,0 +1,198 @@
+"""Pages: some rows as bytes, column after column.
+
+A column of one row shape is its raw values. Text is its lengths and the bytes behind each other. Rows of
+unlike shapes are their ranks, their dimensions, and their values behind each other. Numbers are
+little-endian, each run of them begins at a multiple of 64 bytes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain
+from math import lcm, prod
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.block import Block, Column, Positions, cut_up, stacked
+from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.text.text_columns import texts
+
+ALIGNMENT: Final = 64
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How a column stands in a page.
+
+    Attributes:
+        dtype: Of its values.
+        shape: Of each row; None where rows have shapes of their own.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...] | None
+
+    @property
+    def row_bytes(self) -> int | None:
+        """How many bytes each row takes; None where they differ."""
+        if self.shape is None or self.dtype == dtypes.string:
+            return None
+        return prod(self.shape) * self.dtype.itemsize
+
+
+Layout: TypeAlias = tuple[Part | None, ...]  # None for a column of None
+
+
+def is_even(layout: Layout) -> bool:
+    """Tell whether all rows take the same bytes, so that the place of a row is arithmetic."""
+    return all(part is None or part.row_bytes is not None for part in layout)
+
+
+def spacing(layout: Layout, size: int) -> int:
+    """Return at multiples of how many bytes pages of `size` bytes begin.
+
+    Where that wastes little, it is a multiple of the length of every row too: a column is then one array
+    through the whole file, whose rows have equal distances.
+    """
+    lengths = [part.row_bytes or 1 for part in layout if part is not None]
+    common = lcm(ALIGNMENT, *lengths) if is_even(layout) else ALIGNMENT
+    return common if -size % common <= size // 16 else ALIGNMENT
+
+
+def layout_to_json(layout: Layout) -> list[Any]:
+    """Return a layout as data for JSON."""
+    return [
+        None if part is None else {"dtype": dtypes.name_of(part.dtype), "shape": part.shape}
+        for part in layout
+    ]
+
+
+def layout_from_json(data: Any) -> Layout:
+    """Return the layout that `layout_to_json` was given."""
+    return tuple(None if said is None else _part_from_json(said) for said in data)
+
+
+def _part_from_json(said: Any) -> Part:
+    shape = None if said["shape"] is None else tuple(map(int, said["shape"]))
+    return Part(dtypes.as_dtype(said["dtype"]), shape)
+
+
+def layout_of(block: Block, kinds: Sequence[DType | None]) -> Layout:
+    """Return how a Block is written; `kinds` are the dtypes of its columns, which an empty list lacks."""
+    return tuple(map(_part_of, block.columns, kinds))
+
+
+def _part_of(column: Column, kind: DType | None) -> Part | None:
+    if column is None or kind is None:
+        return None
+    return Part(kind, None if isinstance(column, list) else column.shape[1:])
+
+
+def page_bytes(block: Block, layout: Layout) -> bytes:
+    """Return a Block as bytes."""
+    out = bytearray()
+    for column, part in zip(map(cut_up, block.columns), layout, strict=True):
+        if column is not None and part is not None:
+            _write(out, column, part.dtype)
+    return bytes(out)
+
+
+def _write(out: bytearray, column: Array | list[Any], dtype: DType) -> None:
+    if isinstance(column, list):
+        _append(out, np.array([item.ndim for item in column], "<i8"))
+        _append(out, np.array(list(chain.from_iterable(item.shape for item in column)), "<i8"))
+        values = np.concatenate([_flat(item, dtype) for item in column])
+    else:
+        values = _flat(column, dtype)
+    if dtype == dtypes.string:
+        texts = values.tolist()
+        _append(out, np.array(list(map(len, texts)), "<i8"))
+        values = np.frombuffer(b"".join(texts), np.uint8)
+    _append(out, values)
+
+
+def _flat(array: Array, dtype: DType) -> Array:
+    return np.ascontiguousarray(array, dtype).reshape(-1)
+
+
+def _append(out: bytearray, array: Array) -> None:
+    out.extend(bytes(-len(out) % ALIGNMENT))
+    out.extend(array.tobytes())
+
+
+def block_of(raw: Array, layout: Layout, length: int, rows: Positions | slice) -> Block:
+    """Return some rows of a page of `length` rows; a ValueError where its bytes do not fit together."""
+    bytes_left = _Bytes(raw)
+    columns = tuple(
+        None if part is None else _column(bytes_left, part, length, rows) for part in layout
+    )
+    count = len(range(*rows.indices(length))) if isinstance(rows, slice) else len(rows)
+    return Block(columns, count)
+
+
+@final
+class _Bytes:
+    """Takes the runs of a page one after another."""
+
+    def __init__(self, raw: Array) -> None:
+        self._raw = raw
+        self._at = 0
+
+    def take(self, dtype: DType, count: int) -> Array:
+        start = -(-self._at // ALIGNMENT) * ALIGNMENT
+        self._at = start + count * dtype.itemsize
+        if count < 0 or self._at > len(self._raw):
+            raise ValueError("a page is shorter than its rows")
+        return self._raw[start : self._at].view(dtype)
+
+
+def _column(page: _Bytes, part: Part, length: int, rows: Positions | slice) -> Column:
+    if part.shape is None:
+        return _unlike(page, part.dtype, length, rows)
+    items = prod(part.shape)
+    values = _values(page, part.dtype, length * items)
+    if isinstance(values, _Texts):
+        numbers = np.arange(length * items).reshape(length, *part.shape)[rows]
+        return values.at(numbers)
+    return values.reshape(length, *part.shape)[rows]
+
+
+def _unlike(page: _Bytes, dtype: DType, length: int, rows: Positions | slice) -> Column:
+    ranks = page.take(dtypes.int64, length)
+    sizes = page.take(dtypes.int64, int(ranks.sum()))
+    cuts: list[Array] = np.split(sizes, np.cumsum(ranks)[:-1])
+    shapes: list[tuple[int, ...]] = [tuple(cut.tolist()) for cut in cuts]
+    ends = list(accumulate(prod(shape) for shape in shapes))
+    values = _values(page, dtype, ends[-1])
+    wanted: list[int] = np.arange(length)[rows].tolist()
+    return stacked([_item(values, ends[row], shapes[row]) for row in wanted])
+
+
+def _item(values: "Array | _Texts", end: int, shape: tuple[int, ...]) -> Array:
+    start = end - prod(shape)
+    if isinstance(values, _Texts):
+        return values.at(np.arange(start, end).reshape(shape))
+    return values[start:end].reshape(shape)
+
+
+@final
+class _Texts:
+    """Texts of a page, made Python's only where they are asked for."""
+
+    def __init__(self, lengths: Array, page: _Bytes) -> None:
+        self._ends = np.cumsum(lengths)
+        self._starts = self._ends - lengths
+        self._bytes = page.take(dtypes.uint8, int(self._ends[-1]) if len(lengths) else 0)
+
+    def at(self, numbers: Positions) -> Array:
+        """Return the texts of these numbers, in their shape."""
+        return texts(self._bytes, self._starts[numbers], self._ends[numbers])
+
+
+def _values(page: _Bytes, dtype: DType, count: int) -> Array | _Texts:
+    if dtype == dtypes.string:
+        return _Texts(page.take(dtypes.int64, count), page)
+    return page.take(dtype, count)

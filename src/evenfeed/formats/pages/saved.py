@@ -1,0 +1,294 @@
+"""Saved datasets: a folder with files of pages, one for each shard, and one of JSON that says which.
+
+The JSON file is written last, and under another name first. So a folder without it was not finished, and
+one with it is whole. Saving again writes new files beside the old ones, which go when the new are there.
+"""
+
+import json
+import os
+import secrets
+import time
+import weakref
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Column, Positions
+from evenfeed.core.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+)
+from evenfeed.core.json_values import (
+    part_from_json,
+    part_to_json,
+    structure_from_json,
+    structure_to_json,
+)
+from evenfeed.core.shapes import TensorShape
+from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.formats.bytes.filesystems import naming
+from evenfeed.formats.pages.page_files import PageWriter, WrittenPages
+from evenfeed.formats.pages.page_reader import PageFile
+
+_FORMAT: Final = "evenfeed dataset 1"
+_INDEX: Final = "dataset.json"
+_BETWEEN_LOOKS: Final = 0.2  # seconds
+
+
+@final
+@dataclass(frozen=True)
+class Saved:
+    """A folder that holds a whole dataset.
+
+    Attributes:
+        path: The folder.
+        content: What its JSON file says, checked to be what was written.
+    """
+
+    path: str
+    content: Mapping[str, Any]
+
+    @property
+    def run(self) -> str:
+        """Which of all savings into the folder it is."""
+        return self.content["run"]
+
+    @property
+    def origin(self) -> Any:
+        """Which pass over the dataset it holds, where its writer said so."""
+        return self.content.get("pass", self.run)
+
+    @property
+    def files(self) -> tuple[PageFile, ...]:
+        """The files, in the order of their shards."""
+        return tuple(
+            PageFile(os.path.join(self.path, name), WrittenPages(*written))
+            for name, *written in self.content["files"]
+        )
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of the dataset that was saved."""
+        parts = list(map(part_from_json, self.content["parts"]))
+        return structure_from_json(self.content["structure"], parts)
+
+    def spec_like(self, asked: Any) -> Any:
+        """Return the specs that a user asks for, unless the elements are others."""
+        if structure_to_json(asked) != self.content["structure"]:
+            raise self._unlike(asked, "they are nested otherwise")
+        leaves = flatten(asked, DATA)
+        for mine, part, found in zip(
+            leaves, self.content["parts"], self.content["found"], strict=True
+        ):
+            if not _fits(mine, part_from_json(part), found):
+                raise self._unlike(asked, f"where it says {mine}, they have {found or part}")
+        return asked
+
+    def _unlike(self, asked: Any, why: str) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"The elements in {self.path} do not have the element_spec {asked}: {why}.",
+            fix="leave element_spec out: the folder knows it.",
+        )
+
+
+def _fits(asked: Any, part: TypeSpec, found: Any) -> bool:
+    """Tell whether all values of a part have the spec asked for; none were found in an empty dataset."""
+    if not isinstance(asked, TypeSpec):
+        return False
+    return (
+        asked.is_compatible_with(part)
+        if found is None
+        else part_from_json(found).is_subtype_of(asked)
+    )
+
+
+def find_saved(path: str) -> Saved | None:
+    """Return what a folder holds; None where no dataset was saved there to its end."""
+    file = Path(path, _INDEX)
+    try:
+        text = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        said = json.loads(text)
+        if said["format"] != _FORMAT:
+            raise DataLossError(
+                f"{file} says {said['format']!r}, but this evenfeed reads {_FORMAT!r}.",
+                fix="read it with the evenfeed that wrote it, or save the dataset again.",
+            )
+        if said["crc"] == _checksum(said["content"]):
+            return Saved(path, said["content"])
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise DataLossError(f"{file} is damaged.", fix="save the dataset again.")
+
+
+def load_saved(path: str, *, wait: bool = False) -> Saved:
+    """Return what a folder holds; a NotFoundError that says why where there is no whole dataset.
+
+    Args:
+        path: The folder.
+        wait: Wait until there is one.
+    """
+    while (found := find_saved(path)) is None and wait:
+        time.sleep(_BETWEEN_LOOKS)
+    if found is not None:
+        return found
+    if any(Path(path).glob("*/*.pages")):
+        raise NotFoundError(
+            f"The dataset in {path} is not complete: it is being saved, or its writer was stopped.",
+            fix="save it again, or wait for it: load(path, wait=True).",
+        )
+    raise NotFoundError(
+        f"There is no saved dataset in {path}: no file {os.path.join(path, _INDEX)}.",
+        fix="save one first: dataset.save(path).",
+    )
+
+
+def write_index(path: str, content: dict[str, Any]) -> None:
+    """Make a folder one that holds a whole dataset, at one blow."""
+    index = Path(path, _INDEX)
+    written = index.with_name(f"{_INDEX}.{content['run']}")
+    said = {"format": _FORMAT, "crc": _checksum(content), "content": content}
+    try:
+        with naming(str(index)):
+            with written.open("x") as file:
+                json.dump(said, file)
+                file.flush()
+                os.fsync(file.fileno())
+            written.replace(index)
+    finally:
+        written.unlink(missing_ok=True)
+
+
+def _checksum(content: Any) -> int:
+    return zlib.crc32(json.dumps(content, sort_keys=True).encode())
+
+
+@final
+class SavedWriter:
+    """Takes all elements of a dataset. Only `finish` makes them a saved dataset.
+
+    Args:
+        path: The folder, which is made where it is not there.
+        spec: The specs of the elements.
+        compression: "" or "GZIP".
+        origin: Which pass over the dataset it is, as data for JSON.
+    """
+
+    def __init__(self, path: str, spec: Any, compression: str, origin: Any = None) -> None:
+        self._path = path
+        self._specs: list[TypeSpec] = flatten(spec, DATA)
+        self._compression = compression
+        self._content: dict[str, Any] = {
+            "run": secrets.token_hex(8),
+            "structure": structure_to_json(spec),
+            "parts": list(map(part_to_json, self._specs)),
+            "compression": compression,
+            **({} if origin is None else {"pass": origin}),
+        }
+        self._found: list[TensorShape | None] = [None for _ in self._specs]
+        self._writers: dict[int, PageWriter] = {}
+        self._folder = Path(path, self._content["run"])
+        made = None if os.path.exists(path) else Path(path)
+        self._make_folder()
+        self._clean = weakref.finalize(self, _abandon, self._folder, self._writers, made)
+
+    def _make_folder(self) -> None:
+        try:
+            self._folder.mkdir(parents=True)
+        except (NotADirectoryError, FileExistsError):
+            raise FailedPreconditionError(
+                f"{self._path} is a file, where the dataset needs a folder.",
+                fix="pass the name of a folder, which is made where it is not there.",
+            ) from None
+
+    def add(self, block: Block, shards: Positions | None = None) -> None:
+        """Write elements, each to the shard that it has in `shards`; all to the first without them."""
+        self._found = list(map(_widened, self._found, block.columns))
+        numbers = [0] if shards is None else np.unique(shards).tolist()
+        for number in numbers:
+            whole = shards is None or len(numbers) == 1
+            rows = block if whole else block.gather(np.flatnonzero(shards == number))
+            self._writer(number % 2**64).add(rows)  # TensorFlow takes -1 for the highest number
+
+    def _writer(self, number: int) -> PageWriter:
+        if number not in self._writers:
+            path = self._folder / _name(number)
+            self._writers[number] = PageWriter(path, self._specs, self._compression)
+        return self._writers[number]
+
+    def finish(self, *, replace: bool = True) -> None:
+        """Make the folder hold these elements, and no others.
+
+        Args:
+            replace: False leaves what another writer finished meanwhile.
+        """
+        files = [
+            (f"{self._folder.name}/{_name(number)}", *self._writers[number].finish())
+            for number in sorted(self._writers)
+        ]
+        pairs = zip(self._specs, self._found, strict=True)
+        found = [part_to_json(_narrowed(*pair)) if pair[1] is not None else None for pair in pairs]
+        before = _found_before(self._path)
+        if before is not None and not replace:
+            self._clean()
+            return
+        write_index(self._path, self._content | {"found": found, "files": files})
+        self._clean.detach()
+        if before is not None:
+            _remove(Path(self._path, before.run), [Path(file.path) for file in before.files])
+
+    def discard(self) -> None:
+        """Leave nothing of what was written."""
+        self._clean()
+
+
+def _name(number: int) -> str:
+    return f"{number:08d}.pages"
+
+
+def _found_before(path: str) -> Saved | None:
+    with suppress(DataLossError):  # damaged: there is nothing to keep
+        return find_saved(path)
+    return None
+
+
+def _abandon(folder: Path, writers: dict[int, PageWriter], made: Path | None) -> None:
+    for writer in writers.values():
+        writer.close()
+    saved = _found_before(str(folder.parent))
+    if saved is not None and saved.run == folder.name:
+        return  # Ctrl-C came behind the index, which names these files
+    _remove(folder, [folder / _name(number) for number in writers])
+    if made is not None:
+        _remove(made, [])
+
+
+def _remove(folder: Path, files: Sequence[Path]) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)
+    with suppress(OSError):  # there is something else in it
+        folder.rmdir()
+
+
+def _narrowed(spec: TypeSpec, shape: TensorShape | None) -> TypeSpec:
+    return TensorSpec(shape, spec.dtype) if isinstance(spec, TensorSpec) else spec
+
+
+def _widened(shape: TensorShape | None, column: Column) -> TensorShape | None:
+    """Return the narrowest shape that all rows so far have."""
+    if column is None:
+        return None
+    shapes = {item.shape for item in column} if isinstance(column, list) else {column.shape[1:]}
+    for found in map(TensorShape, shapes):
+        shape = found if shape is None else shape.most_specific_compatible_shape(found)
+    return shape

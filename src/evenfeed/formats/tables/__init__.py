@@ -1,0 +1,1 @@
+"""Tables: Arrow and Parquet files, read through pyarrow."""

@@ -1,0 +1,1 @@
+"""TFRecord files: framing, checksums, reading and writing."""

@@ -1,0 +1,349 @@
+"""Options of a dataset: TensorFlow's `tf.data.Options` and what hangs below it.
+
+Most are hints to TensorFlow's own runtime. They are kept, compared and merged as there, so that a program
+can be read back what it set; `deterministic`, `threading`, `experimental_distribute` and
+`experimental_external_state_policy` are those that evenfeed itself heeds.
+"""
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar, cast, final, overload
+
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import described
+from evenfeed.plan.node import Node
+
+Value = TypeVar("Value")
+Section = TypeVar("Section", bound="OptionsBase")
+
+
+class AutoShardPolicy(enum.IntEnum):
+    """How the elements of a dataset are divided among workers."""
+
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+    HINT = 3
+
+
+class ExternalStatePolicy(enum.Enum):
+    """What `get_state` does where functions of a dataset keep something that a state does not hold.
+
+    FAIL raises a FailedPreconditionError, and is the default; WARN warns; IGNORE says nothing.
+    """
+
+    WARN = 0
+    IGNORE = 1
+    FAIL = 2
+
+
+class AutotuneAlgorithm(enum.Enum):
+    """Which algorithm tunes a pipeline in TensorFlow."""
+
+    DEFAULT = 0
+    HILL_CLIMB = 1
+    GRADIENT_DESCENT = 2
+    MAX_PARALLELISM = 3
+    STAGE_BASED = 4
+
+
+@final
+class _Option(Generic[Value]):
+    """One setting: None, or its default, until it is set."""
+
+    def __init__(self, kind: type[Value], default: Value | None = None) -> None:
+        self.kind = kind
+        self.default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "_Option[Value]": ...
+    @overload
+    def __get__(self, instance: "OptionsBase", owner: type) -> Value | None: ...
+    def __get__(
+        self, instance: "OptionsBase | None", owner: type
+    ) -> "_Option[Value] | Value | None":
+        return self if instance is None else instance.values_set.get(self.name, self.default)
+
+    def __set__(self, instance: "OptionsBase", value: Value) -> None:
+        if not isinstance(value, self.kind):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                described(
+                    f"{self.name} must be of type {self.kind.__name__}, but got {shortened(value)}.",
+                    fix=f"pass a {self.kind.__name__}.",
+                )
+            )
+        if instance.frozen:
+            raise ValueError(
+                described(
+                    "The options that a dataset returns cannot be changed: it would have no effect.",
+                    fix="make evenfeed.data.Options(), set it, and call dataset.with_options(options).",
+                )
+            )
+        instance.values_set[self.name] = value
+
+
+@final
+class _Section(Generic[Section]):
+    """Options below options."""
+
+    def __init__(self, kind: type[Section]) -> None:
+        self.kind = kind
+        self.default = None
+        self._option = _Option(kind)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._option.name = self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "_Section[Section]": ...
+    @overload
+    def __get__(self, instance: "OptionsBase", owner: type) -> Section: ...
+    def __get__(self, instance: "OptionsBase | None", owner: type) -> "_Section[Section] | Section":
+        return self if instance is None else instance.values_set[self.name]
+
+    def __set__(self, instance: "OptionsBase", value: Section) -> None:
+        self._option.__set__(instance, value)
+
+
+class OptionsBase:
+    """Named settings, each of one type."""
+
+    __slots__ = ("frozen", "values_set")
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "frozen", False)
+        object.__setattr__(self, "values_set", {})
+        for name, option in _options(type(self)):
+            if isinstance(option, _Section):
+                self.values_set[name] = option.kind()
+
+    values_set: dict[str, Any]
+    frozen: bool
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not isinstance(vars(type(self)).get(name), (_Option, _Section, property)):
+            raise AttributeError(
+                described(f"{type(self).__name__} has no option {name!r}."), name=name, obj=self
+            )
+        object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._shown() == cast("Self", other)._shown()
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - they can be changed
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self._shown().items())
+        return f"{type(self).__name__}({said})"
+
+    def _shown(self) -> dict[str, Any]:
+        pairs = ((name, getattr(self, name)) for name, _ in _options(type(self)))
+        return {name: value for name, value in pairs if value is not None}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), dict(self.values_set), self.frozen)
+
+
+def _options(kind: type) -> "Iterator[tuple[str, _Option[Any] | _Section[Any]]]":
+    for name, value in vars(kind).items():
+        if isinstance(value, (_Option, _Section)):
+            yield name, cast("_Option[Any] | _Section[Any]", value)
+
+
+def _rebuilt(kind: type[OptionsBase], values: dict[str, Any], frozen: bool) -> OptionsBase:
+    made = kind()
+    made.values_set.update(values)
+    object.__setattr__(made, "frozen", frozen)
+    return made
+
+
+def frozen(options: OptionsBase) -> Any:
+    """Return a copy that cannot be changed, not in its parts either."""
+    values = {
+        name: frozen(value) if isinstance(value, OptionsBase) else value
+        for name, value in options.values_set.items()
+    }
+    return _rebuilt(type(options), values, True)
+
+
+def merged(first: OptionsBase, second: OptionsBase) -> Any:
+    """Return the settings of both; where both set one, the second's."""
+    made = type(first)()
+    for options in (first, second):
+        for name, value in options.values_set.items():
+            if isinstance(value, OptionsBase):
+                made.values_set[name] = merged(made.values_set[name], value)
+            # As in TensorFlow, to set an option to its default is to leave it as it was.
+            elif value != getattr(type(options), name).default:
+                made.values_set[name] = value
+    return made
+
+
+@final
+class ThreadingOptions(OptionsBase):
+    """How many threads a dataset runs on.
+
+    Attributes:
+        private_threadpool_size: Threads for this dataset alone; 0 takes what the machine has.
+        max_intra_op_parallelism: Threads within one operation.
+    """
+
+    __slots__ = ()
+    max_intra_op_parallelism = _Option(int)
+    private_threadpool_size = _Option(int)
+
+
+@final
+class AutotuneOptions(OptionsBase):
+    """What may be tuned while a dataset runs."""
+
+    __slots__ = ()
+    enabled = _Option(bool)
+    cpu_budget = _Option(int)
+    ram_budget = _Option(int)
+    autotune_algorithm = _Option(AutotuneAlgorithm)
+    initial_parallelism = _Option(int)
+    min_parallelism = _Option(int)
+
+
+@final
+class DistributeOptions(OptionsBase):
+    """How a dataset is divided when a strategy distributes it."""
+
+    __slots__ = ()
+    auto_shard_policy = _Option(AutoShardPolicy, AutoShardPolicy.AUTO)
+    num_devices = _Option(int)
+
+
+@final
+class OptimizationOptions(OptionsBase):
+    """Rewrites of TensorFlow's pipelines. evenfeed's own always keep the meaning and need no switch."""
+
+    __slots__ = ()
+    apply_default_optimizations = _Option(bool)
+    filter_fusion = _Option(bool)
+    filter_parallelization = _Option(bool)
+    inject_prefetch = _Option(bool)
+    map_and_batch_fusion = _Option(bool)
+    map_and_filter_fusion = _Option(bool)
+    map_fusion = _Option(bool)
+    map_parallelization = _Option(bool)
+    noop_elimination = _Option(bool)
+    parallel_batch = _Option(bool)
+    seq_interleave_prefetch = _Option(bool)
+    shuffle_and_repeat_fusion = _Option(bool)
+
+
+@final
+class ServiceOptions(OptionsBase):
+    """Options of TensorFlow's data service, which evenfeed does not have."""
+
+    __slots__ = ()
+    pinned = _Option(bool)
+
+
+@final
+class Options(OptionsBase):
+    """Options of a dataset, set with `Dataset.with_options`.
+
+    Attributes:
+        deterministic: Whether elements keep their order when they are made in parallel.
+        experimental_distribute: `auto_shard_policy` says how workers share the elements.
+        experimental_external_state_policy: What `get_state` does where functions draw random numbers of
+            their own, assign variables or pull iterators.
+        threading: How many threads run.
+        autotune: What is tuned.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> options = tf.data.Options()
+        >>> options.deterministic = False
+        >>> options.threading.private_threadpool_size = 4
+        >>> options.deterministic, options.threading.private_threadpool_size
+        (False, 4)
+    """
+
+    __slots__ = ()
+    autotune = _Section(AutotuneOptions)
+    dataset_name = _Option(str)
+    deterministic = _Option(bool)
+    experimental_distribute = _Section(DistributeOptions)
+    experimental_external_state_policy = _Option(ExternalStatePolicy)
+    experimental_optimization = _Section(OptimizationOptions)
+    experimental_service = _Section(ServiceOptions)
+    experimental_slack = _Option(bool)
+    experimental_symbolic_checkpoint = _Option(bool)
+    experimental_warm_start = _Option(bool)
+    framework_type = _Option[list[str]](list)
+    threading = _Section(ThreadingOptions)
+
+    @property
+    def experimental_deterministic(self) -> bool | None:
+        """The old name of `deterministic`."""
+        return self.deterministic
+
+    @experimental_deterministic.setter
+    def experimental_deterministic(self, value: bool) -> None:
+        self.deterministic = value
+
+    @property
+    def experimental_threading(self) -> ThreadingOptions:
+        """The old name of `threading`."""
+        return self.threading
+
+    @experimental_threading.setter
+    def experimental_threading(self, value: ThreadingOptions) -> None:
+        self.threading = value
+
+    def merge(self, options: "Options") -> "Options":
+        """Return new options with the settings of both; where both set one, those of `options`."""
+        if not isinstance(options, Options):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                described(f"Options can be merged with options, but got {shortened(options)}.")
+            )
+        return merged(self, options)
+
+
+@final
+@dataclass(frozen=True)
+class WithOptions(Node):
+    """The child's elements, under options for it and all that is below and above."""
+
+    child: Node
+    options: Options
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.options, Options):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                described(
+                    f"with_options takes options, but got {shortened(self.options)}.",
+                    fix="pass evenfeed.data.Options().",
+                    origin=self.origin,
+                )
+            )
+        # The user's own object may change later; this dataset must not.
+        object.__setattr__(self, "options", frozen(self.options))
+
+    @property
+    def element_spec(self) -> Any:
+        """The child's."""
+        return self.child.element_spec
+
+    @property
+    def size(self) -> int:
+        """The child's."""
+        return self.child.size
+
+
+def options_of(plan: Node) -> Options:
+    """Return what is set in a plan, the inner settings first, so that later ones win."""
+    found = Options()
+    for node in plan.bottom_up():
+        if isinstance(node, WithOptions):
+            found = found.merge(node.options)
+    return frozen(found)

@@ -1,0 +1,237 @@
+"""What a function closes over: whether two functions do the same, and the arrays in their closures.
+
+A function that is defined inside a loop is a new object in each round, over the round's own arrays.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any, Final, NamedTuple, cast
+
+from evenfeed.core.lazy import dis
+from evenfeed.core.lazy_jax import jax, jax_tree
+from evenfeed.replicas.function.compiler import constant_key
+from evenfeed.replicas.function.function import Function, Method
+from evenfeed.replicas.function.outputs import is_tensor_leaf
+from evenfeed.tensors.placement import is_traced
+
+_tree: Any = jax_tree  # whose functions have no types
+
+# Stands for an array in a function that is kept without its arrays.
+HOLE: Final = object()
+
+
+class Unlike(Exception):  # noqa: N818 - no error, but an answer
+    """No other function can be known to do the same as this one."""
+
+
+class _Opened(NamedTuple):
+    """A function or a container: what it is, its parts, and how it is made of other parts."""
+
+    label: Any
+    parts: Sequence[Any]
+    make: Callable[[Sequence[Any]], Any]
+
+
+def identity(function: Callable[..., Any], arrays: list[Any]) -> Any:
+    """Return what is equal for functions that do the same, and add the arrays they close over.
+
+    Raises:
+        Unlike: That cannot be told: it assigns to variables of the function around it.
+    """
+    key = _identity(function, arrays, ())
+    try:
+        hash(key)
+    except TypeError:
+        raise Unlike from None
+    return key
+
+
+def _identity(value: Any, arrays: list[Any], around: tuple[int, ...]) -> Any:
+    if _is_array(value):
+        arrays.append(value)
+        return HOLE
+    if isinstance(value, Method):  # of one object: its function is the same one each time
+        return constant_key(value.function)
+    found = None if id(value) in around else _opened(value)
+    if found is None:
+        return constant_key(value)
+    inside = (*around, id(value))
+    return found.label, tuple(_identity(part, arrays, inside) for part in found.parts)
+
+
+def replaced(function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+    """Return a function with other arrays in its closure, in the order of `identity`."""
+    return _replaced(function, iter(arrays), ()) if arrays else function
+
+
+def _replaced(value: Any, arrays: Iterator[Any], around: tuple[int, ...]) -> Any:
+    if _is_array(value):
+        return next(arrays)
+    if isinstance(value, Method):
+        return value
+    found = None if id(value) in around else _opened(value)
+    if found is None:
+        return value
+    inside = (*around, id(value))
+    parts = [_replaced(part, arrays, inside) for part in found.parts]
+    same = all(new is old for new, old in zip(parts, found.parts, strict=True))
+    return value if same else found.make(parts)
+
+
+def with_swapped(function: Callable[..., Any], swap: Callable[[Any], Any]) -> Any:
+    """Return a function with other objects in its closure: `swap` returns them, or what it is given."""
+    return _swapped(function, swap, ())
+
+
+def closed_over(function: Callable[..., Any], is_wanted: Callable[[Any], bool]) -> list[Any]:
+    """Return objects that a function closes over, or its object where it is a method."""
+    found: list[Any] = []
+
+    def note(value: Any) -> Any:
+        if not is_wanted(value):
+            return value
+        found.append(value)
+        return HOLE
+
+    with_swapped(function, note)
+    return found
+
+
+def spread_arrays(function: Callable[..., Any], given: Sequence[Any]) -> list[Any]:
+    """Return the arrays that a function is given, or closes over, and that lie on several devices.
+
+    They must become inputs of the trace of one replica's function. As constants in it they would bring along how
+    they lie, which has no meaning there: JAX refuses some operations then.
+    """
+    found = [*filter(_is_spread, given), *closed_over(function, _is_spread)]
+    return list({id(array): array for array in found}.values())
+
+
+def _is_spread(value: Any) -> bool:
+    if not isinstance(value, jax.Array) or is_traced(value):
+        return False
+    sharding: Any = value.sharding
+    return len(sharding.device_set) > 1
+
+
+def _swapped(value: Any, swap: Callable[[Any], Any], around: tuple[int, ...]) -> Any:
+    new = swap(value)
+    if new is not value:
+        return new
+    try:
+        found = None if id(value) in around else _opened(value)
+    except Unlike:  # a copy of it would assign to variables of its own
+        return value
+    if found is None:
+        return value
+    inside = (*around, id(value))
+    parts = [_swapped(part, swap, inside) for part in found.parts]
+    same = all(new is old for new, old in zip(parts, found.parts, strict=True))
+    return value if same else found.make(parts)
+
+
+def _is_array(value: Any) -> bool:
+    return value is HOLE or is_tensor_leaf(value)
+
+
+def _opened(value: Any) -> _Opened | None:
+    match value:
+        case FunctionType():
+            return _opened_function(value)
+        case MethodType():
+            return _Opened(MethodType, (value.__func__, value.__self__), _method_of)
+        case Function():
+            return _opened_compiled(value)
+        case partial():
+            return _opened_partial(cast("partial[Any]", value))
+        case _:
+            return _opened_tree(value)
+
+
+def _method_of(parts: Sequence[Any]) -> MethodType:
+    return MethodType(parts[0], parts[1])
+
+
+def _opened_compiled(function: Function) -> _Opened:
+    signature = function.input_signature
+
+    def make(parts: Sequence[Any]) -> Function:
+        return Function(parts[0], signature)
+
+    return _Opened((Function, repr(signature)), (function.python_function,), make)
+
+
+def _opened_tree(value: Any) -> _Opened | None:
+    leaves, tree = _tree.tree_flatten(value)
+    if len(leaves) == 1 and leaves[0] is value:
+        return None
+
+    def make(parts: Sequence[Any]) -> Any:
+        return _tree.tree_unflatten(tree, parts)
+
+    return _Opened(tree, leaves, make)
+
+
+def _opened_function(function: FunctionType) -> _Opened:
+    code = function.__code__
+    if _assigns_outside(code):
+        raise Unlike
+    cells = function.__closure__ or ()
+    defaults = function.__defaults__ or ()
+    named = function.__kwdefaults__ or {}
+
+    def make(parts: Sequence[Any]) -> FunctionType:
+        closed = tuple(map(_cell, parts[: len(cells)]))
+        rest = parts[len(cells) :]
+        made = FunctionType(
+            code, function.__globals__, function.__name__, tuple(rest[: len(defaults)]), closed
+        )
+        made.__kwdefaults__ = dict(zip(named, rest[len(defaults) :], strict=True))
+        return made
+
+    label = code, id(function.__globals__), len(cells), tuple(named)
+    return _Opened(label, [*map(_content, cells), *defaults, *named.values()], make)
+
+
+def _opened_partial(function: "partial[Any]") -> _Opened:
+    names = tuple(function.keywords)
+    count = len(function.args)
+
+    def make(parts: Sequence[Any]) -> "partial[Any]":
+        named = dict(zip(names, parts[1 + count :], strict=True))
+        return partial(parts[0], *parts[1 : 1 + count], **named)
+
+    return _Opened(
+        (partial, names), [function.func, *function.args, *function.keywords.values()], make
+    )
+
+
+_EMPTY: Final = object()
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # its variable has no value yet
+        return _EMPTY
+
+
+def _cell(content: Any) -> CellType:
+    return CellType() if content is _EMPTY else CellType(content)
+
+
+@lru_cache(maxsize=1024)
+def _assigns_outside(code: CodeType) -> bool:
+    """Tell whether code, or a function in it, assigns to a variable of the function around (`nonlocal`)."""
+    return _assigns_to(code, frozenset(code.co_freevars))
+
+
+def _assigns_to(code: CodeType, names: frozenset[str]) -> bool:
+    if not names:
+        return False
+    stores = ("STORE_DEREF", "DELETE_DEREF")
+    if any(step.opname in stores and step.argval in names for step in dis.get_instructions(code)):
+        return True
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return any(_assigns_to(each, names & frozenset(each.co_freevars)) for each in inner)

@@ -1,0 +1,223 @@
+"""One program of a function, to look at and to call."""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.lazy_jax import jax, jax_tree
+from evenfeed.core.specs import CompositeSpec, TensorSpec, TypeSpec
+from evenfeed.replicas.function.outputs import is_tensor_leaf
+from evenfeed.replicas.function.programs import Program
+from evenfeed.replicas.function.signatures import Parameters, specs_of
+from evenfeed.replicas.function.staging import Unstaged
+from evenfeed.replicas.regrouping import leaves_of, packed
+from evenfeed.replicas.values import PerReplica, PerReplicaSpec
+from evenfeed.replicas.variables.variable import Variable
+from evenfeed.tensors.creation import convert_to_tensor
+from evenfeed.tensors.placement import held_dtype
+
+_tree: Any = jax_tree  # whose functions have no types
+
+
+def from_specs(arguments: Any) -> Any:
+    """Return arguments with arrays that have no values in place of specs."""
+    leaves, tree = leaves_of(arguments)
+    return packed(
+        tree, [_from_spec(leaf) if isinstance(leaf, TypeSpec) else leaf for leaf in leaves]
+    )
+
+
+def _from_spec(spec: TypeSpec) -> Any:
+    if isinstance(spec, TensorSpec):
+        return jax.ShapeDtypeStruct(_full(spec), held_dtype(spec.dtype))
+    if isinstance(spec, CompositeSpec) and not isinstance(spec, PerReplicaSpec):
+        raise Unstaged("it takes a dataset or another object", expected=True)
+    first = spec.value_specs[0] if isinstance(spec, PerReplicaSpec) else None
+    if (
+        isinstance(spec, PerReplicaSpec)
+        and isinstance(first, TensorSpec)
+        and len(set(spec.value_specs)) == 1
+    ):
+        count = len(spec.value_specs)
+        rows, *others = _full(first) or (1,)
+        struct: Any = jax.ShapeDtypeStruct((rows * count, *others), held_dtype(first.dtype))
+        return PerReplica(array=struct, lifted=first.shape.rank == 0, count=count)
+    raise ValueError(
+        described(f"No program can be traced for {spec}.", fix="pass a value instead of the spec.")
+    )
+
+
+def _full(spec: TensorSpec) -> tuple[int, ...]:
+    lengths = [length for length in spec.shape or () if length is not None]
+    if len(lengths) != spec.shape.rank:
+        raise ValueError(
+            described(
+                f"A program has fixed shapes, but {spec} leaves one open.",
+                fix="pass a spec with every length known, or a tensor.",
+            )
+        )
+    return tuple(lengths)
+
+
+@final
+class DrivenFunction:
+    """A function for arguments of one kind that runs as plain Python: it is no single program.
+
+    Made by `get_concrete_function`. What `strategy.run` calls in it is compiled.
+
+    Attributes:
+        name: The name of the function.
+    """
+
+    def __init__(
+        self, name: str, call: Callable[..., Any], arguments: Any, parameters: Parameters | None
+    ) -> None:
+        self.name = name
+        self._call = call
+        self._arguments = specs_of(arguments)
+        self._names = [] if parameters is None else parameters.names
+
+    @property
+    def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments, by position and by name: specs, and values of constants."""
+        return _signature(self._arguments, self._names)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function.
+
+        Args:
+            args: The arguments.
+            kwargs: Arguments by name.
+        """
+        return self._call(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return (
+            f"<ConcreteFunction {self.name}{self.structured_input_signature[0]!r}, as plain Python>"
+        )
+
+
+@final
+class ConcreteFunction:
+    """A function traced for arguments of one kind. Made by `get_concrete_function`.
+
+    Attributes:
+        name: The name of the function.
+    """
+
+    def __init__(
+        self, name: str, program: Program, arguments: Any, parameters: Parameters | None
+    ) -> None:
+        self.name = name
+        self._program = program
+        self._tree = _tree.tree_structure(arguments)
+        self._constants = [
+            None if is_tensor_leaf(leaf) else leaf for leaf in _tree.tree_leaves(arguments)
+        ]
+        self._arguments = specs_of(arguments)
+        self._names = [] if parameters is None else parameters.names
+
+    @property
+    def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments, by position and by name: specs of tensors, and values of constants."""
+        return _signature(self._arguments, self._names)
+
+    @property
+    def structured_outputs(self) -> Any:
+        """The specs of what it returns."""
+        return self._program.result_specs
+
+    @property
+    def inputs(self) -> list[TensorSpec]:
+        """The specs of the tensors that it takes, in order."""
+        return [TensorSpec(array.shape, array.dtype) for array in self._program.inputs]
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables that it reads or assigns."""
+        return tuple(dict.fromkeys([*self._program.reads, *self._program.writes]))
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        """Those of them that an optimizer should change."""
+        return tuple(variable for variable in self.variables if variable.trainable)
+
+    @property
+    def jaxpr(self) -> Any:
+        """The trace, as JAX writes it: its inputs are the tensors, then all variables."""
+        return self._program.closed
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program.
+
+        Args:
+            args: All arguments, or its tensors alone.
+            kwargs: Arguments by name.
+        """
+        leaves, tree = _tree.tree_flatten((args, kwargs))
+        if tree == self._tree:
+            leaves = self._without_constants(leaves)
+        if len(leaves) != len(self._program.inputs):
+            raise TypeError(
+                described(
+                    f"{self.name} was traced for {len(self._program.inputs)} tensors, but got {len(leaves)}.",
+                    fix=f"pass {self.structured_input_signature}.",
+                )
+            )
+        inputs = enumerate(zip(self.inputs, leaves, strict=True))
+        try:
+            return self._program([self._fitting(index, *pair) for index, pair in inputs])
+        except Unstaged as reason:
+            raise InvalidArgumentError(
+                f"{self.name} does not fit its arguments: {reason.why}.",
+                fix="call the function itself.",
+            ) from None
+
+    def _without_constants(self, leaves: Sequence[Any]) -> list[Any]:
+        tensors: list[Any] = []
+        for constant, leaf in zip(self._constants, leaves, strict=True):
+            if constant is None:
+                tensors.append(leaf)
+            elif leaf is not constant and leaf != constant:
+                raise TypeError(
+                    described(
+                        f"{self.name} was traced with {shortened(constant)}, but got {shortened(leaf)}.",
+                        fix="leave it out, or trace another program with get_concrete_function.",
+                    )
+                )
+        return tensors
+
+    def _fitting(self, index: int, spec: TensorSpec, value: Any) -> Any:
+        tensor: Any = (
+            value if isinstance(value, jax.Array) else convert_to_tensor(value, spec.dtype)
+        )
+        if not spec.is_compatible_with(TensorSpec(tensor.shape, tensor.dtype)):
+            raise InvalidArgumentError(
+                f"Tensor {index} of {self.name} does not fit the program:\n"
+                f"  spec:  {spec}\n"
+                f"  value: {TensorSpec(tensor.shape, tensor.dtype)}",
+                fix="call the function itself, which traces another program.",
+            )
+        return tensor
+
+    def __repr__(self) -> str:
+        args, kwargs = self.structured_input_signature
+        shown = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
+        return f"<ConcreteFunction {self.name}({', '.join(shown)}) -> {self.structured_outputs!r}>"
+
+
+def _signature(
+    arguments: tuple[tuple[Any, ...], dict[str, Any]], parameters: Sequence[str]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    args, kwargs = arguments
+    names = [*parameters, *[None] * len(args)]
+    positional = tuple(_named(arg, name) for arg, name in zip(args, names, strict=False))
+    return positional, {name: _named(value, name) for name, value in kwargs.items()}
+
+
+def _named(spec: Any, name: str | None) -> Any:
+    return TensorSpec.from_spec(spec, name) if isinstance(spec, TensorSpec) else spec

@@ -1,0 +1,108 @@
+"""Functions that run as plain Python: because they cannot be compiled as a whole, or because the user says so."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Final, final
+
+from evenfeed.core.errors import OutOfRangeError
+from evenfeed.core.structure import NEST, flatten, pack
+from evenfeed.core.tensor_types import HostTensor, host_tensor
+from evenfeed.replicas import contexts
+from evenfeed.replicas.function.staging import Unstaged
+from evenfeed.tensors.creation import convert_to_tensor
+
+# Python's values that are tensors where a compiled function returns them.
+_PLAIN: Final = frozenset({bool, int, float, complex, str, bytes})
+
+
+@final
+class _Mode:
+    """How all functions run, in every thread."""
+
+    def __init__(self) -> None:
+        self.eager = False
+
+
+mode: Final = _Mode()
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Let all functions run as plain Python from here on, or compiled again: for debuggers and prints.
+
+    Args:
+        run_eagerly: Whether they run as plain Python.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> double = tf.function(lambda x: print("Python runs") or x * 2)
+        >>> tf.config.run_functions_eagerly(True)
+        >>> _ = double(1), double(1)
+        Python runs
+        Python runs
+        >>> tf.config.run_functions_eagerly(False)
+        >>> _ = double(1), double(1)
+        Python runs
+    """
+    mode.eager = bool(run_eagerly)
+
+
+def functions_run_eagerly() -> bool:
+    """Tell whether functions run as plain Python."""
+    return mode.eager
+
+
+def drive(owner: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call a function as plain Python; what `strategy.run` calls in it is compiled.
+
+    Args:
+        owner: The `evenfeed.function`. It keeps the programs of what `strategy.run` runs in it, unless another
+            one called it.
+        function: Its Python code.
+        args: The arguments.
+        kwargs: Those by name.
+
+    Raises:
+        OutOfRangeError: The data has ended at a `next` in the function. A StopIteration that left it would
+            end a loop around the call in silence.
+    """
+    outer = contexts.here.driving
+    contexts.here.driving = owner if outer is None else outer
+    try:
+        result = function(*args, **kwargs)
+    except StopIteration:
+        raise OutOfRangeError(
+            "The data has ended.",
+            fix="loop over the dataset inside the function, or ask get_next_as_optional().has_value().",
+        ) from None
+    finally:
+        contexts.here.driving = outer
+    is_outermost = outer is None and contexts.replica_context() is None
+    return _as_tensors(result) if is_outermost else result
+
+
+def _as_tensors(result: Any) -> Any:
+    """Return Python's and NumPy's values in a result as tensors, which a compiled function would return."""
+    leaves = flatten(result, NEST)
+    tensors = [_tensor(leaf) for leaf in leaves]
+    if all(one is two for one, two in zip(leaves, tensors, strict=True)):
+        return result
+    return pack(result, tensors, NEST)
+
+
+def _tensor(leaf: Any) -> Any:
+    if type(leaf) in _PLAIN:
+        return convert_to_tensor(leaf)
+    return leaf if isinstance(leaf, HostTensor) else host_tensor(leaf)
+
+
+def say_why(what: str, reason: Unstaged) -> None:
+    """Warn that something is not compiled, at the line that is why; say nothing of iterators."""
+    if reason.expected:
+        return
+    origin = reason.origin
+    warnings.warn_explicit(
+        f"{what}: {reason.why}",
+        UserWarning,
+        origin.filename if origin else "<unknown>",
+        origin.line if origin else 0,
+    )

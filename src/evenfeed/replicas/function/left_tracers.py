@@ -1,0 +1,259 @@
+"""Finds tensors without values that a function leaves in objects while it is traced: they would be lost.
+
+`self.w = self.w - gradient` in a compiled function runs once, while the function is traced. From then on `self.w`
+stands for a tensor that exists only inside of the program, and no call changes it.
+"""
+
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Final, TypeAlias, cast, final
+from weakref import ref
+
+import numpy as np
+
+from evenfeed.core.errors import described
+from evenfeed.core.lazy_jax import jax
+from evenfeed.replicas.function.modified_arguments import GivenArguments, line_of, name_of
+from evenfeed.replicas.function.nnx_objects import is_nnx_object
+from evenfeed.replicas.regrouping import leaves_of
+from evenfeed.tensors.placement import is_traced
+
+# Beyond so many, objects are not looked into; nor are longer lists and dicts.
+_MOST_OBJECTS: Final = 5000
+_LONGEST: Final = 1000
+
+# What is defined there holds nothing of the user's.
+_LIBRARIES: Final = sys.stdlib_module_names | {
+    *("jax", "jaxlib", "numpy", "ml_dtypes", "flax", "optax", "orbax", "equinox", "evenfeed"),
+}
+
+_ABSENT: Final = object()
+
+
+@final
+class ReachableArrays:
+    """What the objects hold that a function can reach, before it is traced.
+
+    Args:
+        function: The function.
+        given: The leaves of its arguments.
+    """
+
+    def __init__(self, function: Callable[..., Any], given: Sequence[Any]) -> None:
+        self._function = function
+        objects = [value for value in given if _is_of_user(value)]
+        self._before = [(box, dict(box.items())) for box in _reachable([function, *objects])]
+
+    def check(self) -> None:
+        """Refuse tensors without values in the place of arrays, which are put back; warn of others.
+
+        Raises:
+            ValueError: The function has set something that held an array.
+        """
+        lost: list[str] = []
+        left: list[str] = []
+        for box, before in self._before:
+            for key, value in list(box.items()):
+                old = before.get(key, _ABSENT)
+                if value is old or not is_traced(value):
+                    continue
+                if isinstance(old, (jax.Array, np.ndarray)):
+                    box.put(key, old)
+                    lost.append(box.label(key))
+                elif not _was_reported(value):
+                    left.append(box.label(key))
+        if lost:
+            raise self._lost(lost[0])
+        if left:
+            self._warn(left[0])
+
+    def _lost(self, name: str) -> ValueError:
+        return ValueError(
+            described(
+                f"{name_of(self._function)} sets {name} while it is traced. The new value is known only inside "
+                "the compiled program, and the change is lost.",
+                fix="return the new value and set it outside, or keep it in an evenfeed.Variable.",
+                origin=line_of(self._function),
+            )
+        )
+
+    def _warn(self, name: str) -> None:
+        origin = line_of(self._function)
+        warnings.warn_explicit(
+            f"{name_of(self._function)} leaves a tensor in {name} while it is traced. It has no value there, and "
+            "later calls do not set it: return the tensor instead.",
+            UserWarning,
+            origin.filename if origin else "<unknown>",
+            origin.line if origin else 0,
+        )
+
+
+# What was warned of lately: the function around finds it too.
+_reported: Final[deque["ref[Any]"]] = deque(maxlen=16)
+
+
+def _was_reported(tracer: Any) -> bool:
+    known = any(each() is tracer for each in _reported)
+    _reported.append(ref(tracer))
+    return known
+
+
+def call_traced(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], whole: GivenArguments
+) -> Any:
+    """Call a replica's function while it is traced, and refuse changes that would be lost.
+
+    Args:
+        function: The user's.
+        args: The replica's arguments.
+        kwargs: Those by name.
+        whole: The arguments of all replicas.
+    """
+    before = GivenArguments(args, kwargs)
+    reachable = ReachableArrays(function, leaves_of((args, kwargs))[0])
+    result = function(*args, **kwargs)
+    before.check_nothing_added(function, whole)
+    reachable.check()
+    return result
+
+
+# --- where something can be left --------------------------------------------------------------
+
+
+class _Box(ABC):
+    """Something that a function may assign to."""
+
+    @abstractmethod
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Return what is in it, by keys."""
+
+    @abstractmethod
+    def put(self, key: Any, value: Any) -> None:
+        """Put something in."""
+
+    @abstractmethod
+    def label(self, key: Any) -> str:
+        """Return how a user would write what is there."""
+
+
+@final
+class _Cell(_Box):
+    """A variable of the function around."""
+
+    def __init__(self, cell: CellType, name: str) -> None:
+        self._cell = cell
+        self._name = name
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        try:
+            yield None, self._cell.cell_contents
+        except ValueError:  # it has no value yet
+            return
+
+    def put(self, key: Any, value: Any) -> None:
+        del key
+        self._cell.cell_contents = value
+
+    def label(self, key: Any) -> str:
+        del key
+        return self._name
+
+
+@final
+class _Fields(_Box):
+    """The names of a module, or the attributes of an object."""
+
+    def __init__(self, values: dict[str, Any], before: str, names: frozenset[str] | None) -> None:
+        self._values = values
+        self._before = before
+        self._names = names
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        for name in self._values.keys() if self._names is None else self._names:
+            if name in self._values:
+                yield name, self._values[name]
+
+    def put(self, key: Any, value: Any) -> None:
+        self._values[key] = value
+
+    def label(self, key: Any) -> str:
+        return f"{self._before}{key}"
+
+
+@final
+class _Items(_Box):
+    """A list or a dict."""
+
+    def __init__(self, values: Any, name: str) -> None:
+        self._values = values
+        self._name = name
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        values = self._values
+        yield from values.items() if isinstance(values, dict) else enumerate(values)
+
+    def put(self, key: Any, value: Any) -> None:
+        self._values[key] = value
+
+    def label(self, key: Any) -> str:
+        return f"{self._name}[{key!r}]"
+
+
+def _reachable(roots: Sequence[Any]) -> Iterator[_Box]:
+    waiting: deque[tuple[Any, str]] = deque((root, "") for root in roots)
+    seen = {id(root) for root in roots}
+    while waiting and len(seen) < _MOST_OBJECTS:
+        for box in _boxes(*waiting.popleft()):
+            yield box
+            for key, part in box.items():
+                if id(part) not in seen and _is_of_user(part):
+                    seen.add(id(part))
+                    waiting.append((part, box.label(key)))
+
+
+def _boxes(value: Any, name: str) -> Iterator[_Box]:
+    """Yield what a function may assign to, of an object."""
+    match value:
+        case FunctionType():
+            for cell, inner in zip(
+                value.__closure__ or (), value.__code__.co_freevars, strict=True
+            ):
+                yield _Cell(cell, inner)
+            yield _Fields(value.__globals__, "", _mentioned(value.__code__))
+        case MethodType():
+            yield from _boxes(value.__func__, name)
+            yield from _boxes(value.__self__, "self")
+        case partial():
+            yield _Items([value.func, *value.args, *value.keywords.values()], name)
+        case dict() | list():
+            if len(cast("_Sized", value)) <= _LONGEST:
+                yield _Items(value, name or "an argument")
+        case _:
+            attributes = getattr(value, "__dict__", None)
+            if isinstance(attributes, dict):
+                before = f"{name or type(value).__name__}."
+                yield _Fields(cast("dict[str, Any]", attributes), before, None)
+
+
+_Sized: TypeAlias = "dict[Any, Any] | list[Any]"
+
+
+def _is_of_user(value: Any) -> bool:
+    if isinstance(value, (type, ModuleType)) or is_nnx_object(value):
+        return False  # flax itself refuses to change its objects while a function is traced
+    if isinstance(value, (dict, list, MethodType, partial)):
+        return True
+    owner = cast("Any", value if isinstance(value, FunctionType) else type(value))
+    return str(owner.__module__).partition(".")[0] not in _LIBRARIES | {"builtins"}
+
+
+@lru_cache(maxsize=1024)
+def _mentioned(code: CodeType) -> frozenset[str]:
+    """Return the names of its module that code, or a function in it, may mention."""
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return frozenset(code.co_names).union(*map(_mentioned, inner))

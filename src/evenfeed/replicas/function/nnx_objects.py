@@ -1,0 +1,283 @@
+"""Objects of `flax.nnx` among the arguments of a function: what it does to them is done to the caller's.
+
+An nnx module is a tree to JAX: a function that is traced, and each replica, gets a copy of it, and what it
+assigns to the copy would be lost. So the objects are split into arrays, which go in as arguments, and come out as
+results; the caller's objects are then updated with them, as `nnx.jit` does. Nothing here imports flax: a
+program that has such objects has loaded it.
+"""
+
+# flax and JAX leave parts of their own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from evenfeed.core.errors import described
+from evenfeed.core.lazy_jax import jax, jax_tree
+from evenfeed.replicas import contexts
+from evenfeed.replicas.function.outputs import is_tensor_leaf
+from evenfeed.replicas.function.staging import Unstaged
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.mirrored_values import Mirrored
+from evenfeed.replicas.values import DistributedValues, PerReplica
+
+_tree: Any = jax_tree  # whose functions have no types
+
+# Why a function cannot be traced.
+CLOSES_OVER: Final = "it changes nnx objects that it closes over"
+
+# What `nnx.split` returns: what the objects are, and their arrays.
+_Split: TypeAlias = tuple[Any, Any]
+
+
+def is_nnx_object(value: object) -> bool:
+    """Return True if `value` is an nnx module, optimizer, variable or the like, which functions may change."""
+    nnx: Any = sys.modules.get("flax.nnx")
+    return nnx is not None and isinstance(value, _kinds(nnx))
+
+
+@cache
+def _kinds(nnx: Any) -> tuple[type, ...]:
+    return (getattr(nnx, "Pytree", nnx.Module), nnx.Variable)
+
+
+def changes_from_outside(error: Exception) -> bool:
+    """Return True if flax says that a traced function changes an object which it did not get as an argument."""
+    errors: Any = sys.modules.get("flax.errors")
+    return errors is not None and isinstance(error, errors.TraceContextError)
+
+
+@final
+class Hole:
+    """Stands for one of the objects, while they are arrays."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+
+@cache
+def _hole(place: int) -> Hole:
+    return Hole(place)  # one for each place, so that programs are found again
+
+
+@final
+class NnxObjects:
+    """The nnx objects that one call is given.
+
+    Args:
+        objects: The caller's, each once.
+
+    Attributes:
+        split: Their arrays, as a tree, and what they are.
+    """
+
+    def __init__(self, objects: Sequence[Any]) -> None:
+        self._objects = list(objects)
+        self._places = {id(each): place for place, each in enumerate(objects)}
+        self.split: _Split = _nnx().split(self._objects)
+
+    def hole_for(self, value: Any) -> Any:
+        """Return what stands for an object; any other value as it is."""
+        place = self._places.get(id(value))
+        return value if place is None else _hole(place)
+
+    def without(self, value: Any) -> Any:
+        """Return a tree without the objects."""
+        return _replaced(value, self.hole_for)
+
+    def take_back(self, result: Any, after: _Split, replicas: Replicas | None = None) -> Any:
+        """Do to the caller's objects what a function did, and return its result with them.
+
+        Args:
+            result: What a function `with_nnx_objects` has returned: the result,
+            after: and the objects.
+            replicas: Who ran the function.
+
+        Raises:
+            ValueError: The replicas have changed an object differently.
+            Unstaged: The objects are from outside of the function that is being traced.
+        """
+        kind, arrays = after
+        found, tree = _with_paths(arrays)
+        if any(leaf is not None for _, leaf in found) or kind != self.split[0]:
+            given, own_tree = _with_paths(self.split[1])
+            if tree != own_tree:
+                raise _grown()
+            before = dict(given)
+            leaves = [before[p] if x is None else _one(p, x, replicas) for p, x in found]
+            self._update(kind, _tree.tree_unflatten(tree, leaves))
+        return _replaced(result, lambda x: self._objects[x.place] if isinstance(x, Hole) else x)
+
+    def _update(self, kind: Any, arrays: Any) -> None:
+        nnx = _nnx()
+        try:
+            nnx.update(self._objects, arrays)
+            if kind != self.split[0]:
+                self._set_settings(nnx.merge(kind, arrays))
+        except Exception as error:
+            if changes_from_outside(error):
+                raise Unstaged(CLOSES_OVER) from None
+            raise
+        if kind != self.split[0] and nnx.graphdef(self._objects) != kind:
+            raise _grown()
+
+    def _set_settings(self, changed: Sequence[Any]) -> None:
+        """Set attributes that hold no arrays, such as those which `module.eval()` sets."""
+        nnx = _nnx()
+        own = dict(nnx.iter_graph(self._objects))
+        for path, value in nnx.iter_graph(list(changed)):
+            if path in own and isinstance(value, _SETTINGS) and own[path] != value:
+                setattr(own[path[:-1]], path[-1], value)
+
+
+def nnx_objects_in(value: Any, others: Callable[[], Sequence[Any]] = tuple) -> NnxObjects | None:
+    """Return the nnx objects in a tree; None where there are none.
+
+    Args:
+        value: The tree.
+        others: Returns further objects. It is called only where flax is loaded.
+    """
+    nnx: Any = sys.modules.get("flax.nnx")
+    if nnx is None:
+        return None
+
+    def is_leaf(part: Any) -> bool:
+        # A State is what users get from nnx.split: its variables are parts of a tree that is passed on.
+        return isinstance(part, (*_kinds(nnx), nnx.State))
+
+    leaves = _tree.tree_leaves(value, is_leaf=is_leaf)
+    found = {id(x): x for x in (*leaves, *others()) if is_nnx_object(x)}
+    return NnxObjects(list(found.values())) if found else None
+
+
+def _grown() -> ValueError:
+    return ValueError(
+        described(
+            "A function added objects to an nnx object that it was given, or took some away.",
+            fix="build modules before they are passed; inside, assign to their variables alone.",
+        )
+    )
+
+
+_SETTINGS: Final = (bool, int, float, complex, str, bytes, type(None))
+
+
+def _nnx() -> Any:
+    return sys.modules["flax.nnx"]
+
+
+def with_nnx_objects(
+    function: Callable[..., Any], fill: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Return a function of arrays for one of nnx objects: it returns their arrays too.
+
+    Args:
+        function: Called with the arguments, the objects among them.
+        fill: Returns the function with the objects in place of holes in its closure.
+    """
+
+    def run(split: _Split, args: Any, kwargs: Any) -> tuple[Any, _Split]:
+        given, tree = _tree.tree_flatten(split[1])
+        # What is merged shares its variables with the state, which must stay as it is.
+        objects = _nnx().merge(split[0], _tree.tree_unflatten(tree, given))
+
+        def filled(value: Any) -> Any:
+            return objects[value.place] if isinstance(value, Hole) else value
+
+        own = function if fill is None else fill(function, filled)
+        own_args, own_kwargs = _replaced((args, kwargs), filled)
+        places = {id(each): place for place, each in enumerate(objects)}
+        result = own(*own_args, **own_kwargs)
+        holed = _replaced(result, lambda x: _hole(places[id(x)]) if id(x) in places else x)
+        return holed, _changes((given, tree), _nnx().split(objects))
+
+    return run
+
+
+def _changes(before: tuple[list[Any], Any], after: _Split) -> _Split:
+    """Return the objects after a call, without the arrays that are still the same ones."""
+    old, old_tree = before
+    new, tree = _tree.tree_flatten(after[1])
+    if tree == old_tree:
+        new = [None if leaf is given else leaf for leaf, given in zip(new, old, strict=True)]
+    level = contexts.staging()
+    if level is not None and level.within is not None:
+        level.carried = sum(map(is_tensor_leaf, new))
+    elif level is not None and level.over is not None:
+        # Of a function across replicas: all devices hold the arrays, and they stay there.
+        count = level.over.count
+        new = [Mirrored(array=x, count=count) if is_tensor_leaf(x) else x for x in new]
+    return after[0], _tree.tree_unflatten(tree, new)
+
+
+def _one(path: Sequence[Any], leaf: Any, replicas: Replicas | None) -> Any:
+    """Return the one value that an object holds from here on.
+
+    Raises:
+        ValueError: The replicas have different ones.
+    """
+    if isinstance(leaf, Mirrored):
+        return leaf.array
+    if not isinstance(leaf, PerReplica):
+        return leaf
+    if contexts.staging() is None and replicas is not None and _are_equal(leaf.parts):
+        placed = [replicas.to_replica(part, r) for r, part in enumerate(leaf.parts)]
+        return replicas.held_alike(placed)
+    if leaf.whole is None and all(part is leaf.parts[0] for part in leaf.parts):
+        return leaf.parts[0]
+    raise ValueError(
+        described(
+            f"The replicas have set {_name(path)} of an nnx object to values of their own, but it holds one "
+            "for all.",
+            fix="bring them together first, with get_replica_context().all_reduce; or pass "
+            "nnx.split(module), call nnx.merge inside, and return nnx.state(module) of each replica.",
+        )
+    )
+
+
+def _are_equal(parts: Sequence[Any]) -> bool:
+    if not all(map(is_tensor_leaf, parts)):
+        return False
+    first, *others = [_bits(part) for part in parts]
+    return all(other == first for other in others)
+
+
+def _bits(part: Any) -> Any:
+    plain: Any = jax.random.key_data(part) if _is_key(part) else part
+    array = np.asarray(plain)
+    return array.shape, array.dtype, array.tobytes()
+
+
+def _is_key(part: Any) -> bool:
+    return jax.numpy.issubdtype(part.dtype, jax.dtypes.prng_key)
+
+
+def _with_paths(arrays: Any) -> tuple[list[tuple[Sequence[Any], Any]], Any]:
+    """Return the leaves of a split, those that did not change among them, with their paths."""
+
+    def is_leaf(value: Any) -> bool:
+        return value is None or isinstance(value, DistributedValues)
+
+    return _tree.tree_flatten_with_path(arrays, is_leaf=is_leaf)
+
+
+def _name(path: Sequence[Any]) -> str:
+    """Return the attribute that a path leads to: the first key is the number of the object."""
+    keys = [getattr(key, "key", getattr(key, "idx", None)) for key in path[1:]]
+    return ".".join(str(key) for key in keys if key is not None) or "the value"
+
+
+def _replaced(value: Any, swap: Callable[[Any], Any]) -> Any:
+    def is_leaf(part: Any) -> bool:
+        return swap(part) is not part or isinstance(part, DistributedValues)
+
+    leaves, tree = _tree.tree_flatten(value, is_leaf=is_leaf)
+    swapped = [swap(leaf) for leaf in leaves]
+    same = all(new is old for new, old in zip(swapped, leaves, strict=True))
+    return value if same else _tree.tree_unflatten(tree, swapped)

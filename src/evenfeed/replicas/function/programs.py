@@ -1,0 +1,387 @@
+"""Traces a function across replicas with its variables, and compiles it."""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+
+from evenfeed.core import side_effects
+from evenfeed.core.callsite import where_raised
+from evenfeed.core.concurrency.peers import MEETING_ERRORS, peers
+from evenfeed.core.lazy_jax import jax, jax_extend_core, jax_tree
+from evenfeed.core.seeds import calling
+from evenfeed.replicas import contexts
+from evenfeed.replicas.containers import close_containers, open_containers
+from evenfeed.replicas.function.last_step import last_step
+from evenfeed.replicas.function.nnx_objects import CLOSES_OVER, changes_from_outside
+from evenfeed.replicas.function.outputs import is_tensor_leaf, of_one_replica
+from evenfeed.replicas.function.signatures import specs_of
+from evenfeed.replicas.function.staging import Staging, Unstaged, assigned_inside, live, used
+from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.regrouping import leaves_of
+from evenfeed.replicas.run.avals import PlainArrays
+from evenfeed.replicas.run.host_callback import is_done_in_python, run_unbound
+from evenfeed.replicas.values import DistributedValues, PerReplica
+from evenfeed.replicas.variables.variable import Variable
+from evenfeed.tensors.creation import convert_to_tensor
+from evenfeed.tensors.placement import is_traced, unbound
+
+_tree: Any = jax_tree  # whose functions have no types
+
+
+def refuses_tracing(error: Exception) -> bool:
+    """Tell whether `error` says that Python code needs a value that tracing does not have."""
+    kinds = jax.errors
+    return isinstance(
+        error,
+        (
+            kinds.ConcretizationTypeError,
+            kinds.TracerArrayConversionError,
+            kinds.TracerIntegerConversionError,
+            kinds.TracerBoolConversionError,
+            kinds.NonConcreteBooleanIndexError,
+        ),
+    )
+
+
+@final
+class Program:
+    """A function compiled for arguments of one kind.
+
+    Args:
+        function: Called with the arguments, traced.
+        tree: The structure of the arguments.
+        leaves: The arguments: arrays are replaced, all others are constants of the program.
+        tensors: Which of them are arrays.
+        creates: Trace only to let the function create its variables: not to be called.
+
+    Attributes:
+        inputs: The arrays that it takes, without values.
+        closed: The trace: all arguments that are arrays, then all variables.
+        reads: The variables whose values it needs.
+        writes: The variables that it assigns.
+        result_specs: The specs of what it returns.
+        replicas: Whose devices it runs on; None for those where its arguments lie.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        tree: Any,
+        leaves: Sequence[Any],
+        tensors: Sequence[int],
+        *,
+        creates: bool = False,
+    ) -> None:
+        self._tensors = tensors
+        self._creates = creates
+        self._fitting: dict[int, Any] = {}
+        self._over: Replicas | None = None
+        self._device: Any = None
+        self.inputs = [_spec(leaves[index]) for index in tensors]
+        self._apart = _are_apart(_tree.tree_unflatten(tree, leaves))
+        variables, drawn = live.list(), calling.traced_draws
+        self.closed = self._trace(function, tree, list(leaves), variables)
+        self._draws = calling.traced_draws != drawn
+        needed = used(self.closed.jaxpr, self.closed.jaxpr.invars)
+        first = len(tensors)
+        self._uses = [index for index in needed if index < first]
+        self.reads: list[Variable] = [
+            variables[index - first] for index in needed if index >= first
+        ]
+        self.replicas = None if self._apart else self._over or self._found(leaves)
+        self._takes_out = self.replicas is not None and any(p >= 0 for p in self._places)
+        self._run = self._compiled(needed)
+        over = self._over or self.replicas
+        self._spans = over is not None and over.spans
+        if over is not None and over.spans and over.local_count == 1:
+            self._unflatten = partial(of_one_replica, over, self._unflatten)
+        self.is_lasting = not any(map(is_traced, self.closed.consts))
+        self._consts = self._placed(self.closed.consts)
+        self._compared = self._plain_arrays(_tree.tree_unflatten(tree, leaves), needed)
+        # Nothing but arrays in and out: then the way around the program should cost nothing.
+        others = (
+            self._consts or self.reads or self.writes or self._takes_out or self._rest is not None
+        )
+        self._is_simple = not others and len(self._uses) == len(tensors)
+        quick = self._is_simple and not self._spans and not self._draws
+        self._is_quick = quick and self._compared is None
+
+    # --- tracing ---------------------------------------------------------------------------
+
+    def _trace(
+        self, function: Callable[..., Any], tree: Any, leaves: list[Any], variables: list[Any]
+    ) -> Any:
+        def traced(arrays: list[Any], held: list[Any]) -> list[Any]:
+            for index, array in zip(self._tensors, arrays, strict=True):
+                leaves[index] = array
+            args, kwargs = _tree.tree_unflatten(tree, leaves)
+            values = dict(zip(variables, held, strict=True))
+            staging = Staging(values, apart=self._apart, creates=self._creates)
+            with contexts.staged(staging):
+                result = self._outputs(function(*args, **kwargs), staging)
+            self._over, self._device = staging.over, staging.device
+            return result
+
+        held = [_spec(variable.held) for variable in variables]
+        try:
+            return jax.make_jaxpr(traced)(self.inputs, held)
+        except Exception as error:
+            if changes_from_outside(error):
+                raise Unstaged(CLOSES_OVER, origin=where_raised(error)) from error
+            if refuses_tracing(error):
+                raise Unstaged(_first_line(error), origin=where_raised(error)) from error
+            raise
+
+    def _outputs(self, result: Any, staging: Staging) -> list[Any]:
+        """Keep the structure of a result and what is no tensor in it, and return the tensors."""
+        opened = open_containers(result)
+        leaves, tree = leaves_of(opened)
+        settled = [_settled(leaf) for leaf in leaves]
+        flat, whole = _tree.tree_flatten(_tree.tree_unflatten(tree, settled))
+        self._unflatten: Callable[[list[Any]], Any] = whole.unflatten
+        if opened is not result:
+            self._unflatten = lambda outputs: close_containers(whole.unflatten(outputs))
+        self.result_specs = specs_of(_tree.tree_unflatten(tree, settled))
+        self._places = [place for leaf in settled for place in _places_of(leaf)]
+        self._computed = [i for i, leaf in enumerate(flat) if is_tensor_leaf(leaf)]
+        self._rest = None if len(self._computed) == len(flat) else _without_tensors(flat)
+        self.writes: list[Variable] = list(staging.written)
+        return [*(flat[i] for i in self._computed), *(staging.values[v] for v in self.writes)]
+
+    def _plain_arrays(self, arguments: Any, needed: Sequence[int]) -> PlainArrays | None:
+        """Return what compares the arrays that are each worker's own; None where all know their shapes."""
+        self._own: list[int] = []
+        over = self._over or self.replicas
+        if over is None or not self._spans:
+            return None
+        # A scalar has one shape only. What has parts says the shapes of all of them.
+        own = {id(x) for x in leaves_of(arguments)[0] if is_tensor_leaf(x) and x.ndim}
+        leaves = _tree.tree_leaves(arguments)
+        places = [i for i, leaf in enumerate(self._tensors) if id(leaves[leaf]) in own]
+        self._own = [i for i in places if i in needed]
+        closed = any(array.ndim for array in self.closed.consts)
+        return PlainArrays(over) if self._own or closed else None
+
+    def _compare(self, arrays: Sequence[Any]) -> None:
+        """Refuse to run where other workers have other shapes: that ends their processes."""
+        assert self._compared is not None
+        own = [*(c for c in self.closed.consts if c.ndim), *(arrays[i] for i in self._own)]
+        if not self._compared.are_alike(own):
+            raise Unstaged("an array has another shape on another worker", expected=True)
+
+    def _found(self, leaves: Sequence[Any]) -> Replicas | None:
+        """Return the replicas that hold one of the variables or arguments."""
+        for variable in (*self.reads, *self.writes):
+            if (replicas := getattr(variable, "replicas", None)) is not None:
+                return replicas
+        return _replicas_of([leaves[index] for index in self._tensors])
+
+    def _compiled(self, needed: Sequence[int]) -> Callable[..., list[Any]]:
+        closed = self.closed
+        consts, count = len(closed.consts), len(closed.jaxpr.invars)
+
+        def program(*arrays: Any) -> list[Any]:
+            every: list[Any] = [0] * count
+            for place, array in zip(needed, arrays[consts:], strict=True):
+                every[place] = array
+            body = jax_extend_core.ClosedJaxpr(closed.jaxpr, list(arrays[:consts]))
+            return jax_extend_core.jaxpr_as_fun(body)(*every)
+
+        # Parts that differ in shape are no one program: the trace is run step by step.
+        if self._apart:
+            return (
+                program
+                if all(map(is_done_in_python, closed.jaxpr.eqns))
+                else partial(run_unbound, program)
+            )
+        if self.replicas is None:
+            return _on_device(jax.jit(program), self._device)
+        return jax.jit(program, out_shardings=self._out_shardings(self.replicas))
+
+    def _out_shardings(self, replicas: Replicas) -> list[Any]:
+        """Return how the outputs lie: XLA would cut a value of no replica as it likes."""
+        lying = {_CUT: replicas.sharding, _WHOLE: replicas.replicated}
+        outputs = [lying.get(place, replicas.replicated) for place in self._places]
+        copies = [hasattr(variable, "replicas") for variable in self.writes]
+        return [*outputs, *(replicas.sharding if own else replicas.replicated for own in copies)]
+
+    # --- running ---------------------------------------------------------------------------
+
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        """Run on arrays, and let the variables hold what it assigns."""
+        # Each line here is part of what a step costs (benchmarks/training.py).
+        if self._is_quick:
+            if self.replicas is not None:
+                fitting = self._fitting
+                for array in arrays:
+                    if id(getattr(array, "sharding", None)) not in fitting:
+                        return self._called(arrays)
+            return self._unflatten(self._run(*arrays))
+        return self._across_workers(arrays) if self._spans else self._called(arrays)
+
+    def _across_workers(self, arrays: Sequence[Any]) -> Any:
+        peers.check()
+        last_step.settle()
+        before = [(variable, variable.held) for variable in self.writes]
+        try:
+            result = self._called(arrays)
+        except MEETING_ERRORS as error:
+            peers.reraise(error)
+        if before:
+            last_step.begin(before, self.writes[0].held)
+        return result
+
+    def _called(self, arrays: Sequence[Any]) -> Any:
+        if self._compared is not None:
+            self._compare(arrays)
+        if self._draws and side_effects.here.watcher is not None:
+            side_effects.here.watcher.draw()
+        if self._is_simple:
+            return self._unflatten(self._run(*self._placed(arrays)))
+        given = [arrays[index] for index in self._uses]
+        if self.reads:
+            given += self._held()
+        outputs = self._run(*self._consts, *self._placed(given))
+        if self.writes:
+            self._commit(outputs[len(self._computed) :])
+            outputs = outputs[: len(self._computed)]
+        return self._result(outputs)
+
+    def _held(self) -> list[Any]:
+        watcher = side_effects.here.watcher
+        if watcher is None:
+            return [variable.held for variable in self.reads]
+        found = [(variable, watcher.read(variable)) for variable in self.reads]
+        return [v.held if x is None or hasattr(v, "replicas") else x for v, x in found]
+
+    def _commit(self, arrays: Sequence[Any]) -> None:
+        watcher = side_effects.here.watcher
+        trapped = [] if watcher is None else [watcher.traps(variable) for variable in self.writes]
+        if watcher is not None and all(trapped):
+            for variable, array in zip(self.writes, arrays, strict=True):
+                watcher.write(variable, array[0] if hasattr(variable, "replicas") else array)
+            return
+        if is_traced(arrays[0]):  # by a `jit`, `grad` or `scan` around the function
+            raise ValueError(assigned_inside(self.writes[0].name))
+        for variable, array in zip(self.writes, arrays, strict=True):
+            alone = self.replicas is not None and not hasattr(variable, "replicas")
+            variable.hold(array.addressable_data(0) if alone else array)
+
+    def _result(self, outputs: list[Any]) -> Any:
+        if self._takes_out and not is_traced(outputs[0]):
+            for index, place in enumerate(self._places):
+                if place == 0:
+                    outputs[index] = outputs[index].addressable_data(0)
+                elif (
+                    place > 0
+                ):  # of an array that all hold, addressable_data knows the first copy only
+                    outputs[index] = outputs[index].addressable_shards[place].data
+        if self._rest is not None:
+            flat = list(self._rest)
+            for index, array in zip(self._computed, outputs, strict=True):
+                flat[index] = array
+            outputs = flat
+        return self._unflatten(outputs)
+
+    def _placed(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Return arrays on the devices of the program, themselves where they lie there."""
+        if self.replicas is not None:
+            fitting = self._fitting
+            for array in arrays:
+                # By identity: to compare two shardings takes ten times as long.
+                if id(getattr(array, "sharding", None)) not in fitting:
+                    return [self._moved(self.replicas, each) for each in arrays]
+        return arrays
+
+    def _moved(self, replicas: Replicas, array: Any) -> Any:
+        if not _lies_on(replicas, array):
+            return replicas.everywhere(array)
+        self._remember(array)
+        return array
+
+    def _remember(self, array: Any) -> None:
+        """Know that arrays that lie like this one need not be moved."""
+        if not is_traced(array) and len(self._fitting) < _MOST_KNOWN:
+            self._fitting[id(array.sharding)] = array.sharding
+
+
+# Where an output of a program over replicas lies: as one array that is cut, or that all hold; else the
+# number of the replica on whose device it is wanted.
+_CUT, _WHOLE = -1, -2
+
+_MOST_KNOWN = 64
+
+
+def _places_of(leaf: Any) -> list[int]:
+    if isinstance(leaf, PerReplica):
+        whole = leaf.whole is not None
+        return [_CUT] if whole else [i for i, v in enumerate(leaf.parts) if is_tensor_leaf(v)]
+    if isinstance(leaf, DistributedValues):
+        return [_WHOLE]
+    return [0] if is_tensor_leaf(leaf) else []
+
+
+def _on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
+    """Return a program that runs on a device, where its arguments leave the choice."""
+    if device is None or device == jax.devices()[0]:
+        return run
+
+    def there(*arrays: Any) -> Any:
+        with jax.default_device(device):
+            return run(*arrays)
+
+    return there
+
+
+def _lies_on(replicas: Replicas, array: Any) -> bool:
+    if is_traced(array):
+        return True
+    # A NumPy array that a function closes over has no sharding yet.
+    sharding = getattr(array, "sharding", None)
+    return sharding is not None and sharding.device_set == replicas.sharding.device_set
+
+
+def _without_tensors(leaves: Sequence[Any]) -> list[Any]:
+    return [None if is_tensor_leaf(leaf) else leaf for leaf in leaves]
+
+
+def _settled(leaf: Any) -> Any:
+    """Return a result as a function returns it: Python's numbers become tensors."""
+    if isinstance(leaf, Variable):
+        return leaf.value()
+    if isinstance(leaf, (bool, int, float, complex, np.ndarray, np.generic, str, bytes)):
+        return convert_to_tensor(leaf)
+    # A program cannot return arrays of the function's own that are bound to several devices.
+    if isinstance(leaf, PerReplica) and leaf.whole is None:
+        return PerReplica(leaf.values, replicas=leaf.replicas, shapes=leaf.shapes)
+    return unbound(leaf)
+
+
+def _spec(array: Any) -> Any:
+    return jax.ShapeDtypeStruct(
+        array.shape, array.dtype, weak_type=getattr(array, "weak_type", False)
+    )
+
+
+def _are_apart(arguments: Any) -> bool:
+    """Tell whether a value among the arguments has parts that are not one array."""
+    leaves, _ = leaves_of(arguments)
+    return any(isinstance(leaf, PerReplica) and leaf.whole is None for leaf in leaves)
+
+
+def _replicas_of(arrays: Sequence[Any]) -> Replicas | None:
+    """Return the replicas that hold one of the arrays; None where all lie otherwise."""
+    for array in arrays:
+        mesh = getattr(getattr(array, "sharding", None), "mesh", None)
+        if mesh is not None and mesh.size > 1 and mesh.axis_names == (AXIS,):
+            return Replicas(list(mesh.devices.flat))
+    return None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

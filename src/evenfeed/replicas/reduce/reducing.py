@@ -1,0 +1,308 @@
+"""Brings the parts of values together: `Strategy.reduce`."""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+import math
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from evenfeed.core.conversion import Array, shortened
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.structure import NEST, is_branch, map_structure
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.mirrored_values import Mirrored
+from evenfeed.replicas.parts import (
+    afterwards,
+    check_one_dtype,
+    computed,
+    has_parts,
+    is_apart,
+    looks_of,
+    meets_workers,
+    no_axis,
+    on_first,
+    part_shape,
+    spread,
+    stack_of,
+    tensors_of,
+    whole_of,
+)
+from evenfeed.replicas.reduce.collectives import gather_parts, sum_parts
+from evenfeed.replicas.reduce.reduce_op import ReduceOp, divided
+from evenfeed.replicas.values import DistributedValues
+from evenfeed.replicas.variables.variable import Variable
+from evenfeed.replicas.worker_parts import of_all_workers
+from evenfeed.tensors.creation import convert_to_tensor
+from evenfeed.tensors.placement import unbound
+
+
+def reduced(replicas: Replicas, op: ReduceOp, value: Any, axis: Any) -> Any:
+    """Return one value for the parts of `value`: over the replicas, and over axes where asked.
+
+    Over the replicas alone, a nest of values is reduced leaf by leaf.
+    """
+    if axis is None:
+        return map_structure(partial(_over_replicas, replicas, op), value, rules=NEST)
+    axes = _whole_axes(axis)
+    if _holds_values(value):
+        raise TypeError(
+            described(
+                f"A nest of values, {shortened(value)}, has no axis of its own.",
+                fix="reduce each value in it by itself, or all over the replicas alone with axis=None.",
+            )
+        )
+    return _reduced(replicas, op, value, axes)
+
+
+def _holds_values(value: Any) -> bool:
+    """Tell whether a value is a nest; a list or tuple of numbers is a tensor in the making."""
+    if isinstance(value, (list, tuple)):
+        parts: Sequence[Any] = value
+        return any(has_parts(part) or _holds_values(part) for part in parts)
+    return is_branch(value, NEST)
+
+
+def _over_replicas(replicas: Replicas, op: ReduceOp, leaf: Any) -> Any:
+    own = replicas.spans and (op is ReduceOp.MEAN or replicas.local_count == 1)
+    if has_parts(leaf) or own:  # a plain value is this worker's own
+        return _reduced(replicas, op, leaf, ())
+    if op is ReduceOp.MEAN or replicas.count == 1:
+        return leaf.value() if isinstance(leaf, Variable) else leaf
+    raise ValueError(
+        described(
+            f"A value that is the same on all replicas, {shortened(leaf)}, has no sum over them.",
+            fix="pass what strategy.run returned, or multiply by strategy.num_replicas_in_sync.",
+        )
+    )
+
+
+def _reduced(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
+    return unbound(_reduced_parts(replicas, op, value, axes))
+
+
+def _reduced_parts(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
+    value = of_all_workers(replicas, value)
+    if is_apart(value):
+        like = jax.eval_shape(partial(_of_equal, op, count=1, axes=axes), value.parts[0])
+        return afterwards(lambda own: _reduced(replicas, op, own, axes), like, value)
+    whole = whole_of(spread(replicas, value))
+    if whole is not None:
+        array, count, stacked = whole
+        _check_numbers(str(array.dtype), axes)
+        places = _places(part_shape(array, count, stacked), axes)
+        return computed(replicas, array, _of_whole, (op, count, stacked, places))
+    if meets_workers(replicas):
+        return _of_parts(replicas, op, value, axes)
+    if isinstance(value, Mirrored):
+        return _of_equal(op, value.parts[0], value.part_count, axes)
+    if isinstance(value, DistributedValues):
+        return _of_parts(replicas, op, value, axes)
+    return _of_equal(op, value, replicas.count, axes)
+
+
+def _of_whole(array: Any, op: ReduceOp, count: int, stacked: bool, places: tuple[int, ...]) -> Any:
+    stack = stack_of(array, count, stacked)
+    axes = (0, *(place + 1 for place in places))
+    total = jnp.sum(stack, axis=axes, dtype=stack.dtype)
+    if op is ReduceOp.SUM:
+        return total
+    return divided(total, math.prod(stack.shape[axis] for axis in axes))
+
+
+def _of_parts(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
+    parts = tensors_of(replicas, value)
+    looks = looks_of(replicas, value, parts)
+    for look in looks:
+        _check_numbers(look.dtype, axes)
+    check_one_dtype(looks)
+    places = [_places(look.shape, axes) for look in looks]
+    left = {_without(look.shape, at) for look, at in zip(looks, places, strict=True)}
+    if len(left) > 1:
+        raise InvalidArgumentError(
+            f"Parts of the shapes {[look.shape for look in looks]} have no {op.name.lower()} over "
+            "the replicas.",
+            fix="reduce over the batch too: strategy.reduce(op, value, axis=0).",
+        )
+    sums = [
+        jnp.sum(part, axis=at, dtype=part.dtype) if at else part
+        for part, at in zip(parts, _own(replicas, places), strict=True)
+    ]
+    total = _sum(replicas, sums)
+    if op is ReduceOp.SUM:
+        return total
+    counts = (math.prod(look.shape[i] for i in at) for look, at in zip(looks, places, strict=True))
+    return divided(total, sum(counts))
+
+
+def _own(replicas: Replicas, of_all: Sequence[Any]) -> Sequence[Any]:
+    """Return of what is there for all replicas that of the parts at hand."""
+    if not meets_workers(replicas):
+        return of_all
+    return of_all[replicas.first : replicas.first + replicas.local_count]
+
+
+def _without(shape: tuple[int, ...], places: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(length for place, length in enumerate(shape) if place not in places)
+
+
+def _of_equal(op: ReduceOp, value: Any, count: int, axes: tuple[int, ...]) -> Any:
+    """Reduce what every replica has alike."""
+    tensor = _tensor(value, axes)
+    places = _places(tensor.shape, axes)
+    total = jnp.sum(tensor, axis=places, dtype=tensor.dtype)
+    if op is ReduceOp.SUM:
+        return (total * count).astype(tensor.dtype)
+    return divided(total, math.prod(tensor.shape[place] for place in places))
+
+
+def _sum(replicas: Replicas, parts: Sequence[Any]) -> Any:
+    if meets_workers(replicas):
+        own = [[replicas.to_replica(part, r)] for r, part in enumerate(parts)]
+        return sum_parts(replicas, own)[0][0]
+    # In the order of the replicas, on one device: the same bits each time.
+    total = on_first(replicas, parts[0])
+    for part in parts[1:]:
+        total = total + on_first(replicas, part)
+    return total
+
+
+# --- checks -----------------------------------------------------------------------------------
+
+
+def _tensor(part: Any, axes: tuple[int, ...]) -> Any:
+    tensor: Any = convert_to_tensor(part)
+    _check_numbers(str(tensor.dtype), axes)
+    return tensor
+
+
+def _check_numbers(dtype: str, axes: tuple[int, ...]) -> None:
+    if dtype not in ("bool", "object"):
+        return
+    said = "Text has" if dtype == "object" else "Values of True and False have"
+    what, fix = f"{said} no sum and no mean.", "count them: evenfeed.cast(value, evenfeed.int32)."
+    if dtype == "bool" and not axes:
+        raise InvalidArgumentError(what, fix=fix)
+    raise TypeError(described(what, fix=fix if dtype == "bool" else "gather it."))
+
+
+def _whole_axes(axis: Any) -> tuple[int, ...]:
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    if all(isinstance(each, (int, np.integer)) for each in axes):
+        return tuple(int(each) for each in axes)
+    raise TypeError(
+        described(
+            f"axis must be None, a whole number or a tuple of them, but got {shortened(axis)}.",
+            fix="write axis=0, or axis=(0, 1).",
+        )
+    )
+
+
+def _places(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    rank = len(shape)
+    for axis in axes:
+        if not -rank <= axis < rank:
+            fix = "name an axis that the parts have." if rank else "pass axis=None for scalars."
+            raise ValueError(described(no_axis(shape, axis), fix=fix))
+    places = tuple(axis % rank for axis in axes)
+    if len(set(places)) < len(places):
+        raise InvalidArgumentError(
+            f"axis={tuple(axes)} names an axis twice.", fix="name each axis once."
+        )
+    return places
+
+
+def gathered(replicas: Replicas, value: Any, axis: Any) -> Any:
+    """Join the parts of `value` along an axis, on the device of the first replica.
+
+    Of a nest every value is joined. What is the same on all replicas stays as it is.
+    """
+    if not isinstance(axis, (int, np.integer)):
+        raise ValueError(
+            described(
+                f"gather joins along an axis, but got axis={shortened(axis)}.", fix="pass axis=0."
+            )
+        )
+    return map_structure(partial(_gathered, replicas, int(axis)), value, rules=NEST)
+
+
+def _gathered(replicas: Replicas, axis: int, value: Any) -> Any:
+    return unbound(_gathered_parts(replicas, axis, value))
+
+
+def _gathered_parts(replicas: Replicas, axis: int, value: Any) -> Any:
+    if replicas.count == 1 or not (has_parts(value) or replicas.spans):
+        return value.value() if isinstance(value, Variable) else value
+    value = of_all_workers(replicas, value)
+    if is_apart(value):
+        first = value.parts[0]
+        shapes = value.shapes or [part.shape for part in value.parts]
+        like = jax.ShapeDtypeStruct(_joined_shape(shapes, axis), first.dtype)
+        return afterwards(lambda own: _gathered(replicas, axis, own), like, value)
+    whole = whole_of(spread(replicas, value))
+    if whole is None:
+        return _joined(replicas, value, axis)
+    array, count, stacked = whole
+    place = _join_place(part_shape(array, count, stacked), axis)
+    return computed(replicas, array, _joined_whole, (count, stacked, place))
+
+
+def _joined(replicas: Replicas, value: Any, axis: int) -> Any:
+    parts = tensors_of(replicas, value)
+    looks = looks_of(replicas, value, parts)
+    shapes = [look.shape for look in looks]
+    _joined_shape(shapes, axis)
+    check_one_dtype(looks)
+    place = _join_place(shapes[0], axis)
+    if looks[0].is_text:
+        return np.concatenate(_texts(replicas, parts), place)
+    if meets_workers(replicas):
+        return gather_parts(replicas, parts, place, [shape[place] for shape in shapes])[0]
+    return jnp.concatenate([on_first(replicas, part) for part in parts], place)
+
+
+def _joined_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ...]:
+    """Return the shape of all parts together."""
+    place = _join_place(shapes[0], axis)
+    others = {(*shape[:place], *shape[place + 1 :]) for shape in shapes}
+    if len(others) > 1 or len(set(map(len, shapes))) > 1:
+        raise InvalidArgumentError(
+            f"Parts of the shapes {list(shapes)} cannot be joined along axis {axis}.",
+            fix="let the parts differ along that axis only.",
+        )
+    length = sum(shape[place] for shape in shapes)
+    return (*shapes[0][:place], length, *shapes[0][place + 1 :])
+
+
+def _texts(replicas: Replicas, parts: Sequence[Array]) -> list[Array]:
+    """Return the texts of all replicas: they stay on the host, and so go the way of messages."""
+    if not replicas.spans:
+        return list(parts)
+    said = [[part.shape, [text.decode("latin-1") for text in part.flat]] for part in parts]
+    heard = [row for rows in replicas.told("gather of text", said) for row in rows]
+    return [
+        np.array([text.encode("latin-1") for text in texts], object).reshape(shape)
+        for shape, texts in heard
+    ]
+
+
+def _join_place(shape: Sequence[int], axis: int) -> int:
+    if not shape:
+        raise InvalidArgumentError(
+            "Scalars have no axis to be joined along.",
+            fix="give each part an axis with jax.numpy.expand_dims(part, 0).",
+        )
+    if not -len(shape) <= axis < len(shape):
+        raise InvalidArgumentError(no_axis(shape, axis), fix="name an axis that the parts have.")
+    return axis % len(shape)
+
+
+def _joined_whole(array: Any, count: int, stacked: bool, place: int) -> Any:
+    stack = stack_of(array, count, stacked)
+    return jnp.concatenate([stack[replica] for replica in range(count)], place)

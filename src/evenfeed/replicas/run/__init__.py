@@ -1,0 +1,1 @@
+"""`Strategy.run`: eager replicas in threads, one SPMD program, and programs for uneven parts."""

@@ -1,0 +1,334 @@
+"""The settings of JAX that hold for the code that runs, to hold in other threads too.
+
+`with jax.enable_x64(True):` and its kin hold for one thread: replicas that run in threads of their own
+take them over from the one that started them.
+"""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from threading import Lock
+from typing import Any, Final, final
+
+from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.replicas import contexts
+from evenfeed.replicas.containers import call_closed, has_containers, open_containers
+from evenfeed.replicas.function.closures import (
+    HOLE,
+    Unlike,
+    closed_over,
+    identity,
+    replaced,
+    with_swapped,
+)
+from evenfeed.replicas.function.compiler import Compiler
+from evenfeed.replicas.function.driving import mode, say_why
+from evenfeed.replicas.function.function import Function, compiled_function
+from evenfeed.replicas.function.modified_arguments import GivenArguments
+from evenfeed.replicas.function.nnx_objects import is_nnx_object, nnx_objects_in, with_nnx_objects
+from evenfeed.replicas.function.staging import Staging, Unstaged
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.reduce.reduce_op import ReduceOp
+from evenfeed.replicas.regrouping import leaves_of, packed, placed, regrouped, share_of
+from evenfeed.replicas.replica_context import Alone, Replica, Site
+from evenfeed.replicas.run.eager import EagerReplica
+from evenfeed.replicas.run.in_programs import Seat, call_back, seated
+from evenfeed.replicas.run.replica_threads import Crew
+from evenfeed.replicas.run.spmd import run_mapped
+from evenfeed.replicas.run.uneven import run_apart
+from evenfeed.replicas.values import PerReplica
+from evenfeed.replicas.worker_parts import of_all_workers
+
+# The contexts of JAX's that change one setting; `jax.config` knows each with the prefix `jax_`.
+_NAMES: Final = (
+    "check_tracer_leaks",
+    "debug_infs",
+    "debug_key_reuse",
+    "debug_nans",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "disable_jit",
+    "enable_checks",
+    "enable_x64",
+    "legacy_prng_key",
+    "log_compiles",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "softmax_custom_jvp",
+    "threefry_partitionable",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
+)
+
+
+def current_settings() -> Callable[[], AbstractContextManager[Any]]:
+    """Return what makes the settings that hold here hold in a block of another thread."""
+    here = {name: _read(name) for name in _NAMES}
+
+    def taken_over() -> AbstractContextManager[Any]:
+        stack = ExitStack()
+        for name, value in here.items():
+            if _read(name) != value:
+                stack.enter_context(getattr(jax, name)(value))
+        return stack
+
+    return taken_over
+
+
+def _read(name: str) -> Any:
+    return getattr(jax.config, f"jax_{name}")
+
+
+@final
+class CreatingReplica(Replica):
+    """Stands for all replicas: what the others bring has the shape of its own.
+
+    There is no mesh here, so that all that needs no argument can be computed: a variable starts from it.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.replicas: Replicas = site.replicas
+        self._site = site
+
+    @property
+    def index(self) -> Any:
+        """Return which one, as a tensor."""
+        return jnp.int32(0)
+
+    def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
+        """Return the arrays."""
+        del op
+        return list(arrays)
+
+    def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
+        """Return each array as often as there are replicas."""
+        return [jnp.concatenate([array] * self.replicas.count, axis) for array in arrays]
+
+    def from_first(self, array: Any) -> Any:
+        """Return the array."""
+        return array
+
+    def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call the function."""
+        whole_args, whole_kwargs = self.for_all((tuple(args), kwargs))
+        with self._site.across():
+            return share_of(function(*whole_args, **whole_kwargs), 0)
+
+    def for_all(self, result: Any) -> Any:
+        """Return a result as if all replicas had returned it."""
+        leaves, tree = leaves_of(result)
+        count = self.replicas.count
+        return packed(
+            tree, [PerReplica([x] * count) if isinstance(x, jax.Array) else x for x in leaves]
+        )
+
+
+def run_creating(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call a function for one replica, so that it creates its variables."""
+    replica, replicas = CreatingReplica(site), site.replicas
+    outer: Staging = contexts.staging()
+    own = {
+        v: x[0] if getattr(v, "replicas", None) is replicas else x for v, x in outer.values.items()
+    }
+    own_args, own_kwargs = share_of((args, kwargs), 0)
+    with site.inside(replica), contexts.staged(Staging(own, replicas, creates=True)):
+        return replica.for_all(function(*own_args, **own_kwargs))
+
+
+_MOST: Final = 256
+_lock: Final = Lock()
+
+
+def compiled_run(  # noqa: PLR0913, PLR0917 - a run, and whose it is
+    owner: Function,
+    strategy: Any,
+    fn: Callable[..., Any],
+    args: Any,
+    kwargs: Any,
+    otherwise: Callable[..., Any],
+) -> Any:
+    """Run a function on the replicas compiled; where that cannot be, as plain Python.
+
+    A function that is defined anew at each call is the same one as long as its code and what it closes
+    over are the same; arrays that it closes over are arguments of the program.
+
+    The programs belong to `owner`: `fn` itself, or the `evenfeed.function` that calls `run`. Globals and
+    attributes that the Python code reads are constants of a program, so a new owner must read them again.
+    """
+    arrays: list[Any] = []
+    try:
+        key = (strategy, identity(fn, arrays))
+    except Unlike:
+        return otherwise(strategy, strategy.extended.replicas, fn, args, kwargs)
+    compiler = _compiler(owner, key, fn, len(arrays))
+    if compiler is not None:
+        traces = compiler.traces
+        try:
+            result = compiler((arrays, *args), kwargs, contexts.frame())
+            if compiler.traces != traces:
+                _know_again(owner, compiler, key, fn, len(arrays))
+            return result
+        except Unstaged as reason:
+            if reason.always:
+                owner.steps[key] = None
+                say_why(f"{_name(fn)} runs as plain Python on each replica", reason)
+    return otherwise(strategy, strategy.extended.replicas, fn, args, kwargs)
+
+
+def _compiler(owner: Function, key: Any, fn: Callable[..., Any], arrays: int) -> Compiler | None:
+    steps = owner.steps
+    with _lock:
+        if key in steps:
+            steps.move_to_end(key)
+            return steps[key]
+        strategy = key[0]
+        # Without its arrays: the memory of those of the first call would be held for good.
+        template = replaced(fn, [HOLE] * arrays)
+
+        def run(own: list[Any], *args: Any, **kwargs: Any) -> Any:
+            return strategy.run(replaced(template, own), args=args, kwargs=kwargs)
+
+        compiler = steps[key] = Compiler(run)
+        if len(steps) > _MOST:
+            steps.popitem(last=False)
+        return compiler
+
+
+def _know_again(
+    owner: Function, compiler: Compiler, key: Any, fn: Callable[..., Any], count: int
+) -> None:
+    """Let a function be the same one after its trace, which may have added to a list of the user's."""
+    arrays: list[Any] = []
+    try:
+        after = (key[0], identity(fn, arrays))
+    except Unlike:
+        return
+    if after != key and len(arrays) == count:
+        with _lock:
+            owner.steps[after] = compiler
+
+
+def _name(fn: Callable[..., Any]) -> str:
+    return str(getattr(fn, "__name__", type(fn).__name__))
+
+
+_jax: Any = jax  # whose functions have no types
+
+
+def run_on_replicas(
+    strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    """Call `fn` on each replica, and join what they return."""
+    if replicas.count == 1:
+        return _alone(strategy, replicas, fn, args, kwargs)
+    run = _way(fn)
+    objects = nnx_objects_in((args, kwargs), lambda: closed_over(fn, is_nnx_object))
+    if objects is None:
+        return run(strategy, replicas, fn, *_of_all_workers(replicas, args, kwargs))
+    called = with_nnx_objects(with_swapped(fn, objects.hole_for), with_swapped)
+    rest = _of_all_workers(replicas, *objects.without((args, kwargs)))
+    result, after = run(strategy, replicas, called, (objects.split, *rest), {})
+    return objects.take_back(result, after, replicas)
+
+
+def _of_all_workers(replicas: Replicas, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    if not replicas.spans:
+        return args, kwargs
+    leaves, tree = leaves_of((args, kwargs))
+    return packed(tree, [of_all_workers(replicas, leaf) for leaf in leaves])
+
+
+def _way(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what runs a function on several replicas: traced, compiled, or as plain Python."""
+    staging = contexts.staging()
+    if staging is not None:
+        return _traced
+    driving = contexts.here.driving
+    owner = compiled_function(fn) if driving is None else driving
+    return run_eagerly if mode.eager or owner is None else partial(_compiled, owner)
+
+
+def _traced(
+    strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    """Call `fn` on each replica in the function that is being traced."""
+    staging = contexts.staging()
+    run = run_creating if staging.creates else run_apart if staging.apart else run_mapped
+    return run(Site(strategy, replicas), *_with_containers(fn, args, kwargs))
+
+
+def _with_containers(
+    fn: Callable[..., Any], args: Any, kwargs: Any
+) -> tuple[Callable[..., Any], Any, Any]:
+    """Return a call as one whose arguments JAX can open."""
+    if not has_containers((args, kwargs)):
+        return fn, args, kwargs
+    return partial(call_closed, fn), *open_containers((args, kwargs))
+
+
+def _compiled(  # noqa: PLR0913, PLR0917 - a run, and whose it is
+    owner: Any, strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    del replicas
+    return compiled_run(owner, strategy, fn, args, kwargs, run_eagerly)
+
+
+def run_eagerly(
+    strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    """Call `fn` for each replica as plain Python, in threads that meet."""
+    fn, args, kwargs = _with_containers(fn, args, kwargs)
+    crew = Crew(replicas)
+    whole = GivenArguments(args, kwargs)
+    site = Site(strategy, replicas)
+    settings = current_settings()
+
+    def call_for(seat: Seat) -> Callable[[], Any]:
+        replica = EagerReplica(seat, site.across)
+
+        def call() -> Any:
+            share = placed(replicas, share_of((args, kwargs), seat.number), seat.number)
+            own_args, own_kwargs = share
+            before = GivenArguments(own_args, own_kwargs)
+            with settings(), replica.at_work(), site.inside(replica), helpful():
+                result = fn(*own_args, **own_kwargs)
+            before.check_nothing_added(fn, whole)
+            # A program that calls back needs this run until it has ended.
+            return _jax.block_until_ready(result) if call_back(replicas) else result
+
+        return call
+
+    with seated(crew) as seats:
+        return regrouped(crew.run([call_for(seat) for seat in seats]), replicas)
+
+
+@contextmanager
+def helpful() -> Generator[None]:
+    """Say what to do about an array that lies on another replica's device."""
+    try:
+        yield
+    except ValueError as error:
+        if "incompatible devices" in str(error):
+            error.add_note(
+                "An array that lies on other devices, such as a result of a compiled step, is used in a "
+                "replica's function. Pass it through strategy.run(fn, args=(array,)): it is then brought to "
+                "each replica's device."
+            )
+        raise
+
+
+def _alone(
+    strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    site = Site(strategy, replicas)
+    with site.inside(Alone(replicas, site.across)):
+        if contexts.staging() is not None:
+            contexts.here.stagings[0].device = replicas.devices[0]
+            return fn(*args, **kwargs)
+        with jax.default_device(replicas.devices[0]):
+            return fn(*args, **kwargs)

@@ -1,0 +1,219 @@
+"""Compiles a function for all replicas at once: one program, each replica on its own part."""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
+from evenfeed.replicas import contexts
+from evenfeed.replicas.function.closures import spread_arrays, with_swapped
+from evenfeed.replicas.function.left_tracers import call_traced
+from evenfeed.replicas.function.modified_arguments import GivenArguments
+from evenfeed.replicas.function.outputs import Outputs, as_tensor
+from evenfeed.replicas.function.staging import Staging, Unstaged, used
+from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.mirrored_values import Mirrored
+from evenfeed.replicas.reduce.collectives import first_inside, reduce_inside, unfolded
+from evenfeed.replicas.reduce.reduce_op import ReduceOp
+from evenfeed.replicas.regrouping import leaves_of, packed
+from evenfeed.replicas.replica_context import Replica, Site, noted
+from evenfeed.replicas.run.uneven_warning import note_even
+from evenfeed.replicas.run.varying import varying_outputs
+from evenfeed.replicas.values import DistributedValues, PerReplica
+from evenfeed.replicas.variables.variable import Variable
+
+
+@final
+class MappedReplica(Replica):
+    """All replicas at once, in code that is mapped over them.
+
+    Args:
+        site: Where they run.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.replicas = site.replicas
+        self._site = site
+
+    @property
+    def index(self) -> Any:
+        """Return which replica runs, as a tensor."""
+        return jax.lax.axis_index(AXIS)
+
+    def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
+        """Reduce in the program."""
+        own = unfolded(self.replicas, [jnp.asarray(array) for array in arrays])
+        return reduce_inside(op, own, self.replicas.count)
+
+    def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
+        """Join in the program."""
+        own = unfolded(self.replicas, [jnp.asarray(array) for array in arrays])
+        return [jax.lax.all_gather(array, AXIS, axis=axis, tiled=True) for array in own]
+
+    def from_first(self, array: Any) -> Any:
+        """Take replica 0's in the program."""
+        return first_inside(self.index, unfolded(self.replicas, array))
+
+    def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call the function in the program, with values that stand for those of all replicas."""
+        leaves, tree = leaves_of((tuple(args), kwargs))
+        whole = [_MappedValue.of(leaf, self.replicas) for leaf in leaves]
+        whole_args, whole_kwargs = packed(tree, whole)
+        with self._site.across():
+            return own_share(function(*whole_args, **whole_kwargs))
+
+
+@final
+class _MappedValue:
+    """Makes values that, in mapped code, stand for those of all replicas."""
+
+    @staticmethod
+    def of(leaf: Any, replicas: Replicas) -> Any:
+        if not isinstance(leaf, jax.Array):
+            return leaf
+        whole = jax.lax.all_gather(unfolded(replicas, leaf), AXIS, axis=0)
+        return PerReplica([whole[replica] for replica in range(replicas.count)])
+
+
+def own_share(value: Any) -> Any:
+    """Return what the replica that runs gets of a structure of values, in mapped code."""
+    leaves, tree = leaves_of(value)
+    return packed(tree, [_own_part(leaf) for leaf in leaves])
+
+
+def _own_part(leaf: Any) -> Any:
+    if not isinstance(leaf, DistributedValues):
+        return leaf
+    if leaf.part_count != jax.lax.axis_size(AXIS):
+        raise Unstaged("it is not known what other workers have of a value", expected=True)
+    return jnp.stack(leaf.values)[jax.lax.axis_index(AXIS)]
+
+
+def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Trace a function for one replica, and add it to the function that is being traced, for all.
+
+    Args:
+        site: The strategy and its replicas.
+        function: The user's.
+        args: Its arguments: values of all replicas are cut, the others go to each as they are.
+        kwargs: Its arguments by name.
+    """
+    outer: Staging = contexts.staging()
+    replicas = outer.over = site.replicas
+    note_even(function)
+    whole_arguments = GivenArguments(args, kwargs)
+    given, tree = leaves_of((tuple(args), kwargs))
+    as_one = [_as_one(leaf, replicas) for leaf in given]
+    cut = [i for i, leaf in enumerate(as_one) if isinstance(leaf, PerReplica)]
+    variables = [v for v in outer.values if getattr(v, "replicas", None) is replicas]
+    inputs: list[Any] = [leaf.array if isinstance(leaf, Mirrored) else leaf for leaf in as_one]
+    spread = spread_arrays(function, inputs)
+    found = Outputs()
+
+    def traced(parts: list[Any], copies: list[Any], whole: list[Any]) -> Any:
+        values = {**outer.values, **dict(zip(variables, copies, strict=True))}
+        staging = Staging(values, replicas)
+        stand = {id(array): own for array, own in zip(spread, whole, strict=True)}
+        own_leaves = [stand.get(id(leaf), leaf) for leaf in inputs]
+        for index, part in zip(cut, parts, strict=True):
+            own_leaves[index] = part
+        own_args, own_kwargs = packed(tree, own_leaves)
+        own = with_swapped(function, lambda x: stand.get(id(x), x)) if stand else function
+        with site.inside(MappedReplica(site)), contexts.staged(staging):
+            result = call_traced(own, own_args, own_kwargs, whole_arguments)
+            return found.of(result, staging)
+
+    struct = jax.ShapeDtypeStruct
+    parts = [_part_spec(inputs[i], replicas.count) for i in cut]
+    copies = [struct(outer.values[v].shape[1:], outer.values[v].dtype) for v in variables]
+    whole = [struct(x.shape, x.dtype, weak_type=x.aval.weak_type) for x in spread]
+    with noted(f"while its function was traced for all {replicas.count} replicas."):
+        closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(parts, copies, whole)
+    return _add(outer, replicas, closed, found, [inputs[i] for i in cut], variables, spread)
+
+
+def _as_one(leaf: Any, replicas: Replicas) -> Any:
+    """Return an argument for one trace of all replicas: a value that the function itself made is in parts.
+
+    Raises:
+        Unstaged: The parts are not one array.
+    """
+    if not isinstance(leaf, PerReplica) or leaf.whole is not None:
+        return leaf
+    if replicas.spans:  # the function itself made it, and other workers may have other parts
+        raise Unstaged("it is not known what other workers have of a value", expected=True)
+    if all(part is leaf.parts[0] for part in leaf.parts):
+        return leaf.parts[0]
+    parts = [as_tensor(part) for part in leaf.values]
+    if len({(part.shape, part.dtype) for part in parts}) > 1:
+        raise Unstaged("the parts of a value differ in shape or dtype", expected=True)
+    scalars = not parts[0].shape
+    rows = jnp.stack(parts) if scalars else jnp.concatenate(parts)
+    array = jax.lax.with_sharding_constraint(rows, replicas.sharding)
+    return PerReplica(array=array, lifted=scalars, count=replicas.count)
+
+
+def _part_spec(value: PerReplica, count: int) -> Any:
+    shape = value.array.shape
+    own = () if value.is_lifted else (shape[0] // count, *shape[1:])
+    return jax.ShapeDtypeStruct(own, value.array.dtype)
+
+
+def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
+    outer: Staging,
+    replicas: Replicas,
+    closed: Any,
+    found: Outputs,
+    cut: Sequence[PerReplica],
+    variables: Sequence[Variable],
+    whole: Sequence[Any],
+) -> Any:
+    """Call the traced function for all replicas, in the function that is being traced."""
+    consts = list(closed.consts)
+    jaxpr = closed.jaxpr
+    last = len(cut) + len(variables)  # of what differs from replica to replica
+    needed = used(jaxpr, jaxpr.invars)
+    lifted = [index >= len(cut) or cut[index].is_lifted for index in needed if index < last]
+    rows = [*(value.array for value in cut), *(outer.values[v] for v in variables), *whole]
+    given = [rows[index] for index in needed]
+    tensors = len(jaxpr.outvars) - len(found.written)
+    differ = varying_outputs(jaxpr, frozenset(range(last)))
+    if replicas.spans:
+        # What is the same on all replicas of one worker may differ from worker to worker. The state of a
+        # worker's own objects stays that worker's.
+        own = tensors - found.carried
+        differ[:own] = [True] * own
+
+    def local(constants: list[Any], *own: Any) -> tuple[list[Any], list[Any]]:
+        every: list[Any] = [0] * len(jaxpr.invars)
+        for place, (index, value) in enumerate(zip(needed, own, strict=True)):
+            every[index] = value[0] if place < len(lifted) and lifted[place] else value
+        body = jax_extend_core.ClosedJaxpr(jaxpr, constants)
+        outputs = jax_extend_core.jaxpr_as_fun(body)(*every)
+        tops = unfolded(replicas, outputs[:tensors])
+        results = [_row(o) if d else o for o, d in zip(tops, differ, strict=False)]
+        return results, [o[None] for o in outputs[tensors:]]
+
+    spec = jax.sharding.PartitionSpec
+    results, written = jax.shard_map(
+        local,
+        mesh=replicas.mesh,
+        in_specs=(spec(), *(spec(AXIS) if index < last else spec() for index in needed)),
+        out_specs=([spec(AXIS) if d else spec() for d in differ[:tensors]], spec(AXIS)),
+        check_vma=False,
+    )(consts, *given)
+    for variable, stack in zip(found.written, written, strict=True):
+        outer.write(variable, stack)
+    return found.filled(
+        PerReplica(array=r, lifted=not out.aval.shape, count=replicas.count)
+        if d
+        else Mirrored(array=r, count=replicas.count)
+        for r, d, out in zip(results, differ, jaxpr.outvars, strict=False)
+    )
+
+
+def _row(value: Any) -> Any:
+    return value[None] if value.ndim == 0 else value

@@ -1,0 +1,387 @@
+"""Runs a traced function whose parts differ in shape from replica to replica.
+
+The function is still traced once for each kind of arguments. What it does across replicas is then
+done step by step, and its `run` in pieces for each replica (`segments`).
+"""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.replicas import contexts
+from evenfeed.replicas.function.closures import spread_arrays, with_swapped
+from evenfeed.replicas.function.left_tracers import call_traced
+from evenfeed.replicas.function.modified_arguments import GivenArguments
+from evenfeed.replicas.function.outputs import Outputs, as_tensor
+from evenfeed.replicas.function.staging import Staging, Unstaged
+from evenfeed.replicas.mesh import AXIS, Replicas, shards
+from evenfeed.replicas.mirrored_values import Mirrored
+from evenfeed.replicas.reduce.collectives import first_inside, reduce_inside, sums_over
+from evenfeed.replicas.reduce.reduce_op import ReduceOp
+from evenfeed.replicas.regrouping import leaves_of, packed, regrouped
+from evenfeed.replicas.replica_context import Replica, Site, noted
+from evenfeed.replicas.run.common_results import Common, common_results
+from evenfeed.replicas.run.common_results import Trace as CommonTrace
+from evenfeed.replicas.run.host_callback import later, parts_here
+from evenfeed.replicas.run.uneven_segments import Cut, cut, sums_of
+from evenfeed.replicas.run.uneven_warning import Watch
+from evenfeed.replicas.values import PerReplica
+from evenfeed.tensors.placement import is_traced
+
+
+@final
+class ApartReplica(Replica):
+    """A replica whose function is traced for shapes of its own."""
+
+    def __init__(self, replicas: Replicas, index: Any) -> None:
+        self.replicas = replicas
+        self._index = index
+
+    @property
+    def index(self) -> Any:
+        """Return which one, as a tensor."""
+        return self._index
+
+    def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
+        """Reduce between two pieces."""
+        return reduce_inside(op, [self._own(array) for array in arrays], self.replicas.count)
+
+    def _own(self, array: Any) -> Any:
+        """Tie a constant to this replica: JAX would multiply it instead of summing everybody's."""
+        if is_traced(array):
+            return array
+        return jnp.where(self._index >= 0, array, jnp.zeros_like(array))
+
+    def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
+        """Give up: the lengths of the others are not known here."""
+        del arrays, axis
+        raise Unstaged("all_gather of parts that differ in shape", expected=True)
+
+    def from_first(self, array: Any) -> Any:
+        """Take replica 0's, between two pieces."""
+        return first_inside(self._index, array)
+
+    def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Give up: the values of the others are not there."""
+        del function, args, kwargs
+        raise Unstaged("merge_call on parts that differ in shape", expected=True)
+
+
+def run_apart(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Trace a function for each shape of a replica's part, and add it to the trace that goes on.
+
+    It is traced for the shapes that other workers have too: all must do the same things together.
+    """
+    outer: Staging = contexts.staging()
+    replicas = outer.over = site.replicas
+    leaves, tree = leaves_of((args, kwargs))
+    spread = [x for x in spread_arrays(function, leaves) if x.is_fully_replicated]
+    inputs = [*leaves, *(Mirrored(array=array, count=replicas.count) for array in spread)]
+    places = [i for i, leaf in enumerate(inputs) if isinstance(leaf, (PerReplica, Mirrored))]
+    variables = [v for v in outer.values if getattr(v, "replicas", None) is replicas]
+    columns = [_column(inputs[i], replicas) for i in places]
+    traces: dict[Any, _Trace] = {}
+    every: list[_Trace] = []
+    for replica in range(replicas.count):
+        looks = tuple((column.shapes[replica], column.dtypes[replica]) for column in columns)
+        if looks not in traces:
+            with noted(f"while its function was traced for replica {replica} of {replicas.count}."):
+                arguments = _Arguments(GivenArguments(args, kwargs), inputs, tree, places, spread)
+                traces[looks] = _Trace(site, function, outer, variables, arguments, looks)
+        every.append(traces[looks])
+    stacks = [outer.values[variable] for variable in variables]
+    pieces = _Pieces(every, spans=replicas.spans)
+    joined = _Joined(replicas, pieces, len(columns), len(stacks), Watch(function, _rows(columns)))
+    flat = [
+        *stacks,
+        *(v for r, t in enumerate(joined.own) for v in (*t.consts, *(c.parts[r] for c in columns))),
+    ]
+    results = later(joined, joined.results(stacks, variables), *flat)
+    return joined.regrouped(results, outer)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One argument of a function that has a part for each replica.
+
+    Attributes:
+        parts: Those of this worker's replicas.
+        shapes: Those of all parts.
+        dtypes: Those of all parts.
+    """
+
+    parts: Sequence[Any]
+    shapes: Sequence[tuple[int, ...]]
+    dtypes: Sequence[Any]
+
+
+def _column(value: "PerReplica | Mirrored", replicas: Replicas) -> _Column:
+    parts = [as_tensor(part) for part in parts_here(value, replicas)]
+    if not replicas.spans:
+        return _Column(parts, [part.shape for part in parts], [part.dtype for part in parts])
+    dtypes = [parts[0].dtype] * replicas.count
+    if isinstance(value, Mirrored) or value.whole is not None:
+        return _Column(parts, [parts[0].shape] * replicas.count, dtypes)
+    if value.shapes is None:  # the function itself made it
+        raise Unstaged("it is not known what other workers have of a value", expected=True)
+    return _Column(parts, value.shapes, dtypes)
+
+
+def _rows(columns: Sequence[_Column]) -> list[int]:
+    """Return how many rows each replica has, of the first value whose parts differ in that."""
+    for column in columns:
+        lengths = [shape[0] if shape else 1 for shape in column.shapes]
+        if len(set(lengths)) > 1:
+            return lengths
+    return []
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """What a function is called with.
+
+    Attributes:
+        whole: Its arguments.
+        inputs: The leaves of its arguments, then the arrays of `spread`.
+        tree: The structure of its arguments.
+        places: Which of the inputs have a part for each replica.
+        spread: Arrays that all devices hold, which the function is given or closes over.
+    """
+
+    whole: GivenArguments
+    inputs: list[Any]
+    tree: Any
+    places: list[int]
+    spread: list[Any]
+
+    def of_replica(self, function: Callable[..., Any], own: Sequence[Any]) -> Callable[[], Any]:
+        """Return a call of the function with the parts of one replica."""
+        leaves = list(self.inputs)
+        for place, part in zip(self.places, own, strict=True):
+            leaves[place] = part
+        count = len(leaves) - len(self.spread)
+        stand = {id(array): x for array, x in zip(self.spread, leaves[count:], strict=True)}
+        args, kwargs = packed(self.tree, [stand.get(id(leaf), leaf) for leaf in leaves[:count]])
+        called = with_swapped(function, lambda x: stand.get(id(x), x)) if stand else function
+        return lambda: call_traced(called, args, kwargs, self.whole)
+
+
+@final
+class _Trace:
+    """A replica's function, traced for one shape of its part."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what a trace is of
+        self,
+        site: Site,
+        function: Callable[..., Any],
+        outer: Staging,
+        variables: Sequence[Any],
+        arguments: _Arguments,
+        looks: Sequence[tuple[tuple[int, ...], Any]],
+    ) -> None:
+        replicas = site.replicas
+        self.outputs = Outputs()
+
+        def traced(index: Any, copies: list[Any], own: list[Any]) -> list[Any]:
+            values = {**outer.values, **{v: c[0] for v, c in zip(variables, copies, strict=True)}}
+            staging = Staging(values, replicas)
+            call = arguments.of_replica(function, own)
+            with site.inside(ApartReplica(replicas, index)), contexts.staged(staging):
+                found = self.outputs.of(call(), staging)
+            count = len(found) - len(self.outputs.written)
+            return [*found[:count], *(value[None] for value in found[count:])]
+
+        struct = jax.ShapeDtypeStruct
+        copies = [struct((1, *outer.values[v].shape[1:]), outer.values[v].dtype) for v in variables]
+        closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(
+            struct((), jnp.int32), copies, [struct(shape, dtype) for shape, dtype in looks]
+        )
+        first = 1 + len(variables)
+        given = enumerate(arguments.inputs[place] for place in arguments.places)
+        same = frozenset(first + i for i, value in given if isinstance(value, Mirrored))
+        self.common = CommonTrace(closed, same, sums_of(closed))
+        self.closed = closed
+        self.consts = list(closed.consts)
+        self.results = list(closed.out_avals)
+
+    @property
+    def tensors(self) -> int:
+        """How many results there are; the new values of variables follow."""
+        return len(self.results) - len(self.outputs.written)
+
+
+@final
+class _Pieces:
+    """The functions of all replicas, cut at their collectives.
+
+    Args:
+        traces: Those of all replicas, of other workers too.
+        spans: There are other workers: what all are given alike may be each worker's own.
+
+    Attributes:
+        traces: The same.
+        cuts: The pieces, by replica: they compute what replicas may differ in.
+        common: What all compute in the same way.
+        own: Which results replicas may differ in.
+    """
+
+    def __init__(self, traces: Sequence[_Trace], *, spans: bool) -> None:
+        self.traces = traces
+        kinds = list({id(trace): trace for trace in traces}.values())
+        _check_results(kinds)
+        every = range(kinds[0].tensors)
+        # The state of a worker's own objects stays that worker's.
+        asked = every[len(every) - kinds[0].outputs.carried :] if spans else every
+        self.common: Common = common_results([trace.common for trace in kinds], asked)
+        self.own = [k for k in every if k not in self.common.places]
+        self._needs = {id(t): needs for t, needs in zip(kinds, self.common.needs, strict=True)}
+        cuts = {id(trace): self._cut(trace) for trace in kinds}
+        self.cuts: list[Cut] = [cuts[id(trace)] for trace in traces]
+        if len({found.collectives for found in cuts.values()}) > 1:
+            raise _differ()
+
+    def needs(self, trace: _Trace) -> tuple[Any, ...]:
+        """Return the names of what the program of all needs of a replica's function."""
+        return self._needs[id(trace)]
+
+    def _cut(self, trace: _Trace) -> Cut:
+        jaxpr = trace.closed.jaxpr
+        written = jaxpr.outvars[trace.tensors :]
+        own = [jaxpr.outvars[k] for k in self.own]
+        return cut(trace.closed, jaxpr.invars[0], [*own, *written, *self.needs(trace)])
+
+
+def _check_results(traces: Sequence[_Trace]) -> None:
+    if any(trace.outputs.kind != traces[0].outputs.kind for trace in traces[1:]):
+        raise _differ()
+
+
+def _differ() -> Unstaged:
+    return Unstaged("the replicas do different things with their parts", expected=True)
+
+
+@final
+class _Joined:
+    """Runs the pieces of this worker's replicas, one after the other, and what all do between them.
+
+    Args:
+        replicas: The replicas.
+        pieces: Their functions, those of other workers too.
+        columns: How many parts each gets.
+        stacks: How many variables there are.
+        watch: Counts the steps.
+
+    Attributes:
+        own: The functions of this worker's replicas.
+    """
+
+    def __init__(
+        self, replicas: Replicas, pieces: _Pieces, columns: int, stacks: int, watch: Watch
+    ) -> None:
+        self._watch = watch
+        self._replicas = replicas
+        self._pieces = pieces
+        here = slice(replicas.first, replicas.first + replicas.local_count)
+        self.own = pieces.traces[here]
+        self._cuts = pieces.cuts[here]
+        self._columns = columns
+        self._stacks = stacks
+        self._written = self.own[0].outputs.written
+
+    @cached_property
+    def _numbers(self) -> list[Any]:
+        """Who is who, on their devices; made when it first runs, not while it is traced."""
+        first, place = self._replicas.first, self._replicas.to_replica
+        return [place(np.int32(first + r), r) for r in range(self._replicas.local_count)]
+
+    def results(self, stacks: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+        """Return the shapes of what it returns: each replica's results, what is common, then whole variables."""
+        each = [trace.results[k] for trace in self.own for k in self._pieces.own]
+        common = [self.own[0].results[k] for k in self._pieces.common.places]
+        whole = dict(zip(variables, stacks, strict=True))
+        return [*each, *common, *(whole[variable] for variable in self._written)]
+
+    def __call__(self, *flat: Any) -> list[Any]:
+        """Run."""
+        self._watch.step()
+        held = self._begin(flat)
+        summed: list[list[Any]] = [[] for _ in self.own]
+        count = len(self._cuts[0].segments)
+        for place in range(count):
+            operands = [self._step(place, r, held[r], summed[r]) for r in range(len(held))]
+            if place + 1 < count:
+                summed = sums_over(self._replicas, operands)
+        ends = [self._end(replica, held[replica]) for replica in range(len(held))]
+        own, written = len(self._pieces.own), len(self._written)
+        tensors = [value for row in ends for value in row[:own]]
+        rows = zip(*(row[own : own + written] for row in ends), strict=True)
+        common = self._common([row[own + written :] for row in ends])
+        return [*tensors, *common, *(self._replicas.joined(row) for row in rows)]
+
+    def _begin(self, flat: Sequence[Any]) -> list[dict[Any, Any]]:
+        copies = [shards(stack) for stack in flat[: self._stacks]]
+        rest = iter(flat[self._stacks :])
+        held: list[dict[Any, Any]] = []
+        for replica, trace in enumerate(self.own):
+            consts = [self._replicas.to_replica(next(rest), replica) for _ in trace.consts]
+            parts = [self._replicas.to_replica(next(rest), replica) for _ in range(self._columns)]
+            number = self._numbers[replica]
+            own = [*consts, number, *(copy[replica] for copy in copies), *parts]
+            held.append(dict(zip(self._cuts[replica].inputs, own, strict=True)))
+        return held
+
+    def _step(self, place: int, replica: int, held: dict[Any, Any], summed: list[Any]) -> list[Any]:
+        segment = self._cuts[replica].segments[place]
+        with jax.default_device(self._replicas.local_devices[replica]):
+            gives, operands = segment.run([held[name] for name in segment.needs], summed)
+        held.update(zip(segment.gives, gives, strict=True))
+        return operands
+
+    def _end(self, replica: int, held: dict[Any, Any]) -> list[Any]:
+        """Return what is wanted of a replica's function, its constants too on its device."""
+        return [
+            self._replicas.to_replica(jnp.asarray(o.val), replica) if hasattr(o, "val") else held[o]
+            for o in self._cuts[replica].outputs
+        ]
+
+    def _common(self, given: Sequence[Sequence[Any]]) -> list[Any]:
+        """Compute what is the same for all replicas, on each device by the same program."""
+        if not self._pieces.common.places:
+            return []
+        rows: list[list[Any]] = []
+        for replica, values in enumerate(given):
+            with jax.default_device(self._replicas.local_devices[replica]):
+                rows.append(self._pieces.common.run(*values))
+        return [self._replicas.held_alike(copies) for copies in zip(*rows, strict=True)]
+
+    def regrouped(self, results: list[Any], outer: Staging) -> Any:
+        """Return what the replicas returned, and let the variables hold what they assigned."""
+        count, places = len(self.own), self._pieces.own
+        common = self._pieces.common.places
+        first = count * len(places)
+        left = results[first + len(common) :]
+        for variable, stack in zip(self._written, left, strict=True):
+            outer.write(variable, stack)
+        values: dict[int, Any] = {
+            place: Mirrored(array=array, count=self._replicas.count)
+            for place, array in zip(common, results[first:], strict=False)
+        }
+        for column, place in enumerate(places):
+            values[place] = self._value(place, results[column : first : len(places)])
+        ordered = [values[place] for place in range(len(values))]
+        return regrouped([trace.outputs.filled(ordered) for trace in self.own], self._replicas)
+
+    def _value(self, place: int, parts: Sequence[Any]) -> PerReplica:
+        if not self._replicas.spans:
+            return PerReplica(parts)
+        shapes = tuple(tuple(trace.results[place].shape) for trace in self._pieces.traces)
+        return PerReplica(parts, replicas=self._replicas, shapes=shapes)

@@ -1,0 +1,1 @@
+"""Variables: plain, mirrored, and those that are synchronised when read."""

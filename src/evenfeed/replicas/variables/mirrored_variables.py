@@ -1,0 +1,387 @@
+"""Variables with one copy on each of several replicas."""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+import warnings
+from typing import Any, final
+
+from evenfeed.core import side_effects
+from evenfeed.core.callsite import where_called
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.replicas import contexts
+from evenfeed.replicas.function.staging import Staging, Unstaged
+from evenfeed.replicas.mesh import AXIS, Replicas, shards
+from evenfeed.replicas.mirrored_values import Mirrored
+from evenfeed.replicas.reduce.collectives import (
+    copies_of_first,
+    first_inside,
+    held_by_all,
+    reduce_inside,
+    unfolded,
+)
+from evenfeed.replicas.reduce.reduce_op import ReduceOp, VariableAggregation, divided
+from evenfeed.replicas.replica_context import Replica
+from evenfeed.replicas.run.avals import looks_of_all
+from evenfeed.replicas.run.host_callback import later, parts_here
+from evenfeed.replicas.values import DistributedValues, PerReplica
+from evenfeed.replicas.variables.scoped_variables import ScopedVariable
+from evenfeed.replicas.variables.variable import How, add, subtract
+from evenfeed.replicas.variables.variable_rules import (
+    check_adds_up,
+    check_assignable,
+    check_readable,
+    check_summable,
+)
+from evenfeed.replicas.worker_parts import of_all_workers
+from evenfeed.tensors.placement import unbound
+
+
+class DistributedVariable(ScopedVariable):
+    """A variable with one copy on each of several replicas.
+
+    The copies are one array with an axis for the replicas, of which each device holds its own. A
+    replica that runs as plain Python writes only its copy; the array is then made of the copies when
+    it is next asked for.
+    """
+
+    @property
+    def replicas(self) -> Replicas:
+        """The replicas that hold a copy."""
+        assert self.home is not None
+        return self.home
+
+    def _hold(self, array: Any) -> None:
+        replicas = self.replicas
+        own = [array] * replicas.local_count
+        self._check_begun(own)
+        self._copies: list[Any] | None = copies_of_first(replicas, own)  # the chief's, for all
+        self._array = None
+
+    def _check_begun(self, copies: list[Any]) -> None:
+        """Refuse to begin with values of several shapes: to bring the chief's to all would end processes."""
+        (looks,) = looks_of_all(self.replicas, [copies])
+        if len(set(looks)) > 1:
+            found = [f"{look.dtype}{list(look.shape)}" for look in looks if look is not None]
+            raise InvalidArgumentError(
+                f"The variable {self.name!r} begins with {', '.join(dict.fromkeys(found))} on different workers.",
+                fix="create it with one shape and dtype on all; the chief's value is taken.",
+            )
+
+    @property
+    def held(self) -> Any:
+        """All copies, as one array with an axis for the replicas."""
+        if self._array is None:
+            assert self._copies is not None
+            self._array = self.replicas.stacked(self._copies)
+        return self._array
+
+    def hold(self, array: Any) -> None:
+        """Take the copies that a program has computed."""
+        self._array = array
+        self._copies = None
+
+    def _twin(self) -> dict[str, Any]:
+        return {**self.__dict__, "_copies": self._copies and list(self._copies)}
+
+    @property
+    def copies(self) -> list[Any]:
+        """The copies, by replica, each on its device."""
+        if self._copies is None:
+            self._copies = [shard[0] for shard in shards(self.held)]
+        return self._copies
+
+    @property
+    def stack(self) -> Any:
+        """All copies at this point of the program, as one array with an axis for the replicas."""
+        level = contexts.staging()
+        if level is None:
+            return self.held
+        held = level.read(self)
+        if level.within is self.replicas:
+            return jax.lax.all_gather(unfolded(self.replicas, held), AXIS)
+        self._check_not_apart(level)
+        return held
+
+    def _check_not_apart(self, level: Staging) -> None:
+        """Give up a trace that is run step by step, where the copies of other workers are not at hand."""
+        if level.apart and self.replicas.spans:
+            raise Unstaged(f"it uses the copies of {self.name!r} across workers", expected=True)
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The copies, by replica. They lie on their devices, and JAX brings them together where they meet."""
+        return tuple(map(unbound, self.parts))
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The copies, by replica, as they are held."""
+        watcher = side_effects.here.watcher
+        found = None if watcher is None else watcher.read(self)
+        if found is not None:
+            return (found,) * self.replicas.count
+        if contexts.staging() is None:
+            return tuple(self.copies)
+        stack = self.stack
+        return tuple(stack[replica] for replica in range(self.replicas.count))
+
+    @property
+    def device(self) -> str:
+        """The name of the device of the copy that code here works on."""
+        own = self._own_eager() if contexts.staging() is None else None
+        return self._device_of(self.copies[own or 0])
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def _current(self) -> Any:
+        level = contexts.staging()
+        inside = self._is_inside()
+        if not inside:
+            self._check_readable()
+        if level is None:
+            own = self._own_eager()
+            return unbound(self._across() if own is None else self.copies[own])
+        held = level.read(self)
+        if level.within is not self.replicas:
+            return self._afterwards(held) if level.apart else self._of_stack(held)
+        return held if inside else self._of_own(held)
+
+    def _own_eager(self) -> int | None:
+        """Return whose copy plain Python works on here; None across replicas."""
+        level = self._level()
+        if level is None or level.updating is not None:
+            return None if level is None else level.updating
+        return None if level.context is None else level.context.replica.place
+
+    def _check_readable(self) -> None:
+        pass
+
+    def _afterwards(self, stack: Any) -> Any:
+        """Return what all copies stand for, in a trace that is run step by step, where `reduce` brings its sums."""
+
+        def taken(array: Any) -> list[Any]:
+            return [self._taken(array)]
+
+        return later(taken, [jax.eval_shape(self._of_stack, stack)], stack)[0]
+
+    def _taken(self, stack: Any) -> Any:
+        return shards(stack)[0][0]
+
+    def _across(self) -> Any:
+        return self.copies[0]
+
+    def at_rest(self) -> Any:
+        """Return what all copies stand for."""
+        return self._across()
+
+    def _of_stack(self, stack: Any) -> Any:
+        return stack[0]
+
+    def _of_own(self, copy: Any) -> Any:
+        """Return what all copies stand for, in code that is mapped over them."""
+        return copy
+
+    # --- assigning -------------------------------------------------------------------------
+
+    def _trapped(self, how: How, value: Any) -> Any:
+        return super()._trapped(
+            how, value.values[0] if isinstance(value, DistributedValues) else value
+        )
+
+    def _change(self, how: How, value: Any) -> Any:
+        self._check_strategy()
+        if contexts.staging() is None:
+            self._check_at_rest()
+        level = self._level()
+        if level is not None and level.context is not None:
+            self._check_agreed(value)
+            fitting = self._fitting(how, value)
+            return self._change_own(how, self._agreed(level.context.replica, fitting))
+        if level is not None and level.updating is not None:
+            return self._change_own(how, self._fitting(how, value))
+        return self._change_all(how, value)
+
+    def _check_agreed(self, value: Any) -> None:
+        """Refuse what has no meaning where each replica assigns it."""
+        check_summable(self, value)
+        check_adds_up(self)
+
+    def _agreed(self, replica: Replica, value: Any) -> Any:
+        """Return what the replicas together assign."""
+        match self.aggregation:
+            case VariableAggregation.SUM:
+                return replica.all_reduce(ReduceOp.SUM, [value])[0]
+            case VariableAggregation.MEAN:
+                return replica.all_reduce(ReduceOp.MEAN, [value])[0]
+            case VariableAggregation.ONLY_FIRST_REPLICA:
+                return replica.from_first(value)
+            case _:
+                self._warn_of_copies()
+                return value
+
+    def _warn_of_copies(self) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        origin = where_called()
+        warnings.warn_explicit(
+            f"The variable {self.name!r} has no aggregation: each replica assigns its own copy, and the "
+            "copies may differ from here on. Create it with aggregation=evenfeed.VariableAggregation.MEAN, "
+            "SUM or ONLY_FIRST_REPLICA to keep them equal.",
+            UserWarning,
+            origin.filename if origin else "<unknown>",
+            origin.line if origin else 0,
+        )
+
+    _warned = False
+
+    def _change_own(self, how: How, value: Any) -> Any:
+        level = contexts.staging()
+        if level is not None:
+            new = self._changed(how, level.read(self), value)
+            level.write(self, new)
+            return new
+        own = self._own_eager()
+        assert own is not None
+        copies = self.copies
+        new = self._changed(how, unbound(copies[own]), value)
+        copies[own] = self.replicas.to_replica(new, own)
+        self._array = None
+        return unbound(copies[own])
+
+    def _change_all(self, how: How, value: Any) -> Any:
+        level = contexts.staging()
+        if level is None:
+            return self._change_copies(how, value)
+        if level.within is self.replicas:  # in merge_call, for this replica
+            own = value
+            if isinstance(value, DistributedValues):
+                own = jnp.stack(value.values)[jax.lax.axis_index(AXIS)]
+            return self._change_own(how, self._fitting(how, own))
+        if level.apart:
+            return self._change_afterwards(level, how, value)
+        stack, parts = level.read(self), self._parts(how, value)
+        new = jnp.stack([self._changed(how, stack[r], part) for r, part in enumerate(parts)])
+        level.write(self, self._cut(new))
+        if not self.replicas.spans and not isinstance(value, DistributedValues):
+            first = jax.lax.with_sharding_constraint(new[0], self.replicas.replicated)
+            return Mirrored(array=first, count=self.replicas.count)
+        rows = new if new.ndim == 1 else new.reshape(-1, *new.shape[2:])
+        return PerReplica(array=self._cut(rows), lifted=new.ndim == 1, count=self.replicas.count)
+
+    def _change_afterwards(self, level: Staging, how: How, value: Any) -> Any:
+        """Change the copies of this worker's replicas when the trace is run, each on its device."""
+        replicas, held = self.replicas, level.read(self)
+        parts = self._parts(how, value)
+
+        def changed(stack: Any, *own: Any) -> list[Any]:
+            copies = [row[0] for row in shards(stack)]
+            placed = [replicas.to_replica(part, r) for r, part in enumerate(own)]
+            new = [self._changed(how, *pair) for pair in zip(copies, placed, strict=True)]
+            return [replicas.stacked(new), *new]
+
+        each = jax.ShapeDtypeStruct(parts[0].shape, held.dtype)
+        whole = jax.ShapeDtypeStruct((replicas.count, *each.shape), held.dtype)
+        new, *copies = later(changed, [whole, *[each] * replicas.local_count], held, *parts)
+        level.write(self, new)
+        if not isinstance(value, DistributedValues) and not replicas.spans:
+            return Mirrored(array=copies[0], count=replicas.count)
+        return PerReplica(copies, replicas=replicas, shapes=(each.shape,) * replicas.count)
+
+    def _cut(self, array: Any) -> Any:
+        """Let each device hold its own part, as in all arrays of copies: XLA might choose otherwise."""
+        return jax.lax.with_sharding_constraint(array, self.replicas.sharding)
+
+    def _change_copies(self, how: How, value: Any) -> Any:
+        parts = self._parts(how, value)
+        placed = [self.replicas.to_replica(part, r) for r, part in enumerate(parts)]
+        with self._changing:
+            pairs = zip(self.copies, placed, strict=True)
+            self._copies = [self._changed(how, old, new) for old, new in pairs]
+            self._array = None
+        if isinstance(value, PerReplica):
+            return PerReplica(self._copies, replicas=self.replicas)
+        return Mirrored(self._copies)
+
+    def _parts(self, how: How, value: Any) -> list[Any]:
+        """Return what each copy gets of a value that is assigned across replicas."""
+        level = contexts.staging()
+        apart = level is not None and level.apart
+        local = level is None or apart
+        count = self.replicas.local_count if local else self.replicas.count
+        if not isinstance(value, DistributedValues):
+            return [self._fitting(how, value)] * count
+        value = of_all_workers(self.replicas, value)
+        parts = parts_here(value, self.replicas) if apart else value.parts
+        if len(parts) != count:
+            raise ValueError(
+                described(
+                    f"A value with {value.part_count} parts cannot be assigned to the {count} copies of "
+                    f"{self.name!r}.",
+                    fix="assign a value of the strategy that made the variable.",
+                )
+            )
+        return [self._fitting(how, part) for part in parts]
+
+
+@final
+class MirroredVariable(DistributedVariable):
+    """A variable whose copies are kept equal when they are assigned."""
+
+
+@final
+class SyncOnReadVariable(DistributedVariable):
+    """A variable that each replica changes for itself, and whose copies are brought together when read."""
+
+    def _check_agreed(self, value: Any) -> None:
+        pass
+
+    def _agreed(self, replica: Replica, value: Any) -> Any:
+        del replica
+        return value
+
+    def _check_readable(self) -> None:
+        level = contexts.frame()
+        if level is not None and level.context is not None:
+            self._check_strategy()  # in the run of another strategy its copies do not meet
+        check_readable(self)
+        check_adds_up(self)
+
+    def _across(self) -> Any:
+        first = self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA
+        if first and not self.replicas.spans:
+            return self.copies[0]
+        if self.replicas.spans:
+            return self._of_stack(held_by_all(self.replicas, self.held))
+        return self._of_stack(
+            jnp.stack([self.replicas.to_replica(copy, 0) for copy in self.copies])
+        )
+
+    def _taken(self, stack: Any) -> Any:
+        return self._of_stack(held_by_all(self.replicas, stack))
+
+    def _of_stack(self, stack: Any) -> Any:
+        if self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
+            return stack[0]
+        total = jnp.sum(unfolded(self.replicas, stack), axis=0, dtype=stack.dtype)
+        if self.aggregation is VariableAggregation.SUM:
+            return total
+        return divided(total, self.replicas.count)
+
+    def _of_own(self, copy: Any) -> Any:
+        copy = unfolded(self.replicas, copy)
+        match self.aggregation:
+            case VariableAggregation.ONLY_FIRST_REPLICA:
+                return first_inside(jax.lax.axis_index(AXIS), copy)
+            case VariableAggregation.MEAN:
+                return reduce_inside(ReduceOp.MEAN, [copy], self.replicas.count)[0]
+            case _:
+                return reduce_inside(ReduceOp.SUM, [copy], self.replicas.count)[0]
+
+    def _change_all(self, how: How, value: Any) -> Any:
+        check_assignable(self, adds=how in (add, subtract))
+        if self.aggregation is VariableAggregation.SUM and not isinstance(value, DistributedValues):
+            share = divided(self._fitting(how, value), self.replicas.count)
+            value = share.astype(self.dtype)
+        return super()._change_all(how, value)

@@ -1,0 +1,169 @@
+"""Python's operators on a variable, or on a mirrored value: they work on what it holds."""
+
+# Python leaves the types of its operators unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+import operator
+from typing import Any, cast
+
+import numpy as np
+
+from evenfeed.core.conversion import is_tensor, shortened
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.lazy_jax import jnp
+from evenfeed.tensors.creation import convert_together
+
+
+def _binary(compute: Any) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        left, right = convert_together([self, other])
+        return compute(left, right)
+
+    return method
+
+
+def _reflected(compute: Any) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        right, left = convert_together([self, other])
+        return compute(left, right)
+
+    return method
+
+
+def _compared(compare: Any, *, otherwise: bool) -> Any:
+    """Return a comparison that has an answer also for tensors whose shapes do not fit together."""
+
+    def method(self: Any, other: Any) -> Any:
+        left, right = convert_together([self, other])
+        try:
+            np.broadcast_shapes(left.shape, right.shape)
+        except ValueError:
+            return jnp.asarray(otherwise)
+        return compare(left, right)
+
+    return method
+
+
+def _in_place(sign: str, method: str | None) -> Any:
+    def refused(self: Any, other: Any) -> Any:
+        del other
+        instead = f"write variable.{method}(value)" if method else "write variable.assign(...)"
+        raise RuntimeError(
+            described(
+                f"variable {sign}= value would put a tensor in place of the variable {self.name!r}.",
+                fix=f"{instead} to change it, or variable = variable {sign} value for a new tensor.",
+            )
+        )
+
+    return refused
+
+
+class Operators:
+    """What a tensor can do by Python's signs, for what has a `value()`; two such objects are equal if they are one."""
+
+    # NumPy's arrays leave what they are added to, and so on, to this class.
+    __array_priority__ = 100
+
+    def value(self) -> Any:
+        """Return the tensor."""
+        raise NotImplementedError
+
+    __add__ = _binary(operator.add)
+    __radd__ = _reflected(operator.add)
+    __sub__ = _binary(operator.sub)
+    __rsub__ = _reflected(operator.sub)
+    __mul__ = _binary(operator.mul)
+    __rmul__ = _reflected(operator.mul)
+    __truediv__ = _binary(operator.truediv)
+    __rtruediv__ = _reflected(operator.truediv)
+    __floordiv__ = _binary(operator.floordiv)
+    __rfloordiv__ = _reflected(operator.floordiv)
+    __mod__ = _binary(operator.mod)
+    __rmod__ = _reflected(operator.mod)
+    __pow__ = _binary(operator.pow)
+    __rpow__ = _reflected(operator.pow)
+    __matmul__ = _binary(operator.matmul)
+    __rmatmul__ = _reflected(operator.matmul)
+    __and__ = _binary(operator.and_)
+    __rand__ = _reflected(operator.and_)
+    __or__ = _binary(operator.or_)
+    __ror__ = _reflected(operator.or_)
+    __xor__ = _binary(operator.xor)
+    __rxor__ = _reflected(operator.xor)
+    __lt__ = _binary(operator.lt)
+    __le__ = _binary(operator.le)
+    __gt__ = _binary(operator.gt)
+    __ge__ = _binary(operator.ge)
+
+    def __neg__(self) -> Any:
+        return -self.value()
+
+    def __abs__(self) -> Any:
+        return jnp.abs(self.value())
+
+    def __invert__(self) -> Any:
+        return ~self.value()
+
+    def __getitem__(self, key: Any) -> Any:
+        value = self.value()
+        _check_key(key, value.shape)
+        return value[key.value() if isinstance(key, Operators) else key]
+
+    def __len__(self) -> int:
+        return len(self.value())
+
+    def __iter__(self) -> Any:
+        return iter(self.value())
+
+    def __bool__(self) -> bool:
+        return bool(self.value())
+
+    def __int__(self) -> int:
+        return int(self.value())
+
+    def __float__(self) -> float:
+        return float(self.value())
+
+    def __index__(self) -> int:
+        return operator.index(self.value())
+
+    def __complex__(self) -> complex:
+        return complex(self.value())
+
+
+class OperatorMethods(Operators):
+    """The signs of a variable: it is compared by its value, and not replaced by `+=`."""
+
+    __iadd__ = _in_place("+", "assign_add")
+    __isub__ = _in_place("-", "assign_sub")
+    __imul__ = _in_place("*", None)
+    __itruediv__ = _in_place("/", None)
+    __ifloordiv__ = _in_place("//", None)
+    __imod__ = _in_place("%", None)
+    __ipow__ = _in_place("**", None)
+    __imatmul__ = _in_place("@", None)
+    __eq__ = _compared(operator.eq, otherwise=False)
+    __ne__ = _compared(operator.ne, otherwise=True)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def _check_key(key: Any, shape: tuple[int, ...]) -> None:
+    """Refuse a number beyond the end, for which JAX would return the last value."""
+    keys = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
+    plain = [each for each in keys if each is not None]
+    if Ellipsis in [each for each in plain if not is_tensor(each)]:
+        return
+    if len(plain) > len(shape):
+        raise InvalidArgumentError(
+            f"{shortened(key)} has more places than the shape {shape}.",
+            fix="name one for each axis.",
+        )
+    for each, length in zip(plain, shape, strict=False):
+        if isinstance(each, (int, np.integer)) and not -length <= each < length:
+            raise InvalidArgumentError(
+                f"{each} is not between {-length} and {length - 1}, the places of an axis of "
+                f"the shape {shape}.",
+                fix="count from 0, or from the end with -1.",
+            )

@@ -1,0 +1,101 @@
+"""What one worker of several reads, by the policy that a dataset's options name."""
+
+from dataclasses import dataclass, replace
+from typing import final
+
+from evenfeed.core.batch_split import Share
+from evenfeed.core.errors import InvalidArgumentError, NotFoundError
+from evenfeed.core.lazy import logging
+from evenfeed.plan.files import reads_files
+from evenfeed.plan.node import Node, rebuilt
+from evenfeed.plan.options import AutoShardPolicy, options_of
+from evenfeed.plan.ordering import HintedShard, Shard
+from evenfeed.rewrite.by_file import by_file
+from evenfeed.rewrite.by_row import pushed
+
+
+@final
+@dataclass(frozen=True)
+class Sharded:
+    """What one worker reads.
+
+    Attributes:
+        plan: The plan that it runs.
+        policy: How the data is shared out: FILE, DATA, OFF or HINT.
+        in_parts: Whether the plan's elements are the worker's parts of batches (`OwnBatches`); else
+            they are batches.
+        notes: What a person should know of it.
+    """
+
+    plan: Node
+    policy: AutoShardPolicy
+    in_parts: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def sharded(plan: Node, share: Share) -> Sharded:
+    """Return what a worker reads.
+
+    Raises:
+        NotFoundError: By FILE, but rows come from no files.
+        InvalidArgumentError: By FILE, but there are fewer files than workers.
+    """
+    policy = options_of(plan).experimental_distribute.auto_shard_policy or AutoShardPolicy.AUTO
+    match policy:
+        case AutoShardPolicy.AUTO:
+            return _automatic(plan, share)
+        case AutoShardPolicy.FILE if share.workers > 1:
+            return Sharded(by_file(plan, share), policy)
+        case AutoShardPolicy.DATA:
+            return _by_row(plan, share)
+        case AutoShardPolicy.HINT:
+            return Sharded(_hinted(plan, share), policy)
+        case _:
+            return Sharded(plan, policy)
+
+
+def _automatic(plan: Node, share: Share) -> Sharded:
+    if share.workers == 1:
+        files = reads_files(plan)
+        return Sharded(plan, AutoShardPolicy.FILE if files else AutoShardPolicy.DATA)
+    try:
+        return Sharded(by_file(plan, share), AutoShardPolicy.FILE)
+    except NotFoundError:
+        return _by_row(plan, share)
+    except InvalidArgumentError as error:
+        note = f"rows are shared out, not files: {error.message}"
+    found = _by_row(plan, share)
+    _logger().info("%s", note)
+    return replace(found, notes=(note, *found.notes))
+
+
+def _by_row(plan: Node, share: Share) -> Sharded:
+    if share.workers == 1:
+        return Sharded(plan, AutoShardPolicy.DATA)
+    found = pushed(plan, share)
+    notes: tuple[str, ...] = ()
+    if found.stops is not None:
+        where = "" if found.stops.origin is None else f" at {found.stops.origin}"
+        notes = (
+            f"each worker makes the rows of all up to {type(found.stops).__name__.lower()}{where}, "
+            "and drops those of the others",
+        )
+        _logger().warning("%s", notes[0])
+    if found.plan is None:
+        return Sharded(plan, AutoShardPolicy.DATA, notes=notes)
+    return Sharded(found.plan, AutoShardPolicy.DATA, in_parts=True, notes=notes)
+
+
+def _hinted(plan: Node, share: Share) -> Node:
+    """Return the plan with the worker's shard where the user left a place for it."""
+
+    def filled(node: Node) -> Node:
+        if not isinstance(node, HintedShard):
+            return node
+        return Shard(node.child, share.workers, share.worker, origin=node.origin)
+
+    return rebuilt(plan, filled)
+
+
+def _logger() -> "logging.Logger":
+    return logging.getLogger("evenfeed")

@@ -1,0 +1,1 @@
+"""Keeps elements between passes: caches, snapshots and saved datasets."""

@@ -1,0 +1,190 @@
+"""Keeps a pass on disk, in a file of pages."""
+
+import os
+import secrets
+import weakref
+from pathlib import Path
+from typing import Any, final
+
+from evenfeed.core import dtypes
+from evenfeed.core.block import Block, read_only
+from evenfeed.core.errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    NotFoundError,
+)
+from evenfeed.core.structure import DATA, flatten, outline
+from evenfeed.formats.bytes.filesystems import naming
+from evenfeed.formats.pages.page_files import PageWriter
+from evenfeed.formats.pages.page_reader import PageReader
+from evenfeed.plan.buffering import Cache
+from evenfeed.runtime.caches.cache import Content, InMemory, Recording, Store
+
+
+def store_of(node: Cache) -> Store:
+    """Return where a cache keeps a pass."""
+    return InFiles(node) if node.filename else InMemory(node.memory)
+
+
+@final
+class InFiles(Store):
+    """Keeps a pass in a file, for every dataset that names it."""
+
+    def __init__(self, node: Cache) -> None:
+        self._node = node
+        self._path = Path(node.filename + ".cache")
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is a whole pass to read."""
+        return self._path.exists()
+
+    def content(self) -> Content | None:
+        """Return what the file holds; None where it is not there yet."""
+        try:
+            reader = PageReader(self._path)
+        except NotFoundError:
+            return None
+        self._check(reader.about["elements"])
+        return _FileContent(reader)
+
+    def record(self) -> Recording:
+        """Begin to write a pass; only one writer at a time."""
+        return _FileRecording(self._node, self._path)
+
+    def _check(self, elements: str) -> None:
+        if elements != _elements(self._node):
+            raise InvalidArgumentError(
+                f"{self._path} holds other elements: {elements}, "
+                f"where the dataset has {_elements(self._node)}.",
+                fix="delete the file, or give the cache another name.",
+                origin=self._node.origin,
+            )
+
+
+def _elements(node: Cache) -> str:
+    kinds = [
+        dtypes.name_of(getattr(s, "dtype", dtypes.bool)) for s in flatten(node.element_spec, DATA)
+    ]
+    return f"{outline(node.element_spec, DATA)} of {', '.join(kinds)}"
+
+
+@final
+class _FileContent(Content):
+    def __init__(self, reader: PageReader) -> None:
+        super().__init__(reader.about["pass"], reader.about.get("failed", 0))
+        self._reader = reader
+
+    def read(self, start: int, most: int) -> Block | None:
+        block = self._reader.read(start, most)
+        return None if block is None else read_only(block)
+
+    def behind(self, start: int) -> int:
+        return self._reader.behind(start)
+
+
+@final
+class _FileRecording(Recording):
+    """Writes under another name, which becomes the real one when the pass is complete."""
+
+    def __init__(self, node: Cache, path: Path) -> None:
+        self._node = node
+        self._path = path
+        self._lock = _LockFile(path.with_name(path.name + ".lock"))
+        self._temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        try:
+            self._take_lock()
+            self._writer = PageWriter(self._temporary, flatten(node.element_spec, DATA))
+            self._clean = weakref.finalize(self, _clean, self._writer, self._temporary, self._lock)
+        except AlreadyExistsError:  # the lock is another's
+            raise
+        except BaseException:
+            self._temporary.unlink(missing_ok=True)
+            self._lock.release()
+            raise
+
+    def _take_lock(self) -> None:
+        try:
+            with naming(str(self._lock.path)):
+                self._lock.take()
+        except FileNotFoundError:
+            raise NotFoundError(
+                f"There is no folder {self._path.parent} to write the cache into.",
+                fix="make the folder first.",
+                origin=self._node.origin,
+            ) from None
+        except FileExistsError:
+            raise AlreadyExistsError(
+                f"Another iterator is writing the cache {self._node.filename}.",
+                fix="let one iterator go through all elements first; "
+                f"if no program writes it any more, delete {self._lock.path}.",
+                origin=self._node.origin,
+            ) from None
+
+    def add(self, block: Block) -> None:
+        self._writer.add(block)
+
+    def finish(self, origin: Any, failed: int) -> None:
+        about = {"elements": _elements(self._node), "pass": origin, "failed": failed}
+        self._writer.finish(about)
+        with naming(str(self._path)):
+            self._temporary.replace(self._path)
+        self._clean()
+
+    def discard(self) -> None:
+        self._clean()
+
+
+@final
+class _LockFile:
+    """A file that names the process which writes a cache."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._own = f"{os.getpid()} {secrets.token_hex(4)}"
+
+    def take(self) -> None:
+        """Make the file, unless another process that lives has; also Ctrl-C leaves none behind.
+
+        Raises:
+            FileExistsError: Another one writes.
+        """
+        if self.path.exists() and not _is_alive(self._told().partition(" ")[0]):
+            self.path.unlink(missing_ok=True)
+        try:
+            with self.path.open("x") as file:
+                file.write(self._own)
+        except OSError:
+            raise
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Remove the file if it is this one's: it says so, or was made and not written yet."""
+        if self._told() in ("", self._own):
+            self.path.unlink(missing_ok=True)
+
+    def _told(self) -> str:
+        try:
+            return self.path.read_text()
+        except FileNotFoundError:
+            return "none"
+
+
+def _is_alive(process: str) -> bool:
+    if not process.isdigit():
+        return True
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _clean(writer: PageWriter, temporary: Path, lock: _LockFile) -> None:
+    writer.close()
+    temporary.unlink(missing_ok=True)
+    lock.release()

@@ -1,0 +1,235 @@
+"""Threads that share the rows of one Block."""
+
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from threading import Lock
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Column, concatenated, cut_up, frozen, in_one_piece
+from evenfeed.core.concurrency.threads import ThreadPool
+from evenfeed.core.concurrency.waiting import Pending
+from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.handles import Handle
+from evenfeed.core.specs import TensorSpec
+from evenfeed.core.text.text_columns import Texts
+from evenfeed.plan.elementwise import AUTOTUNE
+from evenfeed.runtime.functions.compiled import Compiled
+from evenfeed.runtime.functions.kernels import Kernels, shared_row
+from evenfeed.runtime.functions.vectorise import Row
+
+# The results for some rows, and which of them failed; None where they cannot be had this way.
+Done: TypeAlias = tuple[Block, Array | None] | None
+
+# So many pieces for each thread: with few, all wait for the one that is last.
+_PIECES: Final = 4
+
+
+def cores() -> int:
+    """Return how many threads can run at a time."""
+    return os.cpu_count() or 1
+
+
+@final
+class Room:
+    """The columns of the results for a whole Block: each thread writes those of its piece to their place."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._columns: dict[int, Array] = {}
+        self._lock = Lock()
+
+    def place(
+        self, number: int, start: int, count: int, shape: tuple[int, ...], dtype: DType
+    ) -> Array:
+        """Return where `count` rows of a column go; somewhere else if the column's are not like these."""
+        with self._lock:
+            column = self._columns.get(number)
+            if column is None:
+                column = self._columns[number] = np.empty((self._length, *shape), dtype)
+        if column.shape[1:] != shape or column.dtype != dtype:
+            return np.empty((count, *shape), dtype)
+        return column[start : start + count]
+
+    def holds(self, number: int, part: Column) -> bool:
+        """Tell whether rows of a column are in their place."""
+        column = self._columns.get(number)
+        return column is not None and isinstance(part, np.ndarray) and part.base is column
+
+    def whole(self, blocks: Sequence[Block]) -> Block:
+        """Return all rows as one Block, as they are if all columns are in their places."""
+        if not all(
+            self._has(number, part) for b in blocks for number, part in enumerate(b.columns)
+        ):
+            return concatenated(blocks)
+        columns = tuple(self._columns.get(number) for number in range(len(blocks[0].columns)))
+        return Block(columns, self._length)
+
+    def _has(self, number: int, part: Column) -> bool:
+        return part is None or self.holds(number, part)
+
+
+@final
+class Piece:
+    """Some rows of a Block, and the places of their results."""
+
+    def __init__(self, block: Block, start: int, room: Room) -> None:
+        self.block = block
+        self._start = start
+        self._room = room
+
+    def place(self, number: int, shape: tuple[int, ...], dtype: DType) -> Array:
+        """Return where the results for a column go."""
+        return self._room.place(number, self._start, self.block.length, shape, dtype)
+
+    def put(self, block: Block) -> Block:
+        """Write results to their places, here where they are still near."""
+        columns = (self._written(number, column) for number, column in enumerate(block.columns))
+        return Block(tuple(columns), block.length)
+
+    def _written(self, number: int, column: Column) -> Column:
+        if not isinstance(column, np.ndarray) or self._room.holds(number, column):
+            return column
+        place = self.place(number, column.shape[1:], column.dtype)
+        place[...] = column
+        return place
+
+
+def in_threads(call: Callable[[Piece], Done], block: Block, threads: int) -> Done:
+    """Return what `call` returns for a Block, each piece of which a thread takes as it is free."""
+    if threads == 1 or block.length == 1:
+        return call(Piece(block, 0, Room(block.length)))
+    size = -(-block.length // (threads * _PIECES))
+    starts = range(0, block.length, size)
+    work = _Shared(call, block, deque(starts), size)
+    work.run(min(threads, len(starts)))
+    return work.joined()
+
+
+@final
+class _Shared:
+    """The pieces of a Block, and what became of them."""
+
+    def __init__(
+        self, call: Callable[[Piece], Done], block: Block, left: deque[int], size: int
+    ) -> None:
+        self._call = call
+        self._block = block
+        self._left = left
+        self._size = size
+        self._room = Room(block.length)
+        self._done: dict[int, Done] = {}
+
+    def run(self, threads: int) -> None:
+        """Work on all pieces, in this thread and in others."""
+        others: list[Pending[None]] = [_pool().submit(self._work) for _ in range(threads - 1)]
+        try:
+            self._work()
+        finally:
+            self._left.clear()  # where it was interrupted, the others stop as well
+            errors = [_waited(other) for other in others]
+        for error in errors:
+            if error is not None:
+                raise error
+
+    def joined(self) -> Done:
+        """Return all results in their order."""
+        done = [self._done[start] for start in sorted(self._done)]
+        found = [one for one in done if one is not None]
+        if len(found) < len(done):
+            return None
+        flags = [one[1] for one in found if one[1] is not None]
+        whole = self._room.whole([one[0] for one in found])
+        return whole, np.concatenate(flags) if flags else None
+
+    def _work(self) -> None:
+        while self._left:
+            try:
+                start = self._left.popleft()
+            except IndexError:  # another was quicker
+                return
+            piece = Piece(self._block.cut(start, start + self._size), start, self._room)
+            found = self._call(piece)
+            self._done[start] = None if found is None else (piece.put(found[0]), found[1])
+
+
+def _waited(other: Pending[Any]) -> BaseException | None:
+    """Wait for a thread; one that never began is not waited for."""
+    return None if other.cancel() else other.exception()
+
+
+@cache
+def _pool() -> ThreadPool:
+    return ThreadPool(max(2, 4 * cores()), "evenfeed-rows")
+
+
+def threads_for(kernels: Kernels, parallel_calls: int | None) -> int:
+    """Return how many threads share a Block: only kernels that work by rows are worth it."""
+    if not kernels.in_rows or parallel_calls is None:
+        return 1
+    return cores() if parallel_calls == AUTOTUNE else min(parallel_calls, 4 * cores())
+
+
+def on_blocks(compiled: Compiled, kernels: Kernels, block: Block, threads: int) -> Done:
+    """Return the results, and which rows read out of range; None where there is no program for them."""
+    return in_threads(partial(_computed, compiled, kernels), block, threads)
+
+
+def _computed(compiled: Compiled, kernels: Kernels, piece: Piece) -> Done:
+    block, held = kernels.widened(piece.block), kernels.held()
+    rows = _row_shapes(block, kernels)
+    program = None if rows is None else compiled.program((*rows, *map(shared_row, held)))
+    if rows is None or program is None or not program.may_run():
+        return None
+    pairs = zip(block.columns, rows, strict=True)
+    found = [cut_up(column) for column, row in pairs if row is not None]
+    numeric = [column for column in found if column is not None]
+    parts = program.found.parts
+    numbers = [number for number, part in enumerate(parts) if isinstance(part, Row)]
+    outputs, failed = program.run(
+        numeric, block.length, lambda number, kind: piece.place(numbers[number], *kind), held
+    )
+    return _assembled(block, parts, outputs), failed
+
+
+def _row_shapes(block: Block, kernels: Kernels) -> tuple[Row | None, ...] | None:
+    """Return the shapes of a Block's elements; None where they differ from each other."""
+    rows: list[Row | None] = []
+    for column, spec, handle in zip(block.columns, kernels.specs, kernels.handles, strict=True):
+        if column is None or handle or not isinstance(spec, TensorSpec):
+            rows.append(None)
+        elif (row := _row_shape(column)) is None or row.dtype != spec.dtype:
+            return None
+        else:
+            rows.append(row)
+    return tuple(rows)
+
+
+def _row_shape(column: Array | Texts | list[Any]) -> Row | None:
+    if not isinstance(column, list):
+        return Row(column.shape[1:], column.dtype)
+    kinds = {(part.shape, part.dtype) for part in column}
+    return Row(*kinds.pop()) if len(kinds) == 1 else None
+
+
+def _assembled(block: Block, parts: Sequence[Any], outputs: Sequence[Any]) -> Block:
+    computed = iter(outputs)
+    handed_on = Counter(part.index for part in parts if isinstance(part, Handle))
+    columns: list[Column] = []
+    for part in parts:
+        match part:
+            case Row():
+                columns.append(next(computed))
+            case Handle():
+                column = in_one_piece(block.columns[part.index])
+                # Who writes to one part of an element must not change another.
+                columns.append(column if handed_on[part.index] == 1 else frozen(column))
+            case None:
+                columns.append(None)
+            case _:
+                columns.append(np.broadcast_to(part, (block.length, *part.shape)))
+    return Block(tuple(columns), block.length)

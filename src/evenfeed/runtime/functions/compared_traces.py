@@ -1,0 +1,71 @@
+"""Traces a user's function, and sees whether each trace does the same."""
+
+from typing import Any, TypeAlias, final
+
+from evenfeed.core.side_effects import Effect, Effects
+from evenfeed.runtime.functions.calls import Calling
+from evenfeed.runtime.functions.compiled import RowShapes
+from evenfeed.runtime.functions.purity import RandomStates, generators
+from evenfeed.runtime.functions.python_state import PythonState
+from evenfeed.runtime.functions.vectorise import Call, Traced, on_host, traced
+
+Outcome: TypeAlias = Traced | Exception
+
+
+@final
+class ComparedTraces:
+    """Traces a function, twice the first time, and sees whether random numbers are drawn."""
+
+    def __init__(self, calling: Calling, call: Call, effects: Effects) -> None:
+        self._function = calling.function
+        self._call = call
+        self._effects = effects
+        self._after_first: PythonState | None = None
+        self._generators = generators(calling.function)
+        self._compared = False
+
+    def _called(self, parts: list[Any]) -> tuple[Any, list[Any]]:
+        result = self._call(parts)
+        if self._after_first is None:
+            self._after_first = PythonState(self._function)
+        return result
+
+    def leave_one_trace(self) -> None:
+        """Let Python's objects be as after one trace, as TensorFlow leaves them."""
+        if self._after_first is not None:
+            self._after_first.put_back()
+
+    def trace(self, rows: RowShapes) -> Outcome:
+        """Trace the function for elements of these shapes; return what it raised where that fails."""
+        if any(rows):
+            with on_host():  # JAX itself draws random numbers while it is loaded
+                pass
+        before = RandomStates(self._generators)
+        try:
+            found = traced(self._called, rows)
+            again = found if self._compared else traced(self._call, rows)
+        except Exception as error:  # noqa: BLE001 - what it means is for the caller to say
+            return error
+        finally:
+            if before.have_moved():
+                before.put_back()
+                self._effects.add(Effect.DRAWS)
+        self._compared = True
+        if found.calls_back and Effect.DRAWS not in self._effects:
+            self._effects.add(Effect.CALLS_BACK)
+        elif found.text != again.text and Effect.DRAWS not in self._effects:
+            self._effects.add(Effect.VARIES)
+        return found
+
+
+def unseen(call: Call, function: object) -> Call:
+    """Return a function for later traces, of which Python's objects keep nothing."""
+
+    def called(parts: list[Any]) -> tuple[Any, list[Any]]:
+        state = PythonState(function)
+        try:
+            return call(parts)
+        finally:
+            state.put_back()
+
+    return called

@@ -1,0 +1,154 @@
+"""Runs a traced function on Blocks of any length with few compilations."""
+
+from collections import Counter
+from collections.abc import Sequence
+from threading import Lock
+from typing import Final, TypeAlias, final
+
+import numpy as np
+
+from evenfeed.core.conversion import Array
+from evenfeed.runtime.functions.column_arithmetic import Room, in_one_piece
+from evenfeed.runtime.functions.vectorise import BlockProgram, Call, Row, Traced, traced
+
+RowShapes: TypeAlias = tuple[Row | None, ...]
+
+# A compilation takes 40 to 500 ms: a function must not see more of them in its life.
+_MOST_COMPILATIONS: Final = 3
+# A call costs about what it costs to read and write so many bytes, or to compute so many numbers.
+_CALL_BYTES: Final = 1 << 20
+_CALL_WORK: Final = 1 << 20
+
+
+@final
+class Compiled:
+    """The programs of one function, for each shape of its elements."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._programs: dict[RowShapes, Sized | None] = {}
+        self._seen = Counter[RowShapes]()
+        self._lock = Lock()
+        self._making = Lock()
+        self.compilations = 0
+
+    def add(self, rows: RowShapes, found: Traced) -> "Sized":
+        """Keep what a trace for elements of these shapes found."""
+        made = Sized(self._call, rows, found, self)
+        self._programs[rows] = made
+        return made
+
+    def program(self, rows: RowShapes) -> "Sized | None":
+        """Return the program for elements of these shapes; None where they should run one by one.
+
+        The first shape is compiled at once. Another one must come again before: elements that have
+        all their own shape are not worth a compilation each.
+        """
+        with self._making:  # threads that share a Block ask at the same time
+            return self._program(rows)
+
+    def _program(self, rows: RowShapes) -> "Sized | None":
+        if rows in self._programs:
+            return self._programs[rows]
+        self._seen[rows] += 1
+        if (self._programs and self._seen[rows] < 3) or self.compilations >= _MOST_COMPILATIONS:
+            return None
+        self._programs[rows] = None  # what does not trace for this shape is not tried again
+        return self.add(rows, traced(self._call, rows))
+
+    def takes(self) -> bool:
+        """Count one more compilation, if that is not too many."""
+        with self._lock:
+            free = self.compilations < _MOST_COMPILATIONS
+            self.compilations += free
+        return free
+
+
+@final
+class Sized:
+    """A program that runs on one length only: shorter Blocks are filled up, longer ones cut.
+
+    XLA may add numbers in another order where there are more rows. With one length an element is the
+    same to the last bit however it is read: at another time, behind a restored state, in another shard.
+
+    Attributes:
+        found: What the trace for elements of this shape found.
+        length: How many elements one call computes.
+    """
+
+    def __init__(self, call: Call, rows: RowShapes, found: Traced, owner: Compiled) -> None:
+        self.found = found
+        self._owner = owner
+        own = [row for row in rows if row is not None and not row.shared]
+        self.length = _length(own + _computed(found), found)
+        self._program = BlockProgram(call, rows, found, self.length)
+        self._may_run = not _computed(found) or found.arithmetic is not None  # nothing to compile
+        self._lock = Lock()
+
+    def may_run(self) -> bool:
+        """Tell whether the program is compiled, or one more may be."""
+        with self._lock:
+            self._may_run = self._may_run or self._owner.takes()
+        return self._may_run
+
+    def run(
+        self,
+        columns: Sequence[Array | list[Array]],
+        length: int,
+        room: Room | None = None,
+        held: Sequence[Array] = (),
+    ) -> tuple[list[Array], Array | None]:
+        """Return the computed columns for `length` rows, and which rows read out of range.
+
+        Args:
+            columns: Those of the elements, or lists of their rows, which are alike.
+            length: How many rows they have.
+            room: Gives memory for the results to who can use it.
+            held: What the variables hold that the function reads.
+        """
+        if not _computed(self.found):
+            return [], None
+        if self.found.arithmetic is not None:
+            return self.found.arithmetic.run(columns, length, room, held), None
+        columns = [in_one_piece(one) for one in columns]
+        size = self.length
+        # All are begun before the first is waited for.
+        begun = [
+            self._program.start([_padded(column[at : at + size], size) for column in columns], held)
+            for at in range(0, length, size)
+        ]
+        done = [one.wait() for one in begun]
+        outputs = [_joined(parts, length) for parts in zip(*(one[0] for one in done), strict=True)]
+        flags = [one[1] for one in done if one[1] is not None]
+        return outputs, _joined(flags, length) if flags else None
+
+
+def _length(rows: Sequence[Row], found: Traced) -> int:
+    """Return how many elements take about as long as a call, rounded down to a power of two."""
+    most = min(
+        _CALL_BYTES // max(1, sum(map(_bytes, rows))),
+        _CALL_WORK // max(1, found.work),
+    )
+    return 1 << max(0, most.bit_length() - 1)
+
+
+def _computed(found: Traced) -> list[Row]:
+    return [part for part in found.parts if isinstance(part, Row)]
+
+
+def _bytes(row: Row) -> int:
+    return int(np.prod(row.shape, dtype=np.int64)) * row.dtype.itemsize
+
+
+def _padded(column: Array, size: int) -> Array:
+    if len(column) == size:
+        return column
+    padded = np.empty((size, *column.shape[1:]), column.dtype)
+    padded[: len(column)] = column
+    padded[len(column) :] = column[:1]  # a value that the function can take
+    return padded
+
+
+def _joined(parts: Sequence[Array], length: int) -> Array:
+    whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return whole if len(whole) == length else whole[:length]

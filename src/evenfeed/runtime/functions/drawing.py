@@ -1,0 +1,70 @@
+"""Functions that draw random numbers: each call gets a source of its own, made of the element's bits."""
+
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeAlias, final
+
+import numpy as np
+from numpy.random.bit_generator import ISeedSequence
+from numpy.typing import NDArray
+
+from evenfeed.core.errors import described
+from evenfeed.core.random_bits import drawing_from
+from evenfeed.runtime.functions.calls import bound
+from evenfeed.runtime.functions.vectorise import typed_key
+
+Source: TypeAlias = Literal["jax", "numpy"]
+
+# Why a function that gets a NumPy Generator runs per element. What it draws may decide on a shape, so
+# not even a trace for its spec would be true.
+NOT_TRACED: Final = "it draws from a NumPy Generator"
+
+
+def drawing(function: Callable[..., Any], source: Source) -> Callable[..., Any]:
+    """Return a function of random bits and an element, which calls that of the user's."""
+    if source not in _CALLS:
+        raise ValueError(
+            described(
+                f'generator must be "jax" or "numpy", but got {source!r}.',
+                fix='"jax" gives the function a key for jax.random, "numpy" a numpy.random.Generator.',
+            )
+        )
+    return bound(_CALLS[source], function)
+
+
+def drawing_inside(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of random bits and an element: the random functions of evenfeed's draw from them."""
+    return bound(_with_draws, function)
+
+
+def generator_of(words: NDArray[np.uint32]) -> np.random.Generator:
+    """Return NumPy's generator for two words: Philox with them as its key."""
+    key: Any = _Fixed(words)  # NumPy takes it, and does not say so in its types
+    return np.random.Generator(np.random.Philox(key))
+
+
+@final
+class _Fixed(ISeedSequence):
+    """Hands the words to Philox as they are: to be mixed again would take four times as long."""
+
+    def __init__(self, words: NDArray[np.uint32]) -> None:
+        self._words = words
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        """Return the key that Philox asks for."""
+        return self._words[:n_words].astype(dtype)
+
+
+def _with_key(function: Callable[..., Any], words: Any, *parts: Any) -> Any:
+    return function(typed_key(words), *parts)
+
+
+def _with_draws(function: Callable[..., Any], words: Any, *parts: Any) -> Any:
+    with drawing_from(words):
+        return function(*parts)
+
+
+def _with_generator(function: Callable[..., Any], words: Any, *parts: Any) -> Any:
+    return function(generator_of(words), *parts)
+
+
+_CALLS: Final[dict[str, Callable[..., Any]]] = {"jax": _with_key, "numpy": _with_generator}

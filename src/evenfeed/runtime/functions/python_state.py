@@ -1,0 +1,149 @@
+"""Python objects that a user's function keeps something in: counters, lists, iterators.
+
+A function is called a few times to be looked at, and nobody should see that in them. Only what the function
+names itself is known: variables of the functions around it, globals, attributes of its own object.
+"""
+
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from types import CellType, FunctionType, MethodType
+from typing import Any, Final, TypeAlias, cast, final
+
+import numpy as np
+
+from evenfeed.core import iteration
+from evenfeed.runtime.functions.purity import (
+    call_of,
+    named_by,
+    names_of,
+    own_attributes,
+    parts_of_function,
+)
+
+_DEPTH: Final = 2  # a list in a closure of a function that the function calls
+_WIDTH: Final = 100  # what holds more is data
+
+_MAPPINGS: Final = (dict, Counter, OrderedDict, defaultdict)
+_LISTS: Final = (list, deque, bytearray)
+_CONTAINERS: Final = (*_MAPPINGS, *_LISTS, set)
+_PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
+
+Undo: TypeAlias = Callable[[], None]
+
+
+@final
+class PythonState:
+    """What the objects that a function uses hold at one time."""
+
+    def __init__(self, function: object) -> None:
+        self._undo = list(_undoing(function, set(), _DEPTH))
+
+    def put_back(self) -> None:
+        """Let them hold it again."""
+        for undo in self._undo:
+            undo()
+
+
+def uses_iterator(function: object) -> bool:
+    """Return True if a function names a Python iterator: each look at it would take an element."""
+    return any(map(_is_iterator, named_by(function)))
+
+
+def _is_iterator(value: object) -> bool:
+    return isinstance(value, Iterator) and not isinstance(value, iteration.Iterator)
+
+
+def _undoing(value: Any, seen: set[int], depth: int) -> Iterator[Undo]:
+    if depth < 0 or id(value) in seen:
+        return
+    seen.add(id(value))
+    match value:
+        case FunctionType():
+            yield from map(_undo_cell, value.__closure__ or ())
+            yield from _undo_names(value.__globals__, names_of(value.__code__))
+            parts: Iterable[Any] = parts_of_function(value)
+        case MethodType():
+            yield from _undo_attributes(value.__self__, value.__func__)
+            parts, depth = (value.__func__,), depth + 1
+        case partial():
+            held = cast("partial[Any]", value)
+            parts, depth = (held.func, *held.args, *held.keywords.values()), depth + 1
+        case _ if (call := call_of(value)) is not None:
+            parts, depth = (MethodType(call, value),), depth + 1
+        case _:
+            yield from _undo_content(value)
+            parts = _members(value)
+    for part in parts:
+        yield from _undoing(part, seen, depth - 1)
+
+
+def _undo_cell(cell: CellType) -> Undo:
+    try:
+        old = cell.cell_contents
+    except ValueError:  # a name that has no value yet
+        return _nothing
+
+    def undo() -> None:
+        cell.cell_contents = old
+
+    return undo
+
+
+def _nothing() -> None:
+    pass
+
+
+def _undo_names(names: dict[str, Any], used: Iterable[str]) -> Iterator[Undo]:
+    old = {name: names[name] for name in used if name in names}
+
+    def undo() -> None:
+        names.update({name: value for name, value in old.items() if names.get(name) is not value})
+
+    yield undo
+
+
+def _undo_attributes(owner: Any, function: object) -> Iterator[Undo]:
+    """Undo what a method does to counters and the like: other attributes may belong to each other."""
+    own = own_attributes(owner, function)
+    old = {name: value for name, value in own.items() if isinstance(value, _PLAIN)}
+    held = cast("dict[str, Any]", vars(owner)) if old else {}
+
+    def undo() -> None:
+        new = {name: held[name] for name in old if isinstance(held.get(name), _PLAIN)}
+        held.update({name: old[name] for name, value in new.items() if value is not old[name]})
+
+    yield undo
+    for value in own.values():
+        yield from _undo_content(value)
+
+
+def _undo_content(value: Any) -> Iterator[Undo]:
+    kind = cast("Any", type(value))
+    if kind is np.ndarray:
+        if value.flags.writeable and value.size <= _WIDTH:
+            yield partial(np.copyto, value, np.array(value))
+    elif kind in _CONTAINERS and len(value) <= _WIDTH:
+        fill = value.extend if kind in _LISTS else value.update
+        yield partial(_refill, value, fill, dict(value) if kind in _MAPPINGS else value.copy())
+
+
+def _refill(container: Any, fill: Callable[[Any], None], old: Any) -> None:
+    if not _is_same(container, old):
+        container.clear()
+        fill(old)
+
+
+def _is_same(container: Any, old: Any) -> bool:
+    """Return True if both hold the same objects. To compare them by value might be a tensor."""
+    if len(container) != len(old):
+        return False
+    if isinstance(old, dict):
+        return all(key in container and container[key] is old[key] for key in cast("Any", old))
+    return all(a is b for a, b in zip(container, old, strict=True))
+
+
+def _members(value: Any) -> Iterable[Any]:
+    if type(value) in _MAPPINGS and len(value) <= _WIDTH:
+        return list(value.values())
+    return list(value) if type(value) in (list, tuple, deque) and len(value) <= _WIDTH else ()

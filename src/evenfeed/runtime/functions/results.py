@@ -1,0 +1,241 @@
+"""Makes arrays of what users' functions return, as specs say that they must be.
+
+The rules are those of TensorFlow's from_generator: what NumPy can cast is cast. Only a whole number that
+does not fit is an error here, where TensorFlow lets it wrap around.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias, cast, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.block import Column, stacked
+from evenfeed.core.conversion import Array, shortened, to_array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.specs import (
+    NoneTensorSpec,
+    Specified,
+    TensorSpec,
+    TypeSpec,
+    type_spec_from_value,
+)
+from evenfeed.core.structure import DATA, assert_same, flatten
+from evenfeed.plan.windows import ElementValue
+from evenfeed.runtime.functions.calls import Asked
+from evenfeed.runtime.functions.tracing import Finding
+
+# The column (which may be None itself), or None where the values must be looked at one by one.
+Made: TypeAlias = tuple[Column] | None
+ColumnMaker: TypeAlias = Callable[[Sequence[Any]], Made]
+
+_TEXTS: Final[frozenset[type]] = frozenset({str, bytes})
+
+
+def converted(value: Any, spec: TypeSpec) -> Any:
+    """Return one value as an array of `spec`, or a dataset or Optional as it is; an error where it is none."""
+    if not isinstance(spec, TensorSpec):
+        if not _fits(value, spec):
+            promised = "None" if isinstance(spec, NoneTensorSpec) else str(spec)
+            raise InvalidArgumentError(f"{shortened(value)} stands where {promised} was promised.")
+        return value
+    array = _array(value, spec.dtype)
+    if not spec.shape.is_compatible_with(array.shape):
+        raise InvalidArgumentError(f"a part has shape {array.shape}, not {spec.shape}.")
+    return array
+
+
+def column_maker(spec: TypeSpec) -> ColumnMaker:
+    """Return a function that makes one column of many values, if they need no closer look."""
+    if isinstance(spec, NoneTensorSpec):
+        return _all_none
+    if not isinstance(spec, TensorSpec):
+        return partial(_objects, spec=spec)
+    if spec.shape.rank != 0:
+        return partial(_arrays, spec=spec)
+    if spec.dtype == dtypes.string:
+        return _texts
+    return partial(_scalars if spec.dtype.kind in "iuf" else _arrays, spec=spec)
+
+
+def _array(value: Any, dtype: DType) -> Array:
+    if dtype == dtypes.string:
+        return to_array(value, dtype)
+    if dtype.kind in "iu" and _are_plain(value):
+        return np.array(value, dtype)  # NumPy itself refuses a Python int that does not fit
+    return _cast(np.asarray(value), value, dtype)
+
+
+def _cast(array: Array, value: Any, dtype: DType) -> Array:
+    if array.dtype == dtype:
+        return array
+    if array.dtype.kind in "iu" and dtype.kind in "iu":
+        _check_fits(array, dtype)
+    elif array.dtype.kind in "OSU":  # text that reads as a number, None, huge ints: as NumPy does
+        return np.asarray(value, dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(dtype)
+
+
+def _check_fits(array: Array, dtype: DType) -> None:
+    if array.size == 0 or np.can_cast(array.dtype, dtype):
+        return
+    limits = np.iinfo(dtype)
+    for number in (int(array.min()), int(array.max())):
+        if not limits.min <= number <= limits.max:
+            raise InvalidArgumentError(
+                f"{number} does not fit into {dtypes.name_of(dtype)}, "
+                f"which holds {limits.min} to {limits.max}."
+            )
+
+
+def all_of(values: Sequence[Any], kind: type) -> bool:
+    """Tell whether all values are of exactly this type."""
+    return list(map(type, values)).count(kind) == len(values)  # half the time of a set of them
+
+
+def _all_none(values: Sequence[Any]) -> Made:
+    return (None,) if all(value is None for value in values) else None
+
+
+def _objects(values: Sequence[Any], spec: TypeSpec) -> Made:
+    return (list(values),) if all(_fits(value, spec) for value in values) else None
+
+
+def _fits(value: Any, spec: TypeSpec) -> bool:
+    return (value is None or isinstance(value, Specified)) and spec.is_compatible_with(value)
+
+
+def _scalars(values: Sequence[Any], spec: TensorSpec) -> Made:
+    """Return numbers as a column; NumPy itself refuses what has a shape or does not fit."""
+    try:
+        if spec.dtype.kind != "f":
+            return (np.fromiter(values, spec.dtype, len(values)),)
+        with np.errstate(over="ignore"):  # what does not fit is infinite, as in TensorFlow
+            return (np.fromiter(values, spec.dtype, len(values)),)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _texts(values: Sequence[Any]) -> Made:
+    found = set(map(type, values))
+    if not found <= _TEXTS:
+        return None
+    column = np.empty(len(values), dtypes.string)
+    if str in found:
+        values = [value.encode() if type(value) is str else value for value in values]
+    column[:] = values
+    return (column,)
+
+
+def _arrays(values: Sequence[Any], spec: TensorSpec) -> Made:
+    """Return arrays of one shape and dtype, or lists of numbers, as a column; of many shapes as a list."""
+    try:
+        column = None if spec.dtype == dtypes.string else _numbers(values, spec.dtype)
+    except (TypeError, ValueError, OverflowError):
+        column = None
+    if column is not None and spec.shape.is_compatible_with(column.shape[1:]):
+        return (column,)
+    try:
+        return (stacked([converted(value, spec) for value in values]),)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _numbers(values: Sequence[Any], dtype: DType) -> Array | None:
+    arrays = [value for value in values if type(value) is np.ndarray]
+    if arrays and (len(arrays) < len(values) or len({array.dtype for array in arrays}) > 1):
+        return None
+    if len(set(map(np.shape, arrays))) > 1 or (not arrays and _are_ragged(values)):
+        return None
+    column = np.stack(arrays) if arrays else np.array(values)
+    allowed = {"i": "iu", "u": "iu", "f": "iuf", "b": "b"}.get(dtype.kind, dtype.kind)
+    # A row of other numbers would have changed the dtype of all: then each is looked at alone.
+    return _cast(column, values, dtype) if column.dtype.kind in allowed else None
+
+
+def _are_ragged(values: Sequence[Any]) -> bool:
+    """Tell of lists, faster than NumPy would, whether they differ in length."""
+    if type(values[0]) is not list:
+        return False
+    return len({len(cast("list[Any]", value)) for value in values if type(value) is list}) > 1
+
+
+def _are_plain(value: Any) -> bool:
+    return type(value) is list and value != [] and all_of(cast("list[Any]", value), int)
+
+
+@final
+class Results:
+    """The spec of a function's results, which the first one tells where nothing else did.
+
+    Attributes:
+        spec: What the function returns; None while that is not known.
+        casts: Whether results are converted to the spec, instead of compared with it.
+    """
+
+    def __init__(self, asked: Asked, finding: Finding) -> None:
+        self.spec = finding.output_spec
+        self.casts = finding.casts
+        self._asked = asked
+        self._name = finding.calling.name
+        self._specs: list[TypeSpec] | None = None if self.spec is None else flatten(self.spec, DATA)
+        self._fits: tuple[Any, ...] | None = None  # what the last result looked like, if it fitted
+
+    def fitted(self, structure: Any, leaves: list[Any]) -> list[Any]:
+        """Return the parts of a result as the spec says."""
+        specs = self._specs
+        assert specs is not None
+        if structure is not None or len(specs) != 1 or self.spec is not specs[0]:
+            assert_same(self.spec, structure, DATA, names=("spec", "result"))
+        seen = _look(leaves)
+        if seen != self._fits:
+            leaves = [self._fit(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)]
+            self._fits = seen if seen == _look(leaves) else None
+        return leaves
+
+    def learn(self, spec: Any) -> None:
+        """Take notice of what the function returns."""
+        self.spec, self._specs = spec, flatten(spec, DATA)
+
+    def _fit(self, leaf: Any, spec: TypeSpec) -> Any:
+        if not isinstance(spec, TensorSpec) or leaf is None or isinstance(leaf, ElementValue):
+            if not spec.is_compatible_with(leaf):
+                raise self._unlike(leaf, spec)
+            return leaf
+        if leaf.dtype != spec.dtype:
+            text = dtypes.string in (leaf.dtype, spec.dtype)
+            if text or not (self.casts or self._is_narrow(leaf, spec)):
+                raise self._unlike(leaf, spec)
+            leaf = leaf.astype(spec.dtype)
+        if not spec.shape.is_compatible_with(leaf.shape):
+            raise self._unlike(leaf, spec)
+        return leaf
+
+    def _is_narrow(self, leaf: Any, spec: TensorSpec) -> bool:
+        whole = self._asked.returns is not None and leaf.dtype.kind in "iu"
+        return whole and np.can_cast(leaf.dtype, spec.dtype)  # it only has fewer bits
+
+    def _unlike(self, leaf: Any, spec: TypeSpec) -> InvalidArgumentError:
+        spec_of_leaf = type_spec_from_value(leaf)
+        got = str(spec_of_leaf)
+        if isinstance(spec_of_leaf, TensorSpec):
+            got = f"{dtypes.name_of(leaf.dtype)} of shape {leaf.shape}"
+        return InvalidArgumentError(
+            f"{self._name} returned {got} where {spec} was expected.",
+            fix="return one dtype and rank for all elements, or say output_signature=.",
+            origin=self._asked.origin,
+        )
+
+
+def _look(leaves: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(
+        (leaf.dtype, leaf.shape) if type(leaf) is np.ndarray else _look_at_value(leaf)
+        for leaf in leaves
+    )
+
+
+def _look_at_value(leaf: Any) -> Any:
+    return None if leaf is None else type_spec_from_value(leaf)

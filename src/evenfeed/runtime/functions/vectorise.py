@@ -1,0 +1,397 @@
+"""Traces a user's function with JAX, and runs it on whole Blocks: the one place of the runtime that knows JAX.
+
+Everything is traced with 64-bit types, so that no id is lost. Their defaults are wider then than
+TensorFlow's; `_settled` says which of the results keep 64 bits.
+"""
+
+# JAX leaves parts of its own types unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
+
+import re
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.handles import Handle
+from evenfeed.core.lazy_jax import checkify, jax, jax_extend_core
+from evenfeed.core.promotion import NARROWER, fits_32_bits
+from evenfeed.runtime.functions.column_arithmetic import ColumnArithmetic, arithmetic_of
+from evenfeed.runtime.functions.trace_facts import indexing, work_of
+
+# Takes the parts of an element; returns the structure of the result, and its parts.
+Call: TypeAlias = Callable[[list[Any]], tuple[Any, list[Any]]]
+
+# What takes 64 bits of another kind over into its result.
+_CONVERTS: Final = ("convert_element_type", "dot_general")
+_WIDER: Final = {dtypes.int32: dtypes.int64, dtypes.uint32: dtypes.uint64}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The shape and dtype of one part of an element, all known; of a variable, which all elements share."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+    shared: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What one trace of a function found.
+
+    `parts` holds for each part of the result a Row (computed), a Handle (handed on), or a constant.
+    `wider` says which parts need 64-bit whole numbers on the way, as TensorFlow divides them.
+    `text` is the same for two traces exactly if they did the same. `indexes` says that the function
+    reads at places that may be out of range; `fixed_index`, that one of these is known already. `work`
+    is about how many numbers it computes; `arithmetic` does it without JAX, where it is that simple.
+    `calls_back` says that compiled code would call Python, which must see each element once.
+    """
+
+    structure: Any
+    parts: tuple[Any, ...]
+    wider: frozenset[int] = field(default_factory=frozenset)
+    text: str = ""
+    indexes: bool = False
+    fixed_index: bool = False
+    work: int = 0
+    arithmetic: ColumnArithmetic | None = None
+    calls_back: bool = False
+
+
+@cache
+def _host() -> Any:
+    return jax.local_devices(backend="cpu")[0]
+
+
+@final
+class on_host:  # noqa: N801 - called like a function; a generator would take twice as long
+    """Lets JAX run on the host's processor with 64-bit types, also where there are GPUs."""
+
+    __slots__ = ("_device", "_wide")
+
+    def __enter__(self) -> None:
+        self._wide, self._device = jax.enable_x64(True), jax.default_device(_host())
+        self._wide.__enter__()
+        self._device.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._device.__exit__(*error)
+        self._wide.__exit__(*error)
+
+
+def is_array(value: object) -> bool:
+    """Tell whether `value` is an array of JAX's, or what stands for one while a function is traced."""
+    return isinstance(value, jax.Array)
+
+
+def trace_state() -> object:
+    """Return how JAX traces the code that runs; None while JAX is not loaded."""
+    return jax_extend_core.get_opaque_trace_state() if "jax" in sys.modules else None
+
+
+def stand_in(spec: Any) -> Any:
+    """Return zeros of a spec whose shape is known: as part of a trace, where JAX traces."""
+    return jax.numpy.zeros(tuple(spec.shape), spec.dtype)
+
+
+def typed_key(words: Any) -> Any:
+    """Return a key for jax.random made of two words, whatever implementation is JAX's default."""
+    # Whole numbers may come wider than they are, where that is tried out (`_divided`).
+    return jax.random.wrap_key_data(jax.numpy.asarray(words, np.uint32), impl="threefry2x32")
+
+
+def refuses_tracing(error: Exception) -> bool:
+    """Tell whether `error` says that the function needs values, which tracing does not have."""
+    kinds = jax.errors
+    return isinstance(
+        error,
+        (
+            kinds.ConcretizationTypeError,
+            kinds.TracerArrayConversionError,
+            kinds.TracerIntegerConversionError,
+            kinds.NonConcreteBooleanIndexError,
+            kinds.UnexpectedTracerError,
+        ),
+    )
+
+
+def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
+    """Trace a function for elements of these shapes and dtypes; None for what JAX cannot hold."""
+    if not any(rows):  # nothing for JAX to do: it need not even be loaded
+        structure, leaves = call(_filled(rows, ()))
+        return Traced(structure, tuple(leaves), text=repr([_shown(leaf) for leaf in leaves]))
+    with on_host():
+        found, closed = _jaxpr(call, rows)
+        computed = [part for part in found.parts if isinstance(part, Row)]
+        dtypes_kept, wider = _settled(call, rows, closed)
+    assert len(computed) == len(dtypes_kept)
+    kept = iter(dtypes_kept)
+    parts = tuple(
+        Row(part.shape, next(kept)) if isinstance(part, Row) else part for part in found.parts
+    )
+    indexes, fixed = indexing(closed.jaxpr)
+    return Traced(
+        found.structure,
+        parts,
+        wider,
+        _text(closed, found),
+        indexes,
+        fixed,
+        work_of(closed.jaxpr),
+        None if wider else arithmetic_of(closed, dtypes_kept, shared_count(rows)),
+        bool(closed.effects),
+    )
+
+
+def shared_count(rows: Sequence[Row | None]) -> int:
+    """Return how many parts, the last ones, are shared by all elements."""
+    return sum(row is not None and row.shared for row in rows)
+
+
+def _jaxpr(call: Call, rows: Sequence[Row | None]) -> tuple[Traced, Any]:
+    found: list[Traced] = []
+
+    def flat(*arrays: Any) -> list[Any]:
+        structure, leaves = _called(call, rows, arrays)
+        found.append(Traced(structure, tuple(map(_part, leaves))))
+        return [leaf for leaf in leaves if is_array(leaf)]
+
+    specs = [jax.ShapeDtypeStruct(row.shape, row.dtype) for row in rows if row is not None]
+    closed = jax.make_jaxpr(flat)(*specs)
+    return found[-1], closed
+
+
+def _part(leaf: Any) -> Any:
+    return Row(tuple(leaf.shape), np.dtype(leaf.dtype)) if is_array(leaf) else leaf
+
+
+def _called(call: Call, rows: Sequence[Row | None], arrays: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Call the function; what it only hands on is not computed, and becomes a handle."""
+    parts = _filled(rows, arrays)
+    structure, leaves = call(list(parts))
+    own = parts[: len(parts) - shared_count(rows)]
+    places = {id(part): index for index, part in enumerate(own)}
+    return structure, [Handle(places[id(x)]) if id(x) in places else x for x in leaves]
+
+
+def _filled(rows: Sequence[Row | None], arrays: Sequence[Any]) -> list[Any]:
+    """Put handles where JAX gets nothing."""
+    left = iter(arrays)
+    return [Handle(i) if row is None else next(left) for i, row in enumerate(rows)]
+
+
+def _text(closed: Any, found: Traced) -> str:
+    """Write down all that a trace did, without the addresses of objects."""
+    constants = [
+        (str(c.dtype), c.shape, np.asarray(c).tobytes()) for c in map(_array, closed.consts)
+    ]
+    parts = [_shown(part) for part in found.parts]
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{closed.jaxpr}\n{constants}\n{parts}")
+
+
+def _array(constant: Any) -> Any:
+    return constant if is_array(constant) else np.asarray(constant)
+
+
+def _shown(part: Any) -> object:
+    if isinstance(part, Handle):
+        return f"part {part.index}"
+    return (part.dtype.str, part.tolist()) if isinstance(part, np.ndarray) else part
+
+
+# --- which results keep 64 bits -----------------------------------------------------------------
+
+
+def _settled(
+    call: Call, rows: Sequence[Row | None], closed: Any
+) -> tuple[list[DType], frozenset[int]]:
+    """Return the dtypes of the computed parts, and which of them need wider whole numbers.
+
+    A 64-bit result that comes only from narrower parts and from defaults becomes what TensorFlow's
+    default is; one of a 64-bit part, of a 64-bit constant or of a dtype asked for by name stays.
+    """
+    origins = _origins(closed)
+    found = [np.dtype(aval.dtype) for aval in closed.out_avals]
+    doubtful = any(
+        origin == "default" and dtype in NARROWER and not aval.weak_type
+        for origin, dtype, aval in zip(origins, found, closed.out_avals, strict=True)
+    )
+    asked = doubtful and _asks_for_64_bits(call, rows)
+    settled: list[DType] = []
+    for origin, dtype, aval in zip(origins, found, closed.out_avals, strict=True):
+        keep = origin != "default" or (asked and not aval.weak_type)
+        settled.append(dtype if keep else NARROWER.get(dtype, dtype))
+    wider = _divided(call, rows, closed, settled)
+    return [dtypes.float64 if i in wider else d for i, d in enumerate(settled)], wider
+
+
+def _divided(
+    call: Call, rows: Sequence[Row | None], closed: Any, settled: list[DType]
+) -> frozenset[int]:
+    """Find results of dividing 32-bit whole numbers: float64 in TensorFlow and NumPy, float32 in JAX.
+
+    Such a result is float64 where the whole numbers have 64 bits; one that was cast is not.
+    """
+    narrow = any(row is not None and row.dtype in _WIDER for row in rows)
+    if not narrow or dtypes.float32 not in settled:
+        return frozenset()
+    again = _jaxpr(call, [_with_dtype(row, _WIDER) for row in rows])
+    pairs = zip(closed.out_avals, again[1].out_avals, strict=True)
+    return frozenset(
+        i
+        for i, (one, two) in enumerate(pairs)
+        if one.dtype == dtypes.float32 and two.dtype == dtypes.float64 and not two.weak_type
+    )
+
+
+def _asks_for_64_bits(call: Call, rows: Sequence[Row | None]) -> bool:
+    """Tell whether the function names a 64-bit dtype: without them, JAX and evenfeed then complain."""
+    with warnings.catch_warnings(record=True) as said, jax.enable_x64(False):
+        warnings.simplefilter("always")
+        try:
+            _jaxpr(call, [_with_dtype(row, NARROWER) for row in rows])
+        except Exception:  # noqa: BLE001 - it traced with 64 bits, so it needs them
+            return True
+    texts = [str(warning.message) for warning in said]
+    return any("Explicitly requested dtype" in t or "was asked for" in t for t in texts)
+
+
+def _with_dtype(row: Row | None, others: dict[DType, DType]) -> Row | None:
+    return row and replace(row, dtype=others.get(row.dtype, row.dtype))
+
+
+def _origins(closed: Any, given: Sequence[str] | None = None) -> list[str]:
+    """Say for each result where its 64 bits come from: "input", "constant" or "default".
+
+    Args:
+        closed: What was traced.
+        given: The same of its arguments; they are parts of the element where it is left away.
+    """
+    jaxpr = closed.jaxpr
+    told = given or ["input"] * len(jaxpr.invars)
+    pairs = zip(jaxpr.invars, told, strict=True)
+    known: dict[Any, str] = {var: origin for var, origin in pairs if _is_wide(var)}
+    for var, value in zip(jaxpr.constvars, closed.consts, strict=True):
+        if _is_wide(var):
+            known[var] = "constant" if fits_32_bits(value) else "input"
+    for equation in jaxpr.eqns:
+        inside = _origins_inside(equation, known)
+        for number, var in enumerate(equation.outvars):
+            if _is_wide(var):
+                known[var] = inside[number] if inside else _origin(equation, var, known)
+    return [_of(var, known) for var in jaxpr.outvars]
+
+
+def _origins_inside(equation: Any, known: dict[Any, str]) -> list[str]:
+    """Say it for the results of a function that JAX keeps in one piece, as most of jax.numpy's."""
+    if equation.primitive.name not in ("jit", "pjit") or not any(map(_is_wide, equation.outvars)):
+        return []
+    inside = _origins(equation.params["jaxpr"], [_of(var, known) for var in equation.invars])
+    # `2 ** x` only asks for the bits of x, yet its result is as wide as x.
+    pairs = zip(inside, equation.outvars, strict=True)
+    return ["input" if _origin(equation, var, known) == "input" else one for one, var in pairs]
+
+
+def _origin(equation: Any, result: Any, known: dict[Any, str]) -> str:
+    converts = equation.primitive.name in _CONVERTS
+    operands = [
+        _of(var, known)
+        for var in equation.invars
+        if converts or getattr(var.aval, "dtype", None) == result.aval.dtype
+    ]
+    if "input" in operands:
+        return "input"
+    return "constant" if operands and set(operands) == {"constant"} else "default"
+
+
+def _is_wide(var: Any) -> bool:
+    return getattr(var.aval, "dtype", None) in NARROWER
+
+
+def _of(var: Any, known: dict[Any, str]) -> str:
+    literal = getattr(var, "val", None)  # a constant written into the equation itself
+    if literal is None:
+        return known.get(var, "default")
+    big = var.aval.dtype in NARROWER and not fits_32_bits(literal)
+    return "input" if big else "default"
+
+
+# --- running ------------------------------------------------------------------------------------
+
+
+@final
+class BlockProgram:
+    """A function compiled for elements of one shape: columns in, columns out.
+
+    Args:
+        call: The function.
+        rows: The shapes of the parts of an element, and those of variables behind them.
+        found: What a trace for these found.
+        length: How many rows the columns have, which must be known where there are none.
+    """
+
+    def __init__(
+        self, call: Call, rows: Sequence[Row | None], found: Traced, length: int | None = None
+    ) -> None:
+        self._rows = rows
+        self._found = found
+        self._call = call
+        body = self._checked if found.indexes else self._unchecked
+        axes = tuple(None if row.shared else 0 for row in rows if row is not None)
+        # Where JAX gets nothing, it is not even loaded.
+        run: Any = jax.jit(jax.vmap(body, axes, axis_size=length)) if axes else None
+        self._run = run
+
+    def start(self, columns: Sequence[Array], held: Sequence[Array] = ()) -> "Started":
+        """Begin to compute on columns and variables, which is compiled for them at the first time."""
+        with on_host():
+            return Started(*self._run(*columns, *held))
+
+    def _unchecked(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
+        return [], self._body(*arrays)
+
+    def _checked(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
+        checked = checkify.checkify(self._body, errors=checkify.index_checks)
+        error, outputs = checked(*arrays)
+        # Only whether it failed: what else an error says would be computed for every row.
+        return [leaf for leaf in jax.tree.leaves(error) if leaf.dtype == np.bool_], outputs
+
+    def _body(self, *arrays: Any) -> list[Any]:
+        outputs = self._computed(arrays)
+        if self._found.wider:
+            wide = self._computed([a.astype(_WIDER.get(a.dtype, a.dtype)) for a in arrays])
+            outputs = [wide[i] if i in self._found.wider else o for i, o in enumerate(outputs)]
+        kept = [part.dtype for part in self._found.parts if isinstance(part, Row)]
+        return [output.astype(dtype) for output, dtype in zip(outputs, kept, strict=True)]
+
+    def _computed(self, arrays: Sequence[Any]) -> list[Any]:
+        # The same parts as in the trace: what was handed on there may come as another object here.
+        _, leaves = self._call(_filled(self._rows, arrays))
+        pairs = zip(leaves, self._found.parts, strict=True)
+        return [leaf for leaf, part in pairs if isinstance(part, Row)]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Results on their way."""
+
+    failed: Sequence[Any]
+    outputs: Sequence[Any]
+
+    def wait(self) -> tuple[list[Array], Array | None]:
+        """Return the computed columns, and which rows read out of range (None where none can)."""
+        flags = [np.asarray(flag) for flag in self.failed]
+        failed = np.logical_or.reduce(flags) if flags else None
+        return [np.asarray(output) for output in self.outputs], failed

@@ -1,0 +1,246 @@
+"""Operators that pad batches, take them apart and cut them anew."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Column, concatenated, stacked
+from evenfeed.core.conversion import Array
+from evenfeed.core.errors import DataLossError, InvalidArgumentError
+from evenfeed.core.shapes import TensorShape
+from evenfeed.core.specs import TypeSpec
+from evenfeed.core.structure import DATA, flatten, paths
+from evenfeed.core.text.text_columns import Texts
+from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
+from evenfeed.plan.windows import DatasetBatch, DatasetSpec
+from evenfeed.runtime.functions.probing import zeros
+from evenfeed.runtime.operator import Operator, PushbackReader, State, read_full
+from evenfeed.runtime.operators.grouping import folded, holds_datasets
+
+
+@final
+class PadBatches(Operator):
+    """Stacks elements of unlike shapes into one array, filled up with a value."""
+
+    def __init__(self, child: Operator, node: PaddedBatch) -> None:
+        self._child = child
+        self._node = node
+
+    def read(self, most: int) -> Block | None:
+        """Return one batch: the next may have another shape."""
+        del most
+        blocks = list(read_full(self._child, self._node.batch_size))
+        length = sum(block.length for block in blocks)
+        if length == 0 or (length < self._node.batch_size and self._node.drop_remainder):
+            return None
+        columns = concatenated(blocks).columns
+        parts = zip(columns, self._node.shapes, self._node.values, strict=True)
+        return Block(tuple(self._padded(place, *part) for place, part in enumerate(parts)), 1)
+
+    def _padded(self, place: int, column: Column, shape: TensorShape, fill: Array) -> Column:
+        if isinstance(column, (np.ndarray, Texts)) and shape.is_compatible_with(column.shape[1:]):
+            return column[None]
+        rows = [] if column is None else list(column)
+        target = self._target(place, [row.shape for row in rows], shape)
+        out = np.empty((1, len(rows), *target), fill.dtype)
+        out[...] = fill[()]
+        for number, row in enumerate(rows):
+            out[(0, number, *map(slice, row.shape))] = row
+        return out
+
+    def _target(
+        self, place: int, found: Sequence[tuple[int, ...]], shape: TensorShape
+    ) -> tuple[int, ...]:
+        if any(len(one) != shape.rank for one in found):
+            raise InvalidArgumentError(
+                f"Elements to pad have rank {shape.rank}, but{self._part(place)} has the shapes "
+                f"{_distinct(found)}.",
+                fix="give all elements one rank, and padded_shapes that rank.",
+                origin=self._node.origin,
+            )
+        largest = [max(lengths) for lengths in zip(*found, strict=True)]
+        target = [most if dim is None else dim for most, dim in zip(largest, shape, strict=True)]
+        if any(most > dim for most, dim in zip(largest, target, strict=True)):
+            raise DataLossError(
+                f"Elements of shape {tuple(largest)} do not fit into the padded shape {shape}"
+                f"{self._part(place)}.",
+                fix="pass larger padded_shapes; None where the longest of a batch decides.",
+                origin=self._node.origin,
+            )
+        return tuple(target)
+
+    def _part(self, place: int) -> str:
+        path = paths(self._node.element_spec, DATA)[place]
+        return f" in the part {path}" if path else ""
+
+    def state(self) -> State:
+        """Return the child's position: no element is held."""
+        return self._child.state()
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._child.restore(state)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
+
+
+@final
+class SplitBatches(Operator):
+    """Cuts elements along their first axis. Batches of one shape are cut together, without a copy."""
+
+    def __init__(self, child: Operator, node: Unbatch | Rebatch) -> None:
+        self._feed = PushbackReader(child)
+        self._node = node
+        self._rows: Block | None = None
+        self._used = 0
+        self._before: State = None
+        self._per_batch = 1
+
+    def read(self, most: int) -> Block | None:
+        """Return the next rows."""
+        while self._rows is None or self._used == self._rows.length:
+            self._before, self._rows, self._used = self._feed.state(), None, 0
+            batches = self._feed.read(max(1, most // self._per_batch))
+            if batches is None:
+                return None
+            self._rows = self._split(batches)
+        rows = self._rows.cut(self._used, self._used + most)
+        self._used += rows.length
+        return rows
+
+    def _split(self, batches: Block) -> Block:
+        lengths = {_length(column) for column in batches.columns if column is not None}
+        if len(lengths) == 1 and None not in lengths:
+            self._per_batch = max(1, lengths.pop() or 0)
+            return _flattened(batches)
+        self._feed.give_back(batches.length - 1)  # batches of unlike lengths are cut one by one
+        return self._split_one(batches.row(0))
+
+    def _split_one(self, parts: Sequence[Any]) -> Block:
+        lengths = {part.shape[:1] for part in parts if part is not None}
+        if len(lengths) != 1 or () in lengths:
+            shapes = [None if part is None else part.shape for part in parts]
+            raise InvalidArgumentError(
+                f"All parts must have one first dimension, but an element has the shapes {shapes}.",
+                fix="give the parts of every element one length before they are cut.",
+                origin=self._node.origin,
+            )
+        (length,) = lengths.pop()
+        self._per_batch = max(1, length)
+        return Block(tuple(map(_rows_of, parts)), length)
+
+    def state(self) -> State:
+        """Return the position before the batches that are cut now, and how many rows of them went."""
+        if self._rows is None or self._used == self._rows.length:
+            return [self._feed.state(), 0]
+        return [self._before, self._used]
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        before, used = state
+        self._feed.restore(before)
+        self._rows, self._used = None, 0
+        for _ in read_full(self, used):
+            pass
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._feed.child,)
+
+
+@final
+class RecutBatches(Operator):
+    """Makes batches of given sizes out of rows; several at once where the rows lie together."""
+
+    def __init__(self, rows: Operator, node: Rebatch) -> None:
+        self._feed = PushbackReader(rows)
+        self._node = node
+        self._turn = 0
+
+    def read(self, most: int) -> Block | None:
+        """Return the next batches."""
+        sizes = self._node.batch_sizes
+        size = sizes[self._turn]
+        following = (self._turn + 1) % len(sizes)
+        if size == 0:  # nothing is read for it, so one comes before the end is found
+            self._turn = following
+            return self._batch_of_nothing()
+        rows = self._feed.read(size * most if len(sizes) == 1 else size)
+        if rows is None:
+            return None
+        if rows.length < size:
+            blocks = [rows, *read_full(self._feed, size - rows.length)]
+            if self._node.drop_remainder and sum(block.length for block in blocks) < size:
+                return None  # whatever shapes the rest has
+            rows = self._joined(blocks)
+        # A short batch is the last: whoever reads on must find the end, and so comes to a size that is read for.
+        self._turn = self._turn if rows.length < size else following
+        full = max(1, rows.length // size)
+        self._feed.give_back(max(0, rows.length - full * size))
+        return folded(rows.cut(0, full * size), full)
+
+    def _batch_of_nothing(self) -> Block:
+        return Block(tuple(map(_no_rows, flatten(self._node.element_spec, DATA))), 1)
+
+    def _joined(self, blocks: Sequence[Block]) -> Block:
+        rows = concatenated(blocks)
+        columns = tuple(stacked(c) if isinstance(c, list) else c for c in rows.columns)
+        for column in columns:
+            if isinstance(column, list) and not holds_datasets(column):
+                raise InvalidArgumentError(
+                    "A batch holds rows of one shape, but it would hold "
+                    f"{_distinct([row.shape for row in column])}.",
+                    fix="give all rows one shape, or call unbatch() and padded_batch().",
+                    origin=self._node.origin,
+                )
+        return Block(columns, rows.length)
+
+    def state(self) -> State:
+        """Return the position of the rows, and whose size's turn it is."""
+        return [self._turn, self._feed.state()]
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._turn, inner = state
+        self._feed.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return what gives the rows."""
+        return (self._feed.child,)
+
+
+def _length(column: Array | Texts | list[Any]) -> int | None:
+    """Return how long all batches of a column are; None where they differ or have no length."""
+    return None if isinstance(column, list) or column.ndim < 2 else column.shape[1]
+
+
+def _no_rows(spec: TypeSpec) -> Column:
+    """Return a column of one batch without rows."""
+    if isinstance(spec, DatasetSpec):
+        return [DatasetBatch([])]
+    batch = zeros(spec, 0)
+    return None if batch is None else batch[np.newaxis]
+
+
+def _rows_of(batch: Any) -> Column:
+    return batch.datasets if isinstance(batch, DatasetBatch) else batch
+
+
+def _flattened(batches: Block) -> Block:
+    columns = tuple(
+        column if column is None or isinstance(column, list) else _merged(column)
+        for column in batches.columns
+    )
+    length = next(len(column) for column in columns if column is not None)
+    return Block(columns, length)
+
+
+def _merged(column: Array | Texts) -> Array | Texts:
+    return column.reshape(column.shape[0] * column.shape[1], *column.shape[2:])
+
+
+def _distinct(shapes: Sequence[tuple[int, ...]]) -> str:
+    return " and ".join(map(str, dict.fromkeys(shapes)))

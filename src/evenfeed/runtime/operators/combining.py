@@ -1,0 +1,381 @@
+"""The parts of concatenations: concatenations of concatenations are one long row of them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, cast, final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Positions, concatenated
+from evenfeed.core.conversion import Array
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.random_bits import key_of, raw
+from evenfeed.plan.combining import Choose, Concatenate, Counter, Sample
+from evenfeed.plan.node import Node
+from evenfeed.runtime.operator import Operator, PushbackReader, State
+from evenfeed.runtime.positions.rows import side_by_side
+from evenfeed.runtime.provenance import Whence, nowhere
+from evenfeed.runtime.run import Run
+
+
+@final
+class Parts:
+    """The datasets that a concatenation reads one after the other, found by their numbers.
+
+    There may be far more of them than nodes: `data.concatenate(data)`, again and again.
+    """
+
+    def __init__(self, node: Concatenate, run: Run) -> None:
+        self._top: tuple[Node, Run] = node, run
+        self._counts: dict[int, int] = {}
+        for part in node.bottom_up():
+            below = (part.first, part.second) if isinstance(part, Concatenate) else ()
+            self._counts[id(part)] = sum(self._counts[id(child)] for child in below) or 1
+        self._next = 0
+        # The part with the number `_next` is the first below the last of these.
+        self._waiting: list[tuple[Node, Run]] = [self._top]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self._counts[id(self._top[0])]
+
+    def __iter__(self) -> Iterator[tuple[Node, Run]]:
+        return (part for number in range(self.count) if (part := self.at(number)) is not None)
+
+    def at(self, number: int) -> tuple[Node, Run] | None:
+        """Return a part, and the run that knows its place; None behind the last."""
+        if number != self._next:
+            self._go_to(number)
+        while self._waiting:
+            node, run = self._waiting.pop()
+            if not isinstance(node, Concatenate):
+                self._next += 1
+                return node, run
+            self._waiting += reversed(run.children_of(node))
+        return None
+
+    def _go_to(self, number: int) -> None:
+        self._next, self._waiting = number, [self._top]
+        while number and self._waiting:
+            node, run = self._waiting.pop()
+            if number >= self._counts[id(node)]:
+                number -= self._counts[id(node)]
+            else:
+                self._waiting += reversed(run.children_of(node))
+
+
+@final
+class ReadTogether(Operator):
+    """Puts elements of several operators side by side, until one ends."""
+
+    def __init__(self, children: Sequence[Operator]) -> None:
+        self._feeds = [PushbackReader(child) for child in children]
+
+    def read(self, most: int) -> Block | None:
+        """Return as many elements as all have."""
+        blocks: list[Block] = []
+        for feed in self._feeds:
+            try:
+                block = feed.read(most)
+            except Exception:
+                self._pass_one(blocks)
+                raise
+            if block is None:
+                self._give_back(
+                    blocks, 0
+                )  # so that the end stays the end, whatever the others hold
+                return None
+            most = min(most, block.length)
+            blocks.append(block)
+        self._give_back(blocks, most)
+        return side_by_side([block.cut(0, most) for block in blocks])
+
+    def _give_back(self, read: list[Block], kept: int) -> None:
+        for feed, block in zip(self._feeds, read, strict=False):
+            feed.give_back(block.length - kept)
+
+    def _pass_one(self, read: list[Block]) -> None:
+        """Pass one element of every part, since that of one has failed: they stay side by side."""
+        self._give_back(read, 1)
+        for feed in self._feeds[len(read) + 1 :]:
+            with suppress(Exception):  # the first error stands for the element
+                feed.read(1)
+
+    def state(self) -> State:
+        """Return all positions."""
+        return [feed.state() for feed in self._feeds]
+
+    def restore(self, state: State) -> None:
+        """Take up all positions."""
+        for feed, inner in zip(self._feeds, state, strict=True):
+            feed.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return all that are read."""
+        return tuple(feed.child for feed in self._feeds)
+
+
+@final
+class ReadInTurn(Operator):
+    """Reads one operator to its end, then the next, which is started only then.
+
+    Args:
+        start: Returns the operator whose turn it is, by its number; None behind the last.
+    """
+
+    def __init__(self, start: Callable[[int], Operator | None]) -> None:
+        self._start = start
+        self._turn = 0
+        self._child = start(0)
+
+    def read(self, most: int) -> Block | None:
+        """Return elements of the one whose turn it is."""
+        while self._child is not None:
+            block = self._child.read(most)
+            if block is not None:
+                return block
+            following = self._start(self._turn + 1)
+            self._child.close()
+            self._turn, self._child = self._turn + 1, following
+        return None
+
+    def whence(self, count: int) -> Whence:
+        """Return where the elements of the one that is read come from."""
+        return nowhere if self._child is None else self._child.whence(count)
+
+    def state(self) -> State:
+        """Return whose turn it is, and the position."""
+        return None if self._child is None else [self._turn, self._child.state()]
+
+    def restore(self, state: State) -> None:
+        """Take up the position."""
+        self.close()
+        self._child = None
+        if state is not None:
+            self._turn, inner = state
+            self._child = self._start(self._turn)
+            assert self._child is not None
+            self._child.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the one that is read."""
+        return () if self._child is None else (self._child,)
+
+
+@final
+class CountOn(Operator):
+    """Counts without end."""
+
+    def __init__(self, node: Counter) -> None:
+        self._node = node
+        self._next = 0
+
+    def read(self, most: int) -> Block:
+        """Return the next numbers."""
+        steps = np.arange(self._next, self._next + most, dtype=np.int64)
+        self._next += most
+        whole = self._node.dtype.kind in "iu"
+        numbers = self._node.start + self._node.step * (
+            steps if whole else steps.astype(np.float64)
+        )
+        return Block((numbers.astype(self._node.dtype),), most)
+
+    def state(self) -> State:
+        """Return how many were returned."""
+        return self._next
+
+    def restore(self, state: State) -> None:
+        """Go to a number."""
+        self._next = state
+
+
+@final
+class DrawNumbers(Operator):
+    """Random numbers of 32 bits without end, any of which can be drawn again."""
+
+    def __init__(self, seed: tuple[int, ...]) -> None:
+        self._key = key_of(*seed)
+        self._next = 0
+
+    def read(self, most: int) -> Block:
+        """Return the next numbers."""
+        numbers = raw(self._key, self._next, most) >> np.uint64(32)
+        self._next += most
+        return Block((numbers.astype(np.int64),), most)
+
+    def state(self) -> State:
+        """Return how many were drawn."""
+        return self._next
+
+    def restore(self, state: State) -> None:
+        """Go to a draw."""
+        self._next = state
+
+
+@final
+class DrawChoices(Operator):
+    """Draws, by weight, which of several to read next."""
+
+    def __init__(self, weights: Sequence[float] | Operator, seed: tuple[int, ...]) -> None:
+        self._weights = weights
+        self._key = key_of(*seed)
+        self._next = 0
+
+    def read(self, most: int) -> Block | None:
+        """Return the next choices."""
+        weights = self._next_weights(most)
+        if weights is None:
+            return None
+        with np.errstate(over="ignore"):  # the error below says it
+            ends = np.cumsum(np.where(weights > 0, weights, 0), axis=1)
+        if not np.isfinite(ends[:, -1]).all():  # nothing can be drawn, so that no dataset would end
+            row = weights[~np.isfinite(ends[:, -1])][0]
+            raise InvalidArgumentError(
+                f"Weights must have a finite sum, but got {row.tolist()}.",
+                fix="divide them by their largest before they overflow.",
+            )
+        draws = raw(self._key, self._next, len(ends)) >> np.uint64(11)
+        points = draws.astype(np.float64) * 2.0**-53 * ends[:, -1]
+        self._next += len(ends)
+        choices = (points[:, None] >= ends[:, :-1]).sum(axis=1, dtype=np.int64)
+        return Block((choices,), len(choices))
+
+    def _next_weights(self, most: int) -> Array | None:
+        if not isinstance(self._weights, Operator):
+            weights = np.asarray(self._weights, np.float64)
+            return np.broadcast_to(weights, (most, len(weights)))
+        block = self._weights.read(most)
+        return None if block is None else np.asarray(block.columns[0], np.float64)
+
+    def state(self) -> State:
+        """Return how many were drawn, and the position of the weights."""
+        inner = self._weights.state() if isinstance(self._weights, Operator) else None
+        return [self._next, inner]
+
+    def restore(self, state: State) -> None:
+        """Go to a draw."""
+        self._next, inner = state
+        if isinstance(self._weights, Operator):
+            self._weights.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return what gives the weights."""
+        return (self._weights,) if isinstance(self._weights, Operator) else ()
+
+
+@final
+class ReadChosen(Operator):
+    """Reads the next element of the one that each choice names."""
+
+    def __init__(
+        self, children: Sequence[Operator], choices: Operator, node: Choose | Sample
+    ) -> None:
+        self._feeds = [PushbackReader(child) for child in children]
+        self._choices = PushbackReader(choices)
+        self._node = node
+        self._ended = [False] * len(children)
+        # An error that lies behind elements which come first, and where its read began.
+        self._failed: dict[int, tuple[State, Exception]] = {}
+
+    def read(self, most: int) -> Block | None:
+        """Return as many elements as the choices name without a break."""
+        while not all(self._ended):
+            block = self._choices.read(most)
+            if block is None:
+                return None
+            choices = self._numbers(block)
+            rows, used = self._serve(choices)
+            self._choices.give_back(block.length - max(1, used))
+            if rows is not None:
+                return rows
+            self._pass_over(int(choices[0]))
+        return None
+
+    def _numbers(self, block: Block) -> Positions:
+        """Return the choices up to the first that is not one number, as some of an unknown rank may not be."""
+        column = block.columns[0]
+        if isinstance(column, np.ndarray) and column.ndim == 1:
+            return column
+        rows: list[Array] = list(map(np.asarray, cast("Sequence[Any]", column)))
+        count = next((index for index, row in enumerate(rows) if row.size != 1), len(rows))
+        if count:
+            return np.array([row.item() for row in rows[:count]], np.int64)
+        self._choices.give_back(block.length - 1)
+        raise InvalidArgumentError(
+            f"A choice must be one number, but has shape {rows[0].shape}.",
+            fix="unbatch the choices.",
+            origin=self._node.origin,
+        )
+
+    def _serve(self, choices: Positions) -> tuple[Block | None, int]:
+        """Read what the first choices name; return it, and how many choices that were."""
+        blocks: dict[int, Block | None] = {}
+        used = len(choices)
+        for number in np.unique(choices).tolist():
+            places = np.flatnonzero(choices == number)
+            block = blocks[number] = self._read_one(number, len(places))
+            served = 0 if block is None else block.length
+            if served < len(places):
+                used = min(used, int(places[served]))
+        for number, block in blocks.items():
+            count = int(np.count_nonzero(choices[:used] == number))
+            if block is not None:
+                self._feeds[number].give_back(block.length - count)
+                blocks[number] = block.cut(0, count) if count else None
+        return self._in_order(choices[:used], blocks), used
+
+    def _read_one(self, number: int, count: int) -> Block | None:
+        if not 0 <= number < len(self._feeds) or self._ended[number] or number in self._failed:
+            return None
+        before = self._feeds[number].state()
+        try:
+            block = self._feeds[number].read(count)
+        except Exception as error:  # noqa: BLE001 - raised when its choice is reached
+            self._failed[number] = before, error
+            return None
+        return block
+
+    def _in_order(self, choices: Positions, blocks: dict[int, Block | None]) -> Block | None:
+        known = {number: block for number, block in blocks.items() if block is not None}
+        if not known:
+            return None
+        rows = np.argsort(np.argsort(choices, kind="stable"), kind="stable")
+        return concatenated([known[number] for number in sorted(known)]).gather(rows)
+
+    def _pass_over(self, number: int) -> None:
+        """Leave a choice behind that has no element: an error, the end, or nothing of importance."""
+        if not 0 <= number < len(self._feeds):
+            raise InvalidArgumentError(
+                f"A choice names dataset {number}, but there are {len(self._feeds)}.",
+                fix="let the choices be numbers from 0 up to the number of datasets.",
+                origin=self._node.origin,
+            )
+        if number in self._failed:
+            _, error = self._failed.pop(number)
+            raise error
+        # Known only now: what was read ahead of its choice must not end the others early.
+        self._ended[number] = True
+        if self._node.stop_on_empty:
+            self._ended = [True] * len(self._feeds)
+
+    def state(self) -> State:
+        """Return all positions, and who has ended."""
+        feeds = [
+            self._failed[place][0] if place in self._failed else feed.state()
+            for place, feed in enumerate(self._feeds)
+        ]
+        return [self._choices.state(), feeds, list(self._ended)]
+
+    def restore(self, state: State) -> None:
+        """Take up all positions."""
+        choices, feeds, ended = state
+        self._ended = list(ended)  # the state stays as it is, to be taken up again
+        self._failed = {}
+        self._choices.restore(choices)
+        for feed, inner in zip(self._feeds, feeds, strict=True):
+            feed.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return all that are read."""
+        return (*(feed.child for feed in self._feeds), self._choices.child)

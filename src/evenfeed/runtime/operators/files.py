@@ -1,0 +1,226 @@
+"""Reads the rows of files: by position where their number is known, else one after the other."""
+
+import weakref
+from collections.abc import Sequence
+from typing import Any, Final, Self, final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Positions, concatenated, fetched_apart
+from evenfeed.core.errors import DataLossError, EvenfeedError
+from evenfeed.formats.reader import DataFile, Reader
+from evenfeed.runtime.functions.row_function import FailedRow
+from evenfeed.runtime.operator import Operator, State
+from evenfeed.runtime.positions.orders import Order
+from evenfeed.runtime.positions.rows import Rows
+from evenfeed.runtime.provenance import RowOrigin, Whence, nowhere
+
+# Rows that had to be decoded are kept for who comes back to them, up to so many bytes.
+_MOST_HELD: Final = 1 << 30
+
+
+@final
+class FileRows(Rows):
+    """The rows of files that tell how many they have, one file after the other."""
+
+    def __init__(self, files: Sequence[DataFile], counts: Sequence[int]) -> None:
+        self._files = files
+        self._readers: dict[int, Reader] = {}
+        self._lost: dict[int, DataLossError] = {}  # what opening a damaged file raised
+        self._next_look = 1  # how many are opened before it is looked at how much all hold
+        self._ends = np.cumsum(counts, dtype=np.int64)
+        self._starts = np.append(0, self._ends)
+        self.size = int(self._starts[-1])
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the rows at `positions`, whichever files they are in."""
+        if len(self._files) == 1:
+            return self._fetched(0, positions)
+        files = np.searchsorted(self._ends, positions, "right")
+        within = positions - self._starts[files]
+        return fetched_apart(files, within, self._fetched)
+
+    def _fetched(self, file: int, rows: Positions) -> Block:
+        try:
+            return self._reader(file).fetch(rows)
+        except (EvenfeedError, OSError) as error:
+            raise _damaged(error, self._files[file]) from error
+
+    def run(self, start: int, count: int) -> Block:
+        """Return `count` rows from `start` on, as views where one file has them in one piece."""
+        blocks: list[Block] = []
+        while count > 0:
+            file = int(np.searchsorted(self._ends, start, "right"))
+            first = start - int(self._starts[file])
+            some = min(count, int(self._ends[file]) - start)
+            try:
+                blocks.append(self._reader(file).whole(first, some))
+            except (EvenfeedError, OSError) as error:
+                raise _damaged(error, self._files[file], self._lost_from(file, first)) from error
+            start, count = start + some, count - some
+        return concatenated(blocks)
+
+    def whence(self, position: int) -> RowOrigin | None:
+        """Return the file and the row in it."""
+        file = int(np.searchsorted(self._ends, position, "right"))
+        return _place(
+            self._files[file], position - int(self._starts[file]), self._readers.get(file)
+        )
+
+    def _reader(self, file: int) -> Reader:
+        reader = self._readers.pop(file, None)
+        if reader is None:
+            self._forget()
+            reader = self._opened(file)
+        self._readers[file] = reader  # behind all others
+        return reader
+
+    def _lost_from(self, file: int, row: int) -> int:
+        """Return how many rows of a file from one on fail alike."""
+        reader = self._readers.get(file)
+        if reader is not None:
+            return reader.behind(row) - row
+        return int(self._ends[file] - self._starts[file]) - row
+
+    def _opened(self, file: int) -> Reader:
+        if file in self._lost:  # it is asked for once for each row
+            raise self._lost[file].again()
+        try:
+            return self._files[file].open()
+        except DataLossError as error:
+            self._lost[file] = error
+            raise
+
+    def _forget(self) -> None:
+        """Drop the readers used longest ago where all together hold too much."""
+        self._next_look -= 1
+        if self._next_look:
+            return
+        # Of many it is asked seldom, or to open all would take the square of the time.
+        self._next_look = 1 + len(self._readers) // 64
+        held = {number: reader.held for number, reader in list(self._readers.items())}
+        left = sum(held.values())
+        for number, size in held.items():
+            if left <= _MOST_HELD:
+                return
+            if size:
+                self._readers.pop(number, None)
+                left -= size
+
+
+def _damaged(error: Exception, file: DataFile, lost: int = 1) -> FailedRow:
+    """Let rows that cannot be read fail one by one: those before come first, those behind later."""
+    _name(error, file)
+    return FailedRow(0, None, error, damaged=lost)
+
+
+def _name(error: Exception, file: DataFile) -> None:
+    """Let an error say in which file it was met, unless it does."""
+    if isinstance(error, EvenfeedError) and error.file is None:
+        error.in_file(file.path)
+
+
+def _place(file: DataFile, row: int, reader: Reader | None) -> RowOrigin:
+    return RowOrigin(file.path, file.named(row), None if reader is None else reader.byte_of(row))
+
+
+@final
+class InTurn(Order):
+    """One row of each of several files in turn; those that have ended are passed over.
+
+    The files take part until their rows end. Between two such ends, all rounds have the same files.
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes = np.array(sizes, np.int64)
+        self._starts = np.cumsum(self._sizes) - self._sizes
+        self._ends = np.unique(self._sizes[self._sizes > 0])  # rounds at which files end
+        self._first_rounds = np.append(0, self._ends)
+        files = [int((self._sizes >= end).sum()) for end in self._ends]
+        self._first_steps = np.append(0, np.cumsum(np.diff(self._first_rounds) * files))
+        self.size = int(self._sizes.sum())
+
+    def at(self, steps: Positions) -> Positions:
+        """Return the positions at `steps`, as if all files were one after the other."""
+        parts = np.searchsorted(self._first_steps, steps, "right") - 1
+        out = np.empty_like(steps)
+        for part in np.unique(parts).tolist():
+            mine = parts == part
+            files = np.flatnonzero(self._sizes >= self._ends[part])
+            rounds, turn = np.divmod(steps[mine] - self._first_steps[part], len(files))
+            out[mine] = self._starts[files[turn]] + self._first_rounds[part] + rounds
+        return out
+
+
+@final
+class ReadFiles(Operator):
+    """Reads files one after the other. Its position is a file and a row.
+
+    Where a row cannot be read, the error is raised, and the next row follows; where a file cannot be read
+    on, the next file.
+    """
+
+    def __init__(self, files: Sequence[DataFile]) -> None:
+        self._files = files
+        self._file = 0
+        self._row = 0
+        self._mark: Any = None
+        self._reader: Reader | None = None
+        self._end: weakref.finalize[..., Self] | None = None
+
+    def read(self, most: int) -> Block | None:
+        """Return the next rows, of one file."""
+        while self._file < len(self._files):
+            try:
+                block = self._read(most)
+            except Exception as error:
+                _name(error, self._files[self._file])
+                self._pass()
+                raise
+            if block is not None:
+                self._row += block.length
+                return block
+            self._leave()
+        return None
+
+    def _read(self, most: int) -> Block | None:
+        if self._reader is None:
+            self._reader = self._files[self._file].open()
+            # In a circle of forgotten objects Python may end the file first, and warn that it was open.
+            self._end = weakref.finalize(self, self._reader.close)
+            self._reader.seek(self._mark)
+        return self._reader.read(self._row, most)
+
+    def whence(self, count: int) -> Whence:
+        """Return what says which rows of the file that is open were read last."""
+        if self._file == len(self._files):
+            return nowhere
+        file, first, reader = self._files[self._file], self._row - count, self._reader
+        return lambda index: _place(file, first + index, reader)
+
+    def _pass(self) -> None:
+        """Go behind a row that cannot be read, or behind its file."""
+        if self._reader is not None and self._reader.goes_on:
+            self._row += 1
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        self.close()
+        self._file, self._row, self._mark = self._file + 1, 0, None
+
+    def state(self) -> State:
+        """Return the file and the row in it, and how its reader finds that."""
+        mark = self._mark if self._reader is None else self._reader.mark()
+        return [self._file, self._row, mark]
+
+    def restore(self, state: State) -> None:
+        """Go to a row, reading what the reader must to find it."""
+        self.close()
+        self._file, self._row, self._mark = state
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        if self._end is not None:
+            self._end()
+        self._reader = self._end = None

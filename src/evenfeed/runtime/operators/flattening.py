@@ -1,0 +1,378 @@
+"""Operators that read the datasets which a user's function makes of elements."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Positions, concatenated, cut_up, of_rows
+from evenfeed.core.errors import DataLossError, InvalidArgumentError
+from evenfeed.core.side_effects import noted
+from evenfeed.plan.flattening import GroupByWindow
+from evenfeed.plan.node import Node
+from evenfeed.plan.windows import Held
+from evenfeed.runtime.file_digests import FileSet, files_of
+from evenfeed.runtime.functions.calls import never_stopping
+from evenfeed.runtime.functions.inner_datasets import InnerElements, unlike_elements
+from evenfeed.runtime.functions.row_function import RowFunction
+from evenfeed.runtime.operator import Operator, PushbackReader, Replayed, State, read_full
+from evenfeed.runtime.operators.files import ReadFiles
+from evenfeed.runtime.provenance import RowOrigin, Whence, nowhere
+from evenfeed.runtime.run import Inner, Opener
+
+# Makes the plan of an inner dataset of the parts of one element, whose number it gets too, and starts it.
+Start: TypeAlias = Callable[[list[Any], int], Inner]
+
+
+_NO_TURNS: Final[Positions] = np.zeros(0, np.int64)
+
+
+@final
+@dataclass
+class _Slot:
+    """An inner dataset that is being read, and where its element stands in the child.
+
+    Attributes:
+        before: The position before the element in the child.
+        inner: The dataset.
+        held: Elements that were read together, of which some were used.
+    """
+
+    before: State
+    inner: Inner
+    held: Block | None = None
+    _used: int = 0
+    _before_held: State = None
+    _failed: Exception | None = None  # what the next one raises, as holding it showed
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether nobody sees that some elements are read before their turn, or read again."""
+        return isinstance(self.inner.operator, ReadFiles)
+
+    def hold(self, most: int) -> int:
+        """Read elements of files; return how many can be had at once, none where the next fails or there is none."""
+        if self.held is None and self._failed is None:
+            self._before_held = self.inner.state()
+            try:
+                self.held = self.inner.operator.read(most)
+            except Exception as error:  # noqa: BLE001 - it fails again when its turn comes
+                self.inner.operator.close()
+                self.inner.restore(self._before_held)
+                self._failed = error
+        return 0 if self.held is None else self.held.length - self._used
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements, first those that are held."""
+        if self.held is None:
+            failed, self._failed = self._failed, None
+            block = self.inner.operator.read(most)
+            if isinstance(failed, DataLossError):  # another file has taken the place of the first
+                raise failed
+            return block
+        block = self.held.cut(self._used, self._used + most)
+        self._used += block.length
+        if self._used == self.held.length:
+            self.held, self._used = None, 0
+        return block
+
+    def whence(self, count: int) -> Whence:
+        """Return what says where the last `count` elements come from that were read."""
+        unused = 0 if self.held is None else self.held.length - self._used
+        return self.inner.operator.whence(count + unused)
+
+    def state(self) -> State:
+        position = self.inner.state() if self.held is None else self._before_held
+        return [self.before, position, self._used, self._files]
+
+    @cached_property
+    def _files(self) -> FileSet | None:
+        return files_of(self.inner.plan)
+
+    def restore(self, position: State, used: int, files: Any = None) -> None:
+        """Take up a position, in files that are as they were then."""
+        if self._files is not None:
+            self._files.check(files)
+        self.inner.restore(position)
+        for _ in read_full(self.inner.operator, used):
+            pass
+
+
+class _Opens(Operator):
+    """Opens inner datasets for the elements of a child."""
+
+    def __init__(self, child: Operator, start: Start, element_spec: Any) -> None:
+        self._feed = PushbackReader(child)
+        self._start = start
+        self._elements = InnerElements(element_spec)
+
+    def _open_next(self) -> _Slot | None:
+        before, number = self._feed.state(), self._feed.number
+        came = self._feed.read(1)
+        return None if came is None else _Slot(before, self._start(came.row(0), number))
+
+    def _open_again(self, state: State) -> _Slot | None:
+        if state is None:
+            return None
+        before, *inside = state  # states of older programs know no files
+        self._feed.restore(before)
+        slot = self._open_next()
+        if slot is not None:
+            slot.restore(*inside)
+        return slot
+
+
+@final
+class ReadInner(_Opens):
+    """Reads the inner datasets one after the other."""
+
+    def __init__(self, child: Operator, start: Start, element_spec: Any) -> None:
+        super().__init__(child, start, element_spec)
+        self._slot: _Slot | None = None
+
+    def read(self, most: int) -> Block | None:
+        """Return elements of the inner dataset that is open, or of the next."""
+        while True:
+            if self._slot is None:
+                self._slot = self._open_next()
+            if self._slot is None:
+                return None
+            block = self._slot.read(most)
+            if block is not None and self._elements.match(self._slot.inner, block):
+                return block
+            self._slot.inner.operator.close()
+            self._slot = None
+            if block is not None:
+                raise unlike_elements()
+
+    def whence(self, count: int) -> Whence:
+        """Return where the elements of the inner dataset come from."""
+        return nowhere if self._slot is None else self._slot.whence(count)
+
+    def state(self) -> State:
+        """Return the open element and the position in it, and the position in the child."""
+        return [None if self._slot is None else self._slot.state(), self._feed.state()]
+
+    def restore(self, state: State) -> None:
+        """Open the element again, and take up the positions."""
+        slot, position = state
+        self._slot = self._open_again(slot)
+        self._feed.restore(position)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child and the inner dataset that is open."""
+        inner = () if self._slot is None else (self._slot.inner.operator,)
+        return (self._feed.child, *inner)
+
+
+@final
+class ReadInnersInTurn(_Opens):
+    """Reads a few elements of each of several inner datasets in turn.
+
+    An inner dataset that ends leaves its place to the next element when the turn comes back to it. Where all
+    of them read files, whole rounds are read at once, no more elements than are asked for.
+    """
+
+    def __init__(
+        self, child: Operator, start: Start, element_spec: Any, cycle: int, block: int
+    ) -> None:
+        super().__init__(child, start, element_spec)
+        self._slots: list[_Slot | None] = [None] * cycle
+        self._block = block
+        self._turn = 0
+        self._taken = 0  # of the block of the one whose turn it is
+        self._ended = False
+        # Whose elements were read last, and in which order, if they are of several.
+        self._last: tuple[list[_Slot], Positions] = [], _NO_TURNS
+
+    def read(self, most: int) -> Block | None:
+        """Return elements of the one whose turn it is, or of whole rounds."""
+        rounds = self._rounds(most)
+        if rounds is not None:
+            return rounds
+        while not self._ended or any(slot is not None for slot in self._slots):
+            slot = self._slots[self._turn]
+            if slot is None:
+                self._fill()
+                continue
+            block = slot.read(min(most, self._block - self._taken))
+            if block is not None and self._elements.match(slot.inner, block):
+                self._last = [slot], _NO_TURNS
+                self._advance(block.length)
+                return block
+            slot.inner.operator.close()
+            self._slots[self._turn] = None
+            self._next_turn()
+            if block is not None:
+                raise unlike_elements()
+        return None
+
+    def whence(self, count: int) -> Whence:
+        """Return what says where the elements of the inner datasets come from."""
+        slots, turns = self._last
+        if not len(turns):
+            return slots[0].whence(count) if slots else nowhere
+        each, first = len(turns) // len(slots), len(turns) - count
+        whences = [slot.whence(each) for slot in slots]
+
+        def found(index: int) -> RowOrigin | None:
+            slot, row = divmod(int(turns[first + index]), each)
+            return whences[slot](row)
+
+        return found
+
+    def _rounds(self, most: int) -> Block | None:
+        """Return the elements of as many rounds as all can give; None where one fails or ends, or is not open."""
+        slots = self._in_round()
+        wanted = most // (max(1, len(slots)) * self._block) * self._block
+        if not slots or not wanted or self._taken:
+            return None
+        rounds = min(slot.hold(wanted) for slot in slots) // self._block
+        if not rounds:
+            return None
+        blocks = [slot.read(rounds * self._block) for slot in slots]
+        rows = np.arange(len(slots) * rounds * self._block)
+        turns = rows.reshape(len(slots), rounds, self._block).swapaxes(0, 1).ravel()
+        self._last = slots, turns
+        return concatenated([block for block in blocks if block is not None]).gather(turns)
+
+    def _in_round(self) -> list[_Slot]:
+        """Return all that take part in a round, from the one on whose turn it is; none where not all read files."""
+        slots = [*self._slots[self._turn :], *self._slots[: self._turn]]
+        opened = [slot for slot in slots if slot is not None]
+        whole = self._ended or len(opened) == len(slots)
+        return opened if whole and all(slot.reads_files for slot in opened) else []
+
+    def _fill(self) -> None:
+        opened = None if self._ended else self._open_next()
+        if opened is None:
+            self._ended = True
+            self._next_turn()
+        else:
+            self._slots[self._turn] = opened
+
+    def _advance(self, count: int) -> None:
+        self._taken += count
+        if self._taken == self._block:
+            self._next_turn()
+
+    def _next_turn(self) -> None:
+        self._turn = (self._turn + 1) % len(self._slots)
+        self._taken = 0
+
+    def state(self) -> State:
+        """Return all open elements with their positions, and whose turn it is."""
+        slots = [None if slot is None else slot.state() for slot in self._slots]
+        return [slots, self._turn, self._taken, self._ended, self._feed.state()]
+
+    def restore(self, state: State) -> None:
+        """Open the elements again, and take up all positions."""
+        slots, self._turn, self._taken, self._ended, position = state
+        self._slots = [self._open_again(slot) for slot in slots]
+        self._feed.restore(position)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child and the inner datasets that are open."""
+        return (
+            self._feed.child,
+            *(slot.inner.operator for slot in self._slots if slot is not None),
+        )
+
+
+def starter(make: Callable[[list[Any], int], Node], opens: Opener) -> Start:
+    """Return what opens the inner dataset of an element."""
+    return lambda parts, number: opens(number, lambda: make(parts, number))
+
+
+@final
+class ReadGroups(Replayed):
+    """Collects elements by key and reads the dataset that each full group is reduced to.
+
+    The groups that are not full have no position, so `restore` reads the elements once more.
+    """
+
+    def __init__(
+        self,
+        child: Operator,
+        node: GroupByWindow,
+        key: RowFunction,
+        opens: Opener,
+        drawn: Counter[Any],
+    ) -> None:
+        self._drawn = drawn
+        self._node = node
+        self._key = key
+        self._opens = opens
+        super().__init__(child)
+
+    def _begin(self) -> None:
+        self._number = 0
+        self._opened = 0  # how many groups
+        self._groups: dict[int, list[list[Any]]] = {}
+        self._open: Inner | None = None
+        self._elements = InnerElements(self._node.element_spec)
+
+    def _next(self, most: int) -> Block | None:
+        """Return elements of the group that is open, or of the next that fills up."""
+        while True:
+            if self._open is None:
+                group = self._full_group()
+                if group is None:
+                    return None
+                self._open = self._opens(self._opened, partial(self._reduced, *group))
+                self._opened += 1
+            block = self._open.operator.read(most)
+            if block is not None and self._elements.match(self._open, block):
+                return block
+            self._open.operator.close()
+            self._open = None
+            if block is not None:
+                raise unlike_elements()
+
+    def _reduced(self, key: int, group: Held) -> Node:
+        with (
+            never_stopping("reduce_func", self._node.origin),
+            noted(self._node.effects, self._drawn),
+        ):
+            return self._node.reduce(key, group)
+
+    def _full_group(self) -> tuple[int, Held] | None:
+        """Read until a group is full; at the end return those that are not, by their keys."""
+        while (row := self._row()) is not None:
+            key = int(np.asarray(self._key.one(row, self._number - 1)[0]))
+            window = self._window(key)  # an element for which this fails is in no group
+            self._groups.setdefault(key, []).append(row)
+            if len(self._groups[key]) == window:
+                return key, self._held(key)
+        return next(((key, self._held(key)) for key in sorted(self._groups)), None)
+
+    def _row(self) -> list[Any] | None:
+        self._number += 1  # one that fails has a number too
+        block = self._child.read(1)
+        return None if block is None else block.row(0)
+
+    def _window(self, key: int) -> int:
+        with (
+            never_stopping("window_size_func", self._node.origin),
+            noted(self._node.effects, self._drawn),
+        ):
+            size = self._node.window_size(key)
+        if size < 1:
+            raise InvalidArgumentError(
+                f"A window must hold at least 1 element, but for the key {key} it is to hold {size}.",
+                fix="pass a window_size of at least 1, or return one from window_size_func.",
+                origin=self._node.origin,
+            )
+        return size
+
+    def _held(self, key: int) -> Held:
+        rows = of_rows(self._groups.pop(key))
+        columns = tuple(map(cut_up, rows.columns))
+        return Held(self._node.child.element_spec, columns, rows.length)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child, and the group that is open."""
+        return (self._child,) if self._open is None else (self._child, self._open.operator)

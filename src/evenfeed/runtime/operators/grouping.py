@@ -1,0 +1,176 @@
+"""Operators that make one element of several."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, final
+
+from evenfeed.core.block import Block, Column, concatenated, stacked
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.structure import DATA, paths
+from evenfeed.plan.grouping import Batch
+from evenfeed.plan.windows import DatasetBatch, DatasetLike
+from evenfeed.runtime.operator import Operator, State, Watched, read_before_error
+from evenfeed.runtime.provenance import RowOrigin, Whence
+
+
+@final
+class StackBatches(Operator):
+    """Gives runs of elements a second axis. A batch of another shape is a Block of its own.
+
+    An error of the child takes the place of the batch that it fell into.
+    """
+
+    def __init__(self, child: Operator, node: Batch) -> None:
+        self._child = child
+        self._node = node
+        self._runs: list[list[Block] | Exception] = []
+        self._before: State = child.state()
+        self._asked = 0
+        self._done = 0
+        self._watched = Watched(child)
+        self._last = (
+            0,
+            0,
+        )  # which of the elements read were returned last: the first, and how many batches
+
+    @property
+    def reads_freely(self) -> bool:
+        """Whether the elements of batches can be read ahead."""
+        return self._child.reads_freely
+
+    def read(self, most: int) -> Block | None:
+        """Return as many full batches as have one shape, then the short one."""
+        if not self._runs:
+            self._before, self._done = self._child.state(), 0
+            self._asked = most * self._node.batch_size
+            self._runs = self._read_runs()
+        while self._runs:
+            run = self._runs.pop(0)
+            if isinstance(run, Exception):
+                raise run
+            first, self._done = self._done, self._done + _length(run)
+            count = _length(run) // self._node.batch_size
+            self._last = first, max(1, count)
+            if count or not self._node.drop_remainder:
+                return folded(self._joined(run), max(1, count))
+        return None
+
+    def _read_runs(self) -> list[list[Block] | Exception]:
+        """Read elements, and return those not done in runs that fit together."""
+        size = self._node.batch_size
+        self._watched.forget()
+        read, errors = read_before_error(self._watched, self._asked)
+        blocks = list(_without(read, self._done))
+        # Elements of several shapes are short batches themselves: no two batches then fit together.
+        rows = _length(blocks) if _have_one_shape(blocks) else size
+        runs = list(_runs(blocks, max(1, rows // size) * size))
+        if errors and runs and _length(runs[-1]) % size:
+            runs.pop()
+        return [*runs, *errors]
+
+    def whence(self, count: int) -> Whence:
+        """Return what says where the first element of each batch comes from."""
+        first, batches = self._last
+        size, elements = self._node.batch_size, self._watched.whence()
+
+        def found(index: int) -> RowOrigin | None:
+            place = elements(first + (batches - count + index) * size)
+            return None if place is None else replace(place, row=f"the batch from {place.row} on")
+
+        return found
+
+    def _joined(self, run: Sequence[Block]) -> Block:
+        rows = concatenated(run)
+        columns = tuple(stacked(c) if isinstance(c, list) else c for c in rows.columns)
+        for part, column in enumerate(columns):
+            if isinstance(column, list) and not holds_datasets(column):
+                path = paths(self._node.element_spec, DATA)[part]
+                raise InvalidArgumentError(
+                    f"A batch holds elements of one shape, but it would hold {_shapes(column)}"
+                    + (f" in the part {path}." if path else "."),
+                    fix="give all elements one shape, or call padded_batch; "
+                    "of a batch of batches, drop_remainder=True in the first.",
+                    origin=self._node.origin,
+                )
+        return Block(columns, rows.length)
+
+    def state(self) -> State:
+        """Return the position behind the last batch: before what was read, and how much of it is done."""
+        if not self._runs:
+            return [self._child.state(), 0, 0]
+        return [self._before, self._asked, self._done]
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._before, self._asked, self._done = state
+        self._child.restore(self._before)
+        self._runs = self._read_runs()
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
+
+
+def _runs(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:
+    """Yield the rows in runs of `size`, the last of which may be short."""
+    run: list[Block] = []
+    room = size
+    for block in blocks:
+        start = 0
+        while start < block.length:
+            piece = block.cut(start, start + room)
+            run.append(piece)
+            start += piece.length
+            room -= piece.length
+            if room == 0:
+                yield run
+                run, room = [], size
+    if run:
+        yield run
+
+
+def _without(blocks: Sequence[Block], count: int) -> Iterator[Block]:
+    """Yield the rows behind the first `count`."""
+    for block in blocks:
+        if count < block.length:
+            yield block.cut(count, block.length)
+        count = max(0, count - block.length)
+
+
+def _length(blocks: Sequence[Block]) -> int:
+    return sum(block.length for block in blocks)
+
+
+def _have_one_shape(blocks: Sequence[Block]) -> bool:
+    shapes = [[_row_shape(column) for column in block.columns] for block in blocks]
+    return all(shape == shapes[0] and None not in shape for shape in shapes)
+
+
+def _row_shape(column: Column) -> tuple[int, ...] | None:
+    if isinstance(column, list):
+        return None
+    return () if column is None else column.shape[1:]
+
+
+def _shapes(column: list[Any]) -> str:
+    return " and ".join(map(str, dict.fromkeys(part.shape for part in column)))
+
+
+def holds_datasets(column: list[Any]) -> bool:
+    """Return True if a column is made of datasets, or of batches of as many datasets each."""
+    alike = isinstance(column[0], DatasetBatch) and len({batch.shape for batch in column}) == 1
+    return alike or isinstance(column[0], DatasetLike)
+
+
+def folded(rows: Block, count: int) -> Block:
+    """Return the rows as `count` batches."""
+    size = rows.length // count
+
+    def fold(column: Column) -> Column:
+        if isinstance(column, list):
+            return [
+                DatasetBatch(column[start : start + size]) for start in range(0, rows.length, size)
+            ]
+        return None if column is None else column.reshape(count, size, *column.shape[1:])
+
+    return Block(tuple(map(fold, rows.columns)), count)

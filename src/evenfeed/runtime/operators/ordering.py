@@ -1,0 +1,194 @@
+"""Operators that choose elements and their order, where these have no position to be asked for."""
+
+from collections.abc import Callable
+from typing import Final, final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Positions, concatenated
+from evenfeed.core.random_bits import Permutation, key_of
+from evenfeed.runtime.operator import Operator, Replayed, State, read_before_error, read_full
+from evenfeed.runtime.positions.orders import Slots
+
+_ALL: Final = 1 << 62  # more elements than any buffer holds
+
+
+@final
+class PlayAgain(Operator):
+    """Starts its child anew when it has ended."""
+
+    def __init__(self, start: Callable[[int], Operator], count: int) -> None:
+        self._start = start
+        self._count = count
+        self._round = 0
+        self._found = False
+        self._child: Operator | None = start(0) if count else None
+
+    @property
+    def reads_freely(self) -> bool:
+        """Whether the rounds can be read ahead; all are alike."""
+        return self._child is not None and self._child.reads_freely
+
+    def read(self, most: int) -> Block | None:
+        """Return elements of this round; of the next one where this has none left."""
+        while self._child is not None:
+            found, self._found = self._found, True  # an element that fails is one, too
+            block = self._child.read(most)
+            if block is not None:
+                return block
+            self._found = found
+            self._next_round()
+        return None
+
+    def _next_round(self) -> None:
+        self.close()
+        self._round += 1
+        # Without a count, an empty round is the last: others like it would be played for ever.
+        last = not self._found if self._count < 0 else self._round == self._count
+        self._child, self._found = (None if last else self._start(self._round)), False
+
+    def state(self) -> State:
+        """Return the round and the position in it."""
+        return None if self._child is None else [self._round, self._found, self._child.state()]
+
+    def restore(self, state: State) -> None:
+        """Take up the position in a round."""
+        self.close()
+        self._child = None
+        if state is not None:
+            self._round, self._found, inner = state
+            self._child = self._start(self._round)
+            self._child.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the round that is played."""
+        return () if self._child is None else (self._child,)
+
+
+@final
+class TakeSome(Operator):
+    """Passes over `skip` elements, and ends after `count` more."""
+
+    def __init__(self, child: Operator, skip: int, count: int | None) -> None:
+        self._child = child
+        self._skip = skip
+        self._count = count
+        self._taken = 0
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements that count."""
+        for _ in read_full(self._child, self._skip):
+            pass
+        self._skip = 0
+        left = most if self._count is None else min(most, self._count - self._taken)
+        block = self._child.read(left) if left > 0 else None
+        self._taken += 0 if block is None else block.length
+        return block
+
+    def state(self) -> State:
+        """Return how many were taken, and the child's position."""
+        return [self._skip, self._taken, self._child.state()]
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._skip, self._taken, inner = state
+        self._child.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
+
+
+@final
+class TakeEvery(Operator):
+    """Keeps every `step`-th element from `first` on."""
+
+    def __init__(self, child: Operator, step: int, first: int) -> None:
+        self._child = child
+        self._step = step
+        self._wait = first  # how many to pass over before the next that counts
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements that count."""
+        while True:
+            block = self._child.read(self._wait + 1 + self._step * (most - 1))
+            if block is None:
+                return None
+            rows = np.arange(self._wait, block.length, self._step)
+            self._wait = self._wait + self._step * len(rows) - block.length
+            if len(rows):
+                return block.gather(rows)
+
+    def state(self) -> State:
+        """Return how many to pass over, and the child's position."""
+        return [self._wait, self._child.state()]
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._wait, inner = state
+        self._child.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
+
+
+@final
+class ShuffleBuffer(Replayed):
+    """Holds some elements and gives out a random one of them for each that comes in.
+
+    The elements have no positions to go back to, so the buffer is filled again on `restore`: the child
+    starts over and the steps are taken once more. An error of the child is raised when its element
+    would come in; what is held stays.
+    """
+
+    def __init__(self, child: Operator, buffer: int | None, seed: tuple[int, ...]) -> None:
+        self._buffer = buffer
+        self._seed = seed
+        super().__init__(child)
+
+    def _begin(self) -> None:
+        self._filling: list[Block] = []
+        self._held: Block | None = None
+        self._slots: Slots | None = None
+        self._rest: Positions | None = None
+
+    def _next(self, most: int) -> Block | None:
+        """Return elements drawn from the buffer."""
+        if self._slots is None:
+            self._fill()
+        return self._exchanged(most) or self._drained(most)
+
+    def _fill(self) -> None:
+        room = (self._buffer or _ALL) - sum(block.length for block in self._filling)
+        blocks, errors = read_before_error(self._child, room)
+        self._filling += blocks
+        for error in errors:
+            raise error
+        self._held = concatenated(self._filling).copy() if self._filling else None
+        self._filling = []
+        self._slots = Slots(key_of(*self._seed), self._held.length if self._held else 1)
+
+    def _exchanged(self, most: int) -> Block | None:
+        """Return as many elements as come in, drawn from those held and those that came."""
+        if self._held is None or self._slots is None or self._rest is not None:
+            return None
+        came = self._child.read(most)
+        if came is None:
+            return None
+        moves = self._slots.moves(self._passed, came.length)
+        every = concatenated([self._held.gather(moves.slots), came])
+        recent = moves.source >= 0
+        rows = np.where(recent, came.length + moves.source, np.arange(came.length))
+        self._held = self._held.replaced(moves.last_slots, came.gather(moves.last))
+        return every.gather(rows)
+
+    def _drained(self, most: int) -> Block | None:
+        """Return elements once none comes in any more: those left, in a random order."""
+        if self._held is None:
+            return None
+        if self._rest is None:
+            key = key_of(key_of(*self._seed), 1)
+            self._rest = Permutation(key, self._held.length).stretch(0, self._held.length)
+        rows, self._rest = self._rest[:most], self._rest[most:]
+        return self._held.gather(rows) if len(rows) else None

@@ -1,0 +1,242 @@
+"""Works on several elements at a time, ahead of who reads them."""
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Final, final
+
+from evenfeed.core.block import Block, Outcome, concatenated
+from evenfeed.core.concurrency.waiting import Bell, Pending
+from evenfeed.runtime.functions.row_function import RowFunction
+from evenfeed.runtime.operator import Operator, State, read_full
+from evenfeed.runtime.provenance import RowOrigin, Whence, completed, nowhere, of_text, placed
+
+# No wait is longer, whatever goes wrong.
+_WAIT: Final = 0.05
+# Who has something to deliver does not wait longer for a slow child, to have more at work.
+_PATIENCE: Final = 0.01
+
+
+@final
+@dataclass(slots=True)
+class _Call:
+    """A run of elements at work.
+
+    Attributes:
+        number: That of its first element which is not delivered.
+        before: Where it was read, as a position and a row behind it.
+        row: See `before`.
+        block: The elements; None where the child failed instead.
+        result: What becomes of them.
+        whence: Says of a row where it comes from.
+    """
+
+    number: int
+    before: State
+    row: int
+    block: Block | None
+    result: Pending[list[Outcome]]
+    whence: Whence = nowhere
+
+
+class WorkAhead(Operator):
+    """Reads elements and has them worked on by others, a few at a time.
+
+    Args:
+        child: Where the elements come from.
+        function: What they work with, for messages.
+        in_order: Whether a result waits for those of earlier elements.
+    """
+
+    def __init__(self, child: Operator, function: RowFunction, *, in_order: bool) -> None:
+        self._child = child
+        self.function = function
+        self._in_order = in_order
+        self._calls: deque[_Call] = deque()
+        self._next = 0  # the number of the next element that is read
+        self._at_work = 0
+        self._done = Bell()  # some elements are
+        self._early: set[int] = set()  # delivered before an earlier element
+        self._ended = False
+        self._failed = False
+
+    @abstractmethod
+    def start(self, block: Block, number: int) -> Pending[list[Outcome]]:
+        """Have a few elements worked on. An exception of the result's own is that of no element."""
+
+    @property
+    @abstractmethod
+    def ahead(self) -> int:
+        """How many elements to have read and not delivered."""
+
+    @property
+    @abstractmethod
+    def together(self) -> int:
+        """How many elements to start at once, at most."""
+
+    def read(self, most: int) -> Block | None:
+        """Return the results that are there, at least one."""
+        done: list[Block] = []
+        self._try_again()
+        self._begin()
+        while self._calls and most > 0:
+            call = self._turn(patient=not done)
+            if call is None:
+                break
+            outcome = self._result(call)[0]
+            if not isinstance(outcome, Block):
+                if done:
+                    break  # raised at the next read, behind what came before it
+                raised = placed(outcome, _place(call, outcome))
+                self._deliver(call, 1)
+                raise raised from raised.__cause__
+            rows = outcome.cut(0, most)
+            most -= rows.length
+            self._deliver(call, rows.length)
+            done.append(rows)
+            self._begin()
+        return concatenated(done) if done else None
+
+    def _turn(self, *, patient: bool) -> _Call | None:
+        """Return the next elements to deliver: the first, or any; None where one would have to wait."""
+        some = [self._calls[0]] if self._in_order else self._calls
+        found = next((call for call in some if call.result.done()), None)
+        if found is None and patient:
+            self._wait(some)
+            return self._turn(patient=patient)
+        return found
+
+    def _wait(self, some: Iterable[_Call]) -> None:
+        try:
+            while not any(call.result.done() for call in some):
+                self._done.wait(_WAIT)
+        except KeyboardInterrupt as stop:
+            number, function = self._calls[0].number, self.function
+            stop.add_note(
+                f"while waiting for element {number} of {function.name}, asked for at {function.origin}"
+            )
+            raise
+
+    def _result(self, call: _Call) -> list[Outcome]:
+        """Return what became of elements; raise where that is not known, and nothing is passed."""
+        if call.block is not None and call.result.cancelled():  # where the program ends
+            call.result = self._started(call.block, call.number)
+        try:
+            return call.result.result()
+        except Exception:
+            self._failed = True
+            raise
+
+    def _try_again(self) -> None:
+        """Start again what failed for a reason that no element has."""
+        if self._failed:
+            self._failed = False
+            for call in self._calls:
+                if call.block is not None and call.result.done() and call.result.exception():
+                    call.result = self._started(call.block, call.number)
+
+    def _deliver(self, call: _Call, count: int) -> None:
+        outcomes = call.result.result()
+        first = outcomes[0]
+        if isinstance(first, Block) and count < first.length:
+            outcomes[0] = first.cut(count, first.length)
+        else:
+            del outcomes[0]
+        if call is not self._calls[0]:
+            self._early.update(range(call.number, call.number + count))
+        call.number += count
+        call.row += count
+        self._at_work -= count
+        if not outcomes:
+            self._calls.remove(call)
+        behind = self._calls[0].number if self._calls else self._next
+        if self._early:
+            self._early = {number for number in self._early if number > behind}
+
+    def _begin(self) -> None:
+        """Read and start elements until enough are at work."""
+        end = perf_counter() + _PATIENCE
+        # Not less than is started at once, or a reader that takes a little at a time makes all small.
+        while not self._ended and (free := self.ahead - self._at_work) >= self.together:
+            before = self._child.state()
+            try:
+                block = self._child.read(free)
+            except Exception as error:  # noqa: BLE001 - raised when it is its turn
+                failed: Pending[list[Outcome]] = Pending()
+                failed.set_result([error])
+                self._add(_Call(self._next, before, 0, None, failed), 1)
+                continue
+            if block is None:
+                self._ended = True
+                return
+            self._start(before, block)
+            if perf_counter() > end and self._calls and self._calls[0].result.done():
+                return
+
+    def _start(self, before: State, block: Block) -> None:
+        row, whence = 0, self._child.whence(block.length)
+        while row < block.length:
+            if self._next in self._early:  # delivered before the position was taken up
+                self._next += 1
+                row += 1
+                continue
+            count = self._run(min(self.together, block.length - row))
+            part = block.cut(row, row + count)
+            started = self._started(part, self._next)
+            self._add(_Call(self._next, before, row, part, started, whence), count)
+            row += count
+
+    def _started(self, block: Block, number: int) -> Pending[list[Outcome]]:
+        started = self.start(block, number)
+        started.when_done(self._done.ring)
+        return started
+
+    def _run(self, most: int) -> int:
+        """Return how many elements from the next on, at most `most`, were not delivered early."""
+        if not self._early:
+            return most
+        return next((n for n in range(1, most) if self._next + n in self._early), most)
+
+    def _add(self, call: _Call, count: int) -> None:
+        self._calls.append(call)
+        self._next += count
+        self._at_work += count
+
+    def state(self) -> State:
+        """Return where the first element that is not delivered was read, and which behind it are."""
+        if not self._calls:
+            return [self._next, self._child.state(), 0, []]
+        first = self._calls[0]
+        return [first.number, first.before, first.row, sorted(self._early)]
+
+    def restore(self, state: State) -> None:
+        """Take up a position; what is at work is dropped."""
+        self.drop()
+        self._ended = False
+        self._next, before, row, early = state
+        self._early = set(early)
+        self._child.restore(before)
+        for _ in read_full(self._child, row):
+            pass
+
+    def drop(self) -> None:
+        """Let go of what is at work."""
+        for call in self._calls:
+            call.result.cancel()
+        self._calls.clear()
+        self._at_work = 0
+        self._failed = False
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
+
+
+def _place(call: _Call, error: BaseException) -> RowOrigin | None:
+    """Return where the element comes from that is the next to be delivered, and failed."""
+    outcomes = call.result.result()
+    left = sum(outcome.length if isinstance(outcome, Block) else 1 for outcome in outcomes)
+    index = 0 if call.block is None else call.block.length - left
+    return completed(call.whence(call.row), of_text(call.block, index, error))

@@ -1,0 +1,272 @@
+"""The rows that a plan begins with."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from operator import itemgetter
+from time import perf_counter
+from typing import Any, Final, TypeAlias, final
+
+from evenfeed.core.block import Block, Column, Positions, of_rows, read_only
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.side_effects import Noting, here, watched_by
+from evenfeed.core.specs import TypeSpec
+from evenfeed.core.structure import DATA, flatten, opened
+from evenfeed.plan.sources import FromGenerator, Range, parts_up_to
+from evenfeed.runtime.functions.calls import name_of, never_stopping
+from evenfeed.runtime.functions.purity import chance_noted
+from evenfeed.runtime.functions.results import all_of, column_maker, converted
+from evenfeed.runtime.operator import Operator, State
+from evenfeed.runtime.positions.rows import Rows
+
+
+@final
+class Numbers(Rows):
+    """The numbers of a range."""
+
+    def __init__(self, node: Range) -> None:
+        self._node = node
+        self.size = node.size
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the numbers at `positions`."""
+        numbers = self._node.start + self._node.step * positions
+        return Block((numbers.astype(self._node.dtype, copy=False),), len(positions))
+
+
+@final
+class Arrays(Rows):
+    """The rows of arrays of one length."""
+
+    def __init__(self, columns: Sequence[Column], size: int) -> None:
+        # An element that a user changes must not change the source.
+        self._block = read_only(Block(tuple(columns), size))
+        self.size = size
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return copies of the rows at `positions`."""
+        return self._block.gather(positions)
+
+    def run(self, start: int, count: int) -> Block:
+        """Return the rows as views."""
+        return self._block.cut(start, start + count)
+
+
+# A generator that is slow hands over what it has yielded so far, before all that was asked for.
+_PATIENCE: Final = 0.01
+
+# Many at a time are converted fast; at 700 new tuples Python's garbage collector begins to look at all.
+_TOGETHER: Final = 512
+
+Parts: TypeAlias = list[Sequence[Any]]
+Transpose: TypeAlias = Callable[[Sequence[Any]], Parts | None]
+
+
+@final
+class PullElements(Operator):
+    """Pulls elements out of what a user's function returns, and converts them many at a time.
+
+    No more is pulled than was asked for. Python's generators cannot go back, so `restore` calls the
+    function anew and passes over as many elements as had been passed.
+    """
+
+    def __init__(self, node: FromGenerator) -> None:
+        self._node = node
+        self._specs: list[TypeSpec] = flatten(node.signature, DATA)
+        self._makers = [column_maker(spec) for spec in self._specs]
+        self._transpose = _transposer(node.signature)
+        self._iterator: Iterator[Any] | None = None
+        self._pulled: list[Any] = []
+        self._error: Exception | None = None  # raised behind what was pulled before it
+        self._passed = 0
+        self._step = 1  # how many to pull before looking at the clock
+        # One for the whole pass: a generator may read from an iterator that it made elements before.
+        self._watcher = Noting(node.effects, here.watcher)
+
+    def read(self, most: int) -> Block | None:
+        """Return the next elements; the one that fails is an error once those before it are out."""
+        most = min(most, _TOGETHER)
+        if self._iterator is None:
+            with chance_noted(self._node.generator, self._node.effects):
+                self._pull_watched(most - len(self._pulled))
+        else:
+            self._pull_watched(most - len(self._pulled))
+        if self._pulled:
+            return self._converted(most)
+        if self._error is not None:
+            error, self._error = self._error, None
+            self._passed += 1
+            raise error
+        return None
+
+    def _pull_watched(self, count: int) -> None:
+        with watched_by(self._watcher):
+            self._pull(count)
+
+    def _pull(self, count: int) -> None:
+        end = perf_counter() + _PATIENCE
+        step = self._step
+        while count > 0 and self._error is None:
+            before = len(self._pulled)
+            try:
+                # What was appended before the iterable raises stays in the list.
+                self._pulled.extend(islice(self._started(), min(step, count)))
+            except Exception as error:  # noqa: BLE001 - raised in its place
+                self._error = self._noted(error)
+            got = len(self._pulled) - before
+            count -= got
+            if perf_counter() > end:
+                self._step = 1
+                return
+            if got < step:
+                return
+            self._step = step  # the next read begins with a step that this one took in time
+            step *= 8
+
+    def _started(self) -> Iterator[Any]:
+        if self._iterator is None:
+            args = [arg[()] for arg in self._node.args]  # 0-d arrays as scalars, as in TensorFlow
+            # Only __next__ may say by StopIteration that there is no more.
+            with never_stopping(name_of(self._node.generator), self._node.origin):
+                found: Any = self._node.generator(*args)
+            self._iterator = iter(())
+            try:
+                with never_stopping(type(found).__name__, self._node.origin):
+                    self._iterator = iter(found)
+            except TypeError:
+                raise InvalidArgumentError(
+                    f"generator must return an iterable, but returned {shortened(found)}.",
+                    fix="pass a function that yields, or returns a list or an iterator.",
+                    origin=self._node.origin,
+                ) from None
+        return self._iterator
+
+    def _noted(self, error: Exception) -> Exception:
+        place = self._passed + len(self._pulled)
+        error.add_note(
+            f"while element {place} was pulled from the generator given at {self._node.origin}"
+        )
+        return error
+
+    def _converted(self, most: int) -> Block:
+        rows = self._pulled if len(self._pulled) <= most else self._pulled[:most]
+        block = self._together(rows) or self._one_by_one(rows)
+        self._pulled = self._pulled[block.length :]
+        self._passed += block.length
+        return block
+
+    def _together(self, rows: list[Any]) -> Block | None:
+        """Return all rows, converted column by column; None where one of them needs a closer look."""
+        parts = self._transpose(rows)
+        if parts is None:
+            return None
+        columns: list[Column] = []
+        for make, values in zip(self._makers, parts, strict=True):
+            made = make(values)
+            if made is None:
+                return None
+            columns.append(made[0])
+        return Block(tuple(columns), len(rows))
+
+    def _one_by_one(self, rows: list[Any]) -> Block:
+        """Return the rows up to the first that does not fit; where that is the first, its error."""
+        good: list[list[Any]] = []
+        for row in rows:
+            try:
+                good.append(self._element(row))
+            except (TypeError, ValueError, OverflowError) as error:
+                if good:
+                    break
+                del self._pulled[0]
+                self._passed += 1
+                raise self._unfit(row, error) from None
+        return of_rows(good)
+
+    def _element(self, row: Any) -> list[Any]:
+        parts = parts_up_to(self._node.signature, row)
+        return [converted(part, spec) for part, spec in zip(parts, self._specs, strict=True)]
+
+    def _unfit(self, row: Any, error: Exception) -> InvalidArgumentError:
+        what = error.message if isinstance(error, InvalidArgumentError) else str(error)
+        return InvalidArgumentError(
+            f"Element {self._passed - 1} of the generator, {shortened(row)}, "
+            f"does not fit its output_signature: {what.partition(chr(10))[0]}",
+            fix=f"yield values that fit {self._node.signature}, or change output_signature.",
+            origin=self._node.origin,
+        )
+
+    def state(self) -> State:
+        """Return how many elements were passed, those that failed among them."""
+        return self._passed
+
+    def restore(self, state: State) -> None:
+        """Call the function anew and pass over the elements that were passed before."""
+        self.close()
+        self._error = None
+        with watched_by(self._watcher):
+            self._pass_over(state)
+        self._passed = state
+
+    def _pass_over(self, count: int) -> None:
+        for _ in range(count):
+            try:
+                next(self._started())
+            except StopIteration:
+                return
+            except Exception:  # noqa: BLE001, S112 - it was raised when it was reached
+                continue
+
+    def close(self) -> None:
+        """Let go of the iterable, so that its `finally` runs."""
+        self._iterator = None
+        self._pulled = []
+
+
+def _transposer(signature: Any) -> Transpose:
+    """Return a function that puts the parts of many rows side by side, if all are as `signature`."""
+    branch = opened(signature, DATA)
+    if branch is None:
+        return lambda rows: [rows]
+    kind = type(signature)  # pyright: ignore[reportUnknownVariableType]
+    if kind not in (tuple, dict):
+        return lambda _: None
+    split = partial(_of_dicts, sorted(signature)) if kind is dict else _of_tuples
+    inner = [_transposer(part) for part in branch.parts]
+    flat = all(opened(part, DATA) is None for part in branch.parts)
+
+    def transpose(rows: Sequence[Any]) -> Parts | None:
+        if not all_of(rows, kind):
+            return None
+        columns = split(rows)
+        if columns is None or len(columns) != len(inner):
+            return None
+        return columns if flat else _nested(inner, columns)
+
+    return transpose
+
+
+def _of_tuples(rows: Sequence[tuple[Any, ...]]) -> Parts | None:
+    try:
+        return list(zip(*rows, strict=True))
+    except ValueError:
+        return None
+
+
+def _of_dicts(keys: list[Any], rows: Sequence[dict[Any, Any]]) -> Parts | None:
+    if set(map(len, rows)) != {len(keys)}:
+        return None
+    try:
+        return [list(map(itemgetter(key), rows)) for key in keys]
+    except KeyError:
+        return None
+
+
+def _nested(inner: Sequence[Transpose], columns: Parts) -> Parts | None:
+    parts: Parts = []
+    for transpose, column in zip(inner, columns, strict=True):
+        found = transpose(column)
+        if found is None:
+            return None
+        parts.extend(found)
+    return parts

@@ -1,0 +1,1 @@
+"""Rows by position: the part of a plan that runs as integer arithmetic and one gather."""

@@ -1,0 +1,272 @@
+"""Orders: which row comes at which step, as arithmetic on positions."""
+
+from abc import ABC, abstractmethod
+from typing import Final, NamedTuple, final
+
+import numpy as np
+
+from evenfeed.core.block import Positions
+from evenfeed.core.random_bits import Permutation, key_of, numbers_below
+from evenfeed.core.specs import INFINITE
+
+
+class Order(ABC):
+    """A sequence of positions, any stretch of which can be computed."""
+
+    size: int
+
+    @abstractmethod
+    def at(self, steps: Positions) -> Positions:
+        """Return the positions that come at `steps`."""
+
+    def stretch(self, start: int, count: int) -> Positions:
+        """Return the positions of `count` steps from `start` on."""
+        return self.at(np.arange(start, start + count, dtype=np.int64))
+
+    def of_epoch(self, epoch: int) -> "Order":
+        """Return this order as it is in another round of a repetition."""
+        del epoch
+        return self
+
+
+@final
+class Forward(Order):
+    """Every position once, from the first to the last."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def at(self, steps: Positions) -> Positions:
+        """Return the steps themselves."""
+        return steps
+
+
+@final
+class Every(Order):
+    """Every `step`-th of the steps of another order from `start` on: take, skip and shard."""
+
+    def __init__(self, inner: Order, start: int, step: int, size: int) -> None:
+        self._inner = inner
+        self._start = start
+        self._step = step
+        self.size = size
+
+    def at(self, steps: Positions) -> Positions:
+        """Return what the other order has at the steps that count."""
+        return self._inner.at(self._start + self._step * steps)
+
+    def stretch(self, start: int, count: int) -> Positions:
+        """Return the positions of `count` steps from `start` on."""
+        first = self._start + self._step * start
+        return self._inner.stretch(first, self._step * (count - 1) + 1)[:: self._step]
+
+    def of_epoch(self, epoch: int) -> Order:
+        """Return the same steps of the other order as it then is."""
+        return Every(self._inner.of_epoch(epoch), self._start, self._step, self.size)
+
+
+@final
+class Again(Order):
+    """Another order round after round, each round as it is in that epoch."""
+
+    def __init__(self, inner: Order, count: int) -> None:
+        self._inner = inner
+        self._count = count
+        self._first = 0
+        self._rounds: dict[int, Order] = {}
+        self._length = length_of_round(inner.size)
+        self.size = size_of_rounds(inner.size, count)
+
+    def at(self, steps: Positions) -> Positions:
+        """Return the positions round by round."""
+        rounds, within = np.divmod(steps, self._length)
+        out = np.empty_like(steps)
+        for number in np.unique(rounds).tolist():
+            mine = rounds == number
+            out[mine] = self._round(number).at(within[mine])
+        return out
+
+    def stretch(self, start: int, count: int) -> Positions:
+        """Return the positions of `count` steps from `start` on."""
+        parts: list[Positions] = []
+        while count > 0:
+            number, within = divmod(start, self._length)
+            part = self._round(number).stretch(within, min(count, self._length - within))
+            parts.append(part)
+            start, count = start + len(part), count - len(part)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def of_epoch(self, epoch: int) -> Order:
+        """Return the rounds of another epoch."""
+        other = Again(self._inner, self._count)
+        other._first = first_round(epoch, self._count)
+        return other
+
+    def _round(self, number: int) -> Order:
+        if number not in self._rounds:
+            self._rounds = {number: self._inner.of_epoch(self._first + number)}
+        return self._rounds[number]
+
+
+@final
+class Shuffled(Order):
+    """Another order through a shuffle buffer, with tf.data's meaning.
+
+    The buffer holds the next `buffer` positions; each step draws a slot, gives out what is in it and
+    fills it with the next input. So what leaves at step t is the input that came in when the slot was
+    drawn last: B + t' for the last step t' that drew the same slot, or the slot's own number if none did.
+    One sort of the draws of a stretch answers that for all its steps. When no input is left, the rest
+    of the buffer leaves in a random order.
+    """
+
+    def __init__(
+        self, inner: Order, buffer: int, seed: tuple[int, ...], *, reshuffle: bool
+    ) -> None:
+        self._inner = inner
+        self._seed = seed
+        self._reshuffle = reshuffle
+        self._asked = buffer
+        self._buffer = min(buffer, inner.size) if inner.size != INFINITE else buffer
+        self.size = inner.size
+        self._start_epoch(0)
+
+    def _start_epoch(self, epoch: int) -> None:
+        self._key = key_of(*self._seed, epoch if self._reshuffle else 0)
+        self._slots = Slots(self._key, self._buffer)
+        self._rest: Permutation | None = None
+        self._left_over: Positions | None = None
+
+    def at(self, steps: Positions) -> Positions:
+        """Return the positions at `steps`, which should lie near each other if the buffer is small."""
+        if len(steps) == 0:
+            return steps
+        if self._buffer == self.size:
+            return self._inner.at(self._order_of_rest().at(steps))
+        low, high = int(steps.min()), int(steps.max())
+        return self.stretch(low, high - low + 1)[steps - low]
+
+    def stretch(self, start: int, count: int) -> Positions:
+        """Return the positions of `count` steps from `start` on."""
+        return self._inner.at(self._inputs(start, count))
+
+    def of_epoch(self, epoch: int) -> Order:
+        """Return the shuffle of another round: a new one, unless every round is to be the same."""
+        inner = self._inner.of_epoch(epoch)
+        other = Shuffled(inner, self._asked, self._seed, reshuffle=self._reshuffle)
+        other._start_epoch(epoch)
+        return other
+
+    def _inputs(self, start: int, count: int) -> Positions:
+        filled = count if self.size == INFINITE else self.size - self._buffer - start
+        if filled >= count:
+            return self._slots.leaving(start, count)
+        if filled <= 0:
+            return self._drained(start, count)
+        tail = self._drained(start + filled, count - filled)
+        return np.concatenate([self._slots.leaving(start, filled), tail])
+
+    def _drained(self, start: int, count: int) -> Positions:
+        """Return what leaves once no input is left: the rest, in a random order."""
+        filled = self.size - self._buffer
+        places = self._order_of_rest().stretch(start - filled, count)
+        if filled == 0:
+            return places
+        if self._left_over is None:
+            self._left_over = self._slots.content(filled)
+        return self._left_over[places]
+
+    def _order_of_rest(self) -> Permutation:
+        if self._rest is None:
+            self._rest = Permutation(key_of(self._key, 1), self._buffer)
+        return self._rest
+
+
+_ENDLESS: Final = 1 << 64  # more rounds than anybody plays
+_LONGEST: Final = 1 << 62  # more steps than anybody takes
+
+
+def length_of_round(size: int) -> int:
+    """Return how many steps a round takes; the first round of what never ends is the only one."""
+    return _LONGEST if size == INFINITE else size
+
+
+def size_of_rounds(size: int, count: int) -> int:
+    """Return how many steps `count` rounds take; without end where the count is negative."""
+    return INFINITE if count < 0 or size == INFINITE else size * count
+
+
+def first_round(epoch: int, count: int) -> int:
+    """Return the number of the first of `count` rounds in an epoch: no two rounds have the same."""
+    return epoch * (count if count >= 0 else _ENDLESS)
+
+
+_SHORT_SORT: Final = 1 << 16
+
+
+class Moves(NamedTuple):
+    """What some steps do to the slots: each gives out the content of one and fills it anew."""
+
+    slots: Positions  # the slot of each step
+    source: Positions  # the step that filled it, if one of these did; else -1
+    last_slots: Positions  # the slots that were drawn,
+    last: Positions  # and the step that filled each of them last
+
+
+@final
+class Slots:
+    """The slots of a shuffle buffer that is filled anew at each step: which input leaves when."""
+
+    def __init__(self, key: int, count: int) -> None:
+        self._key = key
+        self._count = count
+        self._kind = np.uint16 if count <= _SHORT_SORT else np.int64  # NumPy sorts 16 bits by radix
+        self._step = 0
+        self._inputs: Positions | None = None
+
+    def leaving(self, start: int, steps: int) -> Positions:
+        """Return the inputs that leave at `steps` steps from `start` on."""
+        held = self.content(start)
+        moves = self.moves(start, steps)
+        out = held[moves.slots]
+        recent = moves.source >= 0
+        out[recent] = self._count + start + moves.source[recent]
+        held[moves.last_slots] = self._count + start + moves.last
+        self._step = start + steps
+        return out
+
+    def moves(self, start: int, steps: int) -> "Moves":
+        """Return what happens to the slots at `steps` steps from `start` on."""
+        slots = self._draws(start, steps)
+        order = np.argsort(slots.astype(self._kind), kind="stable")
+        ordered = slots[order]
+        again = np.zeros(steps, np.bool_)  # the slot was drawn before, within these steps
+        np.equal(ordered[1:], ordered[:-1], out=again[1:])
+        source = np.full(steps, -1, np.int64)
+        source[order[again]] = order[:-1][again[1:]]
+        last = np.append(~again[1:], True)
+        return Moves(slots, source, ordered[last], order[last])
+
+    def content(self, step: int) -> Positions:
+        """Return which input is in each slot before `step`."""
+        if self._inputs is None or self._step != step:
+            self._inputs = self._rebuilt(step)
+            self._step = step
+        return self._inputs
+
+    def _rebuilt(self, step: int) -> Positions:
+        """Walk back from `step` until every slot has been drawn: about B ln B draws."""
+        held = np.full(self._count, -1, np.int64)
+        missing, stop = self._count, step
+        while missing and stop > 0:
+            start = max(0, stop - 2 * self._count - 1024)
+            slots = self._draws(start, stop - start)[::-1]
+            found, where = np.unique(slots, return_index=True)
+            new = held[found] < 0
+            held[found[new]] = self._count + stop - 1 - where[new]
+            missing, stop = missing - int(new.sum()), start
+        untouched = held < 0
+        held[untouched] = np.flatnonzero(untouched)
+        return held
+
+    def _draws(self, start: int, count: int) -> Positions:
+        return numbers_below(self._key, start, count, self._count)

@@ -1,0 +1,224 @@
+"""Reads the part of each global batch that one worker gets."""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Column, Positions, concatenated, stacked, without_rows
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.specs import INFINITE, TensorSpec
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.plan.own_rows import OwnBatches, OwnRows, length_of
+from evenfeed.runtime.operator import Operator, State, read_before_error
+from evenfeed.runtime.positions.orders import Order
+
+# Tells how many rows a batch has, once the first of its own rows has come; 0 where there is none.
+Lengths: TypeAlias = Callable[[int], int]
+
+_FIX: Final = "give all elements one shape, or call padded_batch."
+
+
+@final
+class Owned(Order):
+    """The rows of one worker, of each batch of the steps of another order.
+
+    Attributes:
+        whole: How many rows all workers have together.
+    """
+
+    def __init__(self, inner: Order, node: OwnRows) -> None:
+        self._inner = inner
+        self._node = node
+        self._batch = node.batch_size
+        self.size = node.size_of(inner.size)
+        self.whole = inner.size
+        self._full = node.share.offsets(self._batch)
+        whole = 0 if inner.size == INFINITE else inner.size // self._batch
+        self._short_from = INFINITE if inner.size == INFINITE else whole * len(self._full)
+        self._short = whole * self._batch + (
+            node.share.offsets(0 if inner.size == INFINITE else inner.size % self._batch)
+        )
+
+    def at(self, steps: Positions) -> Positions:
+        """Return what the other order has at the steps that are this worker's."""
+        return self._inner.at(self._own(steps))
+
+    def _own(self, steps: Positions) -> Positions:
+        batches, within = np.divmod(steps, len(self._full))
+        own = batches * self._batch + self._full[within]
+        if self._short_from != INFINITE and len(steps) and steps.max() >= self._short_from:
+            late = steps >= self._short_from
+            own[late] = self._short[steps[late] - self._short_from]
+        return own
+
+    def of_epoch(self, epoch: int) -> Order:
+        """Return the same steps of the other order as it then is."""
+        return Owned(self._inner.of_epoch(epoch), self._node)
+
+
+@final
+class ReadOwnRows(Operator):
+    """Reads whole batches of elements that have no positions, and passes on those of one worker.
+
+    Attributes:
+        raised: The last error that came from below: the batch it fell into is lost to all workers.
+    """
+
+    def __init__(self, child: Operator, node: OwnRows) -> None:
+        self._child = child
+        self._node = node
+        self._own: Block | None = None
+        self._used = 0
+        self._before: State = child.state()
+        self._read = 0  # how many batches
+        self._last: tuple[int, int] | None = None  # the number of a short batch, and its rows
+        self.raised: Exception | None = None
+
+    def read(self, most: int) -> Block | None:
+        """Return the next rows of this worker, of one batch."""
+        while self._own is None or self._used == self._own.length:
+            if not self._next_batch():
+                return None
+        rows = self._own.cut(self._used, self._used + most)
+        self._used += rows.length
+        return rows
+
+    def length(self, number: int) -> int:
+        """Return how many rows a batch has; 0 where it is not there, or was not read yet."""
+        if self._last is not None and number == self._last[0]:
+            return self._last[1]
+        return self._node.batch_size if number < self._read else 0
+
+    def _next_batch(self) -> bool:
+        size = self._node.batch_size
+        self._before, self._used, self._own = self._child.state(), 0, None
+        blocks, errors = read_before_error(self._child, size)
+        for error in errors:
+            self.raised = error
+            raise error
+        rows = sum(block.length for block in blocks)
+        if rows == 0 or (rows < size and self._node.drop_remainder):
+            return False
+        if rows < size:
+            self._last = self._read, rows
+        self._read += 1
+        self._own = concatenated(blocks).gather(self._node.share.offsets(rows))
+        return True
+
+    def state(self) -> State:
+        """Return the position before a batch, how many were read, and how much of its rows is done."""
+        if self._own is None or self._used == self._own.length:
+            return [self._child.state(), self._read, 0, self._last]
+        return [self._before, self._read - 1, self._used, None]
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._before, self._read, used, last = state
+        self._last = None if last is None else (last[0], last[1])
+        self._child.restore(self._before)
+        self._own, self._used = None, 0
+        if used:
+            self._next_batch()
+            self._used = used
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
+
+
+@final
+class StackOwnRows(Operator):
+    """Makes one element of the rows that a worker gets of a batch. Its place among the batches is fixed.
+
+    An error of a function between takes the place of the batch that its row belongs to. Other workers do not
+    see it, so that the batches behind must stay where they are.
+    """
+
+    def __init__(self, child: Operator, node: OwnBatches, size: int | None) -> None:
+        self._child = child
+        self._rows = node.rows
+        self._source = None if size is not None else _source(child)
+        self._size = size
+        self._specs = flatten(node.element_spec[1], DATA)
+        self._origin = node.origin
+        self._number = 0
+
+    def read(self, most: int) -> Block | None:
+        """Return the part of the next batch."""
+        del most
+        blocks, errors = read_before_error(self._child, self._asked())
+        length = self._length(self._number)
+        wanted, found = self._rows.share.own(length), sum(block.length for block in blocks)
+        if found < wanted and not errors:
+            more, errors = read_before_error(self._child, wanted - found)
+            blocks, found = blocks + more, found + sum(block.length for block in more)
+        for error in errors:
+            self._leave(error, wanted - found)
+        if length == 0:
+            return None
+        self._number += 1
+        return Block((np.array([length], np.int64), *self._stacked(blocks)), 1)
+
+    def _asked(self) -> int:
+        """Return how many rows surely belong to the next batch."""
+        if self._size is not None:
+            return self._rows.share.own(self._length(self._number))
+        return self._rows.share.own(self._rows.batch_size)
+
+    def _length(self, number: int) -> int:
+        if self._source is not None:
+            return self._source.length(number)
+        assert self._size is not None
+        return length_of(self._rows, self._size, number)
+
+    def _leave(self, error: Exception, left: int) -> None:
+        """Raise an error in the place of a batch, and pass the rest of its rows."""
+        if self._source is None or error is not self._source.raised:
+            left -= 1  # the row that failed
+            while left > 0:
+                blocks, errors = read_before_error(self._child, left)
+                passed = sum(block.length for block in blocks) + len(errors)
+                if not passed:
+                    break
+                left -= passed
+            self._number += 1
+        raise error
+
+    def _stacked(self, blocks: list[Block]) -> list[Column]:
+        if not blocks:
+            return [
+                without_rows(spec)[None] if isinstance(spec, TensorSpec) else None
+                for spec in self._specs
+            ]
+        return [self._column(column) for column in concatenated(blocks).columns]
+
+    def _column(self, column: Column) -> Column:
+        whole: Any = stacked(column) if isinstance(column, list) else column
+        if isinstance(whole, list):
+            raise InvalidArgumentError(
+                "A batch holds elements of one shape, but its elements have several.",
+                fix=_FIX,
+                origin=self._origin,
+            )
+        return None if whole is None else whole[None]
+
+    def state(self) -> State:
+        """Return how many batches came, and the child's position."""
+        return [self._number, self._child.state()]
+
+    def restore(self, state: State) -> None:
+        """Take up a position."""
+        self._number, inner = state
+        self._child.restore(inner)
+
+    def children(self) -> tuple[Operator, ...]:
+        """Return the child."""
+        return (self._child,)
+
+
+def _source(operator: Operator) -> ReadOwnRows:
+    """Return what reads the rows that an operator makes others of."""
+    while not isinstance(operator, ReadOwnRows):
+        operator = operator.children()[0]
+    return operator

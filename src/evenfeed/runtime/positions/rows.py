@@ -1,0 +1,267 @@
+"""Rows: elements that can be fetched by position, in any order and any number of times."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Final, final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Column, Positions, fetched_apart
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.specs import INFINITE
+from evenfeed.runtime.functions.row_function import FailedRow
+from evenfeed.runtime.operator import Operator, State
+from evenfeed.runtime.positions.orders import Forward, Order, length_of_round, size_of_rounds
+from evenfeed.runtime.provenance import RowOrigin, Whence, placed
+
+LARGEST_NUMBER: Final = 2**63 - 1
+_ALL: Final = 1 << 62  # more than anybody asks for, and a position that nobody comes to
+
+
+class Rows(ABC):
+    """A fixed number of elements, each with a position."""
+
+    size: int
+
+    @abstractmethod
+    def fetch(self, positions: Positions) -> Block:
+        """Return the elements at `positions`, in that order."""
+
+    def run(self, start: int, count: int) -> Block:
+        """Return `count` elements from `start` on."""
+        return self.fetch(np.arange(start, start + count, dtype=np.int64))
+
+    def whence(self, position: int) -> RowOrigin | None:  # noqa: ARG002 - only some know
+        """Return where the row at `position` comes from; None if unknown."""
+        return None
+
+
+@final
+class Reordered(Rows):
+    """Rows in another order, which has an end."""
+
+    def __init__(self, rows: Rows, order: Order) -> None:
+        self._rows = rows
+        self._order = order
+        self.size = order.size
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the rows that the order has at `positions`."""
+        return self._rows.fetch(self._order.at(positions))
+
+    def run(self, start: int, count: int) -> Block:
+        """Return the rows of `count` steps from `start` on."""
+        return fetch_steps(self._rows, self._order, start, count)
+
+    def whence(self, position: int) -> RowOrigin | None:
+        """Return where the row that the order has there comes from."""
+        return self._rows.whence(_at(self._order, position))
+
+
+@final
+class Zipped(Rows):
+    """Rows side by side, as many as the shortest has."""
+
+    def __init__(self, parts: Sequence[Rows], size: int) -> None:
+        self._parts = parts
+        self.size = size
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the columns of all parts at `positions`."""
+        return side_by_side([part.fetch(positions) for part in self._parts])
+
+    def run(self, start: int, count: int) -> Block:
+        """Return the columns of all parts from `start` on."""
+        return side_by_side([part.run(start, count) for part in self._parts])
+
+
+@final
+class Chained(Rows):
+    """The rows of several, one after the other; behind one without end there is none."""
+
+    def __init__(self, parts: Sequence[Rows]) -> None:
+        self._parts = parts
+        ends = list(accumulate(part.size for part in parts[:-1]))
+        self._starts = np.minimum([0, *ends], _ALL).astype(np.int64)
+        self.size = INFINITE if parts[-1].size == INFINITE else sum(part.size for part in parts)
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the rows of all, back in the order that was asked for."""
+        places = self._places(positions)
+        within = positions - self._starts[places]
+        return fetched_apart(places, within, lambda part, rows: self._parts[part].fetch(rows))
+
+    def run(self, start: int, count: int) -> Block:
+        """Return rows from `start` on, which are often those of one part."""
+        places: list[int] = self._places(np.array([start, start + count - 1])).tolist()
+        if places[0] == places[1]:
+            return self._parts[places[0]].run(start - int(self._starts[places[0]]), count)
+        return super().run(start, count)
+
+    def whence(self, position: int) -> RowOrigin | None:
+        """Return where the row of one of them comes from."""
+        place = int(self._places(np.array([position]))[0])
+        return self._parts[place].whence(position - int(self._starts[place]))
+
+    def _places(self, positions: Positions) -> Positions:
+        """Return in which part each position lies; an empty part has none."""
+        return np.searchsorted(self._starts, positions, side="right") - 1
+
+
+@final
+class Rounds(Rows):
+    """Rows that are other ones in each round of a repetition, one round after the other."""
+
+    def __init__(self, start: Callable[[int], Rows], size: int, count: int) -> None:
+        self._start = start
+        self._round = length_of_round(size)
+        self._rows: dict[int, Rows] = {}
+        self.size = size_of_rounds(size, count)
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the rows round by round, back in the order that was asked for."""
+        rounds, within = np.divmod(positions, self._round)
+        self._rows = {
+            number: self._rows.get(number) or self._start(number)
+            for number in np.unique(rounds).tolist()
+        }
+        return fetched_apart(rounds, within, lambda number, rows: self._rows[number].fetch(rows))
+
+    def whence(self, position: int) -> RowOrigin | None:
+        """Return where the row of its round comes from, if that round was fetched last."""
+        number, within = divmod(position, self._round)
+        rows = self._rows.get(number)
+        return None if rows is None else rows.whence(within)
+
+
+@final
+class Numbered(Rows):
+    """Rows behind a count."""
+
+    def __init__(self, rows: Rows, start: int) -> None:
+        self._rows = rows
+        self._start = start
+        self.size = rows.size
+
+    def fetch(self, positions: Positions) -> Block:
+        """Return the rows at `positions`, each behind its number."""
+        if self._start > 0 and len(positions):
+            last = int(positions.max()) + self._start
+            if last > LARGEST_NUMBER:
+                raise FailedRow(0, None, uncountable())
+        return numbered(self._rows.fetch(positions), positions + self._start)
+
+    def whence(self, position: int) -> RowOrigin | None:
+        """Return where the same row comes from."""
+        return self._rows.whence(position)
+
+
+@final
+class Walk(Operator):
+    """Reads rows in an order. Its position is one number."""
+
+    def __init__(self, rows: Rows, order: Order) -> None:
+        self._rows = rows
+        self._order = order
+        self._step = 0
+        self._told: set[str] = set()
+        self._most = _ALL  # fewer are fetched at a time where rows have failed lately
+        self._last: tuple[int, Positions] = 0, np.zeros(0, np.int64)  # what was fetched last
+
+    @property
+    def reads_freely(self) -> bool:
+        """Rows can be fetched any number of times."""
+        return True
+
+    def read(self, most: int) -> Block | None:
+        """Return the next rows."""
+        while (left := self._left(min(most, self._most))) > 0:
+            try:
+                block = self._fetched(left)
+            except FailedRow as failed:
+                if left > 1:  # deliver what comes before the row that fails
+                    self._most = left // 2
+                    continue
+                self._step += 1
+                error = None if self._is_told(failed) else placed(failed.error, self.whence(1)(0))
+                self._step += max(0, failed.damaged - 1)
+                if error is None:
+                    continue
+            else:
+                self._step += left
+                self._most = min(2 * self._most, _ALL)
+                return block
+            raise error from error.__cause__
+        return None
+
+    def _left(self, most: int) -> int:
+        return most if self._order.size < 0 else min(most, self._order.size - self._step)
+
+    def _is_told(self, failed: FailedRow) -> bool:
+        """Return True if an earlier row told of the same damage: a page or a file that cannot be read is one error."""
+        told = str(getattr(failed.error, "message", failed.error))
+        if not failed.damaged or told in self._told:
+            return failed.damaged > 0
+        self._told.add(told)
+        return False
+
+    def _fetched(self, count: int) -> Block:
+        if isinstance(self._order, Forward):
+            return self._rows.run(self._step, count)
+        positions = self._order.stretch(self._step, count)
+        self._last = self._step, positions
+        return self._rows.fetch(positions)
+
+    def whence(self, count: int) -> Whence:
+        """Return what says where the rows of the last `count` steps come from."""
+        first, (start, positions) = self._step - count, self._last
+
+        def found(index: int) -> RowOrigin | None:
+            at = first + index - start  # to go back in a shuffled order takes long
+            known = 0 <= at < len(positions)
+            return self._rows.whence(
+                int(positions[at]) if known else _at(self._order, first + index)
+            )
+
+        return found
+
+    def state(self) -> State:
+        """Return how many rows were read."""
+        return self._step
+
+    def restore(self, state: State) -> None:
+        """Go to a row, without reading those before it."""
+        self._step = state
+        self._told = set()
+
+
+def fetch_steps(rows: Rows, order: Order, start: int, count: int) -> Block:
+    """Return the rows that `order` has from step `start` on; views where it only goes forward."""
+    if isinstance(order, Forward):
+        return rows.run(start, count)
+    return rows.fetch(order.stretch(start, count))
+
+
+def _at(order: Order, step: int) -> int:
+    return int(order.at(np.array([step], np.int64))[0])
+
+
+def side_by_side(blocks: Sequence[Block]) -> Block:
+    """Return the columns of all blocks, which have one length."""
+    columns = tuple(column for block in blocks for column in block.columns)
+    return Block(columns, blocks[0].length)
+
+
+def uncountable() -> InvalidArgumentError:
+    """Return the error for an element whose number has more than 64 bits."""
+    return InvalidArgumentError(
+        f"enumerate cannot count further than {LARGEST_NUMBER}: a larger number does not fit into 64 bits.",
+        fix="pass a smaller start.",
+    )
+
+
+def numbered(block: Block, numbers: Positions) -> Block:
+    """Return the block with a first column of numbers."""
+    columns: tuple[Column, ...] = (numbers, *block.columns)
+    return Block(columns, block.length)

@@ -1,0 +1,1 @@
+"""Runs user functions in worker processes."""

@@ -1,0 +1,171 @@
+"""Sends values to another process: small ones through a socket, big arrays in memory that both see.
+
+That memory has no name: it is gone when the processes that have it are, however they end.
+"""
+
+import io
+import mmap
+import os
+import pickle
+import struct
+from collections.abc import Callable, Iterable
+from itertools import accumulate
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.lazy import socket
+
+# From here on it is quicker to copy an array twice than to push it through a socket.
+_SHARED_FROM: Final = 1 << 14
+
+_HEAD: Final = struct.Struct("<QI")  # the length of the pickle, and how many arrays are shared
+
+Counter: TypeAlias = NDArray[np.int64]
+Unpickler: TypeAlias = Callable[..., pickle.Unpickler]
+
+
+@final
+class Link:
+    """One end of a connection between two processes that take turns: who has sent waits for an answer.
+
+    So both can use one piece of memory for each direction, again and again. Fresh memory for each value
+    would take longer than all the rest: 500 µs for 1 MB here, of which 30 are for copying.
+    """
+
+    def __init__(self, connection: "socket.socket") -> None:
+        self.connection = connection
+        self._outgoing: mmap.mmap | None = None
+        self._incoming: mmap.mmap | None = None
+
+    def send(self, value: Any) -> int:
+        """Send a value; return how many bytes it took."""
+        big: list[memoryview] = []
+        file = io.BytesIO()
+        _Packer(file, big).dump(value)
+        sizes = [part.nbytes for part in big]
+        head = _HEAD.pack(file.tell(), len(sizes)) + struct.pack(f"<{len(sizes)}Q", *sizes)
+        memory = self._room_for(sum(sizes))
+        self._fill(big, sizes)
+        if memory is not None:
+            try:
+                head = head[socket.send_fds(self.connection, [head], [memory]) :]
+            finally:
+                os.close(memory)
+        self.connection.sendall(head + file.getvalue())
+        return file.tell() + sum(sizes)
+
+    def receive(self, unpickler: Unpickler = pickle.Unpickler) -> Any:
+        """Return the next value. EOFError: the other side is gone."""
+        length, count = _HEAD.unpack(self._head())
+        sizes = struct.unpack(f"<{count}Q", self._exactly(8 * count))
+        pickled = self._exactly(length)
+        return unpickler(io.BytesIO(pickled), buffers=self._shared(sizes)).load()
+
+    def _room_for(self, size: int) -> int | None:
+        """Make memory for `size` bytes; return its descriptor where it is new to the other side."""
+        if size <= (0 if self._outgoing is None else len(self._outgoing)):
+            return None
+        memory = nameless_memory(1 << (size - 1).bit_length())
+        self._outgoing = mmap.mmap(memory, 0)
+        return memory
+
+    def _fill(self, parts: Iterable[memoryview], sizes: Iterable[int]) -> None:
+        for part, (start, stop) in zip(parts, _places(sizes), strict=True):
+            assert self._outgoing is not None
+            memoryview(self._outgoing)[start:stop] = part
+
+    def _shared(self, sizes: Iterable[int]) -> list[bytearray]:
+        """Return what the other side has put into its memory, copied: it will put something else there."""
+        places = list(_places(sizes))
+        if not places:
+            return []
+        assert self._incoming is not None
+        view = memoryview(self._incoming)
+        return [bytearray(view[start:stop]) for start, stop in places]
+
+    def _head(self) -> bytes:
+        flags = socket.MSG_CMSG_CLOEXEC
+        start, memory, _, _ = socket.recv_fds(self.connection, _HEAD.size, 1, flags)
+        for descriptor in memory:
+            self._incoming = mmap.mmap(descriptor, 0)
+            os.close(descriptor)
+        if not start:
+            raise EOFError
+        return start + self._exactly(_HEAD.size - len(start))
+
+    def _exactly(self, count: int) -> bytearray:
+        received = bytearray(count)
+        view = memoryview(received)
+        while view:
+            got = self.connection.recv_into(view)
+            if not got:
+                raise EOFError
+            view = view[got:]
+        return received
+
+
+def packed(value: Any) -> bytes:
+    """Return a value as bytes."""
+    return pickle.dumps(value, 5)
+
+
+def unpacked(pickled: bytes, unpickler: Unpickler) -> Any:
+    """Return the value that `packed` was given."""
+    return unpickler(io.BytesIO(pickled)).load()
+
+
+def counter_in(memory: int) -> Counter:
+    """Return a number in memory that several processes see; close its descriptor."""
+    mapped = mmap.mmap(memory, 8)
+    os.close(memory)
+    return np.frombuffer(mapped, np.int64)
+
+
+def nameless_memory(size: int) -> int:
+    """Return a descriptor of `size` bytes of memory that no file system knows."""
+    memory = os.memfd_create("evenfeed")
+    os.ftruncate(memory, size)
+    return memory
+
+
+@final
+class _Packer(pickle.Pickler):
+    """Pickles arrays of any dtype as their bytes; those of big ones are put aside."""
+
+    def __init__(self, file: io.BytesIO, big: list[memoryview]) -> None:
+        super().__init__(file, 5, buffer_callback=self._keep)
+        self._big = big
+
+    def _keep(self, buffer: pickle.PickleBuffer) -> bool:
+        """Put a buffer aside, or say that it goes into the pickle."""
+        raw = buffer.raw()
+        if raw.nbytes < _SHARED_FROM:
+            return True
+        self._big.append(raw)
+        return False
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is not np.ndarray or obj.dtype.hasobject:  # pyright: ignore[reportUnknownMemberType]
+            return NotImplemented
+        array: Array = obj
+        # NumPy itself puts no bfloat16 aside.
+        content: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        given = pickle.PickleBuffer(content), array.dtype, array.shape, array.flags.writeable
+        return _array, given
+
+
+def _array(buffer: Any, dtype: DType, shape: tuple[int, ...], writeable: bool) -> Array:
+    array = np.ndarray(shape, dtype, buffer)
+    if not writeable:
+        array.flags.writeable = False
+    return array
+
+
+def _places(sizes: Iterable[int]) -> Iterable[tuple[int, int]]:
+    """Return where each part begins and ends, one behind the other."""
+    ends = list(accumulate(sizes))
+    return zip([0, *ends], ends, strict=False)

@@ -1,0 +1,249 @@
+"""Calls plain Python from a function on tensors, and says what its results are."""
+
+# ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast, final
+
+import numpy as np
+
+from evenfeed.core import dtypes, promised_shapes, side_effects
+from evenfeed.core.conversion import Array, is_tensor, shortened, to_array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.promised_shapes import promise, promise_of
+from evenfeed.core.promotion import computed_tensor
+from evenfeed.core.shapes import ShapeLike, TensorShape
+from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, is_on_device, read
+
+
+def numpy_function(
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[object] | None = None,
+    Tout: Any = None,  # noqa: N803 - TensorFlow's name
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Call a Python function with NumPy values, and return what it returns as tensors.
+
+    A map with this in it runs its elements one by one: the function needs their values. Without `func`
+    and `inp` it is a decorator: `@tf.numpy_function(Tout=tf.float32)`.
+
+    Args:
+        func: Takes a NumPy array for each input; a single value is a NumPy scalar, a single text bytes.
+        inp: The inputs; an empty list for a function without arguments.
+        Tout: The dtype of the result, or a list of the dtypes of several; an empty list for a
+            function that returns nothing.
+        stateful: Taken for compatibility.
+        name: Taken for compatibility.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> tf.numpy_function(np.sinh, [np.float32(0)], tf.float32).tolist()
+        0.0
+    """
+    return _called(_NUMPY, func, inp, Tout)
+
+
+def py_function(
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[object] | None = None,
+    Tout: Any = None,  # noqa: N803 - TensorFlow's name
+    name: str | None = None,
+) -> Any:
+    """Call a Python function with the values of tensors, and return what it returns as tensors.
+
+    As `numpy_function`, but `func` gets tensors: NumPy arrays that have `numpy()`, also of text. And
+    arrays that it returns are cast to Tout, as NumPy casts them; those of `numpy_function` must have
+    that dtype. `@tf.py_function(Tout=tf.float32)` is a decorator.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.py_function(lambda x: x.numpy() + 1, [1.5], tf.float32).numpy()
+        np.float32(2.5)
+    """
+    return _called(_PYTHON, func, inp, Tout)
+
+
+@final
+@dataclass(frozen=True)
+class _Kind:
+    """A way to call Python.
+
+    Attributes:
+        name: TensorFlow's name for it.
+        argument: Makes what the function gets of an input.
+        casts: Whether arrays that it returns are cast to what was declared.
+    """
+
+    name: str
+    argument: Callable[[object], Any]
+    casts: bool
+
+
+def _called(
+    kind: _Kind,
+    func: Callable[..., Any] | None,
+    inp: Sequence[object] | None,
+    declared: Any,
+) -> Any:
+    """Call the function with its inputs, or return the decorator that will."""
+    name = kind.name
+    if declared is None:
+        raise TypeError(
+            described(
+                f"{name} needs Tout, the dtype of the result.",
+                fix=f"write {name}(func, inp, Tout=…), with Tout=[] for a function that returns nothing.",
+            )
+        )
+    if func is None:
+        if inp is not None:
+            raise TypeError(
+                described(
+                    f"{name} got inp, but no function to call with it.",
+                    fix=f"pass the function first, or write @{name}(Tout=…) above it.",
+                )
+            )
+        return functools.partial(_decorated, kind, declared=declared)
+    if not callable(func):
+        raise ValueError(described(f"{name} needs a function, but got {func!r}."))
+    if inp is None:
+        raise TypeError(
+            described(
+                f"{name} got a function, but no inputs for it.",
+                fix="pass inp, the list of its inputs; [] for a function without arguments.",
+            )
+        )
+    return _run(kind, func, inp, declared)
+
+
+def _run(kind: _Kind, func: Callable[..., Any], inputs: Iterable[object], declared: Any) -> Any:
+    watcher = side_effects.here.watcher
+    if watcher is not None and watcher.declares:
+        return _stand_ins(declared)
+    if watcher is not None:
+        # It is called once for each element, and never for a look at the map around it.
+        watcher.call(kind.name)
+    return _as_declared(func(*map(kind.argument, inputs)), declared, kind)
+
+
+def _decorated(kind: _Kind, func: Callable[..., Any], declared: Any) -> Callable[..., Any]:
+    @functools.wraps(func)
+    def call(*inputs: object) -> Any:
+        return _run(kind, func, inputs, declared)
+
+    return call
+
+
+def ensure_shape(x: object, shape: ShapeLike, name: str | None = None) -> Tensor:
+    """Return a tensor as it is; an error where it has another shape.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.ensure_shape([1, 2, 3], [None]).tolist()
+        [1, 2, 3]
+    """
+    tensor: Any = x if is_tensor(x) else convert_to_tensor(x)
+    asked, found = TensorShape(shape), tuple(tensor.shape)
+    if not asked.is_compatible_with(found):
+        if promised_shapes.here.stand_ins:
+            asked = promise_of(tensor).sure.merge_with(asked)
+            stand_in = _zeros(asked, tensor.dtype)
+            promise(stand_in, asked)
+            return stand_in
+        raise InvalidArgumentError(
+            f"A tensor of shape {found} is not compatible with the shape {asked}.",
+            fix="pass None for each length that may vary.",
+        )
+    promise(tensor, shape)
+    return tensor
+
+
+def _stand_ins(declared: Any) -> Any:
+    """Return zeros of what a function is declared to return; nobody knows their shapes."""
+    if not isinstance(declared, (list, tuple)):
+        return _zeros(TensorShape([]), dtypes.as_dtype(declared))
+    named = cast("Sequence[DTypeLike]", declared)
+    return [_zeros(TensorShape([]), dtypes.as_dtype(dtype)) for dtype in named]
+
+
+def _zeros(shape: TensorShape, dtype: DType) -> Array:
+    lengths = [1 if length is None else length for length in shape or ()]
+    return computed_tensor(np.full(lengths, b"" if dtype == dtypes.string else 0, dtype))
+
+
+def _argument(value: object) -> Any:
+    array = _read(value)
+    return (
+        array if array.ndim else array[()]
+    )  # an array without axes is neither a key nor a factor of a list
+
+
+def _read(value: object) -> Array:
+    # Where JAX traces, it says here that the value is not known: the map then runs per element.
+    return to_array(np.asarray(read(value)) if is_on_device(value) else value)
+
+
+_NUMPY: Final = _Kind("numpy_function", _argument, casts=False)
+_PYTHON: Final = _Kind("py_function", lambda value: computed_tensor(_read(value)), casts=True)
+
+
+def _as_declared(value: Any, declared: Any, kind: _Kind) -> Any:
+    if value is None:
+        return _nothing(declared)
+    several = isinstance(value, (list, tuple))
+    values = list(cast("Sequence[Any]", value)) if several else [value]
+    if not isinstance(declared, (list, tuple)):
+        return _tensor(values[0] if len(values) == 1 else value, declared, kind)
+    named = list(cast("Sequence[DTypeLike]", declared))
+    if len(values) != len(named):
+        raise InvalidArgumentError(
+            f"The function returned {len(values)} values, but Tout names {len(named)}.",
+            fix="name one dtype for each value that it returns.",
+        )
+    return [_tensor(one, dtype, kind) for one, dtype in zip(values, named, strict=True)]
+
+
+def _nothing(declared: Any) -> list[Any]:
+    if isinstance(declared, (list, tuple)) and not declared:
+        return []
+    raise InvalidArgumentError(
+        "The function returned None, but Tout names what it returns.",
+        fix="return a value, or pass Tout=[] for a function that returns nothing.",
+    )
+
+
+def _tensor(value: object, declared: DTypeLike, kind: _Kind) -> Array:
+    asked = dtypes.as_dtype(declared)
+    if not is_tensor(value) and not is_on_device(value):  # Python's own values become what they can
+        try:
+            return computed_tensor(to_array(value, asked))
+        except (TypeError, ValueError) as error:
+            raise _unlike(shortened(value), asked) from error
+    array = _read(value)
+    if array.dtype == asked:
+        return computed_tensor(array)
+    if not kind.casts or dtypes.string in (array.dtype, asked) or not _fits(array, asked):
+        raise _unlike(dtypes.name_of(array.dtype), asked)
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # what is too large is infinite, as in TensorFlow
+        return computed_tensor(array.astype(asked))
+
+
+def _fits(array: Array, asked: DType) -> bool:
+    """Return True unless a whole number would become another one: TensorFlow lets it wrap around."""
+    if array.dtype.kind not in "iu" or asked.kind not in "iu" or not array.size:
+        return True
+    limits = np.iinfo(asked)
+    return limits.min <= int(array.min()) and int(array.max()) <= limits.max
+
+
+def _unlike(found: str, asked: DType) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"The function returned {found}, but Tout says {dtypes.name_of(asked)}.",
+        fix="convert the result, or name its dtype in Tout.",
+    )

@@ -1,0 +1,99 @@
+import dataclasses
+import json
+from collections import OrderedDict, namedtuple
+
+import pytest
+from tests.saying import error_saying
+
+from evenfeed.core import dtypes
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.json_values import (
+    part_from_json,
+    part_to_json,
+    structure_from_json,
+    structure_to_json,
+)
+from evenfeed.core.optional import OptionalSpec
+from evenfeed.core.specs import NoneTensorSpec, TensorSpec
+from evenfeed.core.structure import DATA, flatten
+
+Pair = namedtuple("Pair", "y x")
+
+
+@dataclasses.dataclass
+class Record:
+    x: int
+
+
+@pytest.mark.parametrize(
+    "structure",
+    [
+        7,
+        (),
+        (1, (2, 3)),
+        {"b": 1, "a": (2, {})},
+        {3: 1, -1: 2},
+        Pair(1, {"k": Pair(2, 3)}),
+    ],
+)
+def test_a_structure_comes_back(structure):
+    data = json.loads(json.dumps(structure_to_json(structure)))
+    back = structure_from_json(data, flatten(structure, DATA))
+    assert back == structure
+    assert structure_to_json(back) == data
+
+
+def test_a_namedtuple_has_its_name_and_fields_again():
+    back = structure_from_json(structure_to_json(Pair(1, 2)), [1, 2])
+    assert repr(back) == "Pair(y=1, x=2)"
+
+
+def test_the_order_of_keys_makes_no_difference():
+    assert structure_to_json({"b": 1, "a": 2}) == structure_to_json(OrderedDict(a=1, b=2))
+
+
+def test_a_class_of_the_users_needs_the_user():
+    data = structure_to_json(Record(1))
+    with error_saying(
+        InvalidArgumentError,
+        "The elements are objects of a class, Record, which a file does not hold.",
+        fix="pass element_spec=Record(…) with the spec of each field.",
+    ):
+        structure_from_json(data, [1])
+
+
+def test_a_key_that_json_cannot_hold_is_refused():
+    with error_saying(
+        InvalidArgumentError,
+        "Files hold dicts with keys of text or whole numbers, but got (1, 2).",
+        fix="map the elements to dicts with keys of text first.",
+    ):
+        structure_to_json({(1, 2): 1})
+
+
+@pytest.mark.parametrize("data", [None, 3, "x", {"list": []}, {"namedtuple": 3}])
+def test_what_is_no_structure_is_refused(data):
+    with pytest.raises(ValueError, match="is no structure"):
+        structure_from_json(data, [])
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        TensorSpec([], dtypes.int64),
+        TensorSpec([2, None], dtypes.bfloat16),
+        TensorSpec(None, dtypes.string),
+        NoneTensorSpec(),
+    ],
+)
+def test_a_part_comes_back(spec):
+    assert part_from_json(json.loads(json.dumps(part_to_json(spec)))) == spec
+
+
+def test_a_part_that_is_no_tensor_is_refused():
+    with error_saying(
+        InvalidArgumentError,
+        "Files hold tensors, but a part of the elements is OptionalSpec…",
+        fix="turn it into tensors first…",
+    ):
+        part_to_json(OptionalSpec(TensorSpec([])))

@@ -1,0 +1,21 @@
+import jax
+import jax.numpy as real_jnp
+
+from evenfeed.core import lazy_jax
+
+
+def test_the_door_leads_to_jaxs_own_names():
+    assert lazy_jax.jnp.square is real_jnp.square
+    assert lazy_jax.jax.Array is jax.Array
+    assert lazy_jax.jax.numpy.int8 is real_jnp.int8
+
+
+def test_settings_are_asked_for_every_time():
+    assert "config" not in vars(lazy_jax.jax)
+    before = lazy_jax.jax.config.jax_enable_x64
+    with jax.enable_x64(not before):
+        assert lazy_jax.jax.config.jax_enable_x64 is not before
+
+
+def test_a_name_that_jax_lacks_is_an_attribute_error():
+    assert not hasattr(lazy_jax.jnp, "no_such_name")

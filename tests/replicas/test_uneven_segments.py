@@ -1,0 +1,81 @@
+"""A replica's trace in pieces, between its collectives."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+from evenfeed.replicas.function.staging import Unstaged
+from evenfeed.replicas.mesh import AXIS
+from evenfeed.replicas.run.uneven_segments import cut
+
+
+def total(x):
+    return lax.psum(x, AXIS)
+
+
+def pieces(function):
+    closed = jax.make_jaxpr(function, axis_env=[(AXIS, 3)])(jnp.int32(0), jnp.ones(2))
+    return cut(closed, closed.jaxpr.invars[0])
+
+
+def alone(function, x):
+    """Run the pieces for one replica, as if the two others brought the same."""
+    made = pieces(function)
+    held = dict(zip(made.inputs, [jnp.int32(1), x], strict=True))
+    summed = []
+    for segment in made.segments:
+        gives, operands = segment.run([held[name] for name in segment.needs], summed)
+        held.update(zip(segment.gives, gives, strict=True))
+        summed = [operand * 3 for operand in operands]
+    return [held[out].tolist() for out in made.outputs]
+
+
+@pytest.mark.parametrize(
+    ("function", "count", "expected"),
+    [
+        (lambda i, x: (x * 2,), 1, [[2.0, 2.0]]),
+        (lambda i, x: (x,), 1, [[1.0, 1.0]]),
+        (lambda i, x: (total(x),), 2, [[3.0, 3.0]]),
+        (lambda i, x: (total(x) + x, i), 2, [[4.0, 4.0], 1]),
+        (lambda i, x: (total(total(x) * x),), 3, [[9.0, 9.0]]),
+        (lambda i, x: (total(x), total(x * 2), total([x, x.sum()])[1]), 2, [[3.0, 3.0], [6.0, 6.0], 6.0]),
+        (lambda i, x: (total(x) + 1, total(jnp.sin(x) * 0)), 2, [[4.0, 4.0], [0.0, 0.0]]),
+        (lambda i, x: (lax.axis_index(AXIS) + x, total(lax.axis_index(AXIS))), 2, [[2.0, 2.0], 3]),
+    ],
+)  # fmt: skip
+def test_pieces_give_what_the_whole_gives(function, count, expected):
+    assert len(pieces(function).segments) == count
+    assert alone(function, jnp.ones(2)) == expected
+
+
+def test_sums_that_do_not_wait_for_each_other_are_one_collective():
+    made = pieces(lambda i, x: [total(x * k) for k in range(5)])
+    assert [len(collective) for collective in made.collectives] == [5, 0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda i, x: jax.jit(total)(x),
+        lambda i, x: lax.scan(lambda c, _: (total(c), None), x, None, length=2)[0],
+        lambda i, x: lax.pmax(x, AXIS),
+        lambda i, x: lax.all_gather(x, AXIS),
+        lambda i, x: lax.psum(x, AXIS, axis_index_groups=[[0], [1, 2]]),
+    ],
+)
+def test_other_meetings_cannot_be_cut(function):
+    with pytest.raises(Unstaged):
+        pieces(function)
+
+
+def test_what_is_done_to_the_world_keeps_its_order(capfd):
+    def noisy(i, x):
+        y = total(x)
+        jax.debug.print("first {}", y[0], ordered=True)
+        jax.debug.print("second {}", x[0], ordered=True)
+        return (y,)
+
+    alone(noisy, jnp.ones(2))
+    jax.effects_barrier()
+    assert capfd.readouterr().out == "first 3.0\nsecond 1.0\n"

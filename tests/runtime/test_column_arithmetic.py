@@ -1,0 +1,223 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evenfeed as tf
+from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.dataset import plan_of
+from evenfeed.runtime.functions.column_arithmetic import arithmetic_of
+from evenfeed.runtime.functions.vectorise import BlockProgram, Row, on_host, traced
+
+
+def calling(function):
+    def call(leaves):
+        results = function(*leaves)
+        return None, list(results) if isinstance(results, tuple) else [results]
+
+    return call
+
+
+def found_for(function, *columns):
+    return traced(calling(function), [Row(c.shape[1:], c.dtype) for c in columns])
+
+
+def done(function, *columns):
+    return found_for(function, *columns).arithmetic.run(columns, len(columns[0]))
+
+
+def numbers(dtype="float32", shape=(5, 4), seed=0):
+    drawn = np.random.default_rng(seed).integers(-9, 9, shape)
+    return (drawn * (0.37 if np.dtype(dtype).kind == "f" else 1)).astype(dtype)
+
+
+SIMPLE = [
+    lambda x: x * 2 - 1,
+    lambda x: x * 3.3 - 1.1,
+    lambda x: (x + 1) * (x - 1),
+    lambda x: x > 0,
+    lambda x: (x > 0) & ~(x > 2),
+    lambda x: -x,
+    abs,
+    lambda x: x**2,
+    lambda x: jnp.where(x > 0, x, 0),
+    lambda x: x + np.arange(4),
+    lambda x: jnp.reshape(x, (2, 2)) * 2,
+    lambda x: (x * 2, x * 2 - 1),
+    lambda x: x * jnp.ones(4),
+    lambda x: tf.cast(x, tf.float64) / 3,
+]
+
+
+@given(
+    st.sampled_from(SIMPLE),
+    st.sampled_from(["int8", "uint8", "int32", "int64", "float32", "float64"]),
+    st.integers(0, 2**16),
+)
+def test_a_column_is_the_rows_to_the_last_bit(function, dtype, seed):
+    column = numbers(dtype, seed=seed)
+    found = found_for(function, column)
+    together = found.arithmetic.run([column], 5)
+    for index in range(5):
+        alone = found.arithmetic.run([column[index : index + 1]], 1)
+        for one, all_of in zip(alone, together, strict=True):
+            assert one.dtype == all_of.dtype
+            assert one.tobytes() == all_of[index : index + 1].tobytes()
+
+
+@given(
+    st.sampled_from(SIMPLE),
+    st.sampled_from(["int8", "uint8", "int32", "uint32", "int64", "float32", "float64"]),
+    st.integers(0, 2**16),
+)
+def test_numpy_gives_what_xla_gives(function, dtype, seed):
+    column = numbers(dtype, seed=seed)
+    found = found_for(function, column)
+    mine = found.arithmetic.run([column], 5)
+    program = BlockProgram(calling(function), [Row((4,), column.dtype)], found)
+    theirs, _ = program.start([column]).wait()
+    for one, two in zip(mine, theirs, strict=True):
+        assert (one.dtype, one.shape) == (two.dtype, two.shape)
+        # XLA joins a product and a sum, and rounds once where NumPy rounds twice.
+        np.testing.assert_allclose(one, two, rtol=2e-6, atol=2e-6)
+
+
+LARGE = [*SIMPLE, lambda x: x, lambda x: (tf.cast(x, tf.float32) / 255.0 - 0.4) / 0.2]
+
+
+@pytest.mark.parametrize("number", range(len(LARGE)))
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_large_rows_are_computed_one_by_one_to_the_same_bits(number, dtype, monkeypatch):
+    column = numbers(dtype)
+    found = found_for(LARGE[number], column)
+    together = found.arithmetic.run([column], 5)
+    monkeypatch.setattr("evenfeed.runtime.functions.column_arithmetic._LARGE_ROW", 0)
+    before, rooms = column.tobytes(), {}
+
+    def room(number, kind):
+        rooms[number] = np.empty((5, *kind[0]), kind[1])
+        return rooms[number]
+
+    for rows in (column, list(column), list(column[:, ::-1])):
+        expected = together
+        if isinstance(rows, list) and rows[0].strides[0] < 0:
+            expected = found.arithmetic.run([column[:, ::-1]], 5)
+        for given_room in (None, room):
+            one_by_one = found.arithmetic.run([rows], 5, given_room)
+            for one, all_of in zip(one_by_one, expected, strict=True):
+                assert (one.dtype, one.shape) == (all_of.dtype, all_of.shape)
+                assert one.tobytes() == all_of.tobytes()
+        assert all(one is rooms[place] for place, one in enumerate(one_by_one))
+    assert column.tobytes() == before
+
+
+def test_each_operation_is_rounded_as_numpy_does():
+    x = numbers()
+    (out,) = done(lambda x: x * 3.3 - 1.1, x)
+    assert out.tobytes() == (x * np.float32(3.3) - np.float32(1.1)).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_what_is_too_large_wraps_as_in_xla(dtype):
+    edge = np.array([np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+    assert [c.tolist() for c in done(lambda x: (x + 1, -x, abs(x)), edge)] == [
+        (edge + np.array(1, dtype)).tolist(),
+        (-edge).tolist(),
+        np.abs(edge).tolist(),
+    ]
+
+
+def test_dividing_by_zero_is_not_warned_of(recwarn):
+    (out,) = done(lambda x: 1 / x, np.zeros(2, np.float32))
+    assert np.isinf(out).all()
+    assert not recwarn.list
+
+
+def test_a_number_for_each_row_is_not_taken_for_a_column():
+    x, y = np.ones((4, 4), np.float32), np.arange(4, dtype=np.float32)
+    found = found_for(lambda x, y: x * y, x, y)
+    (out,) = found.arithmetic.run([x, y], 4)
+    assert out.tolist() == (x * y[:, None]).tolist()
+
+
+def test_arguments_stay_as_they_are_and_results_cannot_be_written_to():
+    x = numbers()
+    before = x.copy()
+    for out in done(lambda x: (x * 2, (x * 2 - 1) * 3, jnp.reshape(x * 2, (2, 2))), x):
+        assert not out.flags.writeable
+    assert (x == before).all()
+
+
+def test_a_value_that_is_used_again_is_not_overwritten():
+    def function(x):
+        y = x * 2
+        return y - 1, y + 1, y
+
+    x = numbers()
+    assert [out.tolist() for out in done(function, x)] == [
+        (x * 2 - 1).tolist(),
+        (x * 2 + 1).tolist(),
+        (x * 2).tolist(),
+    ]
+
+
+def test_a_function_called_twice_within_has_values_of_its_own():
+    @jax.jit
+    def inner(x, k):
+        return x * k
+
+    x = numbers()
+    (out,) = done(lambda x: inner(x, 2.0) - inner(x, 3.0), x)
+    np.testing.assert_array_equal(out, x * np.float32(2) - x * np.float32(3))
+
+
+def test_what_does_not_depend_on_the_element_is_there_for_each():
+    (out,) = done(lambda x: jnp.full(3, 7, "int32"), numbers())
+    assert out.tolist() == [[7, 7, 7]] * 5
+
+
+def test_no_rows_are_no_rows():
+    (out,) = done(lambda x: x * 2 - 1, numbers(shape=(0, 4)))
+    assert (out.shape, out.dtype) == ((0, 4), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype"),
+    [
+        (lambda x: x // 2, "int32"),  # by zero, NumPy and XLA differ
+        (lambda x: x % 2, "int64"),
+        (lambda x: tf.cast(x, tf.int32), "float32"),  # what does not fit
+        (jnp.exp, "float32"),  # no library agrees with another on the last bit
+        (jnp.sum, "float32"),
+        (lambda x: x * 2, "float16"),
+        (lambda x: x * 2, "bfloat16"),
+        (lambda x: x * 1j, "float32"),
+        (lambda x: x / 2, "int32"),  # in wider numbers
+        (lambda x: x[jnp.argmax(x)], "float32"),
+        (lambda x: x @ np.ones((4, 2), np.float32), "float32"),
+        (lambda x: sum((x * k for k in range(9)), x), "float32"),  # long: one pass is faster
+    ],
+)
+def test_what_is_not_simple_is_left_to_xla(function, dtype):
+    assert found_for(function, numbers("float32").astype(tf.as_dtype(dtype))).arithmetic is None
+
+
+def test_results_are_converted_at_the_end():
+    with on_host():
+        closed = jax.make_jaxpr(lambda x: x * 2.5)(np.float64(1))
+    (out,) = arithmetic_of(closed, [np.dtype("float32")]).run([np.array([1.1, 2.2])], 2)
+    assert out.tobytes() == (np.array([1.1, 2.2]) * 2.5).astype("float32").tobytes()
+
+
+def test_a_constant_for_each_channel_is_stretched_to_the_rows():
+    mean = np.array([1, 2, 4], np.float32)
+    images = np.arange(5 * 2 * 4 * 3, dtype=np.float32).reshape(5, 2, 4, 3)
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(lambda x: (x - mean) / mean)
+    np.testing.assert_array_equal(list(dataset), (images - mean) / mean)
+    assert plan_of(dataset).function.compilations == 0
+
+
+def test_a_slice_of_a_constant_is_not_taken_for_a_stretch():
+    table = np.array([10, 20, 30], np.int32)
+    dataset = tf.data.Dataset.range(3).map(lambda x: x + jnp.asarray(table)[1])
+    assert [int(x) for x in dataset] == [20, 21, 22]
