@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core.block import Block
-from evenfeed.runtime.provenance import RowOrigin, Whence, completed, nowhere, of_text, placed
+from evenfeed.runtime.provenance import Provenance, RowOrigin, completed, nowhere, of_text, placed
 
 # What JSON can hold, small: numbers and the states of children.
 State: TypeAlias = Any
@@ -39,7 +39,7 @@ class Operator(ABC):
     def restore(self, state: State) -> None:
         """Take up a position that `state` of an operator of the same plan returned."""
 
-    def whence(self, count: int) -> Whence:  # noqa: ARG002 - only some know
+    def provenance(self, count: int) -> Provenance:  # noqa: ARG002 - only some know
         """Return what says where the last `count` elements come from, all of which the last `read` returned."""
         return nowhere
 
@@ -136,13 +136,13 @@ class PushbackReader:
         Until then the position lies before that element, so that what came before can be delivered.
         """
         self.give_back(count)
-        place = completed(self.whence(0)(0), of_text(self._block, self._used, error))
+        place = completed(self.provenance(0)(0), of_text(self._block, self._used, error))
         self._error = placed(error, place)
 
-    def whence(self, count: int) -> Whence:
+    def provenance(self, count: int) -> Provenance:
         """Return what says where the last `count` elements that were used come from, and those behind them."""
         unused = 0 if self._block is None else self._block.length - self._used
-        return self.child.whence(count + unused)
+        return self.child.provenance(count + unused)
 
     def state(self) -> State:
         """Return the position behind the last element used."""
@@ -166,27 +166,27 @@ class Watched:
 
     def __init__(self, child: Operator) -> None:
         self._child = child
-        self._reads: list[tuple[int, Whence]] = []
+        self._reads: list[tuple[int, Provenance]] = []
 
     def read(self, most: int) -> Block | None:
         """Return the next elements."""
         block = self._child.read(most)
         if block is not None:
-            self._reads.append((block.length, self._child.whence(block.length)))
+            self._reads.append((block.length, self._child.provenance(block.length)))
         return block
 
     def forget(self) -> None:
         """Begin to count anew."""
         self._reads = []
 
-    def whence(self) -> Whence:
+    def provenance(self) -> Provenance:
         """Return what says where the elements come from that were read since."""
         reads = self._reads
 
         def found(index: int) -> RowOrigin | None:
-            for length, whence in reads:
+            for length, provenance in reads:
                 if index < length:
-                    return whence(index)
+                    return provenance(index)
                 index -= length
             return None
 

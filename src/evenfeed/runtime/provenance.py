@@ -33,7 +33,7 @@ class RowOrigin:
 
 # Says of an element where it comes from, by its number among those that were read together. It is asked only
 # where something is wrong, perhaps later.
-Whence: TypeAlias = Callable[[int], RowOrigin | None]
+Provenance: TypeAlias = Callable[[int], RowOrigin | None]
 
 
 def nowhere(_: int) -> RowOrigin | None:

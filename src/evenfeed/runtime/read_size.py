@@ -7,7 +7,7 @@ from typing import Final, final
 from evenfeed.core.block import Block
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Fed, Operator, most_rows
-from evenfeed.runtime.provenance import Whence
+from evenfeed.runtime.provenance import Provenance
 
 # What is read and not used in the end is lost, and whoever waits for the first element waits for all: no stretch takes
 # longer, or more memory.
@@ -111,6 +111,6 @@ class ReadWide(Fed):
         self._feed.give_back(max(0, rows.length - most))
         return rows.cut(0, most)
 
-    def whence(self, count: int) -> Whence:
+    def provenance(self, count: int) -> Provenance:
         """Return where the same elements of the child come from."""
-        return self._feed.whence(count)
+        return self._feed.provenance(count)

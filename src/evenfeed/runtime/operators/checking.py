@@ -10,7 +10,7 @@ from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.core.specs import INFINITE
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors
 from evenfeed.runtime.operator import Operator, Replayed, State
-from evenfeed.runtime.provenance import Whence
+from evenfeed.runtime.provenance import Provenance
 
 _logger: Final = logging.getLogger("evenfeed")
 
@@ -76,9 +76,9 @@ class DropFailed(Operator):
                 self._say_how_many()
             return block
 
-    def whence(self, count: int) -> Whence:
+    def provenance(self, count: int) -> Provenance:
         """Return where the same elements of the child come from."""
-        return self._child.whence(count)
+        return self._child.provenance(count)
 
     def _are_enough(self) -> bool:
         """Tell whether one more error is too many."""

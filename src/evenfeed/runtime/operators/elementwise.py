@@ -23,7 +23,7 @@ from evenfeed.runtime.positions.rows import (
     side_by_side,
     uncountable,
 )
-from evenfeed.runtime.provenance import RowOrigin, Whence
+from evenfeed.runtime.provenance import Provenance, RowOrigin
 from evenfeed.runtime.run import Run
 
 
@@ -51,9 +51,9 @@ class CountElements(Operator):
             raise uncountable()
         return numbered(block, first + np.arange(block.length, dtype=np.int64))
 
-    def whence(self, count: int) -> Whence:
+    def provenance(self, count: int) -> Provenance:
         """Return where the same elements of the child come from."""
-        return self._child.whence(count)
+        return self._child.provenance(count)
 
     def state(self) -> State:
         """Return the next number, and the child's position."""
@@ -85,9 +85,9 @@ class DrawKeys(Operator):
         numbers, *columns = block.columns
         return keyed(Block(tuple(columns), block.length), self._key, np.asarray(numbers))
 
-    def whence(self, count: int) -> Whence:
+    def provenance(self, count: int) -> Provenance:
         """Return where the same elements of the child come from."""
-        return self._elements.whence(count)
+        return self._elements.provenance(count)
 
     def state(self) -> State:
         """Return the next position, and the child's."""
@@ -120,9 +120,9 @@ class KeyedRows(Rows):
         positions = np.arange(start, start + count, dtype=np.int64)
         return keyed(self._rows.run(start, count), self._key, positions)
 
-    def whence(self, position: int) -> RowOrigin | None:
+    def provenance(self, position: int) -> RowOrigin | None:
         """Return where the same row comes from."""
-        return self._rows.whence(position)
+        return self._rows.provenance(position)
 
 
 def keyed(block: Block, key: int, positions: Positions) -> Block:
@@ -179,9 +179,9 @@ class MapRows(Fed):
             before = failed.before
         return before or self.read(most)
 
-    def whence(self, count: int) -> Whence:
+    def provenance(self, count: int) -> Provenance:
         """Return where the elements of the child come from, one for each."""
-        return self._feed.whence(count)
+        return self._feed.provenance(count)
 
 
 @final
@@ -250,9 +250,9 @@ class MappedRows(Rows):
         """Return the results for `count` rows from `start` on."""
         return self._function.rows(self._rows.run(start, count), start)
 
-    def whence(self, position: int) -> RowOrigin | None:
+    def provenance(self, position: int) -> RowOrigin | None:
         """Return where the one row comes from."""
-        return self._rows.whence(position)
+        return self._rows.provenance(position)
 
 
 class _Asks(Fed):

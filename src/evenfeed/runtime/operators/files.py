@@ -13,7 +13,7 @@ from evenfeed.runtime.functions.row_function import FailedRow
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.positions.orders import Order
 from evenfeed.runtime.positions.rows import Rows
-from evenfeed.runtime.provenance import RowOrigin, Whence, nowhere
+from evenfeed.runtime.provenance import Provenance, RowOrigin, nowhere
 
 # Rows that had to be decoded are kept for who comes back to them, up to so many bytes.
 _MOST_HELD: Final = 1 << 30
@@ -60,7 +60,7 @@ class FileRows(Rows):
             start, count = start + some, count - some
         return concatenated(blocks)
 
-    def whence(self, position: int) -> RowOrigin | None:
+    def provenance(self, position: int) -> RowOrigin | None:
         """Return the file and the row in it."""
         file = int(np.searchsorted(self._ends, position, "right"))
         return _place(
@@ -191,7 +191,7 @@ class ReadFiles(Operator):
             self._reader.seek(self._mark)
         return self._reader.read(self._row, most)
 
-    def whence(self, count: int) -> Whence:
+    def provenance(self, count: int) -> Provenance:
         """Return what says which rows of the file that is open were read last."""
         if self._file == len(self._files):
             return nowhere

@@ -20,7 +20,7 @@ from evenfeed.runtime.functions.inner_datasets import InnerElements, unlike_elem
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, PushbackReader, Replayed, State, read_full
 from evenfeed.runtime.operators.files import ReadFiles
-from evenfeed.runtime.provenance import RowOrigin, Whence, nowhere
+from evenfeed.runtime.provenance import Provenance, RowOrigin, nowhere
 from evenfeed.runtime.run import Inner, Opener
 
 # Makes the plan of an inner dataset of the parts of one element, whose number it gets too, and starts it.
@@ -79,10 +79,10 @@ class _Slot:
             self.held, self._used = None, 0
         return block
 
-    def whence(self, count: int) -> Whence:
+    def provenance(self, count: int) -> Provenance:
         """Return what says where the last `count` elements come from that were read."""
         unused = 0 if self.held is None else self.held.length - self._used
-        return self.inner.operator.whence(count + unused)
+        return self.inner.operator.provenance(count + unused)
 
     def state(self) -> State:
         position = self.inner.state() if self.held is None else self._before_held
@@ -148,9 +148,9 @@ class ReadInner(_Opens):
             if block is not None:
                 raise unlike_elements()
 
-    def whence(self, count: int) -> Whence:
+    def provenance(self, count: int) -> Provenance:
         """Return where the elements of the inner dataset come from."""
-        return nowhere if self._slot is None else self._slot.whence(count)
+        return nowhere if self._slot is None else self._slot.provenance(count)
 
     def state(self) -> State:
         """Return the open element and the position in it, and the position in the child."""
@@ -210,17 +210,17 @@ class ReadInnersInTurn(_Opens):
                 raise unlike_elements()
         return None
 
-    def whence(self, count: int) -> Whence:
+    def provenance(self, count: int) -> Provenance:
         """Return what says where the elements of the inner datasets come from."""
         slots, turns = self._last
         if not len(turns):
-            return slots[0].whence(count) if slots else nowhere
+            return slots[0].provenance(count) if slots else nowhere
         each, first = len(turns) // len(slots), len(turns) - count
-        whences = [slot.whence(each) for slot in slots]
+        provenances = [slot.provenance(each) for slot in slots]
 
         def found(index: int) -> RowOrigin | None:
             slot, row = divmod(int(turns[first + index]), each)
-            return whences[slot](row)
+            return provenances[slot](row)
 
         return found
 

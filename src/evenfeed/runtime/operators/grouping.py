@@ -10,7 +10,7 @@ from evenfeed.core.structure import DATA, paths
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.windows import DatasetBatch, DatasetLike
 from evenfeed.runtime.operator import Operator, State, Watched, read_before_error
-from evenfeed.runtime.provenance import RowOrigin, Whence
+from evenfeed.runtime.provenance import Provenance, RowOrigin
 
 
 @final
@@ -68,10 +68,10 @@ class StackBatches(Operator):
             runs.pop()
         return [*runs, *errors]
 
-    def whence(self, count: int) -> Whence:
+    def provenance(self, count: int) -> Provenance:
         """Return what says where the first element of each batch comes from."""
         first, batches = self._last
-        size, elements = self._node.batch_size, self._watched.whence()
+        size, elements = self._node.batch_size, self._watched.provenance()
 
         def found(index: int) -> RowOrigin | None:
             place = elements(first + (batches - count + index) * size)

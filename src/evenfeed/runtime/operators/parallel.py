@@ -11,7 +11,7 @@ from evenfeed.core.block import Block, Outcome, concatenated
 from evenfeed.core.concurrency.waiting import Bell, Pending
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, State, read_full
-from evenfeed.runtime.provenance import RowOrigin, Whence, completed, nowhere, of_text, placed
+from evenfeed.runtime.provenance import Provenance, RowOrigin, completed, nowhere, of_text, placed
 
 # No wait is longer, whatever goes wrong.
 _WAIT: Final = 0.05
@@ -30,7 +30,7 @@ class _Call:
         row: See `before`.
         block: The elements; None where the child failed instead.
         result: What becomes of them.
-        whence: Says of a row where it comes from.
+        provenance: Says of a row where it comes from.
     """
 
     number: int
@@ -38,7 +38,7 @@ class _Call:
     row: int
     block: Block | None
     result: Pending[list[Outcome]]
-    whence: Whence = nowhere
+    provenance: Provenance = nowhere
 
 
 class WorkAhead(Operator):
@@ -176,7 +176,7 @@ class WorkAhead(Operator):
                 return
 
     def _start(self, before: State, block: Block) -> None:
-        row, whence = 0, self._child.whence(block.length)
+        row, provenance = 0, self._child.provenance(block.length)
         while row < block.length:
             if self._next in self._early:  # delivered before the position was taken up
                 self._next += 1
@@ -185,7 +185,7 @@ class WorkAhead(Operator):
             count = self._run(min(self.together, block.length - row))
             part = block.cut(row, row + count)
             started = self._started(part, self._next)
-            self._add(_Call(self._next, before, row, part, started, whence), count)
+            self._add(_Call(self._next, before, row, part, started, provenance), count)
             row += count
 
     def _started(self, block: Block, number: int) -> Pending[list[Outcome]]:
@@ -239,4 +239,4 @@ def _place(call: _Call, error: BaseException) -> RowOrigin | None:
     outcomes = call.result.result()
     left = sum(outcome.length if isinstance(outcome, Block) else 1 for outcome in outcomes)
     index = 0 if call.block is None else call.block.length - left
-    return completed(call.whence(call.row), of_text(call.block, index, error))
+    return completed(call.provenance(call.row), of_text(call.block, index, error))

@@ -13,7 +13,7 @@ from evenfeed.core.specs import INFINITE
 from evenfeed.runtime.functions.row_function import FailedRow
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.positions.orders import Forward, Order, length_of_round, size_of_rounds
-from evenfeed.runtime.provenance import RowOrigin, Whence, placed
+from evenfeed.runtime.provenance import Provenance, RowOrigin, placed
 
 LARGEST_NUMBER: Final = 2**63 - 1
 _ALL: Final = 1 << 62  # more than anybody asks for, and a position that nobody comes to
@@ -32,7 +32,7 @@ class Rows(ABC):
         """Return `count` elements from `start` on."""
         return self.fetch(np.arange(start, start + count, dtype=np.int64))
 
-    def whence(self, position: int) -> RowOrigin | None:  # noqa: ARG002 - only some know
+    def provenance(self, position: int) -> RowOrigin | None:  # noqa: ARG002 - only some know
         """Return where the row at `position` comes from; None if unknown."""
         return None
 
@@ -54,9 +54,9 @@ class Reordered(Rows):
         """Return the rows of `count` steps from `start` on."""
         return fetch_steps(self._rows, self._order, start, count)
 
-    def whence(self, position: int) -> RowOrigin | None:
+    def provenance(self, position: int) -> RowOrigin | None:
         """Return where the row that the order has there comes from."""
-        return self._rows.whence(_at(self._order, position))
+        return self._rows.provenance(_at(self._order, position))
 
 
 @final
@@ -99,10 +99,10 @@ class Chained(Rows):
             return self._parts[places[0]].run(start - int(self._starts[places[0]]), count)
         return super().run(start, count)
 
-    def whence(self, position: int) -> RowOrigin | None:
+    def provenance(self, position: int) -> RowOrigin | None:
         """Return where the row of one of them comes from."""
         place = int(self._places(np.array([position]))[0])
-        return self._parts[place].whence(position - int(self._starts[place]))
+        return self._parts[place].provenance(position - int(self._starts[place]))
 
     def _places(self, positions: Positions) -> Positions:
         """Return in which part each position lies; an empty part has none."""
@@ -128,11 +128,11 @@ class Rounds(Rows):
         }
         return fetched_apart(rounds, within, lambda number, rows: self._rows[number].fetch(rows))
 
-    def whence(self, position: int) -> RowOrigin | None:
+    def provenance(self, position: int) -> RowOrigin | None:
         """Return where the row of its round comes from, if that round was fetched last."""
         number, within = divmod(position, self._round)
         rows = self._rows.get(number)
-        return None if rows is None else rows.whence(within)
+        return None if rows is None else rows.provenance(within)
 
 
 @final
@@ -152,9 +152,9 @@ class Numbered(Rows):
                 raise FailedRow(0, None, uncountable())
         return numbered(self._rows.fetch(positions), positions + self._start)
 
-    def whence(self, position: int) -> RowOrigin | None:
+    def provenance(self, position: int) -> RowOrigin | None:
         """Return where the same row comes from."""
-        return self._rows.whence(position)
+        return self._rows.provenance(position)
 
 
 @final
@@ -184,7 +184,9 @@ class Walk(Operator):
                     self._most = left // 2
                     continue
                 self._step += 1
-                error = None if self._is_told(failed) else placed(failed.error, self.whence(1)(0))
+                error = (
+                    None if self._is_told(failed) else placed(failed.error, self.provenance(1)(0))
+                )
                 self._step += max(0, failed.damaged - 1)
                 if error is None:
                     continue
@@ -213,14 +215,14 @@ class Walk(Operator):
         self._last = self._step, positions
         return self._rows.fetch(positions)
 
-    def whence(self, count: int) -> Whence:
+    def provenance(self, count: int) -> Provenance:
         """Return what says where the rows of the last `count` steps come from."""
         first, (start, positions) = self._step - count, self._last
 
         def found(index: int) -> RowOrigin | None:
             at = first + index - start  # to go back in a shuffled order takes long
             known = 0 <= at < len(positions)
-            return self._rows.whence(
+            return self._rows.provenance(
                 int(positions[at]) if known else _at(self._order, first + index)
             )
 
