@@ -66,8 +66,8 @@ def test_errors_are_logged_and_remembered(caplog):
     operator, node = ignoring(1, ValueError("no"), 3, log_warning=True)
     with caplog.at_level(logging.INFO, "evenfeed"):
         values_of(operator)
-    assert caplog.messages[0] == "ignored an element that failed: ValueError: no"
-    assert caplog.messages[1].endswith("left out 1")
+    assert caplog.messages[0] == "ignore_errors skipped an element: ValueError: no"
+    assert caplog.messages[1].endswith("skipped 1 elements")
     assert list(node.ignored.skipped) == [(None, None, "ValueError: no")]
 
 

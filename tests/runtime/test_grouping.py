@@ -89,7 +89,7 @@ def test_one_batch_of_several_shapes_is_an_error_that_names_the_batch():
     with pytest.raises(InvalidArgumentError) as caught:
         batches.read(2)
     assert caught.value.message == (
-        "A batch holds elements of one shape, but it would hold (3,) and (1,)."
+        "All elements of a batch must have the same shape, but got (3,) and (1,)."
     )
     assert caught.value.origin == node.origin
 

@@ -79,7 +79,7 @@ def test_a_feed_goes_on_behind_an_error():
 def test_what_a_feed_refuses_is_raised_in_its_place():
     feed = PushbackReader(count(6))
     feed.read(4)
-    feed.refuse(3, ValueError("second"))
+    feed.give_back_failed(3, ValueError("second"))
     again = PushbackReader(count(6))
     again.restore(feed.state())
     assert (feed.number, again.number) == (1, 1)

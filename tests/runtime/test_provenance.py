@@ -9,7 +9,7 @@ import evenfeed as tf
 from evenfeed.core.block import Block
 from evenfeed.core.text.text_columns import Origins, Texts
 from evenfeed.errors import InvalidArgumentError
-from evenfeed.runtime.provenance import RowOrigin, completed, of_text, placed
+from evenfeed.runtime.provenance import RowOrigin, merged_origin, text_origin, with_origin
 
 ROWS = 7
 
@@ -139,49 +139,49 @@ WRONG = InvalidArgumentError("wrong")
 @pytest.mark.parametrize("error", [WRONG, ValueError("users'")])
 def test_a_text_knows_where_it_was(error):
     block = Block((np.arange(4), RECORDS), 4)
-    assert of_text(block, 2, error) == RowOrigin("file", "a record", 13)
+    assert text_origin(block, 2, error) == RowOrigin("file", "a record", 13)
 
 
 def test_an_error_about_one_of_several_texts_names_that():
     block = Block((RECORDS.reshape(2, 2),), 2)
     wrong = InvalidArgumentError("wrong").at_record(1)
-    assert of_text(block, 1, wrong) == RowOrigin("file", "a record", 16, "record 1")
-    assert of_text(block, 1, WRONG) is None
+    assert text_origin(block, 1, wrong) == RowOrigin("file", "a record", 16, "record 1")
+    assert text_origin(block, 1, WRONG) is None
 
 
 @pytest.mark.parametrize("record", [-1, 2, 9])
 def test_a_record_that_the_element_does_not_have_is_not_looked_for(record):
     block = Block((RECORDS.reshape(2, 2),), 2)
-    assert of_text(block, 0, InvalidArgumentError("wrong").at_record(record)) is None
+    assert text_origin(block, 0, InvalidArgumentError("wrong").at_record(record)) is None
 
 
 @pytest.mark.parametrize(
     "columns", [(RECORDS, RECORDS), (WORDS,), (np.asarray(RECORDS),), ([1, 2, 3, 4],), (None,)]
 )
 def test_what_comes_from_nowhere_or_from_two_places_is_not_named(columns):
-    assert of_text(Block(columns, 4), 0, WRONG) is None
-    assert of_text(None, 0, WRONG) is None
+    assert text_origin(Block(columns, 4), 0, WRONG) is None
+    assert text_origin(None, 0, WRONG) is None
 
 
 def test_what_a_text_knows_completes_what_is_known_of_its_row():
     row, text = RowOrigin("file", "row 3"), RowOrigin("file", "a record", 13)
-    assert completed(row, text) == RowOrigin("file", "row 3", 13)
-    assert completed(None, text) is text
-    assert completed(row, None) is row
-    assert completed(RowOrigin("file", "row 3", 5), text).offset == 5
+    assert merged_origin(row, text) == RowOrigin("file", "row 3", 13)
+    assert merged_origin(None, text) is text
+    assert merged_origin(row, None) is row
+    assert merged_origin(RowOrigin("file", "row 3", 5), text).offset == 5
     one = RowOrigin("file", "a record", 20, "record 2")
-    assert completed(RowOrigin("file", "the batch from row 3 on", 5), one) is one
+    assert merged_origin(RowOrigin("file", "the batch from row 3 on", 5), one) is one
 
 
 def test_an_error_that_names_a_file_keeps_it():
     error = InvalidArgumentError("no").in_file("here", 3)
-    assert placed(error, RowOrigin("there", "row 1")) is error
+    assert with_origin(error, RowOrigin("there", "row 1")) is error
     assert (error.file, error.offset) == ("here", 3)
     assert not hasattr(error, "__notes__")
 
 
 def test_an_error_of_pythons_own_gets_a_note():
-    assert placed(ValueError("no"), None).args == ("no",)
-    assert placed(ValueError("no"), RowOrigin("there", "row 1", 7)).__notes__ == [
+    assert with_origin(ValueError("no"), None).args == ("no",)
+    assert with_origin(ValueError("no"), RowOrigin("there", "row 1", 7)).__notes__ == [
         "the element is row 1 of there, at byte 7"
     ]

@@ -39,7 +39,7 @@ from evenfeed.runtime.functions.called_functions import (
     what_it_does,
 )
 from evenfeed.runtime.functions.row_function import RowFunction
-from evenfeed.runtime.operator import Operator, most_rows
+from evenfeed.runtime.operator import Operator, rows_per_block
 from evenfeed.runtime.operators.elementwise import threads_of
 from evenfeed.runtime.positions.indexing import Search
 from evenfeed.runtime.processes.process_map import processes_of
@@ -276,5 +276,5 @@ def _count(operator: Operator, end: float) -> int:
     """
     count, most = 0, 1
     while perf_counter() < end and (block := operator.read(most)) is not None:
-        count, most = count + block.length, min(2 * most, most_rows(block))
+        count, most = count + block.length, min(2 * most, rows_per_block(block))
     return count

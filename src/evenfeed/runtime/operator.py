@@ -1,30 +1,40 @@
-"""The contract of all operators: read, and say and take up a position."""
+"""The operator contract: `read` elements, report the position with `state`, `restore` it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core.block import Block
-from evenfeed.runtime.provenance import Provenance, RowOrigin, completed, nowhere, of_text, placed
+from evenfeed.runtime.provenance import (
+    Provenance,
+    RowOrigin,
+    merged_origin,
+    text_origin,
+    unknown_origin,
+    with_origin,
+)
 
-# What JSON can hold, small: numbers and the states of children.
+# A small JSON value: numbers and the states of children.
 State: TypeAlias = Any
 
-# Enough that the work per Block is small against the work per element, little enough to stay in cache.
+# Large enough to make the cost per Block negligible, small enough to stay in the CPU cache.
 _BLOCK_BYTES: Final = 1 << 20
 
 
 class Operator(ABC):
     """One step of a running plan, with its own position.
 
-    A position counts what `read` has returned, never what was read ahead. An operator whose `read`
-    raises has passed the element that failed, and goes on behind it. One that meets an error when it
-    has elements already returns these, and raises at the next `read`.
+    Every operator obeys these rules:
+
+    - The position counts the elements that `read` has returned, never those it has read ahead.
+    - When an element fails, `read` raises its error and the position moves past it. The next `read`
+      returns the elements after it.
+    - If elements precede a failed one, `read` returns these first, and the next `read` raises.
     """
 
     @property
     def reads_freely(self) -> bool:
-        """Whether nobody sees how far it was read: elements have positions, functions are pure and compiled."""
+        """True if reading ahead is unobservable: elements have positions, functions are pure and compiled."""
         return False
 
     @abstractmethod
@@ -33,18 +43,21 @@ class Operator(ABC):
 
     @abstractmethod
     def state(self) -> State:
-        """Return the position behind all that was returned, for `restore`."""
+        """Return the position after the last element returned, for `restore`."""
 
     @abstractmethod
     def restore(self, state: State) -> None:
-        """Take up a position that `state` of an operator of the same plan returned."""
+        """Restore a position that `state` returned, here or on another operator of the same plan."""
 
-    def provenance(self, count: int) -> Provenance:  # noqa: ARG002 - only some know
-        """Return what says where the last `count` elements come from, all of which the last `read` returned."""
-        return nowhere
+    def provenance(self, count: int) -> Provenance:  # noqa: ARG002 - most operators do not know
+        """Return a function that looks up the file row behind each of the last `count` elements.
+
+        The last `read` must have returned all of them.
+        """
+        return unknown_origin
 
     def close(self) -> None:
-        """Stop the threads that run for this operator; it is not read any more."""
+        """Stop the threads of this operator and close its children. It is not read again."""
         for child in self.children():
             child.close()
 
@@ -55,7 +68,7 @@ class Operator(ABC):
 
 @final
 class Ended(Operator):
-    """Stands at the end for an operator that is let go of, with its files, threads and generators.
+    """Replaces an operator that reached its end, so that its files, threads and generators can be freed.
 
     Args:
         state: The position at the end.
@@ -64,26 +77,23 @@ class Ended(Operator):
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def read(self, most: int) -> Block | None:  # noqa: ARG002 - there is nothing, however much is asked for
-        """Return None."""
+    def read(self, most: int) -> Block | None:  # noqa: ARG002 - there is nothing to read
         return None
 
     def state(self) -> State:
-        """Return the position at the end."""
         return self._state
 
     def restore(self, state: State) -> None:
-        """Take up a position, which has no elements behind it either."""
         self._state = state
 
 
 @final
 class PushbackReader:
-    """Reads from an operator and takes back what was not used, with a position in between.
+    """Reads from an operator, and takes back elements that were not used. Positions can lie inside a Block.
 
     Attributes:
         child: The operator.
-        number: How many elements were used, those that failed too: the number of the next.
+        number: The index of the next element: how many were used, including those that failed.
     """
 
     def __init__(self, child: Operator) -> None:
@@ -96,11 +106,11 @@ class PushbackReader:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether the next read is one of the operator."""
+        """True if the next read must read the operator."""
         return self._block is None or self._used == self._block.length
 
     def read(self, most: int) -> Block | None:
-        """Return the next elements, first those that were given back."""
+        """Return the next elements, starting with those given back."""
         if self._error is not None:
             error, self._error = self._error, None
             self._use(1)
@@ -127,31 +137,31 @@ class PushbackReader:
         self.number += count
 
     def give_back(self, count: int) -> None:
-        """Take back the last `count` elements of what was read last."""
+        """Take back the last `count` elements of the last read."""
         self._use(-count)
 
-    def refuse(self, count: int, error: Exception) -> None:
-        """Take back the last `count` elements, the first of which is an error: the next read raises it.
+    def give_back_failed(self, count: int, error: Exception) -> None:
+        """Take back the last `count` elements, the first of which failed: the next read raises its error.
 
-        Until then the position lies before that element, so that what came before can be delivered.
+        Until then the position stays before that element, so that the elements before it can be delivered.
         """
         self.give_back(count)
-        place = completed(self.provenance(0)(0), of_text(self._block, self._used, error))
-        self._error = placed(error, place)
+        place = merged_origin(self.provenance(0)(0), text_origin(self._block, self._used, error))
+        self._error = with_origin(error, place)
 
     def provenance(self, count: int) -> Provenance:
-        """Return what says where the last `count` elements that were used come from, and those behind them."""
+        """Look up the last `count` elements that were used, and those after them. See `Operator.provenance`."""
         unused = 0 if self._block is None else self._block.length - self._used
         return self.child.provenance(count + unused)
 
     def state(self) -> State:
-        """Return the position behind the last element used."""
+        """Return the position after the last element used."""
         if self.is_used_up:
             return [self.child.state(), 0, self.number]
         return [self._before, self._used, self.number]
 
     def restore(self, state: State) -> None:
-        """Take up a position that `state` returned."""
+        """Restore a position that `state` returned."""
         before, used, number = state
         self.child.restore(before)
         self._block, self._used, self._error = None, 0, None
@@ -161,8 +171,8 @@ class PushbackReader:
 
 
 @final
-class Watched:
-    """Reads from an operator several times, and knows where all that was read comes from."""
+class ProvenanceReader:
+    """Reads from an operator several times, and can look up the provenance of everything it read."""
 
     def __init__(self, child: Operator) -> None:
         self._child = child
@@ -176,11 +186,11 @@ class Watched:
         return block
 
     def forget(self) -> None:
-        """Begin to count anew."""
+        """Forget all earlier reads."""
         self._reads = []
 
     def provenance(self) -> Provenance:
-        """Return what says where the elements come from that were read since."""
+        """Return a function that looks up the elements read since `forget`."""
         reads = self._reads
 
         def found(index: int) -> RowOrigin | None:
@@ -193,27 +203,27 @@ class Watched:
         return found
 
 
-class Fed(Operator):
-    """An operator whose position is that of what it reads from."""
+class PushbackOperator(Operator):
+    """An operator whose position is that of its PushbackReader."""
 
     def __init__(self, child: Operator) -> None:
         self._feed = PushbackReader(child)
 
     def state(self) -> State:
-        """Return the position behind the last element that was used."""
         return self._feed.state()
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._feed.restore(state)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._feed.child,)
 
 
 class Replayed(Operator):
-    """An operator that holds what has no position: to restore it, its child is read once more."""
+    """An operator whose internal state cannot be saved. `restore` reads the child again from where it started.
+
+    The state holds where the child started, and how many elements were returned and how many failed.
+    """
 
     def __init__(self, child: Operator) -> None:
         self._child = child
@@ -227,14 +237,13 @@ class Replayed(Operator):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Hold nothing, as before the first read."""
+        """Reset to the state before the first read."""
 
     @abstractmethod
     def _next(self, most: int) -> Block | None:
         """Return the next elements; None at the end."""
 
     def read(self, most: int) -> Block | None:
-        """Return the next elements."""
         try:
             block = self._next(most)
         except Exception:
@@ -244,11 +253,9 @@ class Replayed(Operator):
         return block
 
     def state(self) -> State:
-        """Return where the child began, and how many elements left and how many failed."""
         return [self._start, self._passed, self._failed]
 
     def restore(self, state: State) -> None:
-        """Begin anew, and pass what was passed."""
         self._start, passed, failed = state
         self._child.restore(self._start)
         self._restart()
@@ -263,45 +270,44 @@ class Replayed(Operator):
                 return
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)
 
 
-Source: TypeAlias = Operator | PushbackReader | Watched
+Source: TypeAlias = Operator | PushbackReader | ProvenanceReader
 
 
 def read_before_error(source: Source, count: int) -> tuple[list[Block], list[Exception]]:
-    """Return blocks of `count` elements or less, and the error that kept more from coming.
+    """Read up to `count` elements; return them as Blocks, with the error that stopped the read, if any.
 
-    What came before an error is delivered first: a user who catches it has all the rest.
+    Elements before an error are delivered first, so a caller who catches the error misses none.
     """
     blocks: list[Block] = []
     try:
         for block in read_full(source, count):
-            blocks.append(block)  # noqa: PERF402 - what came before the error counts
-    except Exception as error:  # noqa: BLE001 - it is raised when its turn comes
+            blocks.append(block)  # noqa: PERF402 - keeps the Blocks read before the error
+    except Exception as error:  # noqa: BLE001 - the caller raises it later
         return blocks, [error]
     return blocks, []
 
 
 def all_blocks(source: Operator) -> Iterator[Block]:
-    """Yield all elements, in blocks that grow from one element on."""
+    """Yield all elements in Blocks that grow from one element."""
     ask = 1
     while True:
         block = source.read(ask)
         if block is None:
             return
         yield block
-        ask = min(2 * ask, most_rows(block))
+        ask = min(2 * ask, rows_per_block(block))
 
 
-def most_rows(block: Block) -> int:
-    """Return how many elements like these to read at a time."""
+def rows_per_block(block: Block) -> int:
+    """Return how many elements like those of `block` to read at a time."""
     return max(1, _BLOCK_BYTES // max(1, block.bytes_per_row))
 
 
 def read_full(source: Source, count: int) -> Iterator[Block]:
-    """Yield blocks until they hold `count` elements or the source ends."""
+    """Yield Blocks until they hold `count` elements or the source ends."""
     while count > 0:
         block = source.read(count)
         if block is None:

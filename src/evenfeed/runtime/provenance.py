@@ -1,4 +1,4 @@
-"""From which row of which file an element comes, for who says what is wrong with it."""
+"""Provenance: the file and row that an element comes from, for error messages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ class RowOrigin:
 
     Attributes:
         file: The path of the file.
-        row: Which row of it, in words.
-        offset: The byte at which the row begins; None where that is not known.
-        what: What is there: the element, or one of the records in it.
+        row: The row in words.
+        offset: The byte at which the row starts; None if unknown.
+        what: What comes from this row: the element, or one of its records.
     """
 
     file: str
@@ -31,20 +31,20 @@ class RowOrigin:
     what: str = _ELEMENT
 
 
-# Says of an element where it comes from, by its number among those that were read together. It is asked only
-# where something is wrong, perhaps later.
+# Looks up the origin of an element by its index among those read together. Called only on errors, possibly
+# after further reads.
 Provenance: TypeAlias = Callable[[int], RowOrigin | None]
 
 
-def nowhere(_: int) -> RowOrigin | None:
-    """Say that it is not known."""
+def unknown_origin(_: int) -> RowOrigin | None:
+    """Return None: the origin is unknown."""
     return None
 
 
-def of_text(block: Block | None, index: int, error: BaseException) -> RowOrigin | None:
-    """Return where the text comes from that an element is, or the one of its texts that the error names.
+def text_origin(block: Block | None, index: int, error: BaseException) -> RowOrigin | None:
+    """Return the origin of the text that an element consists of, or of the record that the error names.
 
-    None where that is not known, or it may be one of several parts.
+    None if that is unknown or ambiguous.
     """
     found = [column for column in block.columns if isinstance(column, Texts)] if block else []
     if block is None or len(found) != 1:
@@ -58,10 +58,11 @@ def of_text(block: Block | None, index: int, error: BaseException) -> RowOrigin 
     return None if origin is None else RowOrigin(origin[0], "a record", origin[1], what)
 
 
-def completed(place: RowOrigin | None, text: RowOrigin | None) -> RowOrigin | None:
-    """Return what is known of an element, and of its text.
+def merged_origin(place: RowOrigin | None, text: RowOrigin | None) -> RowOrigin | None:
+    """Combine the origin of an element with that of its text.
 
-    The text is right where it is one among several, and knows the byte also where the file was read further since.
+    The text's origin wins if it is one record of several. It also knows the byte when the file has been read further
+    since.
     """
     if place is None or text is None:
         return place or text
@@ -70,8 +71,8 @@ def completed(place: RowOrigin | None, text: RowOrigin | None) -> RowOrigin | No
     return place if place.offset is not None else replace(place, offset=text.offset)
 
 
-def placed(error: E, place: RowOrigin | None) -> E:
-    """Return an error that names the row of a file whose element is wrong, unless it names a file already."""
+def with_origin(error: E, place: RowOrigin | None) -> E:
+    """Add the origin to an error, unless the error names a file already."""
     if place is None or (isinstance(error, EvenfeedError) and error.file is not None):
         return error
     if isinstance(error, EvenfeedError):

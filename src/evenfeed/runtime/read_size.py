@@ -6,7 +6,7 @@ from typing import Final, final
 
 from evenfeed.core.block import Block
 from evenfeed.runtime.functions.row_function import RowFunction
-from evenfeed.runtime.operator import Fed, Operator, most_rows
+from evenfeed.runtime.operator import Operator, PushbackOperator, rows_per_block
 from evenfeed.runtime.provenance import Provenance
 
 # What is read and not used in the end is lost, and whoever waits for the first element waits for all: no stretch takes
@@ -60,7 +60,7 @@ class Stretch:
     def learn(self, count: int, block: Block, took: float) -> None:
         """Choose how many to read next, from how long a read for `count` took."""
         each = took / block.length
-        self.rows = min(self._next(count, took, each), most_rows(block))
+        self.rows = min(self._next(count, took, each), rows_per_block(block))
         self._last = count, each
 
     def _next(self, count: int, took: float, each: float) -> int:
@@ -86,7 +86,7 @@ class Stretch:
 
 
 @final
-class ReadWide(Fed):
+class ReadWide(PushbackOperator):
     """Reads more than it is asked for, and keeps the rest for the next reads.
 
     The elements do not depend on how long the stretches are.

@@ -1,4 +1,4 @@
-"""Operators that pad batches, take them apart and cut them anew."""
+"""Operators for padded_batch, unbatch and rebatch."""
 
 from collections.abc import Sequence
 from typing import Any, final
@@ -21,7 +21,7 @@ from evenfeed.runtime.operators.grouping import folded, holds_datasets
 
 @final
 class PadBatches(Operator):
-    """Stacks elements of unlike shapes into one array, filled up with a value."""
+    """Pads elements of different shapes with a fill value and stacks them."""
 
     def __init__(self, child: Operator, node: PaddedBatch) -> None:
         self._child = child
@@ -54,42 +54,42 @@ class PadBatches(Operator):
     ) -> tuple[int, ...]:
         if any(len(one) != shape.rank for one in found):
             raise InvalidArgumentError(
-                f"Elements to pad have rank {shape.rank}, but{self._part(place)} has the shapes "
+                f"padded_batch expects elements of rank {shape.rank}, but{self._part(place)} got the shapes "
                 f"{_distinct(found)}.",
-                fix="give all elements one rank, and padded_shapes that rank.",
+                fix="give all elements the same rank, and pass padded_shapes of that rank.",
                 origin=self._node.origin,
             )
         largest = [max(lengths) for lengths in zip(*found, strict=True)]
         target = [most if dim is None else dim for most, dim in zip(largest, shape, strict=True)]
         if any(most > dim for most, dim in zip(largest, target, strict=True)):
             raise DataLossError(
-                f"Elements of shape {tuple(largest)} do not fit into the padded shape {shape}"
+                f"Elements of shape {tuple(largest)} do not fit in the padded shape {shape}"
                 f"{self._part(place)}.",
-                fix="pass larger padded_shapes; None where the longest of a batch decides.",
+                fix="pass larger padded_shapes, or None for dimensions padded to the longest in the batch.",
                 origin=self._node.origin,
             )
         return tuple(target)
 
     def _part(self, place: int) -> str:
         path = paths(self._node.element_spec, DATA)[place]
-        return f" in the part {path}" if path else ""
+        return f" in part {path}" if path else ""
 
     def state(self) -> State:
-        """Return the child's position: no element is held."""
         return self._child.state()
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._child.restore(state)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)
 
 
 @final
 class SplitBatches(Operator):
-    """Cuts elements along their first axis. Batches of one shape are cut together, without a copy."""
+    """Splits elements along their first axis. Batches of one shape are split together, without a copy.
+
+    Its state is the position before the batches being split, and how many of their rows were returned.
+    """
 
     def __init__(self, child: Operator, node: Unbatch | Rebatch) -> None:
         self._feed = PushbackReader(child)
@@ -100,7 +100,6 @@ class SplitBatches(Operator):
         self._per_batch = 1
 
     def read(self, most: int) -> Block | None:
-        """Return the next rows."""
         while self._rows is None or self._used == self._rows.length:
             self._before, self._rows, self._used = self._feed.state(), None, 0
             batches = self._feed.read(max(1, most // self._per_batch))
@@ -116,7 +115,9 @@ class SplitBatches(Operator):
         if len(lengths) == 1 and None not in lengths:
             self._per_batch = max(1, lengths.pop() or 0)
             return _flattened(batches)
-        self._feed.give_back(batches.length - 1)  # batches of unlike lengths are cut one by one
+        self._feed.give_back(
+            batches.length - 1
+        )  # batches of different lengths are split one by one
         return self._split_one(batches.row(0))
 
     def _split_one(self, parts: Sequence[Any]) -> Block:
@@ -124,8 +125,8 @@ class SplitBatches(Operator):
         if len(lengths) != 1 or () in lengths:
             shapes = [None if part is None else part.shape for part in parts]
             raise InvalidArgumentError(
-                f"All parts must have one first dimension, but an element has the shapes {shapes}.",
-                fix="give the parts of every element one length before they are cut.",
+                f"All parts of an element must have the same first dimension, but got the shapes {shapes}.",
+                fix="give all parts of each element the same length before unbatch or rebatch.",
                 origin=self._node.origin,
             )
         (length,) = lengths.pop()
@@ -133,13 +134,11 @@ class SplitBatches(Operator):
         return Block(tuple(map(_rows_of, parts)), length)
 
     def state(self) -> State:
-        """Return the position before the batches that are cut now, and how many rows of them went."""
         if self._rows is None or self._used == self._rows.length:
             return [self._feed.state(), 0]
         return [self._before, self._used]
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         before, used = state
         self._feed.restore(before)
         self._rows, self._used = None, 0
@@ -147,13 +146,12 @@ class SplitBatches(Operator):
             pass
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._feed.child,)
 
 
 @final
 class RecutBatches(Operator):
-    """Makes batches of given sizes out of rows; several at once where the rows lie together."""
+    """Regroups rows into batches of the given sizes; several at once if the rows are contiguous."""
 
     def __init__(self, rows: Operator, node: Rebatch) -> None:
         self._feed = PushbackReader(rows)
@@ -161,11 +159,10 @@ class RecutBatches(Operator):
         self._turn = 0
 
     def read(self, most: int) -> Block | None:
-        """Return the next batches."""
         sizes = self._node.batch_sizes
         size = sizes[self._turn]
         following = (self._turn + 1) % len(sizes)
-        if size == 0:  # nothing is read for it, so one comes before the end is found
+        if size == 0:  # it reads nothing, so one is returned even at the end of the data
             self._turn = following
             return self._batch_of_nothing()
         rows = self._feed.read(size * most if len(sizes) == 1 else size)
@@ -174,9 +171,9 @@ class RecutBatches(Operator):
         if rows.length < size:
             blocks = [rows, *read_full(self._feed, size - rows.length)]
             if self._node.drop_remainder and sum(block.length for block in blocks) < size:
-                return None  # whatever shapes the rest has
+                return None  # even if the remaining rows have different shapes
             rows = self._joined(blocks)
-        # A short batch is the last: whoever reads on must find the end, and so comes to a size that is read for.
+        # A short batch is the last. Keep the turn, whose size is not 0, so that the next read finds the end.
         self._turn = self._turn if rows.length < size else following
         full = max(1, rows.length // size)
         self._feed.give_back(max(0, rows.length - full * size))
@@ -191,34 +188,31 @@ class RecutBatches(Operator):
         for column in columns:
             if isinstance(column, list) and not holds_datasets(column):
                 raise InvalidArgumentError(
-                    "A batch holds rows of one shape, but it would hold "
+                    "All rows of a batch must have the same shape, but got "
                     f"{_distinct([row.shape for row in column])}.",
-                    fix="give all rows one shape, or call unbatch() and padded_batch().",
+                    fix="give all rows the same shape, or call unbatch() and padded_batch().",
                     origin=self._node.origin,
                 )
         return Block(columns, rows.length)
 
     def state(self) -> State:
-        """Return the position of the rows, and whose size's turn it is."""
         return [self._turn, self._feed.state()]
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._turn, inner = state
         self._feed.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return what gives the rows."""
         return (self._feed.child,)
 
 
 def _length(column: Array | Texts | list[Any]) -> int | None:
-    """Return how long all batches of a column are; None where they differ or have no length."""
+    """Return the common length of all batches in a column; None if they differ or have no length."""
     return None if isinstance(column, list) or column.ndim < 2 else column.shape[1]
 
 
 def _no_rows(spec: TypeSpec) -> Column:
-    """Return a column of one batch without rows."""
+    """Return a column that holds one batch without rows."""
     if isinstance(spec, DatasetSpec):
         return [DatasetBatch([])]
     batch = zeros(spec, 0)

@@ -1,4 +1,4 @@
-"""Reads ahead in a thread."""
+"""The operator for prefetch: reads ahead in a thread."""
 
 import threading
 import weakref
@@ -16,7 +16,7 @@ from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.runtime.operator import Operator, State, read_full
 from evenfeed.runtime.read_size import Stretch
 
-# No wait is longer, so that an abandoned thread ends and Ctrl-C is heard, whatever goes wrong.
+# The longest wait in seconds: whatever goes wrong, abandoned threads end and Ctrl-C is noticed.
 _WAIT: Final = 0.05
 _JOIN: Final = 1.0
 
@@ -24,7 +24,7 @@ _JOIN: Final = 1.0
 @final
 @dataclass(slots=True)
 class _Item:
-    """What one read of the child gave: a Block, an error, or nothing at its end."""
+    """The result of one read of the child: a Block, an error, or nothing at the end."""
 
     before: State
     block: Block | None = None
@@ -38,11 +38,13 @@ class _Item:
 
 @final
 class ReadAhead(Operator):
-    """Lets a thread read the child while the consumer works.
+    """Reads the child in a background thread while the consumer works.
 
-    The thread reads what was asked for, and `buffer` elements more; a stretch of them at a time where
-    nobody sees that, so that the two threads seldom wait for each other. It starts with the first read and
-    ends when the operator is closed or forgotten, or the interpreter exits.
+    The thread reads what was asked for plus `buffer` elements. It reads long stretches where that is unobservable, so
+    that the two threads seldom wait for each other. It starts with the first read, and ends when the operator is
+    closed or garbage-collected, or the interpreter exits.
+
+    The state is the position before a read of the child, and how many elements of that read were taken.
     """
 
     def __init__(self, child: Operator, buffer: int) -> None:
@@ -51,22 +53,19 @@ class ReadAhead(Operator):
         self._shared: _Shared | None = None
 
     def read(self, most: int) -> Block | None:
-        """Return elements that were read ahead; wait for them where there are none."""
         if self._shared is None:
             self._shared = _Shared(self._child, self._buffer)
-            # The thread knows only what is shared: that nobody holds the operator can be noticed.
+            # The thread refers to _Shared only, so that the operator itself can be garbage-collected.
             weakref.finalize(self, self._shared.stop).atexit = False
             self._shared.start(most)
         return self._shared.take(most)
 
     def state(self) -> State:
-        """Return the position behind what was taken: before a read of the child, and how much of it."""
         if self._shared is None:
             return [self._child.state(), 0]
         return self._shared.position()
 
     def restore(self, state: State) -> None:
-        """Take up a position; the thread starts anew with the next read."""
         self._stop()
         before, used = state
         self._child.restore(before)
@@ -74,7 +73,6 @@ class ReadAhead(Operator):
             pass
 
     def close(self) -> None:
-        """Stop the thread, then what it reads from."""
         self._stop()
         self._child.close()
 
@@ -83,35 +81,33 @@ class ReadAhead(Operator):
             self._shared.stop()
             self._shared.wake()
             if not self._shared.joined(_WAIT):
-                self._child.close()  # it may wait for a thread further down
+                self._child.close()  # it may be waiting for a thread of an operator below
                 self._shared.joined(_JOIN)
             self._shared = None
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)
 
 
 @final
 class _Shared:
-    """What the consumer and the thread have in common."""
+    """The data that the consumer and the thread share."""
 
     def __init__(self, child: Operator, buffer: int) -> None:
         self._child = child
         self._buffer = buffer
         self._lock = threading.RLock()
-        self._changed = threading.Condition(
-            self._lock
-        )  # for the thread: there is room, or it is to end
-        self._ready = Bell()  # for the consumer: there is something to take
+        # Notifies the thread: there is room, or it must end.
+        self._changed = threading.Condition(self._lock)
+        self._ready = Bell()  # notifies the consumer: there is something to take
         self._items: deque[_Item] = deque()
-        self._reading: State = child.state()  # where the read that goes on began
-        self._asked = 0  # elements asked for and not yet handed over
+        self._reading: State = child.state()  # the position before the current read
+        self._asked = 0  # elements requested and not yet returned
         self._last_ask = 1
         self._stretch = Stretch() if child.reads_freely else None
         self._ended = False
         self._stopped = False
-        self._leaving = False  # the program ends: whoever asks reads, when the thread has ended
+        self._leaving = False  # at exit: once the thread has ended, the consumer reads itself
         work = partial(copy_context().run, self._work)
         self._thread = background.thread(work, "evenfeed-prefetch", self._leave)
 
@@ -123,22 +119,22 @@ class _Shared:
             start_soon((self._thread,))
 
     def stop(self) -> None:
-        """Let the thread end after its present read. Takes no lock: a garbage collector may call this."""
+        """Let the thread end after its current read. Takes no lock: the garbage collector may call this."""
         self._stopped = True
 
     def wake(self) -> None:
-        """Let the thread see at once that it is to end."""
+        """Wake the thread, so that it notices at once that it must end."""
         with self._lock:
             self._changed.notify_all()
 
     def joined(self, timeout: float) -> bool:
-        """Wait for the thread, not for long; tell whether it has ended."""
+        """Wait at most `timeout` seconds for the thread; return True if it has ended."""
         if self._thread is not threading.current_thread() and self._thread.is_alive():
             self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def take(self, most: int) -> Block | None:
-        """Return elements, an error in its place, or None at the end."""
+        """Return the next elements, or None at the end; raise an error when it is reached."""
         while True:
             with self._lock:
                 self._asked = self._last_ask = most
@@ -161,7 +157,7 @@ class _Shared:
                 self._asked = 0
                 self._changed.notify_all()
                 raise item.error
-            return None  # the end stays where it is, for the next read
+            return None  # keep the end for the next read
         block = item.block.cut(item.used, item.used + most)
         item.used += block.length
         self._asked = most - block.length
@@ -171,7 +167,7 @@ class _Shared:
         return block
 
     def position(self) -> State:
-        """Return where the next element that is taken comes from."""
+        """Return the position of the next element to be taken."""
         with self._lock:
             if self._items:
                 return [self._items[0].before, self._items[0].used]
@@ -200,7 +196,7 @@ class _Shared:
             self._ready.ring()
 
     def _wait_for_room(self) -> int:
-        """Return how many elements to read; 0 where the thread is to end."""
+        """Return how many elements to read; 0 if the thread must end."""
         with self._lock:
             while not (self._stopped or self._leaving):
                 room = self._asked + self._limit() - sum(item.left for item in self._items)
@@ -210,7 +206,7 @@ class _Shared:
         return 0
 
     def _limit(self) -> int:
-        # Tuned: two reads ahead, as long as those of the consumer.
+        # AUTOTUNE: two reads ahead, each as long as the consumer's last.
         ahead = 2 * self._last_ask if self._buffer == AUTOTUNE else self._buffer
         return ahead if self._stretch is None else max(ahead, self._stretch.rows)
 
@@ -221,6 +217,6 @@ class _Shared:
                 item.block = self._child.read(count)
             else:
                 item.block = self._stretch.read(self._child.read, count)
-        except BaseException as error:  # noqa: BLE001 - raised where the consumer reaches it
+        except BaseException as error:  # noqa: BLE001 - raised when the consumer reaches it
             item.error = error
         return item

@@ -1,4 +1,4 @@
-"""Operators that look at elements on their way and pass on those that hold."""
+"""Operators for unique, ignore_errors and assert_cardinality."""
 
 import logging
 from typing import Any, Final, final
@@ -17,9 +17,9 @@ _logger: Final = logging.getLogger("evenfeed")
 
 @final
 class DropSeen(Replayed):
-    """Passes on elements that did not come before.
+    """Passes on only elements that did not occur before.
 
-    What came is not part of the state: `restore` starts over and reads up to the position again.
+    The elements seen are not part of the state: `restore` starts over and reads up to the position again.
     """
 
     def _begin(self) -> None:
@@ -51,73 +51,69 @@ def _keys(column: Column) -> list[Any]:
 
 @final
 class DropFailed(Operator):
-    """Goes on behind elements that fail, and counts them."""
+    """Skips elements that fail, and counts them."""
 
     def __init__(self, child: Operator, node: IgnoreErrors) -> None:
         self._child = child
         self._node = node
         self._count = 0
-        self._row = 0  # how many failed one behind the other
-        self._said = False
+        self._consecutive = 0
+        self._is_logged = False
 
     def read(self, most: int) -> Block | None:
-        """Return the next elements that do not fail."""
         while True:
             before = self._child.state()
             try:
                 block = self._child.read(most)
             except Exception as error:
-                if self._child.state() == before or self._are_enough():
-                    raise  # where the state is the same it would fail without end
+                # If the position has not moved, every read would fail.
+                if self._child.state() == before or self._is_limit_reached():
+                    raise
                 self._note(error)
                 continue
-            self._row = 0
+            self._consecutive = 0
             if block is None:
-                self._say_how_many()
+                self._log_total()
             return block
 
     def provenance(self, count: int) -> Provenance:
-        """Return where the same elements of the child come from."""
         return self._child.provenance(count)
 
-    def _are_enough(self) -> bool:
-        """Tell whether one more error is too many."""
-        total, row = self._node.max_total, self._node.max_consecutive
+    def _is_limit_reached(self) -> bool:
+        """Return True if one more error exceeds a limit."""
+        total, consecutive = self._node.max_total, self._node.max_consecutive
         return (total is not None and self._count >= total) or (
-            row is not None and self._row >= row
+            consecutive is not None and self._consecutive >= consecutive
         )
 
     def _note(self, error: Exception) -> None:
         self._count += 1
-        self._row += 1
+        self._consecutive += 1
         skipped = self._node.ignored.add(error)
         if self._node.log_warning:
-            _logger.warning("ignored an element that failed: %s", skipped.reason)
+            _logger.warning("ignore_errors skipped an element: %s", skipped.reason)
 
-    def _say_how_many(self) -> None:
-        if self._count and not self._said:
-            self._said = True
-            _logger.info("ignore_errors at %s left out %d", self._node.origin, self._count)
+    def _log_total(self) -> None:
+        if self._count and not self._is_logged:
+            self._is_logged = True
+            _logger.info("ignore_errors at %s skipped %d elements", self._node.origin, self._count)
 
     def state(self) -> State:
-        """Return how many failed, in all and at the end, and the child's position."""
-        return [self._count, self._row, self._child.state()]
+        return [self._count, self._consecutive, self._child.state()]
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
-        self._count, self._row, inner = state
+        self._count, self._consecutive, inner = state
         self._child.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)
 
 
 @final
 class CountPromised(Operator):
-    """Raises where there are more or fewer elements than promised, once all that were are out.
+    """Raises if there are more or fewer elements than asserted, after returning all that were asserted.
 
-    It raises once and has then ended, so that one who ignores errors does not wait for ever.
+    It raises once and then ends, so that ignore_errors above it terminates.
     """
 
     def __init__(self, child: Operator, node: AssertCardinality) -> None:
@@ -127,7 +123,6 @@ class CountPromised(Operator):
         self._ended = False
 
     def read(self, most: int) -> Block | None:
-        """Return the next elements."""
         if self._ended:
             return None
         promised = self._node.count
@@ -135,29 +130,26 @@ class CountPromised(Operator):
         block = self._child.read(max(1, left))
         self._ended = block is None or left == 0
         if block is None and (promised == INFINITE or self._passed < promised):
-            raise self._broken(f"there were {self._passed}")
+            raise self._broken(f"it has {self._passed}")
         if block is not None and left == 0:
-            raise self._broken("there are more")
+            raise self._broken("it has more")
         self._passed += 0 if block is None else block.length
         return block
 
     def _broken(self, found: str) -> FailedPreconditionError:
-        promised = "no end" if self._node.count == INFINITE else f"{self._node.count} elements"
+        promised = "infinitely many" if self._node.count == INFINITE else str(self._node.count)
         return FailedPreconditionError(
-            f"The dataset was asserted to have {promised}, but {found}.",
-            fix="assert the number that it has, or none.",
+            f"The dataset was asserted to have {promised} elements, but {found}.",
+            fix="pass the actual number of elements to assert_cardinality, or remove it.",
             origin=self._node.origin,
         )
 
     def state(self) -> State:
-        """Return how many were passed on, whether that was all, and the child's position."""
         return [self._passed, self._ended, self._child.state()]
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._passed, self._ended, inner = state
         self._child.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)

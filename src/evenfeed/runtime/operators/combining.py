@@ -14,7 +14,7 @@ from evenfeed.plan.combining import Choose, Concatenate, Counter, Sample
 from evenfeed.plan.node import Node
 from evenfeed.runtime.operator import Operator, PushbackReader, State
 from evenfeed.runtime.positions.rows import side_by_side
-from evenfeed.runtime.provenance import Provenance, nowhere
+from evenfeed.runtime.provenance import Provenance, unknown_origin
 from evenfeed.runtime.run import Run
 
 
@@ -142,7 +142,7 @@ class ReadInTurn(Operator):
 
     def provenance(self, count: int) -> Provenance:
         """Return where the elements of the one that is read come from."""
-        return nowhere if self._child is None else self._child.provenance(count)
+        return unknown_origin if self._child is None else self._child.provenance(count)
 
     def state(self) -> State:
         """Return whose turn it is, and the position."""

@@ -14,7 +14,7 @@ from evenfeed.core.random_bits import key_of, words_at
 from evenfeed.core.side_effects import changes_state
 from evenfeed.plan.elementwise import AUTOTUNE, Map, Scan
 from evenfeed.runtime.functions.row_function import FailedRow, RowFunction
-from evenfeed.runtime.operator import Fed, Operator, PushbackReader, State
+from evenfeed.runtime.operator import Operator, PushbackOperator, PushbackReader, State
 from evenfeed.runtime.operators.parallel import WorkAhead
 from evenfeed.runtime.positions.rows import (
     LARGEST_NUMBER,
@@ -160,7 +160,7 @@ def _automatic() -> int:
 
 
 @final
-class MapRows(Fed):
+class MapRows(PushbackOperator):
     """Runs a function on whole Blocks. An element at which it fails is passed."""
 
     def __init__(self, child: Operator, function: RowFunction) -> None:
@@ -175,7 +175,7 @@ class MapRows(Fed):
         try:
             return self._function.rows(block, self._feed.number - block.length)
         except FailedRow as failed:
-            self._feed.refuse(block.length - failed.index, failed.error)
+            self._feed.give_back_failed(block.length - failed.index, failed.error)
             before = failed.before
         return before or self.read(most)
 
@@ -255,7 +255,7 @@ class MappedRows(Rows):
         return self._rows.provenance(position)
 
 
-class _Asks(Fed):
+class _Asks(PushbackOperator):
     """Asks a predicate about the elements of a child."""
 
     def __init__(self, child: Operator, predicate: RowFunction) -> None:
@@ -280,7 +280,7 @@ class KeepSome(_Asks):
         try:
             answers = self._predicate.rows(came, self._feed.number - came.length)
         except FailedRow as failed:
-            self._feed.refuse(came.length - failed.index, failed.error)
+            self._feed.give_back_failed(came.length - failed.index, failed.error)
             answers = failed.before
         column = None if answers is None else answers.columns[0]
         return np.zeros(0, np.bool_) if column is None else np.asarray(column)
@@ -310,7 +310,7 @@ class StopAtFalse(_Asks):
         try:
             holds = bool(self._predicate.one(came.row(index), self._feed.number - rest)[0])
         except Exception as error:  # noqa: BLE001 - it is raised when what came before is delivered
-            self._feed.refuse(rest, error)
+            self._feed.give_back_failed(rest, error)
             return False
         if not holds:
             self._ended = True
@@ -353,7 +353,7 @@ class CarryState(Operator):
             try:
                 result = self._function.one(parts, self._feed.number - rest)
             except Exception as error:  # noqa: BLE001 - it is raised when its turn comes
-                self._feed.refuse(rest, error)
+                self._feed.give_back_failed(rest, error)
                 break
             self._carried = result[:count]
             outputs.append(result[count:])

@@ -13,7 +13,7 @@ from evenfeed.runtime.functions.row_function import FailedRow
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.positions.orders import Order
 from evenfeed.runtime.positions.rows import Rows
-from evenfeed.runtime.provenance import Provenance, RowOrigin, nowhere
+from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
 
 # Rows that had to be decoded are kept for who comes back to them, up to so many bytes.
 _MOST_HELD: Final = 1 << 30
@@ -194,7 +194,7 @@ class ReadFiles(Operator):
     def provenance(self, count: int) -> Provenance:
         """Return what says which rows of the file that is open were read last."""
         if self._file == len(self._files):
-            return nowhere
+            return unknown_origin
         file, first, reader = self._files[self._file], self._row - count, self._reader
         return lambda index: _place(file, first + index, reader)
 

@@ -20,7 +20,7 @@ from evenfeed.runtime.functions.inner_datasets import InnerElements, unlike_elem
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, PushbackReader, Replayed, State, read_full
 from evenfeed.runtime.operators.files import ReadFiles
-from evenfeed.runtime.provenance import Provenance, RowOrigin, nowhere
+from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
 from evenfeed.runtime.run import Inner, Opener
 
 # Makes the plan of an inner dataset of the parts of one element, whose number it gets too, and starts it.
@@ -150,7 +150,7 @@ class ReadInner(_Opens):
 
     def provenance(self, count: int) -> Provenance:
         """Return where the elements of the inner dataset come from."""
-        return nowhere if self._slot is None else self._slot.provenance(count)
+        return unknown_origin if self._slot is None else self._slot.provenance(count)
 
     def state(self) -> State:
         """Return the open element and the position in it, and the position in the child."""
@@ -214,7 +214,7 @@ class ReadInnersInTurn(_Opens):
         """Return what says where the elements of the inner datasets come from."""
         slots, turns = self._last
         if not len(turns):
-            return slots[0].provenance(count) if slots else nowhere
+            return slots[0].provenance(count) if slots else unknown_origin
         each, first = len(turns) // len(slots), len(turns) - count
         provenances = [slot.provenance(each) for slot in slots]
 

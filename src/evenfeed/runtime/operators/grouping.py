@@ -1,4 +1,4 @@
-"""Operators that make one element of several."""
+"""The operator for batch: stacks several elements into one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -9,15 +9,16 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.structure import DATA, paths
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.windows import DatasetBatch, DatasetLike
-from evenfeed.runtime.operator import Operator, State, Watched, read_before_error
+from evenfeed.runtime.operator import Operator, ProvenanceReader, State, read_before_error
 from evenfeed.runtime.provenance import Provenance, RowOrigin
 
 
 @final
 class StackBatches(Operator):
-    """Gives runs of elements a second axis. A batch of another shape is a Block of its own.
+    """Stacks consecutive elements into batches. A batch of another shape is a Block of its own.
 
-    An error of the child takes the place of the batch that it fell into.
+    An error of the child takes the place of the batch it falls into. The state is the position before the last read,
+    how many elements that read asked for, and how many of them were returned.
     """
 
     def __init__(self, child: Operator, node: Batch) -> None:
@@ -27,15 +28,12 @@ class StackBatches(Operator):
         self._before: State = child.state()
         self._asked = 0
         self._done = 0
-        self._watched = Watched(child)
-        self._last = (
-            0,
-            0,
-        )  # which of the elements read were returned last: the first, and how many batches
+        self._source = ProvenanceReader(child)
+        # The batches returned last: the index of their first element, and how many they are.
+        self._last = (0, 0)
 
     @property
     def reads_freely(self) -> bool:
-        """Whether the elements of batches can be read ahead."""
         return self._child.reads_freely
 
     def read(self, most: int) -> Block | None:
@@ -56,12 +54,12 @@ class StackBatches(Operator):
         return None
 
     def _read_runs(self) -> list[list[Block] | Exception]:
-        """Read elements, and return those not done in runs that fit together."""
+        """Read elements; return those not yet returned, in runs that stack together."""
         size = self._node.batch_size
-        self._watched.forget()
-        read, errors = read_before_error(self._watched, self._asked)
+        self._source.forget()
+        read, errors = read_before_error(self._source, self._asked)
         blocks = list(_without(read, self._done))
-        # Elements of several shapes are short batches themselves: no two batches then fit together.
+        # Elements of different shapes: stack one batch at a time, for two batches may not fit together.
         rows = _length(blocks) if _have_one_shape(blocks) else size
         runs = list(_runs(blocks, max(1, rows // size) * size))
         if errors and runs and _length(runs[-1]) % size:
@@ -69,9 +67,9 @@ class StackBatches(Operator):
         return [*runs, *errors]
 
     def provenance(self, count: int) -> Provenance:
-        """Return what says where the first element of each batch comes from."""
+        """Look up the first element of each batch."""
         first, batches = self._last
-        size, elements = self._node.batch_size, self._watched.provenance()
+        size, elements = self._node.batch_size, self._source.provenance()
 
         def found(index: int) -> RowOrigin | None:
             place = elements(first + (batches - count + index) * size)
@@ -86,33 +84,30 @@ class StackBatches(Operator):
             if isinstance(column, list) and not holds_datasets(column):
                 path = paths(self._node.element_spec, DATA)[part]
                 raise InvalidArgumentError(
-                    f"A batch holds elements of one shape, but it would hold {_shapes(column)}"
-                    + (f" in the part {path}." if path else "."),
-                    fix="give all elements one shape, or call padded_batch; "
-                    "of a batch of batches, drop_remainder=True in the first.",
+                    f"All elements of a batch must have the same shape, but got {_shapes(column)}"
+                    + (f" in part {path}." if path else "."),
+                    fix="give all elements the same shape, or call padded_batch; "
+                    "to batch batches, pass drop_remainder=True to the first batch().",
                     origin=self._node.origin,
                 )
         return Block(columns, rows.length)
 
     def state(self) -> State:
-        """Return the position behind the last batch: before what was read, and how much of it is done."""
         if not self._runs:
             return [self._child.state(), 0, 0]
         return [self._before, self._asked, self._done]
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._before, self._asked, self._done = state
         self._child.restore(self._before)
         self._runs = self._read_runs()
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)
 
 
 def _runs(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:
-    """Yield the rows in runs of `size`, the last of which may be short."""
+    """Yield the rows in runs of `size`; the last may be short."""
     run: list[Block] = []
     room = size
     for block in blocks:
@@ -130,7 +125,7 @@ def _runs(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:
 
 
 def _without(blocks: Sequence[Block], count: int) -> Iterator[Block]:
-    """Yield the rows behind the first `count`."""
+    """Yield the rows after the first `count`."""
     for block in blocks:
         if count < block.length:
             yield block.cut(count, block.length)
@@ -157,7 +152,7 @@ def _shapes(column: list[Any]) -> str:
 
 
 def holds_datasets(column: list[Any]) -> bool:
-    """Return True if a column is made of datasets, or of batches of as many datasets each."""
+    """Return True if a column holds datasets, or batches of equally many datasets."""
     alike = isinstance(column[0], DatasetBatch) and len({batch.shape for batch in column}) == 1
     return alike or isinstance(column[0], DatasetLike)
 

@@ -1,4 +1,4 @@
-"""Operators that choose elements and their order, where these have no position to be asked for."""
+"""Operators for repeat, take, skip, shard and shuffle, for elements without positions."""
 
 from collections.abc import Callable
 from typing import Final, final
@@ -15,7 +15,7 @@ _ALL: Final = 1 << 62  # more elements than any buffer holds
 
 @final
 class PlayAgain(Operator):
-    """Starts its child anew when it has ended."""
+    """Restarts its child each time it ends."""
 
     def __init__(self, start: Callable[[int], Operator], count: int) -> None:
         self._start = start
@@ -26,13 +26,12 @@ class PlayAgain(Operator):
 
     @property
     def reads_freely(self) -> bool:
-        """Whether the rounds can be read ahead; all are alike."""
+        """All rounds are alike."""
         return self._child is not None and self._child.reads_freely
 
     def read(self, most: int) -> Block | None:
-        """Return elements of this round; of the next one where this has none left."""
         while self._child is not None:
-            found, self._found = self._found, True  # an element that fails is one, too
+            found, self._found = self._found, True  # an element that fails counts, too
             block = self._child.read(most)
             if block is not None:
                 return block
@@ -43,16 +42,14 @@ class PlayAgain(Operator):
     def _next_round(self) -> None:
         self.close()
         self._round += 1
-        # Without a count, an empty round is the last: others like it would be played for ever.
+        # Without a count, stop after an empty round: the next ones would be empty too, without end.
         last = not self._found if self._count < 0 else self._round == self._count
         self._child, self._found = (None if last else self._start(self._round)), False
 
     def state(self) -> State:
-        """Return the round and the position in it."""
         return None if self._child is None else [self._round, self._found, self._child.state()]
 
     def restore(self, state: State) -> None:
-        """Take up the position in a round."""
         self.close()
         self._child = None
         if state is not None:
@@ -61,13 +58,12 @@ class PlayAgain(Operator):
             self._child.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the round that is played."""
         return () if self._child is None else (self._child,)
 
 
 @final
 class TakeSome(Operator):
-    """Passes over `skip` elements, and ends after `count` more."""
+    """Skips `skip` elements, and ends after `count` more."""
 
     def __init__(self, child: Operator, skip: int, count: int | None) -> None:
         self._child = child
@@ -76,7 +72,6 @@ class TakeSome(Operator):
         self._taken = 0
 
     def read(self, most: int) -> Block | None:
-        """Return the next elements that count."""
         for _ in read_full(self._child, self._skip):
             pass
         self._skip = 0
@@ -86,30 +81,26 @@ class TakeSome(Operator):
         return block
 
     def state(self) -> State:
-        """Return how many were taken, and the child's position."""
         return [self._skip, self._taken, self._child.state()]
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._skip, self._taken, inner = state
         self._child.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)
 
 
 @final
 class TakeEvery(Operator):
-    """Keeps every `step`-th element from `first` on."""
+    """Keeps every `step`-th element, starting at `first`."""
 
     def __init__(self, child: Operator, step: int, first: int) -> None:
         self._child = child
         self._step = step
-        self._wait = first  # how many to pass over before the next that counts
+        self._wait = first  # how many to skip before the next one to keep
 
     def read(self, most: int) -> Block | None:
-        """Return the next elements that count."""
         while True:
             block = self._child.read(self._wait + 1 + self._step * (most - 1))
             if block is None:
@@ -120,26 +111,22 @@ class TakeEvery(Operator):
                 return block.gather(rows)
 
     def state(self) -> State:
-        """Return how many to pass over, and the child's position."""
         return [self._wait, self._child.state()]
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._wait, inner = state
         self._child.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)
 
 
 @final
 class ShuffleBuffer(Replayed):
-    """Holds some elements and gives out a random one of them for each that comes in.
+    """Holds some elements, and returns a random one of them for each new element.
 
-    The elements have no positions to go back to, so the buffer is filled again on `restore`: the child
-    starts over and the steps are taken once more. An error of the child is raised when its element
-    would come in; what is held stays.
+    The buffer is not part of the state: `restore` restarts the child and repeats the same steps. An error of the child
+    is raised when its element would enter the buffer; the buffer stays as it is.
     """
 
     def __init__(self, child: Operator, buffer: int | None, seed: tuple[int, ...]) -> None:
@@ -154,7 +141,6 @@ class ShuffleBuffer(Replayed):
         self._rest: Positions | None = None
 
     def _next(self, most: int) -> Block | None:
-        """Return elements drawn from the buffer."""
         if self._slots is None:
             self._fill()
         return self._exchanged(most) or self._drained(most)
@@ -170,7 +156,7 @@ class ShuffleBuffer(Replayed):
         self._slots = Slots(key_of(*self._seed), self._held.length if self._held else 1)
 
     def _exchanged(self, most: int) -> Block | None:
-        """Return as many elements as come in, drawn from those held and those that came."""
+        """Read new elements, and return equally many drawn from the buffer and the new ones."""
         if self._held is None or self._slots is None or self._rest is not None:
             return None
         came = self._child.read(most)
@@ -184,7 +170,7 @@ class ShuffleBuffer(Replayed):
         return every.gather(rows)
 
     def _drained(self, most: int) -> Block | None:
-        """Return elements once none comes in any more: those left, in a random order."""
+        """Return the remaining elements in a random order, after the child has ended."""
         if self._held is None:
             return None
         if self._rest is None:

@@ -1,4 +1,4 @@
-"""Works on several elements at a time, ahead of who reads them."""
+"""Processes several elements at a time, ahead of the reader."""
 
 from abc import abstractmethod
 from collections import deque
@@ -11,26 +11,33 @@ from evenfeed.core.block import Block, Outcome, concatenated
 from evenfeed.core.concurrency.waiting import Bell, Pending
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, State, read_full
-from evenfeed.runtime.provenance import Provenance, RowOrigin, completed, nowhere, of_text, placed
+from evenfeed.runtime.provenance import (
+    Provenance,
+    RowOrigin,
+    merged_origin,
+    text_origin,
+    unknown_origin,
+    with_origin,
+)
 
-# No wait is longer, whatever goes wrong.
+# The longest wait in seconds, whatever goes wrong.
 _WAIT: Final = 0.05
-# Who has something to deliver does not wait longer for a slow child, to have more at work.
+# With a result ready for delivery, a slow child is not read for longer than this.
 _PATIENCE: Final = 0.01
 
 
 @final
 @dataclass(slots=True)
 class _Call:
-    """A run of elements at work.
+    """A run of elements being processed.
 
     Attributes:
-        number: That of its first element which is not delivered.
-        before: Where it was read, as a position and a row behind it.
-        row: See `before`.
-        block: The elements; None where the child failed instead.
-        result: What becomes of them.
-        provenance: Says of a row where it comes from.
+        number: The index of its first element that is not delivered.
+        before: The position of the read that it came from.
+        row: The row of that element within the read.
+        block: The elements; None if the child failed instead.
+        result: The pending outcomes.
+        provenance: Looks up the origin of a row.
     """
 
     number: int
@@ -38,16 +45,18 @@ class _Call:
     row: int
     block: Block | None
     result: Pending[list[Outcome]]
-    provenance: Provenance = nowhere
+    provenance: Provenance = unknown_origin
 
 
 class WorkAhead(Operator):
-    """Reads elements and has them worked on by others, a few at a time.
+    """Reads elements and has them processed elsewhere, a few at a time.
+
+    The state is the position of the first element not delivered, and which elements after it were delivered early.
 
     Args:
-        child: Where the elements come from.
-        function: What they work with, for messages.
-        in_order: Whether a result waits for those of earlier elements.
+        child: The operator to read from.
+        function: The function that processes elements, named in messages.
+        in_order: Whether a result waits for the results of earlier elements.
     """
 
     def __init__(self, child: Operator, function: RowFunction, *, in_order: bool) -> None:
@@ -55,29 +64,28 @@ class WorkAhead(Operator):
         self.function = function
         self._in_order = in_order
         self._calls: deque[_Call] = deque()
-        self._next = 0  # the number of the next element that is read
+        self._next = 0  # the index of the next element to read
         self._at_work = 0
-        self._done = Bell()  # some elements are
-        self._early: set[int] = set()  # delivered before an earlier element
+        self._done = Bell()  # rings when a call is done
+        self._early: set[int] = set()  # the elements delivered before an earlier one
         self._ended = False
         self._failed = False
 
     @abstractmethod
     def start(self, block: Block, number: int) -> Pending[list[Outcome]]:
-        """Have a few elements worked on. An exception of the result's own is that of no element."""
+        """Start processing a few elements. If the result itself raises, no element is to blame."""
 
     @property
     @abstractmethod
     def ahead(self) -> int:
-        """How many elements to have read and not delivered."""
+        """How many elements to read ahead of delivery."""
 
     @property
     @abstractmethod
     def together(self) -> int:
-        """How many elements to start at once, at most."""
+        """The largest number of elements to start in one call."""
 
     def read(self, most: int) -> Block | None:
-        """Return the results that are there, at least one."""
         done: list[Block] = []
         self._try_again()
         self._begin()
@@ -88,8 +96,8 @@ class WorkAhead(Operator):
             outcome = self._result(call)[0]
             if not isinstance(outcome, Block):
                 if done:
-                    break  # raised at the next read, behind what came before it
-                raised = placed(outcome, _place(call, outcome))
+                    break  # raised by the next read, after the elements before it
+                raised = with_origin(outcome, _place(call, outcome))
                 self._deliver(call, 1)
                 raise raised from raised.__cause__
             rows = outcome.cut(0, most)
@@ -100,7 +108,7 @@ class WorkAhead(Operator):
         return concatenated(done) if done else None
 
     def _turn(self, *, patient: bool) -> _Call | None:
-        """Return the next elements to deliver: the first, or any; None where one would have to wait."""
+        """Return the next call to deliver: the first, or any that is done; None if it would have to wait."""
         some = [self._calls[0]] if self._in_order else self._calls
         found = next((call for call in some if call.result.done()), None)
         if found is None and patient:
@@ -120,8 +128,8 @@ class WorkAhead(Operator):
             raise
 
     def _result(self, call: _Call) -> list[Outcome]:
-        """Return what became of elements; raise where that is not known, and nothing is passed."""
-        if call.block is not None and call.result.cancelled():  # where the program ends
+        """Return the outcomes of a call; if they are unknown, raise without moving the position."""
+        if call.block is not None and call.result.cancelled():  # at exit
             call.result = self._started(call.block, call.number)
         try:
             return call.result.result()
@@ -130,7 +138,7 @@ class WorkAhead(Operator):
             raise
 
     def _try_again(self) -> None:
-        """Start again what failed for a reason that no element has."""
+        """Restart calls that failed through no fault of their elements."""
         if self._failed:
             self._failed = False
             for call in self._calls:
@@ -156,14 +164,14 @@ class WorkAhead(Operator):
             self._early = {number for number in self._early if number > behind}
 
     def _begin(self) -> None:
-        """Read and start elements until enough are at work."""
+        """Read and start elements until enough are being processed."""
         end = perf_counter() + _PATIENCE
-        # Not less than is started at once, or a reader that takes a little at a time makes all small.
+        # Wait until a full call fits, or a consumer that reads a little at a time makes all calls small.
         while not self._ended and (free := self.ahead - self._at_work) >= self.together:
             before = self._child.state()
             try:
                 block = self._child.read(free)
-            except Exception as error:  # noqa: BLE001 - raised when it is its turn
+            except Exception as error:  # noqa: BLE001 - raised when its turn comes
                 failed: Pending[list[Outcome]] = Pending()
                 failed.set_result([error])
                 self._add(_Call(self._next, before, 0, None, failed), 1)
@@ -178,7 +186,7 @@ class WorkAhead(Operator):
     def _start(self, before: State, block: Block) -> None:
         row, provenance = 0, self._child.provenance(block.length)
         while row < block.length:
-            if self._next in self._early:  # delivered before the position was taken up
+            if self._next in self._early:  # delivered before the state was taken
                 self._next += 1
                 row += 1
                 continue
@@ -194,7 +202,7 @@ class WorkAhead(Operator):
         return started
 
     def _run(self, most: int) -> int:
-        """Return how many elements from the next on, at most `most`, were not delivered early."""
+        """Return how many of the next elements, at most `most`, were not delivered early."""
         if not self._early:
             return most
         return next((n for n in range(1, most) if self._next + n in self._early), most)
@@ -205,14 +213,12 @@ class WorkAhead(Operator):
         self._at_work += count
 
     def state(self) -> State:
-        """Return where the first element that is not delivered was read, and which behind it are."""
         if not self._calls:
             return [self._next, self._child.state(), 0, []]
         first = self._calls[0]
         return [first.number, first.before, first.row, sorted(self._early)]
 
     def restore(self, state: State) -> None:
-        """Take up a position; what is at work is dropped."""
         self.drop()
         self._ended = False
         self._next, before, row, early = state
@@ -222,7 +228,7 @@ class WorkAhead(Operator):
             pass
 
     def drop(self) -> None:
-        """Let go of what is at work."""
+        """Cancel everything that is being processed."""
         for call in self._calls:
             call.result.cancel()
         self._calls.clear()
@@ -230,13 +236,12 @@ class WorkAhead(Operator):
         self._failed = False
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)
 
 
 def _place(call: _Call, error: BaseException) -> RowOrigin | None:
-    """Return where the element comes from that is the next to be delivered, and failed."""
+    """Return the origin of the call's next element, which failed."""
     outcomes = call.result.result()
     left = sum(outcome.length if isinstance(outcome, Block) else 1 for outcome in outcomes)
     index = 0 if call.block is None else call.block.length - left
-    return completed(call.provenance(call.row), of_text(call.block, index, error))
+    return merged_origin(call.provenance(call.row), text_origin(call.block, index, error))

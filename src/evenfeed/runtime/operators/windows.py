@@ -1,4 +1,4 @@
-"""The operator that cuts elements into windows."""
+"""The operator for window."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from evenfeed.runtime.operator import Operator, State
 @final
 @dataclass(slots=True)
 class _Run:
-    """Elements that are held, or one that failed."""
+    """Consecutive elements that are held, or one that failed."""
 
     rows: Block | Exception
 
@@ -25,9 +25,10 @@ class _Run:
 
 @final
 class CutWindows(Operator):
-    """Holds the elements from the beginning of the next window on; windows are views of them.
+    """Holds the elements from the start of the next window on; windows are views of them.
 
-    As in TensorFlow, an element that fails keeps its place: every window that it is in is an error.
+    As in TensorFlow, an element that fails keeps its place: every window that contains it is an error. The state is
+    the position of the read that the first held element came from, and how many elements to skip from there.
     """
 
     def __init__(self, child: Operator, node: Window) -> None:
@@ -38,14 +39,13 @@ class CutWindows(Operator):
 
     def _begin(self) -> None:
         self._held: deque[_Run] = deque()
-        self._count = 0  # of all elements held
-        self._first = 0  # the number of the first that is held
-        # Where elements that are held were read: the number of each that a read began with, and its position.
+        self._count = 0  # how many elements are held
+        self._first = 0  # the index of the first element held
+        # The reads that held elements came from: the index of the first element of each, and its position.
         self._reads: deque[tuple[int, State]] = deque()
-        self._gap = 0  # elements to pass over before the next window
+        self._gap = 0  # elements to skip before the next window
 
     def read(self, most: int) -> Block | None:
-        """Return the next windows, up to one that has an error in it."""
         self._pass_gap()
         self._hold(self._node.span + self._node.shift * (most - 1))
         found: list[list[Any]] = []
@@ -63,7 +63,7 @@ class CutWindows(Operator):
         return Block(tuple(map(list, zip(*found, strict=True))), len(found))
 
     def _hold(self, count: int) -> None:
-        """Read until `count` elements are held, or there are no more."""
+        """Read until `count` elements are held or the child ends."""
         while self._count < count:
             before = self._child.state()
             run = self._next_run(count - self._count)
@@ -81,7 +81,7 @@ class CutWindows(Operator):
         try:
             block = self._child.read(most)
         except Exception as error:
-            if self._child.state() == before:  # it would fail without end
+            if self._child.state() == before:  # every read would fail
                 raise
             return _Run(error)
         return None if block is None else _Run(block)
@@ -96,7 +96,7 @@ class CutWindows(Operator):
         return concatenated(pieces)
 
     def _pieces(self) -> Iterator[Block | Exception]:
-        """Yield what the next window has of each run."""
+        """Yield what the next window takes from each run."""
         start, span, stride = 0, self._node.span, self._node.stride
         for run in self._held:
             if span <= 0:
@@ -114,7 +114,7 @@ class CutWindows(Operator):
         return [self._node.face(node) for node in nodes]
 
     def _drop(self, count: int) -> None:
-        """Pass over elements, held ones first."""
+        """Skip elements, held ones first."""
         held = min(count, self._count)
         self._first += held
         self._count -= held
@@ -130,31 +130,28 @@ class CutWindows(Operator):
 
     @property
     def _is_passed(self) -> bool:
-        """Whether nothing of the first read is held any more."""
+        """True if nothing of the first read is held any more."""
         return len(self._reads) > 1 and self._reads[1][0] <= self._first
 
     def _pass_gap(self) -> None:
-        """Pass over what no window has; nobody cares whether it fails."""
+        """Skip the elements between windows, including those that fail."""
         while self._gap and (run := self._next_run(self._gap)) is not None:
             self._gap -= run.length
         self._gap = 0
 
     def state(self) -> State:
-        """Return where the first element held came from, and how many to pass over."""
         if not self._held:
             return [self._child.state(), self._gap]
         number, before = self._reads[0]
         return [before, self._first - number]
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         before, gap = state
         self._begin()
         self._child.restore(before)
         self._gap = gap
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)
 
 

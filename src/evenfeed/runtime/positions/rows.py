@@ -13,7 +13,7 @@ from evenfeed.core.specs import INFINITE
 from evenfeed.runtime.functions.row_function import FailedRow
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.positions.orders import Forward, Order, length_of_round, size_of_rounds
-from evenfeed.runtime.provenance import Provenance, RowOrigin, placed
+from evenfeed.runtime.provenance import Provenance, RowOrigin, with_origin
 
 LARGEST_NUMBER: Final = 2**63 - 1
 _ALL: Final = 1 << 62  # more than anybody asks for, and a position that nobody comes to
@@ -185,7 +185,9 @@ class Walk(Operator):
                     continue
                 self._step += 1
                 error = (
-                    None if self._is_told(failed) else placed(failed.error, self.provenance(1)(0))
+                    None
+                    if self._is_told(failed)
+                    else with_origin(failed.error, self.provenance(1)(0))
                 )
                 self._step += max(0, failed.damaged - 1)
                 if error is None:
