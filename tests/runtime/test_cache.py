@@ -40,7 +40,7 @@ class Kept:
         self.node = Cache(child or WATCHED, str(filename))
 
     def operator(self, number=0, epoch=0, **known):
-        """Return an operator of a run with a number, which may know what is kept."""
+        """Return the operator of a numbered run, which may know a stored pass."""
         kept = known.get("kept", kept_here(self.node))
         return KeepElements(OneRound(self, [number, epoch], kept), store_of(self.node))
 
@@ -51,7 +51,7 @@ class Kept:
 
 
 class OneRound:
-    """What is below a cache: passes that are told apart by the run and the round."""
+    """The input of a cache: its passes differ by run and epoch."""
 
     def __init__(self, source, origin, kept):
         self.size = source.size
@@ -100,7 +100,7 @@ def test_the_last_element_completes_a_pass_of_known_size(place, most):
     read = 0
     while read < 3:
         read += operator.read(most).length
-    assert kept.rows() == [1, 2, 3]  # nobody asked whether there is a fourth
+    assert kept.rows() == [1, 2, 3]  # the pass is complete before a read returns None
     assert kept.starts == 1
     assert operator.read(1) is None
 
@@ -173,7 +173,7 @@ ORDERS = {0: [1, 2, 3], 1: [3, 2, 1], 2: [2, 1, 3]}
 
 
 def shuffling(filename=""):
-    """Return a source with an order of its own in each run and round."""
+    """Return a source with a different order in each run and epoch."""
     return Kept(lambda number, epoch: Watched(*ORDERS[(number + epoch) % 3]), filename)
 
 

@@ -1,4 +1,4 @@
-"""A page or a file that cannot be read is one error, not one for each of its rows."""
+"""An unreadable page or file is one error, not one per row."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ PAGE = 1 << 14  # rows
 
 
 def kept(way, folder):
-    """Return a dataset whose elements are kept in a file, the first time and later."""
+    """Return a dataset whose elements are stored in a file, for the first pass and for later ones."""
     rows = Dataset.range(ROWS)
     if way == "cache":
         return rows.cache(str(folder / "kept"))
@@ -62,7 +62,7 @@ def test_damage_is_told_once_and_the_rest_follows(tmp_path, way, damage, left):
     assert [type(error) for error in errors] == [tf.errors.DataLossError]
     assert str(path) in str(errors[0])
     dropped = kept(way, tmp_path).ignore_errors()
-    if way == "cache" and not left:  # no element has failed: there are none
+    if way == "cache" and not left:  # no element has failed, because there are none
         with pytest.raises(tf.errors.DataLossError, match="has no end"):
             list(dropped)
     else:

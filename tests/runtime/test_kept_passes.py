@@ -1,4 +1,4 @@
-"""Runs go on with the passes that caches and snapshots gave them, whatever else was read meanwhile."""
+"""A run keeps the passes that its caches and snapshots chose, whatever other iterators read meanwhile."""
 
 import json
 
@@ -31,7 +31,7 @@ def failing(x):
     return x
 
 
-# What is random is below a cache in all of these; each is made anew in each process.
+# All of these have something random below a cache. Each process builds its own.
 DATASETS = {
     "overlapping windows": lambda _: opened(mixed(20).cache().window(3, shift=2)),
     "rounds": lambda _: mixed().cache().repeat(3),
@@ -66,7 +66,7 @@ of_datasets = pytest.mark.parametrize("make", DATASETS.values(), ids=DATASETS)
 
 
 def whole_pass(dataset):
-    """Return the elements of a pass, and the state before each and behind the last."""
+    """Return the elements of a pass, the state before each, and the state after the last."""
     iterator = iter(dataset)
     found, states = [], [saved(iterator)]
     for element in iterator:
@@ -100,7 +100,7 @@ def test_a_pass_goes_on_in_another_process(make, tmp_path):
 @of_datasets
 def test_a_pass_goes_on_where_other_passes_were_kept_meanwhile(make, tmp_path):
     there = make(own(tmp_path, "there"))
-    assert whole_pass(there)[0]  # keeps other orders: those of another pass
+    assert whole_pass(there)[0]  # stores the orders of another pass
     here = make(own(tmp_path, "here"))
     assert len(list(zip(range(2), here, strict=False))) == 2
     found, states = whole_pass(here)
@@ -123,5 +123,5 @@ def test_states_stay_small_with_many_caches():
     dataset = mixed()
     for _ in range(12):
         dataset = dataset.cache()
-        assert len(list(dataset)) == 7  # each is kept before the next is made
+        assert len(list(dataset)) == 7  # each pass is stored before the next dataset is built
     assert len(json.dumps(iter(dataset).get_state())) < 1500

@@ -66,7 +66,7 @@ def local():
 def test_what_has_no_name_of_its_own_is_refused(function):
     with pytest.raises(InvalidArgumentError, match="cannot be sent to another process") as caught:
         check_portable(function, vectorize=None)
-    assert "fix: write it with def at the top level of a module" in str(caught.value)
+    assert "fix: define it with def at the top level of a module" in str(caught.value)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Functions in processes: real ones, each with an end."""
+"""Maps functions in real processes, and checks that every process ends."""
 
 import functools
 import gc
@@ -32,7 +32,7 @@ NUMBER = tf.TensorSpec([], tf.int64)
 
 @pytest.fixture(autouse=True)
 def nothing_stays():
-    """See that a test leaves no process, no thread and no named memory."""
+    """Check that a test leaves no process, thread or named memory behind."""
     memory = set(os.listdir("/dev/shm"))
     before = set(children_of(os.getpid()))
     yield
@@ -185,7 +185,7 @@ def test_an_error_keeps_its_type_and_says_where_it_was():
     assert "chores.py" in traceback
 
 
-def test_an_error_that_cannot_be_sent_has_a_likeness():
+def test_an_error_that_cannot_be_sent_is_sent_as_a_builtin():
     dataset = Dataset.range(1).map(chores.crosses, 1, processes=True, output_signature=NUMBER)
     with pytest.raises(ValueError, match="Crossing: 0 meets the road"):
         next(iter(dataset))
@@ -243,7 +243,7 @@ def test_big_elements_do_not_pile_up():
     iterator = iter(Dataset.from_tensor_slices(rows).map(same_array, 1, processes=True))
     assert len(list(islice(iterator, 39))) == 39
     assert iterator._operator._pool.together == 1
-    assert len(list(iterator)) == 1  # and at the end the processes go
+    assert len(list(iterator)) == 1  # the processes end with the iterator
 
 
 def same_array(x):

@@ -11,7 +11,7 @@ from tests.resuming import plain
 import evenfeed as tf
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block
-from evenfeed.runtime.processes.shared_memory import Link, counter_in, nameless_memory
+from evenfeed.runtime.processes.shared_memory import Link, anonymous_memory, counter_in
 
 BIG = 40_000  # elements, of one byte or more: they go through shared memory
 
@@ -24,7 +24,7 @@ def ends():
 
 
 def carried(ends, value):
-    """Send a value from one end to the other; a thread sends, for a socket holds only so much."""
+    """Send a value from one end to the other, in a thread because the buffer of a socket is limited."""
     sender = threading.Thread(target=ends[0].send, args=(value,))
     sender.start()
     received = ends[1].receive()
@@ -122,7 +122,7 @@ def test_a_value_may_be_read_in_a_way_of_ones_own(ends):
 
 
 def test_a_number_is_seen_by_all_who_have_its_memory():
-    memory = nameless_memory(8)
+    memory = anonymous_memory(8)
     one, two = counter_in(os.dup(memory)), counter_in(memory)
     one[0] = 17
     assert two[0] == 17

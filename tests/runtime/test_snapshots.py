@@ -159,7 +159,7 @@ def test_a_restored_pass_writes_nothing(tmp_path):
 
 
 def begun_in_a_snapshot_that_is_gone(dataset, folder):
-    """Return a state behind the first element of a snapshot, which is deleted then."""
+    """Return the state after the first element of a snapshot, and delete the snapshot."""
     numbers(dataset)
     iterator = iter(dataset)
     next(iterator)

@@ -1,4 +1,4 @@
-"""Programs that start processes: how they find their function, and that nothing outlives a program."""
+"""Programs that start processes: the processes find their function, and none outlives the program."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ def no_named_memory():
 
 @pytest.fixture
 def program(tmp_path):
-    """Return a function that starts a program, which has a module `steps` beside it."""
+    """Return a function that starts a program next to a module `steps`."""
     (tmp_path / "steps.py").write_text(STEPS)
     started = []
 
@@ -105,7 +105,7 @@ def test_a_program_without_a_guard_is_told(program):
     assert out == []
     assert err.count("Traceback (most recent call last):") == 2  # here and there
     assert "FailedPreconditionError: The program failed when another process loaded it" in err
-    assert 'put what the program does below `if __name__ == "__main__":`' in err
+    assert 'move the program\'s top-level code below `if __name__ == "__main__":`' in err
     assert "at:  train.py:6" in err
 
 

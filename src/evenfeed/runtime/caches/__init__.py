@@ -1,1 +1,1 @@
-"""Keeps elements between passes: caches, snapshots and saved datasets."""
+"""Stores elements between passes: caches, snapshots and saved datasets."""

@@ -1,4 +1,4 @@
-"""Keeps the elements of a whole pass for those that follow."""
+"""The cache operator: stores the elements of one complete pass, and reads later passes from them."""
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
@@ -12,33 +12,33 @@ from evenfeed.core.block import Block, concatenated, read_only
 from evenfeed.plan.buffering import Memory
 from evenfeed.runtime.operator import Operator, State
 
-# Small blocks are joined up to this size: a later pass then reads long runs.
+# Small Blocks are joined up to this size, so that later passes read large Blocks.
 _CHUNK_BYTES: Final = 1 << 22
 
 
 class Source(Protocol):
-    """What is below a cache, in one round of a repetition above it.
+    """The input of a cache in one epoch of a repeat above it.
 
     Attributes:
-        size: How many elements there are, or INFINITE or UNKNOWN.
+        size: The number of elements, or INFINITE or UNKNOWN.
     """
 
     size: int
 
     def kept(self) -> Any:
-        """Return which kept pass is read in this round; None where what is below is read."""
+        """Return which stored pass this epoch reads; None if it reads the input."""
         ...
 
     def origin(self) -> Any:
-        """Return which pass over what is below this round has, as data for JSON."""
+        """Return which pass over the input belongs to this epoch, as JSON data."""
         ...
 
     def start(self, origin: Any) -> Operator:
-        """Return the operator of a pass."""
+        """Return the operator that reads a pass over the input."""
         ...
 
     def complete(self, origin: Any) -> None:
-        """Take note that a pass was read to its end."""
+        """Note that a pass was read to its end."""
         ...
 
 
@@ -47,7 +47,7 @@ class Content(ABC):
 
     Attributes:
         origin: Which pass it was.
-        failed: How many elements of it failed: they are not here.
+        failed: How many of its elements failed. They are not stored.
     """
 
     def __init__(self, origin: Any, failed: int) -> None:
@@ -56,70 +56,68 @@ class Content(ABC):
 
     @abstractmethod
     def read(self, start: int, most: int) -> Block | None:
-        """Return elements from `start` on; None behind the last."""
+        """Return elements from `start` on; None after the last one."""
 
     def behind(self, start: int) -> int:
-        """Return the place behind elements that cannot be read, of which the first is at `start`."""
+        """Return the position after the unreadable elements that begin at `start`."""
         return start + 1
 
 
 class Recording(ABC):
-    """Takes down one pass."""
+    """Records one pass."""
 
     @abstractmethod
     def add(self, block: Block) -> None:
-        """Take down more elements."""
+        """Record more elements."""
 
     @abstractmethod
     def finish(self, origin: Any, failed: int) -> None:
-        """Keep all that was taken down: the pass is complete."""
+        """Store the recorded elements: the pass is complete."""
 
     @abstractmethod
     def discard(self) -> None:
-        """Forget it."""
+        """Drop the recorded elements."""
 
 
 class Store(ABC):
-    """Where a pass is kept."""
+    """The place that a cache stores a pass in."""
 
     @abstractmethod
     def content(self) -> Content | None:
-        """Return what is kept; None while no pass was completed."""
+        """Return the stored pass; None until a pass is complete."""
 
     def origin(self) -> Any:
-        """Return which pass is kept; None where none is."""
+        """Return which pass is stored; None if there is none."""
         content = self.content()
         return None if content is None else content.origin
 
     @abstractmethod
     def record(self) -> Recording:
-        """Begin to take down a pass."""
+        """Start to record a pass."""
 
-    def promise(self, origin: Any) -> None:  # noqa: B027 - of files, others learn nothing before they are there
-        """Tell other iterators which pass is kept, though it is being read again."""
+    def promise(self, origin: Any) -> None:  # noqa: B027 - files announce nothing before they exist
+        """Announce to other iterators which pass is being read again, and will be stored."""
 
 
 @final
 class InMemory(Store):
-    """Keeps a pass in the memory of the process, for all iterators over one dataset."""
+    """Stores a pass in memory, for all iterators over one dataset."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
     def content(self) -> Content | None:
-        """Return what is kept."""
         return self._memory.content
 
     def record(self) -> Recording:
-        """Begin to take down a pass; the first that is complete stays."""
+        """Start to record a pass. The first complete pass wins."""
         return _InMemoryRecording(self._memory)
 
     def origin(self) -> Any:
-        """Return which pass is kept, or will be once it was read again."""
+        """Return which pass is stored, or will be stored once it has been read again."""
         return self._memory.origin
 
     def promise(self, origin: Any) -> None:
-        """Tell other iterators over the dataset which pass is kept, though it is being read again."""
         self._memory.promised = origin
 
 
@@ -158,7 +156,7 @@ class _InMemoryRecording(Recording):
 
 @final
 class Chunks:
-    """Joins small blocks into larger ones as they come."""
+    """Joins small Blocks into larger ones."""
 
     def __init__(self) -> None:
         self._done: list[Block] = []
@@ -166,14 +164,14 @@ class Chunks:
         self._bytes = 0
 
     def add(self, block: Block) -> None:
-        """Take a block."""
+        """Add a Block."""
         self._open.append(block)
         self._bytes += block.bytes_per_row * block.length
         if self._bytes >= _CHUNK_BYTES:
             self._close()
 
     def all(self) -> list[Block]:
-        """Return all that came, as few blocks."""
+        """Return all elements as few Blocks."""
         self._close()
         return self._done
 
@@ -185,14 +183,14 @@ class Chunks:
 
 @final
 class KeepElements(Operator):
-    """Reads a kept pass where there is one; else the child, taking it down.
+    """Reads the stored pass if there is one; otherwise reads the input and records it.
 
-    A pass that was not read to its end is not kept, and the next one asks the child again. `restore` goes
-    back to the pass that the position was taken in: where it is not kept here, it is read again.
+    A pass that was not read to its end is not stored, and the next one reads the input again. `restore`
+    returns to the pass of the saved position; if that pass is not stored here, it is read again.
 
     Args:
-        source: What is below. Where it says how many elements there are, the last one completes the pass.
-        store: Where a pass is kept.
+        source: The input. If its size is known, the last element completes the pass.
+        store: The place that the pass is stored in.
     """
 
     def __init__(self, source: Source, store: Store) -> None:
@@ -200,27 +198,26 @@ class KeepElements(Operator):
         self._store = store
         self._recording: Recording | None = None
         self._child: Operator | None = None
-        self._origin: Any = None  # which pass: what was random in it
+        self._origin: Any = None  # which pass this is: its seeds and its epoch
         self._content: Content | None = None
-        self._reads_again = False  # a pass that is kept, though not here
-        self._began = self._ended = False
+        self._reads_again = False  # the pass was stored elsewhere, and is read again here
+        self._started = self._ended = False
         self._passed = 0
-        self._failed = 0  # elements passed that were errors
-        self._is_lost = False  # what is kept cannot be read
-        self._unwritten: Block | None = None  # elements that could not be taken down
+        self._failed = 0  # how many elements failed so far
+        self._is_lost = False  # the stored pass cannot be read
+        self._unwritten: Block | None = None  # elements that could not be recorded
 
     def read(self, most: int) -> Block | None:
-        """Return the next elements."""
         if self._is_lost:
             return None
-        if not self._began:
-            self._begin()
-        block = self._next_of_kept_pass(most) if self._reads_again else self._next(most)
+        if not self._started:
+            self._start()
+        block = self._next_of_stored_pass(most) if self._reads_again else self._next(most)
         self._passed += 0 if block is None else block.length
         return block
 
-    def _found(self) -> Content | None:
-        """Return what is kept. Where it cannot be read at all, that is the one error of the pass."""
+    def _open_content(self) -> Content | None:
+        """Return the stored pass. If it cannot be opened, that is the only error of this pass."""
         try:
             return self._store.content()
         except Exception:
@@ -228,14 +225,14 @@ class KeepElements(Operator):
             raise
 
     def _note_failure(self) -> None:
-        """Note that elements failed behind the number that was promised, where the pass is kept already."""
+        """Update a pass that is stored already: elements failed after the last one that its size promised."""
         content = self._store.content() if self._ended else None
         if content is not None and content.origin == self._origin:
             content.failed = self._failed
 
-    def _begin(self) -> None:
-        content = self._found()
-        self._began = True
+    def _start(self) -> None:
+        content = self._open_content()
+        self._started = True
         kept = self._source.kept()
         self._origin = self._source.origin() if kept is None else kept
         whole = content is not None and (kept is not None or not content.failed)
@@ -249,8 +246,8 @@ class KeepElements(Operator):
             if kept is not None:
                 self._store.promise(kept)
 
-    def _next_of_kept_pass(self, most: int) -> Block | None:
-        """Return the next elements without those that fail: what is kept does not have them."""
+    def _next_of_stored_pass(self, most: int) -> Block | None:
+        """Return the next elements, and skip those that fail: a stored pass does not contain them."""
         while True:
             before = None if self._child is None else self._child.state()
             try:
@@ -267,7 +264,7 @@ class KeepElements(Operator):
         if block is None:
             self._complete()
             return None
-        with self._taking_down(block):
+        with self._dropped_on_error(block):
             if self._recording is not None:
                 self._recording.add(block)
         if self._passed + block.length == self._source.size:
@@ -276,12 +273,12 @@ class KeepElements(Operator):
 
     def _read(self, most: int) -> Block | None:
         if self._content is not None:
-            return self._kept(self._content, most)
+            return self._read_stored(self._content, most)
         block = self._read_child(most)
-        # Kept as it was: nobody who gets an element may write into it.
+        # Read-only, because the consumer must not change what is stored.
         return None if block is None else read_only(block)
 
-    def _kept(self, content: Content, most: int) -> Block | None:
+    def _read_stored(self, content: Content, most: int) -> Block | None:
         try:
             return content.read(self._passed, most)
         except Exception:
@@ -292,14 +289,14 @@ class KeepElements(Operator):
         try:
             return None if self._child is None else self._child.read(most)
         except Exception:
-            if not self._reads_again:  # what is kept does not have the elements that fail
+            if not self._reads_again:  # a stored pass does not contain the failed elements
                 self._failed += 1
                 self._note_failure()
             raise
 
     @contextmanager
-    def _taking_down(self, block: Block | None) -> Generator[None]:
-        """Where elements cannot be taken down, keep no pass: the elements come after the error."""
+    def _dropped_on_error(self, block: Block | None) -> Generator[None]:
+        """If recording fails, store no pass. The elements come after the error."""
         try:
             yield
         except Exception:
@@ -309,8 +306,8 @@ class KeepElements(Operator):
             raise
 
     def _complete(self, last: Block | None = None) -> None:
-        """Keep the pass, unless another was completed meanwhile."""
-        with self._taking_down(last):
+        """Store the pass, unless another one was completed in the meantime."""
+        with self._dropped_on_error(last):
             if self._recording is not None:
                 self._recording.finish(self._origin, self._failed)
                 self._recording = None
@@ -319,19 +316,18 @@ class KeepElements(Operator):
         self._ended = True
 
     def state(self) -> State:
-        """Return how many elements were passed, those that failed too."""
-        return [self._passed, self._failed] if self._began else None
+        # How many elements were read, and how many failed.
+        return [self._passed, self._failed] if self._started else None
 
     def restore(self, state: State) -> None:
-        """Go to the position: in what is kept if that is the same pass, else by reading it again."""
         self.close()
-        self._began = self._ended = False
+        self._started = self._ended = False
         self._passed, self._failed = 0, 0
         self._content, self._reads_again = None, False
         self._is_lost, self._unwritten = False, None
         if state is None:
             return
-        self._begin()
+        self._start()
         passed, failed = state
         if self._content is not None:
             self._passed = passed
@@ -341,7 +337,7 @@ class KeepElements(Operator):
                 return
 
     def _read_again(self, most: int) -> bool:
-        """Read on towards a position; an element that failed was passed then, and is passed now."""
+        """Read on towards a position. Elements that failed then fail now, and are skipped."""
         child = self._child
         before = None if child is None else child.state()
         try:
@@ -352,7 +348,6 @@ class KeepElements(Operator):
             return True
 
     def close(self) -> None:
-        """Stop the child, and forget a pass that is not complete."""
         if self._recording is not None:
             self._recording.discard()
         if self._child is not None:
@@ -360,5 +355,4 @@ class KeepElements(Operator):
         self._recording = self._child = None
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child, while it is read."""
         return () if self._child is None else (self._child,)

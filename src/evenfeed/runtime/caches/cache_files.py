@@ -1,4 +1,4 @@
-"""Keeps a pass on disk, in a file of pages."""
+"""Stores the cached elements of a pass in a file."""
 
 import os
 import secrets
@@ -22,13 +22,13 @@ from evenfeed.runtime.caches.cache import Content, InMemory, Recording, Store
 
 
 def store_of(node: Cache) -> Store:
-    """Return where a cache keeps a pass."""
+    """Return the store of a cache: a file if it has a name, memory otherwise."""
     return InFiles(node) if node.filename else InMemory(node.memory)
 
 
 @final
 class InFiles(Store):
-    """Keeps a pass in a file, for every dataset that names it."""
+    """Stores a pass in a file, for all datasets that name it."""
 
     def __init__(self, node: Cache) -> None:
         self._node = node
@@ -36,11 +36,10 @@ class InFiles(Store):
 
     @property
     def is_complete(self) -> bool:
-        """Whether there is a whole pass to read."""
+        """Whether the file holds a complete pass."""
         return self._path.exists()
 
     def content(self) -> Content | None:
-        """Return what the file holds; None where it is not there yet."""
         try:
             reader = PageReader(self._path)
         except NotFoundError:
@@ -49,15 +48,15 @@ class InFiles(Store):
         return _FileContent(reader)
 
     def record(self) -> Recording:
-        """Begin to write a pass; only one writer at a time."""
+        """Start to write a pass. Only one writer is allowed at a time."""
         return _FileRecording(self._node, self._path)
 
     def _check(self, elements: str) -> None:
         if elements != _elements(self._node):
             raise InvalidArgumentError(
-                f"{self._path} holds other elements: {elements}, "
-                f"where the dataset has {_elements(self._node)}.",
-                fix="delete the file, or give the cache another name.",
+                f"The cache file {self._path} holds other elements than the dataset: {elements}, "
+                f"not {_elements(self._node)}.",
+                fix="delete the file, or pass another filename to cache().",
                 origin=self._node.origin,
             )
 
@@ -85,7 +84,7 @@ class _FileContent(Content):
 
 @final
 class _FileRecording(Recording):
-    """Writes under another name, which becomes the real one when the pass is complete."""
+    """Writes a temporary file, and renames it when the pass is complete."""
 
     def __init__(self, node: Cache, path: Path) -> None:
         self._node = node
@@ -96,7 +95,7 @@ class _FileRecording(Recording):
             self._take_lock()
             self._writer = PageWriter(self._temporary, flatten(node.element_spec, DATA))
             self._clean = weakref.finalize(self, _clean, self._writer, self._temporary, self._lock)
-        except AlreadyExistsError:  # the lock is another's
+        except AlreadyExistsError:  # another process has the lock
             raise
         except BaseException:
             self._temporary.unlink(missing_ok=True)
@@ -109,15 +108,15 @@ class _FileRecording(Recording):
                 self._lock.take()
         except FileNotFoundError:
             raise NotFoundError(
-                f"There is no folder {self._path.parent} to write the cache into.",
-                fix="make the folder first.",
+                f"There is no folder {self._path.parent} to write the cache to.",
+                fix="create the folder first.",
                 origin=self._node.origin,
             ) from None
         except FileExistsError:
             raise AlreadyExistsError(
                 f"Another iterator is writing the cache {self._node.filename}.",
-                fix="let one iterator go through all elements first; "
-                f"if no program writes it any more, delete {self._lock.path}.",
+                fix="let one iterator read all elements first; "
+                f"if no program is writing the cache any more, delete {self._lock.path}.",
                 origin=self._node.origin,
             ) from None
 
@@ -137,23 +136,23 @@ class _FileRecording(Recording):
 
 @final
 class _LockFile:
-    """A file that names the process which writes a cache."""
+    """A lock file with the pid of the process that writes a cache."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._own = f"{os.getpid()} {secrets.token_hex(4)}"
+        self._ours = f"{os.getpid()} {secrets.token_hex(4)}"
 
     def take(self) -> None:
-        """Make the file, unless another process that lives has; also Ctrl-C leaves none behind.
+        """Create the file, unless a live process has. Ctrl-C leaves no file behind.
 
         Raises:
-            FileExistsError: Another one writes.
+            FileExistsError: Another process is writing.
         """
-        if self.path.exists() and not _is_alive(self._told().partition(" ")[0]):
+        if self.path.exists() and not _is_alive(self._text().partition(" ")[0]):
             self.path.unlink(missing_ok=True)
         try:
             with self.path.open("x") as file:
-                file.write(self._own)
+                file.write(self._ours)
         except OSError:
             raise
         except BaseException:
@@ -161,11 +160,11 @@ class _LockFile:
             raise
 
     def release(self) -> None:
-        """Remove the file if it is this one's: it says so, or was made and not written yet."""
-        if self._told() in ("", self._own):
+        """Remove the file if it is ours: it has our text, or was created and is still empty."""
+        if self._text() in ("", self._ours):
             self.path.unlink(missing_ok=True)
 
-    def _told(self) -> str:
+    def _text(self) -> str:
         try:
             return self.path.read_text()
         except FileNotFoundError:

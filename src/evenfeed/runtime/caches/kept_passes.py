@@ -1,4 +1,8 @@
-"""Which pass a cache or a snapshot gives in one place of a plan."""
+"""Decides, per run, whether a cache or a snapshot reads its input or a stored pass, and which one.
+
+The decisions are part of the run's state, so a restored run reads the same passes, even in a process that
+has stored others since.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,16 +21,16 @@ from evenfeed.runtime.caches.cache_files import store_of
 @final
 @dataclass
 class Keeping:
-    """What a run decided for one place of a plan: to read what is below, or a pass that is kept.
+    """A run's decision for one place in the plan: read the input, or a stored pass.
 
-    It is part of the run's state: a round that is read again is read from where it came, whatever was
-    completed since.
+    It is part of the run's state. An epoch that is read again reads from the same place as before, whatever
+    was completed since.
 
     Attributes:
-        decided: The last round for which it was decided.
-        since: The first round that reads the kept pass; None while none does.
+        decided: The last epoch that has a decision.
+        since: The first epoch that reads the stored pass; None while no epoch does.
         origin: Which pass that is.
-        beneath: The passes that were kept further below when the last round was decided.
+        beneath: The passes that were stored further below when the last epoch was decided.
     """
 
     decided: int = -1
@@ -35,29 +39,29 @@ class Keeping:
     beneath: list[Any] = field(default_factory=list[Any])
 
     def kept(self, epoch: int) -> Any:
-        """Return which pass a round reads; None where it reads what is below."""
+        """Return which stored pass an epoch reads; None if it reads the input."""
         return self.origin if self.since is not None and epoch >= self.since else None
 
 
-# The nodes that keep a pass.
+# The nodes that store a pass.
 Keeps: TypeAlias = Cache | Snapshot
 
-# Tells apart where passes are kept: the identity of what holds them in memory, or a path.
+# Identifies the place of a stored pass: the number of its Memory, or a path.
 Key: TypeAlias = int | str
 
 
 @final
 class KeptPasses:
-    """What one run knows of the passes that are kept, and what it decided to read.
+    """The stored passes that one run knows, and its decisions about which to read.
 
-    A run that begins here reads what it finds in this process. One that was begun elsewhere, or is taken
-    up again, reads what it would have found there, for other iterators may have kept other passes here.
+    A run that starts here reads the passes of this process. A run that started elsewhere, or was restored,
+    reads the passes that it would have found there, because other iterators may have stored others here.
 
     Args:
-        plan: What is read.
-        around: The same of the run that this one is a part of.
-        opened: Whether the plan was made while the other run was going on, and finds what that finds.
-            Otherwise it lies below a cache, and is told what was kept when that began.
+        plan: The plan of the run.
+        around: The `KeptPasses` of the enclosing run.
+        opened: Whether the plan was made during the enclosing run, and finds the same passes. Otherwise it
+            is the input of a cache, and gets the passes that were stored when the cache started.
     """
 
     def __init__(
@@ -66,13 +70,15 @@ class KeptPasses:
         self._plan = plan
         self._around = around
         self._opened = opened
-        begins_here = around is None or around._known is None
-        self._known: dict[Key, Any] | None = None if begins_here else {}  # None: what is found here
+        starts_here = around is None or around._known is None
+        self._known: dict[Key, Any] | None = (
+            None if starts_here else {}
+        )  # None: look in this process
         self._places: dict[tuple[int, int], Keeping] = {}
-        self._adopted: tuple[KeptPasses, int] | None = None  # by whom, and its place there
+        self._adopted: tuple[KeptPasses, int] | None = None  # the adopting run, and the place in it
 
     def decide(self, node: Keeps, place: int, epoch: int) -> Keeping:
-        """Decide what a node reads in a round, once; return what was decided for its place."""
+        """Decide once what a node reads in an epoch; return the decisions for its place."""
         if self._adopted is not None:
             owner, first = self._adopted
             return owner.decide(node, first + place, epoch)
@@ -84,50 +90,50 @@ class KeptPasses:
         return keeping
 
     def found(self, node: Keeps) -> Any:
-        """Return which pass of a node is kept; None where none is known to be."""
+        """Return which pass of a node is stored, as far as this run knows; None if there is none."""
         if self._known is None:
             return kept_here(node)
-        if self._around is not None and self._finds_what_is_around(_key(node)):
+        if self._around is not None and self._is_found_around(_key(node)):
             return self._around.found(node)
         return self._known.get(_key(node))
 
     def complete(self, node: Keeps, origin: Any) -> None:
-        """Note that a pass was read to its end: it is kept, unless another is already."""
+        """Note that a pass was read to its end: it is stored, unless another one is already."""
         if self._adopted is not None:
             self._adopted[0].complete(node, origin)
             return
         key = _key(node)
-        if self._known is not None and not self._finds_what_is_around(key):
+        if self._known is not None and not self._is_found_around(key):
             self._known.setdefault(key, origin)
         if self._around is not None and self._around._has(key):
             self._around.complete(node, origin)
 
-    def _finds_what_is_around(self, key: Key) -> bool:
+    def _is_found_around(self, key: Key) -> bool:
         return self._opened and self._around is not None and self._around._has(key)
 
     def _has(self, key: Key) -> bool:
-        return key in self._keys or self._finds_what_is_around(key)
+        return key in self._keys or self._is_found_around(key)
 
     @cached_property
     def _nodes(self) -> list[Keeps]:
-        return _keepers_in(self._plan)
+        return _storing_nodes(self._plan)
 
     @cached_property
     def _keys(self) -> frozenset[Key]:
         return frozenset(map(_key, self._nodes))
 
     def agrees_with(self, other: "KeptPasses") -> bool:
-        """Return True if what another run decided, which was begun here, may be taken over."""
+        """Return True if this run may adopt the decisions of another run that started here."""
         return self._known is None or not other._places
 
     def adopt(self, other: "KeptPasses", place: int) -> None:
-        """Take over what was decided while a part of the plan was read, and decide for it from now on."""
+        """Adopt the decisions of a run that read a part of the plan, and decide for it from now on."""
         other._adopted = self, place
         for (node, inner), keeping in other._places.items():
             self._places[node, place + inner] = keeping
 
     def state(self) -> list[Any]:
-        """Return what was decided, and which passes are kept, as data for JSON."""
+        """Return the decisions and the stored passes, as JSON data."""
         if not self._nodes:
             return [[], []]
         numbers = {id(node): number for number, node in enumerate(self._nodes)}
@@ -139,15 +145,15 @@ class KeptPasses:
         return [decided, self._known_in(self._plan, lambda n: origins.get(id(n)) or self._own(n))]
 
     def _own(self, node: Keeps) -> Any:
-        """Return which pass is kept, unless the state of the run around says it."""
-        return None if self._finds_what_is_around(_key(node)) else self.found(node)
+        """Return which pass is stored, unless the state of the enclosing run contains it."""
+        return None if self._is_found_around(_key(node)) else self.found(node)
 
     def _known_below(self, child: Node) -> list[Any]:
         return self._known_in(child, self.found)
 
     def _known_in(self, plan: Node, found: Callable[[Keeps], Any]) -> list[Any]:
-        """Return the passes that are kept in a part of the plan; what lies below one is part of it."""
-        nodes = self._nodes if plan is self._plan else _keepers_in(plan)
+        """Return the stored passes in a part of the plan, without those below another stored pass."""
+        nodes = self._nodes if plan is self._plan else _storing_nodes(plan)
         if not nodes:
             return []
         kept = {id(node): found(node) for node in nodes}
@@ -162,7 +168,7 @@ class KeptPasses:
         ]
 
     def restore(self, state: list[Any]) -> None:
-        """Take up what another run over the same plan knew and decided."""
+        """Restore what another run over the same plan knew and decided."""
         decided, kept = state
         known = {int(number): origin for number, origin in kept}
         self._known = {_key(self._nodes[number]): origin for number, origin in known.items()}
@@ -175,8 +181,8 @@ class KeptPasses:
 
 
 def kept_here(node: Keeps) -> Any:
-    """Return which pass of a node is kept in this process, or on its disk; None where none is."""
-    with suppress(EvenfeedError):  # it is raised when the file is read
+    """Return which pass of a node is stored in this process or on disk; None if there is none."""
+    with suppress(EvenfeedError):  # reading the file raises it again
         if isinstance(node, Cache):
             return store_of(node).origin()
         saved = find_saved(node.folder)
@@ -190,8 +196,8 @@ def _key(node: Keeps) -> Key:
     return node.filename or node.memory.number
 
 
-def _keepers_in(plan: Node) -> list[Keeps]:
-    """Return what keeps passes: in the plan, then in the datasets that functions are known to read."""
+def _storing_nodes(plan: Node) -> list[Keeps]:
+    """Return the nodes that store passes: first those of the plan, then those of known inner datasets."""
     found = [node for node in walk(plan, read_by) if isinstance(node, (Cache, Snapshot))]
     own = set(map(id, plan.walk())) if found else set[int]()
     return sorted(found, key=lambda node: id(node) not in own)

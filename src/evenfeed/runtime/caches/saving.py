@@ -1,4 +1,4 @@
-"""Writes elements into files: a whole dataset at once, or the first pass of a snapshot."""
+"""Writes elements to files, for `save` and for the first pass of a snapshot."""
 
 from typing import Any, final
 
@@ -19,10 +19,10 @@ from evenfeed.runtime.run import Build, Inner, Run
 def save_elements(
     plan: Node, path: str, compression: str, shard: RowFunction | None, build: Build
 ) -> None:
-    """Write all elements of a plan into a folder; nothing is left of a saving that fails."""
+    """Write all elements of a plan to a folder. A failure leaves nothing behind."""
     if plan.size == INFINITE:
         raise InvalidArgumentError(
-            "The dataset is endless, and no folder holds all its elements.",
+            "The dataset is infinite, so it cannot be saved.",
             fix="call take(count) first.",
         )
     writer = SavedWriter(path, plan.element_spec, compression)
@@ -41,15 +41,15 @@ def save_elements(
 
 
 def check_shard(function: RowFunction) -> RowFunction:
-    """Return a function that names shards, unless it returns something else than whole numbers."""
+    """Return a shard function; raise if it does not return scalar integers."""
     spec: Any = function.output_spec
-    number = isinstance(spec, TensorSpec) and spec.shape.rank == 0 and spec.dtype.kind in "iu"
-    if number:
+    is_integer = isinstance(spec, TensorSpec) and spec.shape.rank == 0 and spec.dtype.kind in "iu"
+    if is_integer:
         return function
     raise TypeError(
         described(
-            f"shard_func must return the number of a shard, a scalar of int64, but returns {spec}.",
-            fix="return a whole number, such as x % 4.",
+            f"shard_func must return the number of a shard, a scalar int64, but it returns {spec}.",
+            fix="return an integer, such as x % 4.",
             origin=function.origin,
         )
     )
@@ -69,11 +69,10 @@ def _shards(function: RowFunction | None, block: Block, first: int) -> Positions
 
 @final
 class KeepSnapshot(Operator):
-    """Reads a snapshot where there is one; else the child, writing one.
+    """Reads the snapshot if there is one; otherwise reads the input and writes a snapshot.
 
-    A pass that ends early, or has an element that fails, leaves none: what failed once may come the next
-    time. A pass that was restored goes on where it was, and does not write: its beginning was another
-    program's.
+    A pass that ends early, or in which an element fails, leaves no snapshot: the element may succeed the
+    next time. A restored pass writes no snapshot, because another program read its first elements.
     """
 
     def __init__(self, node: Snapshot, run: Run, epoch: int, build: Build) -> None:
@@ -81,26 +80,27 @@ class KeepSnapshot(Operator):
         self._around = run
         self._epoch = epoch
         self._build = build
-        # Decided before anything is read, whatever is completed meanwhile.
+        # Decided before the first read, whatever other iterators complete in the meantime.
         self._keeping = run.keeping(node, epoch)
         self._elements: Inner | None = None
-        self._origin: Any = None  # which pass is read from below; None where the snapshot is read
+        self._origin: Any = (
+            None  # which pass over the input this is; None while the snapshot is read
+        )
         self._writer: SavedWriter | None = None
         self._passed = 0
         self._has_failed = False
-        self._is_lost = False  # what was saved cannot be read
+        self._is_lost = False  # the snapshot cannot be read
         # Elements that could not be written, and the position before them.
         self._unwritten: tuple[Block, State] | None = None
 
     def read(self, most: int) -> Block | None:
-        """Return the next elements, and write them down."""
         if self._is_lost:
             return None
         if self._unwritten is not None:
             (unwritten, _), self._unwritten = self._unwritten, None
             self._passed += unwritten.length
             return unwritten
-        elements = self._elements or self._begun()
+        elements = self._elements or self._started()
         before = None if self._writer is None else elements.state()
         block: Block | None = None
         try:
@@ -109,7 +109,7 @@ class KeepSnapshot(Operator):
         except BaseException:
             self._has_failed = True
             self._give_up()
-            if block is not None:  # its elements come after the error
+            if block is not None:  # the elements come after the error
                 self._unwritten = block, before
             raise
         if block is None and self._origin is not None and not self._has_failed:
@@ -117,16 +117,16 @@ class KeepSnapshot(Operator):
         self._passed += 0 if block is None else block.length
         return block
 
-    def _begun(self) -> Inner:
-        saved, node = self._found(), self._node
+    def _started(self) -> Inner:
+        saved, node = self._find_saved(), self._node
         self._elements = self._opened(saved)
         if saved is None:
             spec = node.child.element_spec
             self._writer = SavedWriter(node.folder, spec, node.compression, self._origin)
         return self._elements
 
-    def _found(self) -> Saved | None:
-        """Return what was saved. Where it cannot be read at all, that is the one error of the pass."""
+    def _find_saved(self) -> Saved | None:
+        """Return the snapshot. If it cannot be opened, that is the only error of this pass."""
         try:
             return find_saved(self._node.folder)
         except Exception:
@@ -134,7 +134,7 @@ class KeepSnapshot(Operator):
             raise
 
     def _opened(self, saved: Saved | None) -> Inner:
-        """Return what is read: the snapshot, or what is below."""
+        """Open the snapshot or the input."""
         kept = self._keeping.kept(self._epoch)
         if kept is not None and saved is not None and saved.origin == kept:
             self._origin = None
@@ -143,7 +143,7 @@ class KeepSnapshot(Operator):
         if kept is not None and (isinstance(kept, str) or not self._node.in_order):
             raise NotFoundError(
                 f"The snapshot that was being read is no longer in {self._node.folder}.",
-                fix="begin the pass anew; or restore the folder first.",
+                fix="start a new pass, or restore the folder first.",
                 origin=self._node.origin,
             )
         self._origin = self._around.below(self._node, self._epoch) if kept is None else kept
@@ -172,14 +172,12 @@ class KeepSnapshot(Operator):
         self._writer = None
 
     def state(self) -> State:
-        """Return the position in the snapshot or in what is below, and whether an element has failed."""
         if self._elements is None:
             return None
         position = self._elements.state() if self._unwritten is None else self._unwritten[1]
         return [self._has_failed, self._passed, self._origin is None, position]
 
     def restore(self, state: State) -> None:
-        """Go on where it was: in the snapshot, or in what is below if the pass is not kept here."""
         self.close()
         self._elements = self._unwritten = None
         self._has_failed, self._passed = False, 0
@@ -195,10 +193,8 @@ class KeepSnapshot(Operator):
                 pass
 
     def close(self) -> None:
-        """Stop reading, and forget what is not complete."""
         self._give_up()
         super().close()
 
     def children(self) -> tuple[Operator, ...]:
-        """Return what is read, once that is known."""
         return () if self._elements is None else (self._elements.operator,)

@@ -1,4 +1,7 @@
-"""What runs in a process that maps elements: no JAX, and no more of evenfeed than a function needs."""
+"""The main loop of a process that maps elements.
+
+Imports no JAX, and only the parts of evenfeed that the function needs.
+"""
 
 import os
 import pickle
@@ -19,9 +22,8 @@ from evenfeed.core.block import Block, Outcome, of_rows
 from evenfeed.runtime.processes.portable import LOADING_MAIN
 from evenfeed.runtime.processes.shared_memory import Counter, Link, counter_in, unpacked
 
-_PARENT_SECONDS: Final = (
-    1.0  # how often it is asked whether the parent lives, should nobody hang up
-)
+# How often to check that the parent is alive, in case the socket is not closed.
+_PARENT_SECONDS: Final = 1.0
 
 
 class _OneElement(Protocol):
@@ -29,18 +31,18 @@ class _OneElement(Protocol):
 
 
 def main(connection: int, memory: int, name: str, parent: int) -> None:
-    """Map what comes through a socket, until it is closed.
+    """Map the elements that arrive through a socket, until it is closed.
 
     Args:
-        connection: The descriptor of the socket.
-        memory: That of the memory in which the row at work is told.
-        name: What errors call this process.
-        parent: The process that started this one.
+        connection: The file descriptor of the socket.
+        memory: The file descriptor of the shared memory that holds the index of the current row.
+        name: The name of this process in errors.
+        parent: The pid of the process that started this one.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it hangs up
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C, and hangs up
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     link = Link(socket.socket(fileno=connection))
-    threading.Thread(target=_leave_with_parent, args=(link.connection, parent), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(link.connection, parent), daemon=True).start()
     name = f"{name} (pid {os.getpid()})"
     try:
         function, unpickler = _loaded(link)
@@ -48,30 +50,30 @@ def main(connection: int, memory: int, name: str, parent: int) -> None:
             _work(link, function, unpickler, counter_in(memory), name)
     except (EOFError, ConnectionError):
         pass  # the parent hung up
-    _leave(0)
+    _exit(0)
 
 
-def _leave_with_parent(connection: socket.socket, parent: int) -> None:
-    """End the process when the parent hangs up or is gone, in the middle of a function if need be."""
+def _exit_with_parent(connection: socket.socket, parent: int) -> None:
+    """End the process when the parent hangs up or dies, even in the middle of a function call."""
     poll = select.poll()
     poll.register(connection, select.POLLRDHUP)
     while not poll.poll(1000 * _PARENT_SECONDS) and os.getppid() == parent:
         pass
-    _leave(0)
+    _exit(0)
 
 
-def _leave(code: int) -> None:
-    os._exit(code)  # what was printed is flushed; modules that are taken apart may wait for threads
+def _exit(code: int) -> None:
+    os._exit(code)  # output is flushed already, and interpreter shutdown may wait for threads
 
 
 def _loaded(link: Link) -> "tuple[_OneElement | None, Callable[..., pickle.Unpickler]]":
-    """Return the function that is to be run, and how to read elements; tell the parent of a failure."""
-    again, pickled = link.receive()
-    program = _Program(again)
+    """Return the function to run and the unpickler for elements. Report a failure to the parent."""
+    preparation, pickled = link.receive()
+    program = _Program(preparation)
     unpickler = partial(_Unpickler, program)
     try:
         function = unpacked(pickled, unpickler)()
-    except BaseException as error:  # noqa: BLE001 - a program may also exit when it is loaded again
+    except BaseException as error:  # noqa: BLE001 - a program may call sys.exit when it is loaded again
         text = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         link.send((text, program.is_loading, _traceback(error)))
         return None, unpickler
@@ -88,9 +90,9 @@ def _work(
 ) -> None:
     while True:
         block, number = link.receive(unpickler)
-        begin = time.perf_counter()
+        start = time.perf_counter()
         outcomes = _outcomes(function, block, number, progress, name)
-        seconds = time.perf_counter() - begin
+        seconds = time.perf_counter() - start
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         link.send((outcomes, seconds))
@@ -99,7 +101,7 @@ def _work(
 def _outcomes(
     function: _OneElement, block: Block, first: int, progress: Counter, name: str
 ) -> list[Outcome]:
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     rows: list[list[Any]] = []
     elements = block.cut_up()
     for index in range(block.length):
@@ -108,35 +110,35 @@ def _outcomes(
             rows.append(function.one(elements.row(index), first + index))
         except Exception as error:  # noqa: BLE001 - the parent raises it
             if rows:
-                found.append(of_rows(rows))
+                outcomes.append(of_rows(rows))
                 rows = []
-            found.append(portable_error(error, name))
-    return [*found, of_rows(rows)] if rows else found
+            outcomes.append(portable_error(error, name))
+    return [*outcomes, of_rows(rows)] if rows else outcomes
 
 
 @final
 class _Program:
-    """The program that the parent runs, for functions and classes that are defined in it."""
+    """The parent's main program, loaded when it defines the function or a class of an element."""
 
-    def __init__(self, again: dict[str, Any]) -> None:
-        self._again = again
+    def __init__(self, preparation: dict[str, Any]) -> None:
+        self._preparation = preparation
         self._is_loaded = False
         self.is_loading = False
 
     def load(self) -> None:
-        """Run the program as a module, as Python's multiprocessing does."""
+        """Run the program as a module, as multiprocessing does."""
         if self._is_loaded:
             return
         self._is_loaded = self.is_loading = True
         token = LOADING_MAIN.set(True)
-        spawn.prepare(self._again)
+        spawn.prepare(self._preparation)
         LOADING_MAIN.reset(token)
         self.is_loading = False
 
 
 @final
 class _Unpickler(pickle.Unpickler):
-    """Loads the program where something of it is needed, and not before: it may need JAX."""
+    """Loads the main program only when an object needs it, because the program may import JAX."""
 
     def __init__(self, program: _Program, file: Any, *, buffers: Any = ()) -> None:
         super().__init__(file, buffers=buffers)
@@ -149,9 +151,9 @@ class _Unpickler(pickle.Unpickler):
 
 
 def portable_error(error: Exception, name: str) -> Exception:
-    """Return an exception that can be sent, with a note of what cannot: its traceback."""
+    """Return an exception that can be pickled, with its traceback as a note."""
     text = _traceback(error)
-    sent = error if _survives(error) else _likeness(error)
+    sent = error if _survives(error) else _builtin_copy(error)
     sent.add_note(f"in {name}:\n{text}")
     return sent
 
@@ -159,32 +161,32 @@ def portable_error(error: Exception, name: str) -> Exception:
 def _survives(error: Exception) -> bool:
     try:
         return type(pickle.loads(pickle.dumps(error))) is type(error)
-    except Exception:  # noqa: BLE001 - classes of users' can raise anything here
+    except Exception:  # noqa: BLE001 - user classes can raise anything here
         return False
 
 
-def _likeness(error: Exception) -> Exception:
-    """Return an exception of the nearest class that is Python's own, which says what `error` says."""
+def _builtin_copy(error: Exception) -> Exception:
+    """Return an exception of the nearest builtin base class, with the message and notes of `error`."""
     text = f"{type(error).__qualname__}: {error}"
     for kind in type(error).__mro__:
         if kind.__module__ == "builtins" and issubclass(kind, Exception):
             try:
-                like = kind(text)
-            except TypeError:  # one that takes more than a text, such as UnicodeDecodeError
+                copy = kind(text)
+            except TypeError:  # a class that takes more than a message, such as UnicodeDecodeError
                 continue
             for note in getattr(error, "__notes__", ()):
-                like.add_note(note)
-            return like
+                copy.add_note(note)
+            return copy
     return Exception(text)
 
 
 def _traceback(error: BaseException) -> str:
-    told = TracebackException(type(error), error, _users_part(error.__traceback__))
-    told.__notes__ = None  # they are sent with the error itself
-    return "".join(told.format()).rstrip()
+    shown = TracebackException(type(error), error, _user_frames(error.__traceback__))
+    shown.__notes__ = None  # the error itself carries them
+    return "".join(shown.format()).rstrip()
 
 
-def _users_part(traceback: TracebackType | None) -> TracebackType | None:
+def _user_frames(traceback: TracebackType | None) -> TracebackType | None:
     while traceback is not None and traceback.tb_next is not None:
         if not str(traceback.tb_frame.f_globals.get("__name__")).startswith("evenfeed."):
             break

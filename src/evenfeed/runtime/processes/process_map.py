@@ -1,4 +1,4 @@
-"""Runs a user's function in processes, for what Python's threads cannot do at the same time."""
+"""Maps elements in processes, for user functions that hold the GIL."""
 
 import os
 import queue
@@ -21,37 +21,36 @@ from evenfeed.runtime.processes.portable import refuse_while_loading_main
 from evenfeed.runtime.processes.spawning import Child, ChildDied
 from evenfeed.runtime.run import Run
 
-# So much goes to a process at a time: enough that the way there and back is little against it.
+# Limits for the work that one message carries: enough that sending it costs little in comparison.
 _SECONDS: Final = 0.02
 _BYTES: Final = 1 << 20
 _ROWS: Final = 1024
 
-_IDLE_SECONDS: Final = (
-    60.0  # a process that has nothing to do for so long ends, and is started again
-)
+# A process that is idle for this long ends. It is started again when there is work.
+_IDLE_SECONDS: Final = 60.0
 _JOIN_SECONDS: Final = 1.0
 
 
 def mapped_in_processes(child: Operator, function: RowFunction, node: Map, run: Run) -> Operator:
-    """Return the operator that runs a function in processes, which last for all rounds of a pass."""
+    """Return the operator that runs a function in processes, which live for all epochs of a pass."""
     pool = run.lasting(node, lambda: Processes(function, processes_of(node)))
     return MapInProcesses(child, pool, in_order=keeps_order(node, run))
 
 
 def processes_of(node: Map) -> int:
-    """Return how many processes call a function: one for each core that there is, unless it is said."""
+    """Return the number of processes: `num_parallel_calls`, or one per available core by default."""
     asked = node.num_parallel_calls
     return len(os.sched_getaffinity(0)) if asked is None or asked == AUTOTUNE else asked
 
 
 @final
 class MapInProcesses(WorkAhead):
-    """Runs a function on several runs of elements at a time, each in a process.
+    """Runs a function on several groups of elements at a time, each in a process.
 
     Args:
-        child: Where the elements come from.
+        child: The operator that produces the elements.
         pool: The processes.
-        in_order: Whether a result waits for those of earlier elements.
+        in_order: Whether results come in the order of the elements.
     """
 
     def __init__(self, child: Operator, pool: "Processes", *, in_order: bool = True) -> None:
@@ -60,33 +59,31 @@ class MapInProcesses(WorkAhead):
 
     @property
     def ahead(self) -> int:
-        """Twice what the processes work on, so that none waits for the reader."""
+        """Twice what the processes work on, so that no process waits for the reader."""
         return 2 * self._pool.count * self._pool.together
 
     @property
     def together(self) -> int:
-        """As many as take some time."""
         return self._pool.together
 
     def start(self, block: Block, number: int) -> Pending[list[Outcome]]:
-        """Give the elements to the next process that is free."""
         return self._pool.submit(block, number)
 
     def close(self) -> None:
-        """Let go of what is at work. The processes are those of the whole pass."""
+        """Cancel the pending work. The processes stay: they belong to the whole pass."""
         self.drop()
         super().close()
 
 
 @final
 class Processes:
-    """Processes that run one function, started when there is something to do.
+    """A pool of processes that run one function, started when there is work.
 
-    They end when this object is closed or forgotten, the interpreter exits, or is killed.
+    They end when this object is closed or garbage-collected, or when the interpreter exits or is killed.
 
     Attributes:
-        function: What they run.
-        count: How many there are.
+        function: The function that they run.
+        count: The number of processes.
     """
 
     def __init__(self, function: RowFunction, count: int) -> None:
@@ -94,20 +91,20 @@ class Processes:
         self.function = function
         self.count = count
         self._shared = _Shared(function, count)
-        # The threads know only what is shared: that nobody holds this object can be noticed.
+        # The threads refer only to `_shared`, so this object can be garbage-collected while they run.
         self._end = weakref.finalize(self, self._shared.close)
 
     @property
     def together(self) -> int:
-        """How many elements to give to a process at a time, as it is known by now."""
+        """How many elements to send to a process at a time, by the timings so far."""
         return self._shared.together
 
     def submit(self, block: Block, number: int) -> Pending[list[Outcome]]:
-        """Have elements mapped, of which the first has this number."""
+        """Map elements in a process; `number` is the number of the first one."""
         return self._shared.submit(block, number)
 
     def close(self) -> None:
-        """End the processes, now."""
+        """End the processes at once."""
         self._end()
 
 
@@ -121,7 +118,7 @@ class _Task:
 
 @final
 class _Shared:
-    """What the reader has in common with the threads, of which each has a process."""
+    """The state that the reader shares with the threads, each of which drives one process."""
 
     def __init__(self, function: RowFunction, count: int) -> None:
         self.together = 1
@@ -132,7 +129,7 @@ class _Shared:
         self._children: list[Child] = []
         self._is_closed = False
         self._owner = os.getpid()
-        # A garbage collector may call `close` in a thread that is at one of the locked lines.
+        # The garbage collector may call `close` in a thread that holds the lock.
         self._lock = threading.RLock()
 
     def submit(self, block: Block, number: int) -> Pending[list[Outcome]]:
@@ -147,13 +144,13 @@ class _Shared:
     def _add_thread(self, number: int) -> None:
         name = f"evenfeed-process-{number}"
         thread = background.thread(partial(self._work, number), name, self._stop)
-        # Ctrl-C between these begins one thread too many, at worst.
+        # Ctrl-C between these lines starts one thread too many, at worst.
         start_soon((thread,))
         self._threads.append(thread)
 
     def close(self) -> None:
         if os.getpid() != self._owner:
-            return  # a fork of the process to which the children belong
+            return  # in a fork: the children belong to the original process
         children = self._stop()
         for thread in self._threads:
             if thread is not threading.current_thread() and thread.is_alive():
@@ -162,7 +159,7 @@ class _Shared:
             child.end()
 
     def _stop(self) -> list[Child]:
-        """Let the threads end, each of which then ends its process; return the processes."""
+        """Tell the threads to end, and each of them ends its process; return the processes."""
         with self._lock:
             self._is_closed = True
             children = list(self._children)
@@ -172,32 +169,32 @@ class _Shared:
         return children
 
     def _work(self, number: int) -> None:
-        """Have elements mapped by a process, one run of them after the other."""
-        hand = _Hand(self, number)
-        while self._settle_next(hand):
-            pass  # and hold nothing: an error in a task holds who reads, who could not be forgotten
-        hand.let_go()
+        """Map tasks in one process until the queue ends."""
+        driver = _Driver(self, number)
+        while self._run_next(driver):
+            pass  # keep no task here: its error refers to the reader, which could then never be collected
+        driver.release()
 
-    def _settle_next(self, hand: "_Hand") -> bool:
-        """Wait for elements and have them mapped; tell whether to go on."""
+    def _run_next(self, driver: "_Driver") -> bool:
+        """Wait for a task and run it; return False after the last one."""
         try:
-            task = self._tasks.get(timeout=_IDLE_SECONDS if hand.child else None)
+            task = self._tasks.get(timeout=_IDLE_SECONDS if driver.child else None)
         except queue.Empty:
-            hand.let_go()
+            driver.release()
             return True
         if task is None:
             self._tasks.put(None)  # for the other threads
             return False
         if task.result.begin():
             try:
-                task.result.set_result(hand.outcomes(task.block, task.number))
+                task.result.set_result(driver.outcomes(task.block, task.number))
             except BaseException as error:  # noqa: BLE001 - raised where the reader reaches it
                 task.result.set_exception(error)
                 self._fail_waiting(error)
         return True
 
     def _fail_waiting(self, error: BaseException) -> None:
-        """Let what waits fail likewise: a process that could not be started says why only once."""
+        """Fail all waiting tasks with the same error: a process that cannot start reports it only once."""
         while True:
             try:
                 task = self._tasks.get_nowait()
@@ -210,7 +207,7 @@ class _Shared:
                 task.result.set_exception(error)
 
     def started(self, number: int) -> Child:
-        """Return a process that is ready."""
+        """Start a process, and wait until it is ready."""
         with self._lock:
             self.check_open()
             child = Child(number, self._function)
@@ -230,20 +227,20 @@ class _Shared:
         child.end()
 
     def check_open(self) -> None:
-        """Raise where a process has ended because it was told to."""
+        """Raise if the pool is closed, which also ends the processes."""
         if self._is_closed:
             raise CancelledError("The iterator was closed while it was read.")
 
     def learn(self, rows: int, seconds: float, size: int) -> None:
-        """Count the time, and choose how many elements go to a process at a time."""
+        """Record the time, and choose how many elements to send to a process at a time."""
         self._function.meter.add(rows, seconds)
         fitting = min(_SECONDS * rows / max(seconds, 1e-9), _BYTES * rows / max(size, 1), _ROWS)
         self.together = max(1, min(int(fitting), 2 * self.together))
 
 
 @final
-class _Hand:
-    """A thread's process, which may have to be started anew."""
+class _Driver:
+    """The process of one thread, restarted when it dies."""
 
     def __init__(self, shared: _Shared, number: int) -> None:
         self._shared = shared
@@ -251,7 +248,7 @@ class _Hand:
         self.child: Child | None = None
 
     def outcomes(self, block: Block, number: int) -> list[Outcome]:
-        """Return what becomes of elements, also where one of them kills the process."""
+        """Return the outcome of each element, even if one of them kills the process."""
         if self.child is None:
             self.child = self._shared.started(self._number)
         try:
@@ -259,8 +256,8 @@ class _Hand:
         except ChildDied as died:
             self._shared.check_open()
             error = self.child.died_at(died, number + died.row)
-            self.let_go()
-            # What came before is mapped again, for it went with the process.
+            self.release()
+            # Earlier elements are mapped again: their results were lost with the process.
             before = self._part(block, number, 0, died.row)
             return [*before, error, *self._part(block, number, died.row + 1, block.length)]
         size += sum(part.nbytes for part in found if isinstance(part, Block))
@@ -270,7 +267,7 @@ class _Hand:
     def _part(self, block: Block, number: int, start: int, stop: int) -> list[Outcome]:
         return self.outcomes(block.cut(start, stop), number + start) if start < stop else []
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """End the process."""
         if self.child is not None:
             child, self.child = self.child, None

@@ -1,4 +1,4 @@
-"""One process that maps elements: started, asked, and ended."""
+"""Starts, calls and ends one process that maps elements."""
 
 import os
 import signal
@@ -17,22 +17,22 @@ from evenfeed.core.errors import (
 from evenfeed.core.lazy import multiprocessing_spawn, socket, subprocess
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.processes.portable import GUARD
-from evenfeed.runtime.processes.shared_memory import Link, counter_in, nameless_memory, packed
+from evenfeed.runtime.processes.shared_memory import Link, anonymous_memory, counter_in, packed
 
-_START_SECONDS: Final = 120.0  # modules on a slow disk take their time
+_START_SECONDS: Final = 120.0  # imports from a slow disk take long
 _END_SECONDS: Final = 1.0
 
-# The program is loaded again only where a function is defined in it; where modules are is told before.
+# What the child needs to load the main program again. It gets sys.path before that (`_started`).
 _PROGRAM: Final = ("sys_argv", "orig_dir", "init_main_from_name", "init_main_from_path")
 
 
 @final
 class ChildDied(Exception):  # noqa: N818 - it becomes an error for one element
-    """A process ended at a row of what it was given.
+    """A process died at a row of its Block.
 
     Attributes:
-        row: Which one.
-        how: How it ended.
+        row: The index of the row.
+        how: How the process ended.
     """
 
     def __init__(self, row: int, how: str) -> None:
@@ -45,13 +45,13 @@ class ChildDied(Exception):  # noqa: N818 - it becomes an error for one element
 class Child:
     """A process that maps elements.
 
-    It is never forked, for a fork of a process in which JAX runs may hang; and none of Python's own
-    pools, for these load the user's program, and so JAX, in each process, do not tell at which element a
-    process died, and send each element by itself.
+    It is never forked, because a fork of a process that runs JAX may hang. Python's own pools do not fit
+    either: they load the main program, and so JAX, in each process, do not report at which element a process
+    died, and send each element separately.
 
     Args:
-        number: Of the process, for messages.
-        function: What it runs.
+        number: The number of the process, for messages.
+        function: The function that it runs.
     """
 
     def __init__(self, number: int, function: RowFunction) -> None:
@@ -59,7 +59,7 @@ class Child:
         self._name = f"process {number} of map"
         self._connection, theirs = socket.socketpair()
         self._link = Link(self._connection)
-        memory = nameless_memory(8)
+        memory = anonymous_memory(8)
         try:
             self._process = _started((theirs.fileno(), memory), self._name)
         finally:
@@ -68,38 +68,38 @@ class Child:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name of the process in errors."""
         return f"{self._name} (pid {self._process.pid})"
 
     def prepare(self) -> None:
-        """Send it the function, and wait until it is loaded."""
-        again = multiprocessing_spawn.get_preparation_data(self._name)
-        again = {key: again[key] for key in _PROGRAM if key in again}
+        """Send the function, and wait until the process has loaded it."""
+        preparation = multiprocessing_spawn.get_preparation_data(self._name)
+        preparation = {key: preparation[key] for key in _PROGRAM if key in preparation}
         self._connection.settimeout(_START_SECONDS)
         try:
-            self._link.send((again, packed(self._function.sendable())))
+            self._link.send((preparation, packed(self._function.sendable())))
             failed = self._link.receive()
         except TimeoutError:
             raise DeadlineExceededError(
-                f"{self.name.capitalize()} has not loaded {self._function.name} "
-                f"in {_START_SECONDS:.0f} s.",
-                fix="look what the modules that it imports wait for.",
+                f"{self.name.capitalize()} did not load {self._function.name} "
+                f"within {_START_SECONDS:.0f} s.",
+                fix="find out what the modules that it imports are waiting for.",
                 origin=self._function.origin,
             ) from None
         except (EOFError, OSError):
             raise self._error(
                 f"{self._how_it_ended()} before it had loaded {self._function.name}",
-                fix="look at what it printed.",
+                fix="check what it printed.",
             ) from None
         if failed is not None:
             raise self._not_loaded(*failed)
         self._connection.settimeout(None)
 
     def call(self, block: Block, number: int) -> tuple[list[Outcome], float, int]:
-        """Return what became of the rows, and how many seconds and bytes they took.
+        """Return the outcomes of the rows, and how many seconds and bytes they took.
 
         Raises:
-            ChildDied: The process ended at one of them.
+            ChildDied: The process died at one of them.
         """
         self._row[0] = 0
         try:
@@ -113,17 +113,17 @@ class Child:
         """Return the error for the element at which the process died."""
         return self._error(
             f"{died.how} while it mapped element {number} with {self._function.name}",
-            fix="run the function on that element alone to see why; if the machine has too little memory, "
-            "ask for fewer processes.",
+            fix="run the function on that element alone to see why; if the machine runs out of memory, "
+            "use fewer processes.",
         )
 
     def hang_up(self) -> None:
-        """Let the process end, and whoever waits for it."""
+        """Close the connection, which ends the process and wakes any thread that waits for it."""
         with suppress(OSError):  # it may be gone already
             self._connection.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
-        """End the process, now; nothing of it stays."""
+        """End the process at once, and release its resources."""
         self.hang_up()
         try:
             self._process.wait(_END_SECONDS)
@@ -139,7 +139,7 @@ class Child:
             return f"{self.name} ended with exit code {code}"
         try:
             return f"{self.name} was killed by {signal.Signals(-code).name}"
-        except ValueError:  # a real-time signal has no name
+        except ValueError:  # real-time signals have no name
             return f"{self.name} was killed by signal {-code}"
 
     def _error(self, what: str, fix: str) -> EvenfeedError:
@@ -151,10 +151,10 @@ class Child:
         name = self._function.name
         what = f"another process cannot load {name}: {text}"
         if was_loading_program:
-            what = f"the program failed when another process loaded it, for {name}: {text}"
+            what = f"the program failed when another process loaded it to find {name}: {text}"
         error = FailedPreconditionError(
             f"{what[0].upper()}{what[1:]}",
-            fix=GUARD if was_loading_program else "make its module one that can be imported.",
+            fix=GUARD if was_loading_program else "make sure that its module can be imported.",
             origin=self._function.origin,
         )
         error.add_note(f"in {self.name}:\n{traceback}")
@@ -162,11 +162,11 @@ class Child:
 
 
 def _started(descriptors: tuple[int, int], name: str) -> "subprocess.Popen[bytes]":
-    given = ", ".join(map(repr, (*descriptors, name, os.getpid())))
-    # As modules are found here, so they are there, evenfeed's own first.
+    arguments = ", ".join(map(repr, (*descriptors, name, os.getpid())))
+    # The child finds the same modules, beginning with evenfeed's own.
     path = [place for place in sys.path if isinstance(place, str)]  # pyright: ignore[reportUnnecessaryIsInstance]
-    program = f"import sys; sys.path[:] = {path!r}; from evenfeed.runtime.processes.child import main; main({given})"
-    # Should a function load JAX, it must not take the accelerator that its parent has.
+    program = f"import sys; sys.path[:] = {path!r}; from evenfeed.runtime.processes.child import main; main({arguments})"
+    # A function that loads JAX must not take the parent's accelerator.
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     with _no_interrupt():
         return subprocess.Popen(
@@ -178,14 +178,14 @@ def _started(descriptors: tuple[int, int], name: str) -> "subprocess.Popen[bytes
 
 
 def _interpreter() -> list[Any]:
-    """Return Python's own command, with the flags that this process was started with."""
+    """Return the command of this Python interpreter, with the flags of this process."""
     command = multiprocessing_spawn.get_command_line()
     return command[: command.index("-c")]
 
 
 @contextmanager
 def _no_interrupt() -> Generator[None]:
-    """Keep Ctrl-C from a process that has just started: it would print a traceback."""
+    """Block Ctrl-C while a process starts, which would print a traceback."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
