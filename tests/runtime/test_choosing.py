@@ -186,7 +186,7 @@ def test_choices_may_be_of_unknown_rank():
     assert outcome(chosen(0, [1], 1, [0, 0], [[0]])) == [0, 10, 11, ERROR, 1]
     assert outcome(chosen([0], [1])) == [0, 10]
     assert outcome(chosen([0, 1], [1, 0])) == [ERROR, ERROR]
-    with pytest.raises(InvalidArgumentError, match="one number, but has shape"):
+    with pytest.raises(InvalidArgumentError, match="a single number, but has shape"):
         list(chosen([0, 1]))
 
 

@@ -81,7 +81,7 @@ def test_an_error_names_the_element_and_the_line_that_gave_the_generator():
     operator.read(9)
     with pytest.raises(InvalidArgumentError) as caught:
         operator.read(9)
-    assert caught.value.message.startswith("Element 1 of the generator, 'x', does not fit")
+    assert caught.value.message.startswith("Element 1 of the generator, 'x', does not match")
     assert caught.value.origin == node.origin
 
 
@@ -96,7 +96,7 @@ def test_an_error_of_the_generator_comes_behind_its_elements_with_a_note():
     assert operator.read(9).columns[0].tolist() == [1, 2]
     with pytest.raises(KeyError) as caught:
         operator.read(9)
-    assert caught.value.__notes__[0].startswith("while element 2 was pulled from the generator")
+    assert caught.value.__notes__[0].startswith("while pulling element 2 from the generator")
     assert operator.read(9) is None
 
 

@@ -1,4 +1,4 @@
-"""The parts of concatenations: concatenations of concatenations are one long row of them."""
+"""Operators for zip, concatenate, choose_from_datasets and sample_from_datasets, and the counter and random sources."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -20,9 +20,9 @@ from evenfeed.runtime.run import Run
 
 @final
 class Parts:
-    """The datasets that a concatenation reads one after the other, found by their numbers.
+    """The datasets that a concatenation reads one after the other, found by index.
 
-    There may be far more of them than nodes: `data.concatenate(data)`, again and again.
+    Nested concatenations are flattened. There may be far more parts than nodes: `data.concatenate(data)` doubles them.
     """
 
     def __init__(self, node: Concatenate, run: Run) -> None:
@@ -32,19 +32,19 @@ class Parts:
             below = (part.first, part.second) if isinstance(part, Concatenate) else ()
             self._counts[id(part)] = sum(self._counts[id(child)] for child in below) or 1
         self._next = 0
-        # The part with the number `_next` is the first below the last of these.
+        # The part with index `_next` is the first one below the last of these.
         self._waiting: list[tuple[Node, Run]] = [self._top]
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of parts."""
         return self._counts[id(self._top[0])]
 
     def __iter__(self) -> Iterator[tuple[Node, Run]]:
         return (part for number in range(self.count) if (part := self.at(number)) is not None)
 
     def at(self, number: int) -> tuple[Node, Run] | None:
-        """Return a part, and the run that knows its place; None behind the last."""
+        """Return a part and the run that knows its place; None after the last."""
         if number != self._next:
             self._go_to(number)
         while self._waiting:
@@ -67,13 +67,12 @@ class Parts:
 
 @final
 class ReadTogether(Operator):
-    """Puts elements of several operators side by side, until one ends."""
+    """Zips the elements of several operators, until one ends."""
 
     def __init__(self, children: Sequence[Operator]) -> None:
         self._feeds = [PushbackReader(child) for child in children]
 
     def read(self, most: int) -> Block | None:
-        """Return as many elements as all have."""
         blocks: list[Block] = []
         for feed in self._feeds:
             try:
@@ -82,9 +81,7 @@ class ReadTogether(Operator):
                 self._pass_one(blocks)
                 raise
             if block is None:
-                self._give_back(
-                    blocks, 0
-                )  # so that the end stays the end, whatever the others hold
+                self._give_back(blocks, 0)  # so that the next read finds the same end
                 return None
             most = min(most, block.length)
             blocks.append(block)
@@ -96,32 +93,29 @@ class ReadTogether(Operator):
             feed.give_back(block.length - kept)
 
     def _pass_one(self, read: list[Block]) -> None:
-        """Pass one element of every part, since that of one has failed: they stay side by side."""
+        """Skip one element of every child because that of one failed, so that they stay aligned."""
         self._give_back(read, 1)
         for feed in self._feeds[len(read) + 1 :]:
-            with suppress(Exception):  # the first error stands for the element
+            with suppress(Exception):  # only the first error is raised for the element
                 feed.read(1)
 
     def state(self) -> State:
-        """Return all positions."""
         return [feed.state() for feed in self._feeds]
 
     def restore(self, state: State) -> None:
-        """Take up all positions."""
         for feed, inner in zip(self._feeds, state, strict=True):
             feed.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return all that are read."""
         return tuple(feed.child for feed in self._feeds)
 
 
 @final
 class ReadInTurn(Operator):
-    """Reads one operator to its end, then the next, which is started only then.
+    """Reads one operator to its end, then starts the next.
 
     Args:
-        start: Returns the operator whose turn it is, by its number; None behind the last.
+        start: Returns the operator with a given index; None after the last.
     """
 
     def __init__(self, start: Callable[[int], Operator | None]) -> None:
@@ -130,7 +124,6 @@ class ReadInTurn(Operator):
         self._child = start(0)
 
     def read(self, most: int) -> Block | None:
-        """Return elements of the one whose turn it is."""
         while self._child is not None:
             block = self._child.read(most)
             if block is not None:
@@ -141,15 +134,12 @@ class ReadInTurn(Operator):
         return None
 
     def provenance(self, count: int) -> Provenance:
-        """Return where the elements of the one that is read come from."""
         return unknown_origin if self._child is None else self._child.provenance(count)
 
     def state(self) -> State:
-        """Return whose turn it is, and the position."""
         return None if self._child is None else [self._turn, self._child.state()]
 
     def restore(self, state: State) -> None:
-        """Take up the position."""
         self.close()
         self._child = None
         if state is not None:
@@ -159,7 +149,6 @@ class ReadInTurn(Operator):
             self._child.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the one that is read."""
         return () if self._child is None else (self._child,)
 
 
@@ -172,7 +161,6 @@ class CountOn(Operator):
         self._next = 0
 
     def read(self, most: int) -> Block:
-        """Return the next numbers."""
         steps = np.arange(self._next, self._next + most, dtype=np.int64)
         self._next += most
         whole = self._node.dtype.kind in "iu"
@@ -182,40 +170,35 @@ class CountOn(Operator):
         return Block((numbers.astype(self._node.dtype),), most)
 
     def state(self) -> State:
-        """Return how many were returned."""
         return self._next
 
     def restore(self, state: State) -> None:
-        """Go to a number."""
         self._next = state
 
 
 @final
 class DrawNumbers(Operator):
-    """Random numbers of 32 bits without end, any of which can be drawn again."""
+    """Random 32-bit numbers without end; any of them can be drawn again."""
 
     def __init__(self, seed: tuple[int, ...]) -> None:
         self._key = key_of(*seed)
         self._next = 0
 
     def read(self, most: int) -> Block:
-        """Return the next numbers."""
         numbers = raw(self._key, self._next, most) >> np.uint64(32)
         self._next += most
         return Block((numbers.astype(np.int64),), most)
 
     def state(self) -> State:
-        """Return how many were drawn."""
         return self._next
 
     def restore(self, state: State) -> None:
-        """Go to a draw."""
         self._next = state
 
 
 @final
 class DrawChoices(Operator):
-    """Draws, by weight, which of several to read next."""
+    """Draws, by weight, the index of the child to read next."""
 
     def __init__(self, weights: Sequence[float] | Operator, seed: tuple[int, ...]) -> None:
         self._weights = weights
@@ -223,17 +206,18 @@ class DrawChoices(Operator):
         self._next = 0
 
     def read(self, most: int) -> Block | None:
-        """Return the next choices."""
         weights = self._next_weights(most)
         if weights is None:
             return None
-        with np.errstate(over="ignore"):  # the error below says it
+        with np.errstate(over="ignore"):  # reported by the error below
             ends = np.cumsum(np.where(weights > 0, weights, 0), axis=1)
-        if not np.isfinite(ends[:, -1]).all():  # nothing can be drawn, so that no dataset would end
+        if not np.isfinite(
+            ends[:, -1]
+        ).all():  # nothing could be drawn, and no dataset would ever end
             row = weights[~np.isfinite(ends[:, -1])][0]
             raise InvalidArgumentError(
                 f"Weights must have a finite sum, but got {row.tolist()}.",
-                fix="divide them by their largest before they overflow.",
+                fix="divide the weights by the largest one.",
             )
         draws = raw(self._key, self._next, len(ends)) >> np.uint64(11)
         points = draws.astype(np.float64) * 2.0**-53 * ends[:, -1]
@@ -249,24 +233,21 @@ class DrawChoices(Operator):
         return None if block is None else np.asarray(block.columns[0], np.float64)
 
     def state(self) -> State:
-        """Return how many were drawn, and the position of the weights."""
         inner = self._weights.state() if isinstance(self._weights, Operator) else None
         return [self._next, inner]
 
     def restore(self, state: State) -> None:
-        """Go to a draw."""
         self._next, inner = state
         if isinstance(self._weights, Operator):
             self._weights.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return what gives the weights."""
         return (self._weights,) if isinstance(self._weights, Operator) else ()
 
 
 @final
 class ReadChosen(Operator):
-    """Reads the next element of the one that each choice names."""
+    """Reads the next element of the child that each choice names."""
 
     def __init__(
         self, children: Sequence[Operator], choices: Operator, node: Choose | Sample
@@ -275,11 +256,10 @@ class ReadChosen(Operator):
         self._choices = PushbackReader(choices)
         self._node = node
         self._ended = [False] * len(children)
-        # An error that lies behind elements which come first, and where its read began.
+        # Errors of reads made ahead of their choice, each with the position before the read.
         self._failed: dict[int, tuple[State, Exception]] = {}
 
     def read(self, most: int) -> Block | None:
-        """Return as many elements as the choices name without a break."""
         while not all(self._ended):
             block = self._choices.read(most)
             if block is None:
@@ -293,7 +273,7 @@ class ReadChosen(Operator):
         return None
 
     def _numbers(self, block: Block) -> Positions:
-        """Return the choices up to the first that is not one number, as some of an unknown rank may not be."""
+        """Return the choices up to the first that is not a single number; the rank may be unknown."""
         column = block.columns[0]
         if isinstance(column, np.ndarray) and column.ndim == 1:
             return column
@@ -303,13 +283,13 @@ class ReadChosen(Operator):
             return np.array([row.item() for row in rows[:count]], np.int64)
         self._choices.give_back(block.length - 1)
         raise InvalidArgumentError(
-            f"A choice must be one number, but has shape {rows[0].shape}.",
+            f"A choice must be a single number, but has shape {rows[0].shape}.",
             fix="unbatch the choices.",
             origin=self._node.origin,
         )
 
     def _serve(self, choices: Positions) -> tuple[Block | None, int]:
-        """Read what the first choices name; return it, and how many choices that were."""
+        """Read what the first choices name; return it, and how many choices were used."""
         blocks: dict[int, Block | None] = {}
         used = len(choices)
         for number in np.unique(choices).tolist():
@@ -344,23 +324,22 @@ class ReadChosen(Operator):
         return concatenated([known[number] for number in sorted(known)]).gather(rows)
 
     def _pass_over(self, number: int) -> None:
-        """Leave a choice behind that has no element: an error, the end, or nothing of importance."""
+        """Skip a choice without an element: it is invalid, its child failed, or its child has ended."""
         if not 0 <= number < len(self._feeds):
             raise InvalidArgumentError(
                 f"A choice names dataset {number}, but there are {len(self._feeds)}.",
-                fix="let the choices be numbers from 0 up to the number of datasets.",
+                fix=f"choose indices from 0 to {len(self._feeds) - 1}.",
                 origin=self._node.origin,
             )
         if number in self._failed:
             _, error = self._failed.pop(number)
             raise error
-        # Known only now: what was read ahead of its choice must not end the others early.
+        # Not earlier: a child that was read ahead of its choice must not end the others early.
         self._ended[number] = True
         if self._node.stop_on_empty:
             self._ended = [True] * len(self._feeds)
 
     def state(self) -> State:
-        """Return all positions, and who has ended."""
         feeds = [
             self._failed[place][0] if place in self._failed else feed.state()
             for place, feed in enumerate(self._feeds)
@@ -368,14 +347,12 @@ class ReadChosen(Operator):
         return [self._choices.state(), feeds, list(self._ended)]
 
     def restore(self, state: State) -> None:
-        """Take up all positions."""
         choices, feeds, ended = state
-        self._ended = list(ended)  # the state stays as it is, to be taken up again
+        self._ended = list(ended)  # a copy: the state may be restored again
         self._failed = {}
         self._choices.restore(choices)
         for feed, inner in zip(self._feeds, feeds, strict=True):
             feed.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return all that are read."""
         return (*(feed.child for feed in self._feeds), self._choices.child)

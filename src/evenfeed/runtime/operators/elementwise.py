@@ -1,4 +1,4 @@
-"""Operators that return one element for each that they read."""
+"""Operators for map, filter, take_while, scan, enumerate and random_map, and the rows of those with positions."""
 
 import os
 from functools import partial
@@ -29,19 +29,18 @@ from evenfeed.runtime.run import Run
 
 @final
 class CountElements(Operator):
-    """Puts a count before each element."""
+    """Prepends a running count to each element."""
 
     def __init__(self, child: Operator, start: int) -> None:
         self._child = child
         self._next = start
 
     def read(self, most: int) -> Block | None:
-        """Return the next elements with their numbers."""
         room = max(1, LARGEST_NUMBER + 1 - self._next)
         try:
             block = self._child.read(min(most, room))
         except Exception:
-            self._next += 1  # an element that fails has a number too
+            self._next += 1  # an element that fails is counted, too
             raise
         if block is None:
             return None
@@ -52,33 +51,28 @@ class CountElements(Operator):
         return numbered(block, first + np.arange(block.length, dtype=np.int64))
 
     def provenance(self, count: int) -> Provenance:
-        """Return where the same elements of the child come from."""
         return self._child.provenance(count)
 
     def state(self) -> State:
-        """Return the next number, and the child's position."""
         return [self._next, self._child.state()]
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._next, inner = state
         self._child.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)
 
 
 @final
 class DrawKeys(Operator):
-    """Puts the random bits of its position before each element."""
+    """Prepends random bits to each element; they depend only on the seed and the element's position."""
 
     def __init__(self, child: Operator, seed: tuple[int, ...]) -> None:
         self._elements = CountElements(child, 0)
         self._key = key_of(*seed)
 
     def read(self, most: int) -> Block | None:
-        """Return the next elements with their bits."""
         block = self._elements.read(most)
         if block is None:
             return None
@@ -86,25 +80,21 @@ class DrawKeys(Operator):
         return keyed(Block(tuple(columns), block.length), self._key, np.asarray(numbers))
 
     def provenance(self, count: int) -> Provenance:
-        """Return where the same elements of the child come from."""
         return self._elements.provenance(count)
 
     def state(self) -> State:
-        """Return the next position, and the child's."""
         return self._elements.state()
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._elements.restore(state)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return what counts the elements."""
         return (self._elements,)
 
 
 @final
 class KeyedRows(Rows):
-    """Rows behind the random bits of their positions."""
+    """Rows with the random bits of their positions prepended."""
 
     def __init__(self, rows: Rows, seed: tuple[int, ...]) -> None:
         self._rows = rows
@@ -112,26 +102,23 @@ class KeyedRows(Rows):
         self.size = rows.size
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the rows at `positions`, each behind its bits."""
         return keyed(self._rows.fetch(positions), self._key, positions)
 
     def run(self, start: int, count: int) -> Block:
-        """Return `count` rows from `start` on, each behind its bits."""
         positions = np.arange(start, start + count, dtype=np.int64)
         return keyed(self._rows.run(start, count), self._key, positions)
 
     def provenance(self, position: int) -> RowOrigin | None:
-        """Return where the same row comes from."""
         return self._rows.provenance(position)
 
 
 def keyed(block: Block, key: int, positions: Positions) -> Block:
-    """Return the block with a first column of random bits."""
+    """Prepend a column of random bits to a Block."""
     return side_by_side([Block((words_at(key, positions),), block.length), block])
 
 
 def mapped(child: Operator, function: RowFunction, node: Map, run: Run) -> Operator:
-    """Return the operator that runs `function`: on Blocks, or on several elements at a time."""
+    """Return the operator that runs `function`: on Blocks, or on several elements in parallel."""
     in_order = keeps_order(node, run)
     threads = threads_of(function, node, in_order=in_order)
     if threads == 1:
@@ -140,35 +127,35 @@ def mapped(child: Operator, function: RowFunction, node: Map, run: Run) -> Opera
 
 
 def keeps_order(node: Map, run: Run) -> bool:
-    """Return True if a result waits for those of earlier elements: as the step says, or the options."""
+    """Return True if a result waits for those of earlier elements: as the step says, or else the options."""
     return run.keeps_order if node.deterministic is None else node.deterministic
 
 
 def threads_of(function: RowFunction, node: Map, *, in_order: bool) -> int:
-    """Return how many threads call a function; 1 is the thread that reads.
+    """Return how many threads call a function; 1 means the thread that reads.
 
-    What a function assigns or pulls depends on the order of the elements, which threads do not keep.
+    A function that assigns variables or pulls from iterators depends on the order of elements, which threads do
+    not keep.
     """
     in_turn = in_order and changes_state(function.effects)
     calls = 1 if function.is_vectorised or in_turn else node.num_parallel_calls
-    return _automatic() if calls == AUTOTUNE else calls or 1
+    return _autotuned() if calls == AUTOTUNE else calls or 1
 
 
-def _automatic() -> int:
-    # A function that does not trace mostly waits, for a file or for a library without the GIL.
+def _autotuned() -> int:
+    # A function that cannot be traced mostly waits for files, or for libraries that release the GIL.
     return min(32, (os.cpu_count() or 1) + 4)
 
 
 @final
 class MapRows(PushbackOperator):
-    """Runs a function on whole Blocks. An element at which it fails is passed."""
+    """Runs a function on whole Blocks. Skips an element that fails."""
 
     def __init__(self, child: Operator, function: RowFunction) -> None:
         super().__init__(child)
         self._function = function
 
     def read(self, most: int) -> Block | None:
-        """Return the results for the next elements, up to one that fails."""
         block = self._feed.read(most)
         if block is None:
             return None
@@ -180,19 +167,18 @@ class MapRows(PushbackOperator):
         return before or self.read(most)
 
     def provenance(self, count: int) -> Provenance:
-        """Return where the elements of the child come from, one for each."""
         return self._feed.provenance(count)
 
 
 @final
 class MapInThreads(WorkAhead):
-    """Runs a function on several elements at a time, each in a thread.
+    """Runs a function on several elements at a time, each in its own thread.
 
     Args:
-        child: Where the elements come from.
-        function: Runs per element.
-        threads: How many at a time.
-        in_order: Whether a result waits for those of earlier elements.
+        child: The operator to read from.
+        function: A function that runs per element.
+        threads: How many threads to use.
+        in_order: Whether a result waits for the results of earlier elements.
     """
 
     def __init__(
@@ -204,22 +190,21 @@ class MapInThreads(WorkAhead):
 
     @property
     def ahead(self) -> int:
-        """A quarter more than is worked on: a thread that is done must not wait for the reader."""
+        """A quarter more than the threads process: a thread that is done must not wait for the reader."""
         return self._threads + -(-self._threads // 4)
 
     @property
     def together(self) -> int:
-        """One: each may wait for something of its own."""
+        """One: each element may wait for something else."""
         return 1
 
     def start(self, block: Block, number: int) -> Pending[list[Outcome]]:
-        """Give an element to a thread."""
         if self._pool is None:
             self._pool = ThreadPool(self._threads, "evenfeed-map")
         return self._pool.submit(partial(_outcome, self.function, block, number))
 
     def close(self) -> None:
-        """End the threads, as soon as they have done what they are at."""
+        """Let the threads end after their current call."""
         self.drop()
         if self._pool is not None:
             self._pool.close()
@@ -229,13 +214,13 @@ class MapInThreads(WorkAhead):
 def _outcome(function: RowFunction, block: Block, number: int) -> list[Outcome]:
     try:
         return [of_rows([function.one(block.row(0), number)])]
-    except BaseException as error:  # noqa: BLE001 - raised where the reader reaches it
+    except BaseException as error:  # noqa: BLE001 - raised when the reader reaches it
         return [error]
 
 
 @final
 class MappedRows(Rows):
-    """What a function gives for rows. It must be pure: a row may be fetched more than once."""
+    """The results of a function for rows. It must be pure: a row may be fetched more than once."""
 
     def __init__(self, rows: Rows, function: RowFunction) -> None:
         self._rows = rows
@@ -243,20 +228,17 @@ class MappedRows(Rows):
         self.size = rows.size
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the results for the rows at `positions`."""
         return self._function.rows(self._rows.fetch(positions), positions)
 
     def run(self, start: int, count: int) -> Block:
-        """Return the results for `count` rows from `start` on."""
         return self._function.rows(self._rows.run(start, count), start)
 
     def provenance(self, position: int) -> RowOrigin | None:
-        """Return where the one row comes from."""
         return self._rows.provenance(position)
 
 
-class _Asks(PushbackOperator):
-    """Asks a predicate about the elements of a child."""
+class _PredicateOperator(PushbackOperator):
+    """Evaluates a predicate on the elements of a child."""
 
     def __init__(self, child: Operator, predicate: RowFunction) -> None:
         super().__init__(child)
@@ -264,30 +246,29 @@ class _Asks(PushbackOperator):
 
 
 @final
-class KeepSome(_Asks):
-    """Keeps the elements for which a predicate is true."""
+class KeepSome(_PredicateOperator):
+    """Keeps the elements for which a predicate is true. Never reads more elements than it is asked for."""
 
     def read(self, most: int) -> Block | None:
-        """Return elements that stay; what is read is never more than what is asked for."""
-        while (came := self._feed.read(most)) is not None:
-            kept = np.flatnonzero(self._answers(came))
+        while (block := self._feed.read(most)) is not None:
+            kept = np.flatnonzero(self._answers(block))
             if len(kept):
-                return came if len(kept) == came.length else came.gather(kept)
+                return block if len(kept) == block.length else block.gather(kept)
         return None
 
-    def _answers(self, came: Block) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-        """Ask the predicate; where it fails, the error waits until what came before is delivered."""
+    def _answers(self, block: Block) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        """Evaluate the predicate; on failure, postpone the error until the elements before it are returned."""
         try:
-            answers = self._predicate.rows(came, self._feed.number - came.length)
+            answers = self._predicate.rows(block, self._feed.number - block.length)
         except FailedRow as failed:
-            self._feed.give_back_failed(came.length - failed.index, failed.error)
+            self._feed.give_back_failed(block.length - failed.index, failed.error)
             answers = failed.before
         column = None if answers is None else answers.columns[0]
         return np.zeros(0, np.bool_) if column is None else np.asarray(column)
 
 
 @final
-class StopAtFalse(_Asks):
+class StopAtFalse(_PredicateOperator):
     """Ends before the first element for which a predicate is false."""
 
     def __init__(self, child: Operator, predicate: RowFunction) -> None:
@@ -295,21 +276,20 @@ class StopAtFalse(_Asks):
         self._ended = False
 
     def read(self, most: int) -> Block | None:
-        """Return the elements up to the first that does not stay."""
-        came = None if self._ended else self._feed.read(most)
-        if came is None:
+        block = None if self._ended else self._feed.read(most)
+        if block is None:
             return None
-        for index in range(came.length):  # behind the first false it must not be asked
-            if not self._holds(came, index):
-                return came.cut(0, index) if index else self.read(most)
-        return came
+        for index in range(block.length):  # the predicate must not be called after the first False
+            if not self._holds(block, index):
+                return block.cut(0, index) if index else self.read(most)
+        return block
 
-    def _holds(self, came: Block, index: int) -> bool:
-        """Ask about one element; where the answer is no, or an error, the rest is given back."""
-        rest = came.length - index
+    def _holds(self, block: Block, index: int) -> bool:
+        """Evaluate the predicate on one element; give back the rest if it is false or fails."""
+        rest = block.length - index
         try:
-            holds = bool(self._predicate.one(came.row(index), self._feed.number - rest)[0])
-        except Exception as error:  # noqa: BLE001 - it is raised when what came before is delivered
+            holds = bool(self._predicate.one(block.row(index), self._feed.number - rest)[0])
+        except Exception as error:  # noqa: BLE001 - raised after the elements before it
             self._feed.give_back_failed(rest, error)
             return False
         if not holds:
@@ -318,18 +298,16 @@ class StopAtFalse(_Asks):
         return holds
 
     def state(self) -> State:
-        """Return whether it has ended, and the position."""
         return [self._ended, super().state()]
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._ended, inner = state
         super().restore(inner)
 
 
 @final
 class CarryState(Operator):
-    """Calls a function with the state and each element, for the next state and an output."""
+    """Calls a function with the carried state and each element; it returns the next state and an output."""
 
     def __init__(self, child: Operator, node: Scan, function: RowFunction) -> None:
         self._feed = PushbackReader(child)
@@ -337,22 +315,21 @@ class CarryState(Operator):
         self._carried: list[Any] = list(node.initial)
 
     def read(self, most: int) -> Block | None:
-        """Return the outputs for the next elements, up to one that fails."""
-        came = self._feed.read(most)
-        if came is None:
+        block = self._feed.read(most)
+        if block is None:
             return None
-        outputs = self._outputs(came)
+        outputs = self._outputs(block)
         return of_rows(outputs) if outputs else self.read(most)
 
-    def _outputs(self, came: Block) -> list[list[Any]]:
+    def _outputs(self, block: Block) -> list[list[Any]]:
         outputs: list[list[Any]] = []
         count = len(self._carried)
-        for index in range(came.length):
-            rest = came.length - index
-            parts = [*self._carried, *came.row(index)]
+        for index in range(block.length):
+            rest = block.length - index
+            parts = [*self._carried, *block.row(index)]
             try:
                 result = self._function.one(parts, self._feed.number - rest)
-            except Exception as error:  # noqa: BLE001 - it is raised when its turn comes
+            except Exception as error:  # noqa: BLE001 - raised after the elements before it
                 self._feed.give_back_failed(rest, error)
                 break
             self._carried = result[:count]
@@ -360,15 +337,12 @@ class CarryState(Operator):
         return outputs
 
     def state(self) -> State:
-        """Return the state that is carried, and the position."""
         return [[to_json(part) for part in self._carried], self._feed.state()]
 
     def restore(self, state: State) -> None:
-        """Take up state and position."""
         carried, position = state
         self._carried = [from_json(part) for part in carried]
         self._feed.restore(position)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._feed.child,)

@@ -1,4 +1,4 @@
-"""Reads the rows of files: by position where their number is known, else one after the other."""
+"""Reads the rows of files: by position if their counts are known, else sequentially."""
 
 import weakref
 from collections.abc import Sequence
@@ -15,25 +15,24 @@ from evenfeed.runtime.positions.orders import Order
 from evenfeed.runtime.positions.rows import Rows
 from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
 
-# Rows that had to be decoded are kept for who comes back to them, up to so many bytes.
+# Decoded rows are kept for later reads, up to this many bytes.
 _MOST_HELD: Final = 1 << 30
 
 
 @final
 class FileRows(Rows):
-    """The rows of files that tell how many they have, one file after the other."""
+    """The rows of files with known row counts, one file after the other."""
 
     def __init__(self, files: Sequence[DataFile], counts: Sequence[int]) -> None:
         self._files = files
         self._readers: dict[int, Reader] = {}
-        self._lost: dict[int, DataLossError] = {}  # what opening a damaged file raised
-        self._next_look = 1  # how many are opened before it is looked at how much all hold
+        self._lost: dict[int, DataLossError] = {}  # the errors of damaged files, by index
+        self._opens_until_check = 1  # how many files to open before checking how much all hold
         self._ends = np.cumsum(counts, dtype=np.int64)
         self._starts = np.append(0, self._ends)
         self.size = int(self._starts[-1])
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the rows at `positions`, whichever files they are in."""
         if len(self._files) == 1:
             return self._fetched(0, positions)
         files = np.searchsorted(self._ends, positions, "right")
@@ -47,7 +46,7 @@ class FileRows(Rows):
             raise _damaged(error, self._files[file]) from error
 
     def run(self, start: int, count: int) -> Block:
-        """Return `count` rows from `start` on, as views where one file has them in one piece."""
+        """Return `count` rows from `start` on; views if they are contiguous in one file."""
         blocks: list[Block] = []
         while count > 0:
             file = int(np.searchsorted(self._ends, start, "right"))
@@ -61,7 +60,6 @@ class FileRows(Rows):
         return concatenated(blocks)
 
     def provenance(self, position: int) -> RowOrigin | None:
-        """Return the file and the row in it."""
         file = int(np.searchsorted(self._ends, position, "right"))
         return _place(
             self._files[file], position - int(self._starts[file]), self._readers.get(file)
@@ -70,20 +68,20 @@ class FileRows(Rows):
     def _reader(self, file: int) -> Reader:
         reader = self._readers.pop(file, None)
         if reader is None:
-            self._forget()
+            self._drop_old_readers()
             reader = self._opened(file)
-        self._readers[file] = reader  # behind all others
+        self._readers[file] = reader  # move it to the end: it was used last
         return reader
 
     def _lost_from(self, file: int, row: int) -> int:
-        """Return how many rows of a file from one on fail alike."""
+        """Return how many rows of a file, starting at `row`, fail together."""
         reader = self._readers.get(file)
         if reader is not None:
             return reader.behind(row) - row
         return int(self._ends[file] - self._starts[file]) - row
 
     def _opened(self, file: int) -> Reader:
-        if file in self._lost:  # it is asked for once for each row
+        if file in self._lost:  # asked for once per row
             raise self._lost[file].again()
         try:
             return self._files[file].open()
@@ -91,13 +89,13 @@ class FileRows(Rows):
             self._lost[file] = error
             raise
 
-    def _forget(self) -> None:
-        """Drop the readers used longest ago where all together hold too much."""
-        self._next_look -= 1
-        if self._next_look:
+    def _drop_old_readers(self) -> None:
+        """Drop the least recently used readers if all together hold too many bytes."""
+        self._opens_until_check -= 1
+        if self._opens_until_check:
             return
-        # Of many it is asked seldom, or to open all would take the square of the time.
-        self._next_look = 1 + len(self._readers) // 64
+        # With many files, check seldom: else opening all of them takes quadratic time.
+        self._opens_until_check = 1 + len(self._readers) // 64
         held = {number: reader.held for number, reader in list(self._readers.items())}
         left = sum(held.values())
         for number, size in held.items():
@@ -109,13 +107,13 @@ class FileRows(Rows):
 
 
 def _damaged(error: Exception, file: DataFile, lost: int = 1) -> FailedRow:
-    """Let rows that cannot be read fail one by one: those before come first, those behind later."""
-    _name(error, file)
+    """Return the error for rows that cannot be read, which fail one by one: those before them are returned first."""
+    _add_path(error, file)
     return FailedRow(0, None, error, damaged=lost)
 
 
-def _name(error: Exception, file: DataFile) -> None:
-    """Let an error say in which file it was met, unless it does."""
+def _add_path(error: Exception, file: DataFile) -> None:
+    """Add the file's path to an error that has none."""
     if isinstance(error, EvenfeedError) and error.file is None:
         error.in_file(file.path)
 
@@ -126,22 +124,21 @@ def _place(file: DataFile, row: int, reader: Reader | None) -> RowOrigin:
 
 @final
 class InTurn(Order):
-    """One row of each of several files in turn; those that have ended are passed over.
+    """One row of each file in turn. Files that have ended are skipped.
 
-    The files take part until their rows end. Between two such ends, all rounds have the same files.
+    Between two rounds in which files end, all rounds have the same files.
     """
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes = np.array(sizes, np.int64)
         self._starts = np.cumsum(self._sizes) - self._sizes
-        self._ends = np.unique(self._sizes[self._sizes > 0])  # rounds at which files end
+        self._ends = np.unique(self._sizes[self._sizes > 0])  # the rounds in which files end
         self._first_rounds = np.append(0, self._ends)
         files = [int((self._sizes >= end).sum()) for end in self._ends]
         self._first_steps = np.append(0, np.cumsum(np.diff(self._first_rounds) * files))
         self.size = int(self._sizes.sum())
 
     def at(self, steps: Positions) -> Positions:
-        """Return the positions at `steps`, as if all files were one after the other."""
         parts = np.searchsorted(self._first_steps, steps, "right") - 1
         out = np.empty_like(steps)
         for part in np.unique(parts).tolist():
@@ -154,10 +151,10 @@ class InTurn(Order):
 
 @final
 class ReadFiles(Operator):
-    """Reads files one after the other. Its position is a file and a row.
+    """Reads files one after the other. Its state is the file, the row in it, and a mark for the file's reader.
 
-    Where a row cannot be read, the error is raised, and the next row follows; where a file cannot be read
-    on, the next file.
+    If a row cannot be read, the error is raised and the next row follows. If the rest of a file cannot be read, the
+    next file follows.
     """
 
     def __init__(self, files: Sequence[DataFile]) -> None:
@@ -169,12 +166,11 @@ class ReadFiles(Operator):
         self._end: weakref.finalize[..., Self] | None = None
 
     def read(self, most: int) -> Block | None:
-        """Return the next rows, of one file."""
         while self._file < len(self._files):
             try:
                 block = self._read(most)
             except Exception as error:
-                _name(error, self._files[self._file])
+                _add_path(error, self._files[self._file])
                 self._pass()
                 raise
             if block is not None:
@@ -186,20 +182,19 @@ class ReadFiles(Operator):
     def _read(self, most: int) -> Block | None:
         if self._reader is None:
             self._reader = self._files[self._file].open()
-            # In a circle of forgotten objects Python may end the file first, and warn that it was open.
+            # In a garbage cycle, Python may finalize the file first and warn that it was open.
             self._end = weakref.finalize(self, self._reader.close)
             self._reader.seek(self._mark)
         return self._reader.read(self._row, most)
 
     def provenance(self, count: int) -> Provenance:
-        """Return what says which rows of the file that is open were read last."""
         if self._file == len(self._files):
             return unknown_origin
         file, first, reader = self._files[self._file], self._row - count, self._reader
         return lambda index: _place(file, first + index, reader)
 
     def _pass(self) -> None:
-        """Go behind a row that cannot be read, or behind its file."""
+        """Skip a row that cannot be read, or the rest of its file."""
         if self._reader is not None and self._reader.goes_on:
             self._row += 1
         else:
@@ -210,17 +205,14 @@ class ReadFiles(Operator):
         self._file, self._row, self._mark = self._file + 1, 0, None
 
     def state(self) -> State:
-        """Return the file and the row in it, and how its reader finds that."""
         mark = self._mark if self._reader is None else self._reader.mark()
         return [self._file, self._row, mark]
 
     def restore(self, state: State) -> None:
-        """Go to a row, reading what the reader must to find it."""
         self.close()
         self._file, self._row, self._mark = state
 
     def close(self) -> None:
-        """Close the file that is open."""
         if self._end is not None:
             self._end()
         self._reader = self._end = None

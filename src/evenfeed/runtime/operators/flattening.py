@@ -1,4 +1,4 @@
-"""Operators that read the datasets which a user's function makes of elements."""
+"""Operators for flat_map, interleave and group_by_window: read the datasets that a user function returns."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from evenfeed.runtime.operators.files import ReadFiles
 from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
 from evenfeed.runtime.run import Inner, Opener
 
-# Makes the plan of an inner dataset of the parts of one element, whose number it gets too, and starts it.
+# Makes an inner dataset from the parts and the index of an element, and starts it.
 Start: TypeAlias = Callable[[list[Any], int], Inner]
 
 
@@ -33,12 +33,12 @@ _NO_TURNS: Final[Positions] = np.zeros(0, np.int64)
 @final
 @dataclass
 class _Slot:
-    """An inner dataset that is being read, and where its element stands in the child.
+    """An inner dataset that is being read, and the position of its element in the child.
 
     Attributes:
         before: The position before the element in the child.
         inner: The dataset.
-        held: Elements that were read together, of which some were used.
+        held: Elements that were read together, some of which were used.
     """
 
     before: State
@@ -46,31 +46,31 @@ class _Slot:
     held: Block | None = None
     _used: int = 0
     _before_held: State = None
-    _failed: Exception | None = None  # what the next one raises, as holding it showed
+    _failed: Exception | None = None  # the error that `hold` met: the next read raises it
 
     @property
     def reads_files(self) -> bool:
-        """Whether nobody sees that some elements are read before their turn, or read again."""
+        """True if reading elements early, or twice, is unobservable."""
         return isinstance(self.inner.operator, ReadFiles)
 
     def hold(self, most: int) -> int:
-        """Read elements of files; return how many can be had at once, none where the next fails or there is none."""
+        """Read ahead from files; return how many elements are ready, 0 if the next one fails or does not exist."""
         if self.held is None and self._failed is None:
             self._before_held = self.inner.state()
             try:
                 self.held = self.inner.operator.read(most)
-            except Exception as error:  # noqa: BLE001 - it fails again when its turn comes
+            except Exception as error:  # noqa: BLE001 - raised again when its turn comes
                 self.inner.operator.close()
                 self.inner.restore(self._before_held)
                 self._failed = error
         return 0 if self.held is None else self.held.length - self._used
 
     def read(self, most: int) -> Block | None:
-        """Return the next elements, first those that are held."""
+        """Return the next elements, starting with those held."""
         if self.held is None:
             failed, self._failed = self._failed, None
             block = self.inner.operator.read(most)
-            if isinstance(failed, DataLossError):  # another file has taken the place of the first
+            if isinstance(failed, DataLossError):  # the file was replaced in between
                 raise failed
             return block
         block = self.held.cut(self._used, self._used + most)
@@ -80,7 +80,7 @@ class _Slot:
         return block
 
     def provenance(self, count: int) -> Provenance:
-        """Return what says where the last `count` elements come from that were read."""
+        """Look up the last `count` elements that were read."""
         unused = 0 if self.held is None else self.held.length - self._used
         return self.inner.operator.provenance(count + unused)
 
@@ -93,7 +93,7 @@ class _Slot:
         return files_of(self.inner.plan)
 
     def restore(self, position: State, used: int, files: Any = None) -> None:
-        """Take up a position, in files that are as they were then."""
+        """Restore a position, after checking that the files have not changed."""
         if self._files is not None:
             self._files.check(files)
         self.inner.restore(position)
@@ -102,7 +102,7 @@ class _Slot:
 
 
 class _Opens(Operator):
-    """Opens inner datasets for the elements of a child."""
+    """Opens an inner dataset for each element of a child."""
 
     def __init__(self, child: Operator, start: Start, element_spec: Any) -> None:
         self._feed = PushbackReader(child)
@@ -111,13 +111,13 @@ class _Opens(Operator):
 
     def _open_next(self) -> _Slot | None:
         before, number = self._feed.state(), self._feed.number
-        came = self._feed.read(1)
-        return None if came is None else _Slot(before, self._start(came.row(0), number))
+        block = self._feed.read(1)
+        return None if block is None else _Slot(before, self._start(block.row(0), number))
 
     def _open_again(self, state: State) -> _Slot | None:
         if state is None:
             return None
-        before, *inside = state  # states of older programs know no files
+        before, *inside = state  # states of older versions have no files
         self._feed.restore(before)
         slot = self._open_next()
         if slot is not None:
@@ -134,7 +134,6 @@ class ReadInner(_Opens):
         self._slot: _Slot | None = None
 
     def read(self, most: int) -> Block | None:
-        """Return elements of the inner dataset that is open, or of the next."""
         while True:
             if self._slot is None:
                 self._slot = self._open_next()
@@ -149,21 +148,17 @@ class ReadInner(_Opens):
                 raise unlike_elements()
 
     def provenance(self, count: int) -> Provenance:
-        """Return where the elements of the inner dataset come from."""
         return unknown_origin if self._slot is None else self._slot.provenance(count)
 
     def state(self) -> State:
-        """Return the open element and the position in it, and the position in the child."""
         return [None if self._slot is None else self._slot.state(), self._feed.state()]
 
     def restore(self, state: State) -> None:
-        """Open the element again, and take up the positions."""
         slot, position = state
         self._slot = self._open_again(slot)
         self._feed.restore(position)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child and the inner dataset that is open."""
         inner = () if self._slot is None else (self._slot.inner.operator,)
         return (self._feed.child, *inner)
 
@@ -172,8 +167,8 @@ class ReadInner(_Opens):
 class ReadInnersInTurn(_Opens):
     """Reads a few elements of each of several inner datasets in turn.
 
-    An inner dataset that ends leaves its place to the next element when the turn comes back to it. Where all
-    of them read files, whole rounds are read at once, no more elements than are asked for.
+    When an inner dataset ends, the next element takes its slot when the turn comes back to it. If all of them read
+    files, whole rounds are read at once, but never more elements than asked for.
     """
 
     def __init__(
@@ -183,13 +178,12 @@ class ReadInnersInTurn(_Opens):
         self._slots: list[_Slot | None] = [None] * cycle
         self._block = block
         self._turn = 0
-        self._taken = 0  # of the block of the one whose turn it is
+        self._taken = 0  # how many of the current slot's block
         self._ended = False
-        # Whose elements were read last, and in which order, if they are of several.
+        # The slots of the last read, and the order of their elements if there are several.
         self._last: tuple[list[_Slot], Positions] = [], _NO_TURNS
 
     def read(self, most: int) -> Block | None:
-        """Return elements of the one whose turn it is, or of whole rounds."""
         rounds = self._rounds(most)
         if rounds is not None:
             return rounds
@@ -211,7 +205,6 @@ class ReadInnersInTurn(_Opens):
         return None
 
     def provenance(self, count: int) -> Provenance:
-        """Return what says where the elements of the inner datasets come from."""
         slots, turns = self._last
         if not len(turns):
             return slots[0].provenance(count) if slots else unknown_origin
@@ -225,7 +218,7 @@ class ReadInnersInTurn(_Opens):
         return found
 
     def _rounds(self, most: int) -> Block | None:
-        """Return the elements of as many rounds as all can give; None where one fails or ends, or is not open."""
+        """Return the elements of as many whole rounds as possible; None if a slot fails, ends or is not open."""
         slots = self._in_round()
         wanted = most // (max(1, len(slots)) * self._block) * self._block
         if not slots or not wanted or self._taken:
@@ -240,7 +233,7 @@ class ReadInnersInTurn(_Opens):
         return concatenated([block for block in blocks if block is not None]).gather(turns)
 
     def _in_round(self) -> list[_Slot]:
-        """Return all that take part in a round, from the one on whose turn it is; none where not all read files."""
+        """Return the slots of a round, starting with the current turn; none unless all of them read files."""
         slots = [*self._slots[self._turn :], *self._slots[: self._turn]]
         opened = [slot for slot in slots if slot is not None]
         whole = self._ended or len(opened) == len(slots)
@@ -264,18 +257,15 @@ class ReadInnersInTurn(_Opens):
         self._taken = 0
 
     def state(self) -> State:
-        """Return all open elements with their positions, and whose turn it is."""
         slots = [None if slot is None else slot.state() for slot in self._slots]
         return [slots, self._turn, self._taken, self._ended, self._feed.state()]
 
     def restore(self, state: State) -> None:
-        """Open the elements again, and take up all positions."""
         slots, self._turn, self._taken, self._ended, position = state
         self._slots = [self._open_again(slot) for slot in slots]
         self._feed.restore(position)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child and the inner datasets that are open."""
         return (
             self._feed.child,
             *(slot.inner.operator for slot in self._slots if slot is not None),
@@ -283,15 +273,15 @@ class ReadInnersInTurn(_Opens):
 
 
 def starter(make: Callable[[list[Any], int], Node], opens: Opener) -> Start:
-    """Return what opens the inner dataset of an element."""
+    """Return a function that opens the inner dataset of an element."""
     return lambda parts, number: opens(number, lambda: make(parts, number))
 
 
 @final
 class ReadGroups(Replayed):
-    """Collects elements by key and reads the dataset that each full group is reduced to.
+    """Collects elements by key, and reads the dataset that each full group is reduced to.
 
-    The groups that are not full have no position, so `restore` reads the elements once more.
+    Groups that are not full are not part of the state, so `restore` reads the elements again.
     """
 
     def __init__(
@@ -310,13 +300,12 @@ class ReadGroups(Replayed):
 
     def _begin(self) -> None:
         self._number = 0
-        self._opened = 0  # how many groups
+        self._opened = 0  # how many groups were opened
         self._groups: dict[int, list[list[Any]]] = {}
         self._open: Inner | None = None
         self._elements = InnerElements(self._node.element_spec)
 
     def _next(self, most: int) -> Block | None:
-        """Return elements of the group that is open, or of the next that fills up."""
         while True:
             if self._open is None:
                 group = self._full_group()
@@ -340,17 +329,17 @@ class ReadGroups(Replayed):
             return self._node.reduce(key, group)
 
     def _full_group(self) -> tuple[int, Held] | None:
-        """Read until a group is full; at the end return those that are not, by their keys."""
+        """Read until a group is full; at the end, return the remaining groups in key order."""
         while (row := self._row()) is not None:
             key = int(np.asarray(self._key.one(row, self._number - 1)[0]))
-            window = self._window(key)  # an element for which this fails is in no group
+            window = self._window(key)  # an element for which this fails joins no group
             self._groups.setdefault(key, []).append(row)
             if len(self._groups[key]) == window:
                 return key, self._held(key)
         return next(((key, self._held(key)) for key in sorted(self._groups)), None)
 
     def _row(self) -> list[Any] | None:
-        self._number += 1  # one that fails has a number too
+        self._number += 1  # an element that fails is counted, too
         block = self._child.read(1)
         return None if block is None else block.row(0)
 
@@ -362,7 +351,7 @@ class ReadGroups(Replayed):
             size = self._node.window_size(key)
         if size < 1:
             raise InvalidArgumentError(
-                f"A window must hold at least 1 element, but for the key {key} it is to hold {size}.",
+                f"The window size must be at least 1, but is {size} for key {key}.",
                 fix="pass a window_size of at least 1, or return one from window_size_func.",
                 origin=self._node.origin,
             )
@@ -374,5 +363,4 @@ class ReadGroups(Replayed):
         return Held(self._node.child.element_spec, columns, rows.length)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child, and the group that is open."""
         return (self._child,) if self._open is None else (self._child, self._open.operator)

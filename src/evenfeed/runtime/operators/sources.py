@@ -1,4 +1,4 @@
-"""The rows that a plan begins with."""
+"""The sources of plans: ranges and arrays as rows with positions, and the operator for from_generator."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -30,33 +30,30 @@ class Numbers(Rows):
         self.size = node.size
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the numbers at `positions`."""
         numbers = self._node.start + self._node.step * positions
         return Block((numbers.astype(self._node.dtype, copy=False),), len(positions))
 
 
 @final
 class Arrays(Rows):
-    """The rows of arrays of one length."""
+    """The rows of arrays of equal length. `fetch` copies; `run` returns views."""
 
     def __init__(self, columns: Sequence[Column], size: int) -> None:
-        # An element that a user changes must not change the source.
+        # Changing an element must not change the source.
         self._block = read_only(Block(tuple(columns), size))
         self.size = size
 
     def fetch(self, positions: Positions) -> Block:
-        """Return copies of the rows at `positions`."""
         return self._block.gather(positions)
 
     def run(self, start: int, count: int) -> Block:
-        """Return the rows as views."""
         return self._block.cut(start, start + count)
 
 
-# A generator that is slow hands over what it has yielded so far, before all that was asked for.
+# In seconds. After this time, return what a slow generator has yielded so far.
 _PATIENCE: Final = 0.01
 
-# Many at a time are converted fast; at 700 new tuples Python's garbage collector begins to look at all.
+# Large groups convert fast, but 700 new tuples would trigger Python's garbage collector.
 _TOGETHER: Final = 512
 
 Parts: TypeAlias = list[Sequence[Any]]
@@ -65,10 +62,10 @@ Transpose: TypeAlias = Callable[[Sequence[Any]], Parts | None]
 
 @final
 class PullElements(Operator):
-    """Pulls elements out of what a user's function returns, and converts them many at a time.
+    """Pulls elements from the iterable that a user function returns, and converts many at a time.
 
-    No more is pulled than was asked for. Python's generators cannot go back, so `restore` calls the
-    function anew and passes over as many elements as had been passed.
+    It never pulls more than it is asked for. Generators cannot go back, so `restore` calls the function again and skips
+    as many elements as were passed before. The state counts these, including elements that failed.
     """
 
     def __init__(self, node: FromGenerator) -> None:
@@ -78,14 +75,13 @@ class PullElements(Operator):
         self._transpose = _transposer(node.signature)
         self._iterator: Iterator[Any] | None = None
         self._pulled: list[Any] = []
-        self._error: Exception | None = None  # raised behind what was pulled before it
+        self._error: Exception | None = None  # raised after the elements pulled before it
         self._passed = 0
-        self._step = 1  # how many to pull before looking at the clock
-        # One for the whole pass: a generator may read from an iterator that it made elements before.
+        self._step = 1  # how many to pull before checking the time
+        # One for the whole pass: a generator may read an iterator that it made while yielding earlier elements.
         self._watcher = Noting(node.effects, here.watcher)
 
     def read(self, most: int) -> Block | None:
-        """Return the next elements; the one that fails is an error once those before it are out."""
         most = min(most, _TOGETHER)
         if self._iterator is None:
             with chance_noted(self._node.generator, self._node.effects):
@@ -110,9 +106,9 @@ class PullElements(Operator):
         while count > 0 and self._error is None:
             before = len(self._pulled)
             try:
-                # What was appended before the iterable raises stays in the list.
+                # Elements appended before the iterable raises stay in the list.
                 self._pulled.extend(islice(self._started(), min(step, count)))
-            except Exception as error:  # noqa: BLE001 - raised in its place
+            except Exception as error:  # noqa: BLE001 - raised after the elements before it
                 self._error = self._noted(error)
             got = len(self._pulled) - before
             count -= got
@@ -121,13 +117,15 @@ class PullElements(Operator):
                 return
             if got < step:
                 return
-            self._step = step  # the next read begins with a step that this one took in time
+            self._step = step  # the next read starts with the last step that was fast enough
             step *= 8
 
     def _started(self) -> Iterator[Any]:
         if self._iterator is None:
-            args = [arg[()] for arg in self._node.args]  # 0-d arrays as scalars, as in TensorFlow
-            # Only __next__ may say by StopIteration that there is no more.
+            args = [
+                arg[()] for arg in self._node.args
+            ]  # 0-d arrays become scalars, as in TensorFlow
+            # Only __next__ may signal the end with StopIteration.
             with never_stopping(name_of(self._node.generator), self._node.origin):
                 found: Any = self._node.generator(*args)
             self._iterator = iter(())
@@ -137,7 +135,7 @@ class PullElements(Operator):
             except TypeError:
                 raise InvalidArgumentError(
                     f"generator must return an iterable, but returned {shortened(found)}.",
-                    fix="pass a function that yields, or returns a list or an iterator.",
+                    fix="pass a function that yields elements, or returns a list or an iterator.",
                     origin=self._node.origin,
                 ) from None
         return self._iterator
@@ -145,7 +143,7 @@ class PullElements(Operator):
     def _noted(self, error: Exception) -> Exception:
         place = self._passed + len(self._pulled)
         error.add_note(
-            f"while element {place} was pulled from the generator given at {self._node.origin}"
+            f"while pulling element {place} from the generator passed at {self._node.origin}"
         )
         return error
 
@@ -157,7 +155,7 @@ class PullElements(Operator):
         return block
 
     def _together(self, rows: list[Any]) -> Block | None:
-        """Return all rows, converted column by column; None where one of them needs a closer look."""
+        """Convert all rows column by column; return None if a row needs individual conversion."""
         parts = self._transpose(rows)
         if parts is None:
             return None
@@ -170,7 +168,7 @@ class PullElements(Operator):
         return Block(tuple(columns), len(rows))
 
     def _one_by_one(self, rows: list[Any]) -> Block:
-        """Return the rows up to the first that does not fit; where that is the first, its error."""
+        """Return the rows before the first that does not fit; if that is the first row, raise its error."""
         good: list[list[Any]] = []
         for row in rows:
             try:
@@ -180,28 +178,26 @@ class PullElements(Operator):
                     break
                 del self._pulled[0]
                 self._passed += 1
-                raise self._unfit(row, error) from None
+                raise self._mismatch(row, error) from None
         return of_rows(good)
 
     def _element(self, row: Any) -> list[Any]:
         parts = parts_up_to(self._node.signature, row)
         return [converted(part, spec) for part, spec in zip(parts, self._specs, strict=True)]
 
-    def _unfit(self, row: Any, error: Exception) -> InvalidArgumentError:
+    def _mismatch(self, row: Any, error: Exception) -> InvalidArgumentError:
         what = error.message if isinstance(error, InvalidArgumentError) else str(error)
         return InvalidArgumentError(
             f"Element {self._passed - 1} of the generator, {shortened(row)}, "
-            f"does not fit its output_signature: {what.partition(chr(10))[0]}",
-            fix=f"yield values that fit {self._node.signature}, or change output_signature.",
+            f"does not match output_signature: {what.partition(chr(10))[0]}",
+            fix=f"yield values that match {self._node.signature}, or change output_signature.",
             origin=self._node.origin,
         )
 
     def state(self) -> State:
-        """Return how many elements were passed, those that failed among them."""
         return self._passed
 
     def restore(self, state: State) -> None:
-        """Call the function anew and pass over the elements that were passed before."""
         self.close()
         self._error = None
         with watched_by(self._watcher):
@@ -214,17 +210,17 @@ class PullElements(Operator):
                 next(self._started())
             except StopIteration:
                 return
-            except Exception:  # noqa: BLE001, S112 - it was raised when it was reached
+            except Exception:  # noqa: BLE001, S112 - raised when it was first reached
                 continue
 
     def close(self) -> None:
-        """Let go of the iterable, so that its `finally` runs."""
+        """Release the iterable, so that a generator's `finally` runs."""
         self._iterator = None
         self._pulled = []
 
 
 def _transposer(signature: Any) -> Transpose:
-    """Return a function that puts the parts of many rows side by side, if all are as `signature`."""
+    """Return a function that turns rows into columns, or returns None if a row does not match `signature`."""
     branch = opened(signature, DATA)
     if branch is None:
         return lambda rows: [rows]
