@@ -155,12 +155,12 @@ def test_positions_of_another_number_of_datasets_are_refused():
         TakePieces(plans[:1], 2).restore(state)
 
 
-def test_a_replica_without_rows_gets_none_of_the_shape_that_is_known():
+def test_a_replica_without_rows_gets_the_lengths_of_its_neighbours():
     ragged = numbers([1, 2, 3]).map(np.arange, vectorize=False).padded_batch(2)
     columns = all_steps(flowing_steps(ragged, 2, 2))
     assert [[piece.shape for piece in column] for column in columns] == [
         [(1, 2), (1, 2)],
-        [(1, 3), (0, 0)],
+        [(1, 3), (0, 3)],
     ]
 
 

@@ -348,7 +348,7 @@ def test_workers_know_the_shapes_of_rows_that_differ_too():
         return [steps.read()[0].shapes for _ in range(2)]
 
     memory = InMemory(2)
-    assert on_all(2, run) == [[((2, 3), (2, 4)), ((1, 2), (0, 0))]] * 2
+    assert on_all(2, run) == [[((2, 3), (2, 4)), ((1, 2), (0, 2))]] * 2
 
 
 @pytest.mark.parametrize("policy", ["DATA", "OFF"])

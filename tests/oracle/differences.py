@@ -44,6 +44,7 @@ _MIRRORED = "A compiled run returns what is the same on all replicas as Mirrored
 _LOST_CHANGE = "What a replica puts into a list or dict that all are given would be lost: a ValueError says so."
 _TEXT_STAYS = "A function whose replicas get text of their own runs as plain Python, and returns Python's texts."
 
+_LENGTHS_OF_NEIGHBOURS = "A replica without rows gets the other lengths of its neighbours' rows."
 _NO_ROWS = "A replica without an element of its own gets no rows, and `element_spec` leaves their number open."
 
 _SAVED = "A position is saved unless a function was seen to draw, assign or pull: the rest counts as deterministic."
@@ -58,6 +59,7 @@ _OPAQUE = "Colours of a palette are opaque, where nothing else is said: 255, not
 _NEXT_BATCH = "The batch after an element that fails begins with the next element; TensorFlow drops the rest of a batch if a `map` stands right below."
 
 DIFFERENT: dict[str, str] = {
+    "replica_idioms.open_lengths.3, kept: taken, steps": _LENGTHS_OF_NEIGHBOURS,
     "replica_idioms.open_lengths.2, dropped: taken": _NO_ROWS,
     "replica_idioms.open_lengths.3, dropped: taken": _NO_ROWS,
     "replica_idioms.open_lengths.3, dropped: taken, steps": _NO_ROWS,

@@ -1,4 +1,4 @@
-"""A Block: a run of elements as columns."""
+"""Block: a run of elements stored as columns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_columns import joined as joined_texts
 
-# One part of every element: an array with a leading axis; text that is not cut up yet; a list where the
-# elements differ in shape or are no arrays; None where the part is None.
+# One part of every element: an array with a leading axis, text that is not split into objects yet, a list if
+# the elements differ in shape or are not arrays, or None if the part is None.
 Column: TypeAlias = Array | Texts | list[Any] | None
 
-# Of how many texts the lengths are looked at to tell about how long all are.
-_SOME: Final = 16
+# How many texts are sampled to estimate the size of all.
+_SAMPLES: Final = 16
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A run of elements, one column for each part."""
+    """A run of elements, with one column per part."""
 
     columns: tuple[Column, ...]
     length: int
@@ -45,40 +45,40 @@ class Block:
         return Block(tuple(_gathered(column, rows) for column in self.columns), len(rows))
 
     def copy(self) -> "Block":
-        """Return a Block whose columns nobody else holds."""
+        """Return a copy that shares no memory with this Block."""
         return Block(tuple(None if c is None else c.copy() for c in self.columns), self.length)
 
     def cut_up(self) -> "Block":
-        """Return the Block with all text as objects, for those who look at it."""
+        """Return the Block with all text as bytes objects, for code that reads it."""
         return Block(tuple(map(cut_up, self.columns)), self.length)
 
     def replaced(self, rows: Positions, by: "Block") -> "Block":
-        """Return the elements with others at `rows`; dense columns of one's own are written to."""
+        """Return the elements with those at `rows` replaced. Writes into dense columns in place."""
         pairs = zip(self.columns, by.columns, strict=True)
         return Block(tuple(_replaced(old, rows, new) for old, new in pairs), self.length)
 
     @property
     def nbytes(self) -> int:
-        """How much memory the elements take; where they are text, about as much as some of them."""
+        """The memory size of the elements; for text, an estimate from a sample."""
         return sum(map(_bytes, self.columns))
 
     @property
     def bytes_per_row(self) -> int:
-        """How much memory one element takes."""
+        """The average memory size of one element."""
         return self.nbytes // max(1, self.length)
 
 
 def cut_up(column: Column) -> Array | list[Any] | None:
-    """Return a column in which text is objects."""
+    """Return a column with text as bytes objects."""
     return np.asarray(column) if isinstance(column, Texts) else column
 
 
-# What became of elements, in their order: results, and an error for each that failed.
+# The outcome for some elements, in order: their results, or the error of one that failed.
 Outcome: TypeAlias = Block | BaseException
 
 
 def concatenated(blocks: Sequence[Block]) -> Block:
-    """Return the elements of all blocks, one after the other, as one."""
+    """Concatenate several Blocks."""
     if len(blocks) == 1:
         return blocks[0]
     columns = zip(*(block.columns for block in blocks), strict=True)
@@ -88,9 +88,9 @@ def concatenated(blocks: Sequence[Block]) -> Block:
 def fetched_apart(
     which: Positions, within: Positions, fetch: Callable[[int, Positions], Block]
 ) -> Block:
-    """Return rows that lie in several places: in place `which[i]` the row `within[i]`, for every i.
+    """Gather rows from several places: for every i, row `within[i]` of place `which[i]`.
 
-    `fetch` is called once for each place that is needed.
+    Calls `fetch` once for each place.
     """
     order = np.argsort(which, kind="stable")
     places, starts = np.unique(which[order], return_index=True)
@@ -101,12 +101,12 @@ def fetched_apart(
 
 
 def of_rows(rows: Sequence[Sequence[Any]]) -> Block:
-    """Return elements given one by one as a Block."""
+    """Build a Block from elements given one by one."""
     return Block(tuple(stacked(parts) for parts in zip(*rows, strict=True)), len(rows))
 
 
 def stacked(parts: Sequence[Any]) -> Column:
-    """Return the same part of several elements as a column."""
+    """Build a column from the same part of several elements."""
     first = parts[0]
     if first is None:
         return None
@@ -121,20 +121,20 @@ def stacked(parts: Sequence[Any]) -> Column:
 
 
 def in_one_piece(column: Column) -> Column:
-    """Return a column that is a list as an array, if the elements are alike; as arrays of their own if not."""
+    """Turn a list column into an array if all elements have one shape and dtype; otherwise into contiguous arrays."""
     if not isinstance(column, list) or not column:
         return column
     whole = stacked(column)
     if not isinstance(whole, list):
         return whole
-    # A view would keep alive what it was cut from.
+    # A view would keep its base array alive.
     return [np.ascontiguousarray(x) if type(x) is np.ndarray and x.ndim else x for x in whole]
 
 
 def _item(column: Column, index: int) -> Any:
     if column is None or isinstance(column, list):
         return None if column is None else column[index]
-    # The dots keep a scalar an array, so that every part of an element has a shape and a dtype.
+    # The ellipsis keeps a scalar an array, so that every part of an element has a shape and a dtype.
     return column[index, ...]
 
 
@@ -175,7 +175,7 @@ def _bytes(column: Column) -> int:
         return column.nbytes
     if column is None or column.dtype != dtypes.string or not column.size:
         return 0 if column is None else column.nbytes
-    some = column.ravel()[:: -(-column.size // _SOME)].tolist()
+    some = column.ravel()[:: -(-column.size // _SAMPLES)].tolist()
     return column.nbytes + column.size * sum(map(_text_bytes, some)) // len(some)
 
 
@@ -197,12 +197,12 @@ def _joined(parts: tuple[Column, ...]) -> Column:
 
 
 def read_only(block: Block) -> Block:
-    """Return the elements so that nobody can write to them."""
+    """Return a read-only view of the Block."""
     return Block(tuple(map(frozen, block.columns)), block.length)
 
 
 def frozen(column: Column) -> Column:
-    """Return a column that nobody can write to."""
+    """Return a read-only view of a column."""
     if isinstance(column, list):
         return [frozen(item) if type(item) is np.ndarray else item for item in column]
     if column is None or isinstance(column, Texts) or not column.flags.writeable:
@@ -221,7 +221,16 @@ def blank(shape: Sequence[int], dtype: dtypes.DType) -> Array:
     return text
 
 
-def without_rows(spec: TensorSpec) -> Array:
-    """Return no rows: dimensions that are not known are 0, and the first one always is."""
-    lengths = [length or 0 for length in spec.shape.as_list()] if spec.shape.rank else []
-    return blank((0, *lengths[1:]) if lengths else (), spec.dtype)
+def without_rows(spec: TensorSpec, beside: Sequence[int] | None = None) -> Array:
+    """Return an array without rows.
+
+    Args:
+        spec: The spec of a batch. Unknown lengths become 0.
+        beside: The shape of another part of the same batch, which supplies the unknown lengths.
+    """
+    if beside:
+        lengths = spec.shape.merge_with([None, *beside[1:]]).as_list()
+    else:
+        lengths = spec.shape.as_list() if spec.shape.rank else []
+    rows = (0, *(length or 0 for length in lengths[1:])) if lengths else ()
+    return blank(rows, spec.dtype)

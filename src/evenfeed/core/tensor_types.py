@@ -1,4 +1,8 @@
-"""Remembers which tensors were asked to have 64 bits, where JAX runs without: datasets take them so."""
+"""The tensor classes: HostTensor, TextTensor and HostText, and `Tensor` for annotations and isinstance.
+
+Also remembers which JAX arrays were requested with 64 bits while JAX runs with 32. Datasets give them the
+requested dtype.
+"""
 
 import sys
 import weakref
@@ -11,14 +15,14 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import described
 from evenfeed.core.promised_shapes import promise_checked
 from evenfeed.core.shapes import ArrayShape, ShapeLike
-from evenfeed.core.text.text_values import compared, encoded
+from evenfeed.core.text.text_values import appended, compared, encoded
 
-# By identity, because arrays of JAX's have no hash. An entry leaves with its tensor.
+# By identity, because JAX arrays are not hashable. An entry is removed with its tensor.
 _asked: Final[dict[int, tuple["weakref.ref[Any]", DType]]] = {}
 
 
 def remember_width(tensor: Any, dtype: DType) -> None:
-    """Note that `tensor` would have this dtype if JAX ran with 64 bits."""
+    """Record that `tensor` would have this dtype if JAX ran with 64 bits."""
     key = id(tensor)
 
     def forget(_: "weakref.ref[Any]") -> None:
@@ -28,7 +32,7 @@ def remember_width(tensor: Any, dtype: DType) -> None:
 
 
 def asked_width(tensor: Any) -> DType | None:
-    """Return the dtype that was asked for; None where the tensor has it, or nobody asked."""
+    """Return the requested dtype; None if the tensor has it, or if none was requested."""
     found = _asked.get(id(tensor))
     return found[1] if found is not None and found[0]() is tensor else None
 
@@ -37,13 +41,13 @@ _shape: Any = np.ndarray.shape
 
 
 class HostTensor(np.ndarray[Any, Any]):
-    """A NumPy array with TensorFlow's `numpy()`: what datasets hand out."""
+    """A NumPy array with TensorFlow's `numpy()`: what datasets return."""
 
     __slots__ = ()
 
     @property
     def shape(self) -> ArrayShape:
-        """The length along each axis: a tuple that is equal to a list, too."""
+        """The length of each axis: a tuple that also compares equal to a list."""
         return ArrayShape(_shape.__get__(self))
 
     @shape.setter
@@ -51,9 +55,9 @@ class HostTensor(np.ndarray[Any, Any]):
         _shape.__set__(self, value)
 
     def numpy(self) -> Any:
-        """Return the plain NumPy array, to write to; of a single value the scalar, of a single text its bytes.
+        """Return a writable NumPy array; for a scalar tensor the NumPy scalar, or bytes if it holds text.
 
-        It is a copy where the tensor is read-only, because its memory is the user's array, a file or a cache.
+        It is a copy if the tensor is read-only, because its memory belongs to a user array, a file or a cache.
 
         Examples:
             >>> import evenfeed as tf
@@ -73,25 +77,24 @@ class HostTensor(np.ndarray[Any, Any]):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Export the memory, or a copy of it where it is read-only.
+        """Export the memory, or a copy of it if it is read-only.
 
-        DLPack 1.0 can say that memory is read-only, but PyTorch writes to it all the same: to the user's
-        own array, or to a mapped file, which ends the process. Only `copy=False` shares such memory, with
-        that flag.
+        DLPack 1.0 can mark memory as read-only, but PyTorch writes to it anyway: to a user array, or to a
+        memory-mapped file, which kills the process. Only `copy=False` shares such memory, marked read-only.
         """
         plain = self.view(np.ndarray)
         if copy is None and not plain.flags.writeable:
             plain = plain.copy()
         asked = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
-        # NumPy 2.0 knows none of them, and whoever asks is told so by its TypeError.
+        # NumPy 2.0 supports none of them; its TypeError tells a caller who passes one.
         given: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
         return plain.__dlpack__(stream=stream, **given)
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """Promise the shape for every element, so that `element_spec` says it; see `ensure_shape`."""
+        """Promise this shape for every element, so that `element_spec` has it; see `ensure_shape`."""
         promise_checked(self, shape)
 
-    # A tensor is not changed: `x += 1` gives x another value, as in TensorFlow and JAX.
+    # Tensors are immutable: `x += 1` rebinds x, as in TensorFlow and JAX.
     __iadd__: Any = np.ndarray.__add__
     __isub__ = np.ndarray.__sub__
     __imul__ = np.ndarray.__mul__
@@ -112,7 +115,7 @@ class HostTensor(np.ndarray[Any, Any]):
 
 @final
 class TextTensor(HostTensor):
-    """A tensor of text. A class of its own, so that numbers are compared and indexed by NumPy itself."""
+    """A tensor of text. A separate class, so that NumPy itself compares and indexes numeric tensors."""
 
     __slots__ = ()
 
@@ -122,11 +125,23 @@ class TextTensor(HostTensor):
     def __ne__(self, other: object) -> Any:
         return self._compared(other, equal=False) if self._is_text else super().__ne__(other)
 
-    __hash__ = None  # as of all arrays
+    __hash__ = None  # like all arrays
+
+    def __add__(self, other: object) -> Any:
+        if not self._is_text:
+            return super().__add__(other)
+        return host_tensor(appended(self.view(np.ndarray), other))
+
+    def __radd__(self, other: object) -> Any:
+        if not self._is_text:
+            return super().__radd__(other)
+        return host_tensor(appended(other, self.view(np.ndarray)))
 
     @property
     def _is_text(self) -> bool:
-        return self.dtype == dtypes.string  # not what NumPy computed of text, such as lengths
+        return (
+            self.dtype == dtypes.string
+        )  # False for what NumPy computes from text, such as lengths
 
     def __getitem__(self, key: Any) -> Any:
         found: Any = super().__getitem__(key)
@@ -138,26 +153,26 @@ class TextTensor(HostTensor):
 
 @final
 class HostText(np.bytes_):
-    """A single text, as functions that are not traced get it: bytes, with what a tensor has.
+    """A scalar text, as untraced functions receive it: bytes, with the attributes of a tensor.
 
-    NumPy makes arrays of its own subclass of bytes, and of no other.
+    Derived from np.bytes_, the only subclass of bytes that NumPy converts to an array.
     """
 
     __slots__ = ()
 
     @property
     def __array_priority__(self) -> float:
-        """Higher than that of arrays: they leave it to this class to compare, and to add."""
+        """Higher than that of arrays, so that they let this class do comparison and addition."""
         return 1.0
 
     @property
     def dtype(self) -> DType:
-        """That of text."""
+        """The dtype of text."""
         return dtypes.string
 
     @property
     def shape(self) -> Any:
-        """None: it is a scalar."""
+        """The empty shape of a scalar."""
         return ArrayShape()
 
     def numpy(self) -> bytes:
@@ -176,11 +191,14 @@ class HostText(np.bytes_):
     def __ne__(self, other: object) -> Any:
         return self._compared(other, equal=False)
 
-    # That of bytes, which a str has too if it is ASCII. Other keys of a dict must be bytes to be found.
+    # The hash of bytes, which an ASCII str shares. Other dict keys are found only if they are bytes.
     __hash__ = bytes.__hash__
 
-    def __radd__(self, other: Any) -> Any:
-        return other + bytes(self)
+    def __add__(self, other: object) -> Any:
+        return _text(appended(bytes(self), other))
+
+    def __radd__(self, other: object) -> Any:
+        return _text(appended(other, bytes(self)))
 
     def _compared(self, other: object, *, equal: bool) -> Any:
         if isinstance(other, str):
@@ -190,8 +208,15 @@ class HostText(np.bytes_):
         return host_tensor(compared(np.array(bytes(self), dtypes.string), other, equal=equal))
 
 
+def _text(found: Any) -> Any:
+    """Return a text array without axes as a single text."""
+    if found is NotImplemented or found.ndim:
+        return host_tensor(found)
+    return HostText(found.item())
+
+
 def host_tensor(value: Any) -> Any:
-    """Return a NumPy array or scalar as a tensor, without a copy; anything else as it is."""
+    """View a NumPy array or scalar as a tensor, without a copy. Returns anything else unchanged."""
     if not isinstance(value, (np.ndarray, np.generic)) or isinstance(value, bytes):
         return value
     array: np.ndarray[Any, Any] = np.asarray(value)  # pyright: ignore[reportUnknownArgumentType]
@@ -199,19 +224,19 @@ def host_tensor(value: Any) -> Any:
 
 
 class StandIn:
-    """What a function gets for a value that is not there while it is traced."""
+    """A placeholder that a traced function receives for a value that does not exist yet."""
 
     __slots__ = ()
 
     @property
     def stands_for_tensor(self) -> bool:
-        """Whether the value will be a tensor."""
+        """True if the value will be a tensor."""
         return False
 
 
 class _AnyTensor(type):
     def __instancecheck__(cls, instance: object) -> bool:
-        # Who has no JAX loaded has no array of JAX's either.
+        # If JAX is not loaded, there are no JAX arrays either.
         jax = sys.modules.get("jax")
         if isinstance(instance, StandIn):
             return instance.stands_for_tensor
@@ -222,7 +247,7 @@ class _AnyTensor(type):
 
 @final
 class Tensor(metaclass=_AnyTensor):
-    """The name for annotations and `isinstance`: every `jax.Array`, and what datasets hand out.
+    """The type for annotations and `isinstance`: every `jax.Array`, and what datasets return.
 
     Examples:
         >>> import evenfeed as tf
@@ -233,16 +258,16 @@ class Tensor(metaclass=_AnyTensor):
     def __init__(self) -> NoReturn:
         raise TypeError(
             described(
-                "Tensor is a name for annotations and isinstance; it makes nothing.",
-                fix="make tensors with constant(...).",
+                "Tensor is only for annotations and isinstance; it cannot be instantiated.",
+                fix="create tensors with evenfeed.constant(...).",
             )
         )
 
 
 def explain_tracing(error: Exception) -> None:
-    """Add a note to an error about `x.numpy()` where the function is being traced: JAX's does not say why."""
+    """Add a note to JAX's error about `x.numpy()` on a tracer, which does not explain the reason."""
     if isinstance(error, AttributeError) and str(error).endswith("Tracer has no attribute numpy"):
         error.add_note(
-            "The function is being traced: its tensors have no values yet, so there is no numpy(). "
-            "Compute with jax.numpy, or call Python on the values with evenfeed.py_function."
+            "The function is being traced: its tensors have no values yet, so numpy() is not available. "
+            "Compute with jax.numpy, or call Python code on the values with evenfeed.py_function."
         )

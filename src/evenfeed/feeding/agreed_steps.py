@@ -184,8 +184,6 @@ class AgreedSteps(HostSteps):
         self._steps = steps
         self._skips = skips
         self._specs: list[TypeSpec] = flatten(plan.element_spec, DATA)
-        tensors = (spec for spec in self._specs if isinstance(spec, TensorSpec))
-        self._dry = [without_rows(spec).shape for spec in tensors]  # of who has run dry
         self._share = share
         self._start_talk = talk
         self._talk: Talk | None = None
@@ -298,20 +296,33 @@ class AgreedSteps(HostSteps):
                 return [_Step(mine.before, error=mine.error or _failed(worker, step))]
         if not any(told):
             return []
-        dry = [self._dry] * self._share.replicas
-        rows: Any = [piece for step in told for piece in (step or dry)]
+        known: Any = [piece for step in told for piece in step or ()]
+        dry = self._dry(max(known, key=_rows))
+        shapes_when_dry = [[list(piece.shape) for piece in dry if piece is not None]]
+        rows = [
+            piece for step in told for piece in (step or shapes_when_dry * self._share.replicas)
+        ]
         shapes = zip(*rows, strict=True)
-        columns = [None if c is None else _told_of(c, next(shapes)) for c in self._pieces(mine)]
+        own = self._pieces(mine, dry)
+        columns = [None if c is None else _told_of(c, next(shapes)) for c in own]
         return [_Step(mine.before, columns)]
 
-    def _pieces(self, step: _Step) -> list[list[Array] | None]:
-        """Return what each of this worker's replicas gets; no rows where it has run dry."""
-        count = self._share.replicas
+    def _dry(self, beside: Sequence[Sequence[int]] = ()) -> list[Array | None]:
+        """Return what a replica gets that has run dry, beside one that gets parts of these shapes."""
+        shapes = iter(beside)
+        return [
+            without_rows(spec, next(shapes, None)) if isinstance(spec, TensorSpec) else None
+            for spec in self._specs
+        ]
+
+    def _pieces(
+        self, step: _Step, dry: Sequence[Array | None] | None = None
+    ) -> list[list[Array] | None]:
+        """Return what each replica of this worker gets; zero rows where it has run dry."""
         if step.columns is None:
-            return [
-                [without_rows(spec) for _ in range(count)] if isinstance(spec, TensorSpec) else None
-                for spec in self._specs
-            ]
+            count = self._share.replicas
+            pieces = self._dry() if dry is None else dry
+            return [None if piece is None else [piece] * count for piece in pieces]
         return [
             column if column is None or isinstance(column, list) else [column]
             for column in step.columns
@@ -349,6 +360,11 @@ class _Heard(NamedTuple):
 def _heard(text: str) -> _Heard:
     runs, is_dry, window = json.loads(text)
     return _Heard([step for count, step in runs for _ in range(count)], is_dry, window)
+
+
+def _rows(shapes: Sequence[Sequence[int]]) -> int:
+    """Return how many rows parts of these shapes have."""
+    return max((shape[0] for shape in shapes if shape), default=0)
 
 
 def _told_of(column: list[Array], shapes: Sequence[Sequence[int]]) -> Column:

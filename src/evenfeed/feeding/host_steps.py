@@ -280,7 +280,9 @@ class FlowingBatches(BatchSteps):
         spec = self._specs[place]
         if not isinstance(spec, TensorSpec):
             return None
-        return [_joined([parts[place] for parts in piece], spec) for piece in pieces]
+        return beside_each_other(
+            [_joined([parts[place] for parts in piece]) for piece in pieces], spec
+        )
 
     def state(self) -> Any:
         """Return the position, and where in the sizes the next step begins."""
@@ -324,7 +326,7 @@ class TakePieces(HostSteps):
         spec = self._specs[place]
         if not isinstance(spec, TensorSpec):
             return None
-        pieces = [without_rows(spec) if row is None else row[place] for row in rows]
+        pieces = beside_each_other([None if row is None else row[place] for row in rows], spec)
         return pieces[0] if len(pieces) == 1 else pieces
 
     def state(self) -> Any:
@@ -386,9 +388,18 @@ def is_static(plan: Node) -> bool:
     return all(spec.shape.is_fully_defined() for spec in specs)
 
 
-def _joined(parts: Sequence[Array], spec: TensorSpec) -> Array:
+def beside_each_other(pieces: Sequence[Array | None], spec: TensorSpec) -> list[Array]:
+    """Replace missing pieces by zero rows, with the other lengths of the pieces that are there.
+
+    A step computes with these lengths also where a replica has no rows: `x @ w` fails on a shape of (0, 0).
+    """
+    shape = next((piece.shape for piece in pieces if piece is not None), None)
+    return [without_rows(spec, shape) if piece is None else piece for piece in pieces]
+
+
+def _joined(parts: Sequence[Array]) -> Array | None:
     if not parts:
-        return without_rows(spec)
+        return None
     shapes = [part.shape[1:] for part in parts]
     if len(set(shapes)) > 1:
         raise InvalidArgumentError(

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from evenfeed.core import dtypes
+from evenfeed.core import dtypes, promised_shapes
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
 from evenfeed.core.handles import Handle
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.promised_shapes import promise_result
 from evenfeed.core.text.text_values import compared, unlike_shapes
 from evenfeed.tensors.creation import (
     DTypeLike,
@@ -45,7 +46,7 @@ def square(x: object, name: str | None = None) -> "jax.Array":
         >>> tf.square([1, -2, 3]).tolist()
         [1, 4, 9]
     """
-    return _in_full_width("square", x, jnp.square)
+    return _shaped_by(_in_full_width("square", x, jnp.square), x)
 
 
 def cast(x: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
@@ -61,6 +62,17 @@ def cast(x: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
         >>> tf.cast([0, 2], tf.bool).tolist()
         [False, True]
     """
+    return _shaped_by(_converted(x, dtype), x)
+
+
+def _shaped_by(found: Any, *operands: object) -> Any:
+    """Return the result of a function on single values; what is promised of its operands holds for it too."""
+    if promised_shapes.here.promised:
+        promise_result(found, operands)
+    return found
+
+
+def _converted(x: object, dtype: DTypeLike) -> Tensor:
     asked, held = dtypes.as_dtype(dtype), asked_dtype(dtype)
     if holds_device_arrays(x):
         tensor = _cast(convert_to_tensor(x), held)
@@ -83,7 +95,7 @@ def equal(x: object, y: object, name: str | None = None) -> "jax.Array":
         >>> tf.equal(["a", "b"], "b").tolist()
         [False, True]
     """
-    return _compared(x, y, equal=True)
+    return _shaped_by(_compared(x, y, equal=True), x, y)
 
 
 def not_equal(x: object, y: object, name: str | None = None) -> "jax.Array":
@@ -94,7 +106,7 @@ def not_equal(x: object, y: object, name: str | None = None) -> "jax.Array":
         >>> tf.not_equal(["a", "b"], "b").tolist()
         [True, False]
     """
-    return _compared(x, y, equal=False)
+    return _shaped_by(_compared(x, y, equal=False), x, y)
 
 
 def reduce_sum(

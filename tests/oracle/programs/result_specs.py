@@ -151,3 +151,27 @@ def shapes_of_arguments(tf, ask):
         for label, d in batches.items()
         for what, say in ((": spec", lambda d: d.element_spec), (": values", list))
     }
+
+
+def reshaped(tf, ask):
+    """Ask what `reshape` and `cast` say of bytes that are decoded."""
+    rows = tf.data.Dataset.from_tensor_slices([b"abcd", b"efgh", b"ijkl"])
+
+    def spec(function):
+        return ask(lambda: rows.map(function).element_spec)
+
+    def decoded(text):
+        return tf.io.decode_raw(text, tf.uint8)
+
+    return {
+        "decoded": spec(decoded),
+        "reshape": spec(lambda t: tf.reshape(decoded(t), [4])),
+        "reshape, cast": spec(lambda t: tf.cast(tf.reshape(decoded(t), [2, 2]), tf.float32)),
+        "reshape, cast, divided": spec(
+            lambda t: tf.cast(tf.reshape(decoded(t), [4]), tf.float32) / 255.0
+        ),
+        "ensure_shape, cast": spec(lambda t: tf.cast(tf.ensure_shape(decoded(t), [4]), tf.int32)),
+        "square": spec(lambda t: tf.square(tf.cast(tf.reshape(decoded(t), [4]), tf.int32))),
+        "equal": spec(lambda t: tf.equal(tf.reshape(decoded(t), [4]), 97)),
+        "rest": spec(lambda t: tf.reshape(decoded(t), [2, -1])),
+    }

@@ -93,6 +93,34 @@ def compared(texts: _Array, other: object, *, equal: bool) -> Any:
     return same if equal else ~same
 
 
+def appended(left: object, right: object) -> Any:
+    """Append texts to texts, value by value, as TensorFlow's `+` does.
+
+    Raises:
+        InvalidArgumentError: One side holds numbers, or the shapes do not broadcast.
+    """
+    one, two = texts_in(left), texts_in(right)
+    if one is not None and two is not None:
+        return _appended(one, two)
+    other = right if two is None else left
+    if not isinstance(other, (int, float, complex, list, tuple, _BecomesArray)):
+        return NotImplemented
+    raise InvalidArgumentError(
+        f"Text cannot be added to {shortened(cast('object', other))}.",
+        fix="pass a str, bytes, or a list or an array of these; for a number, str(number).",
+    )
+
+
+def _appended(one: _Array, two: _Array) -> _Array:
+    try:
+        return np.asarray(np.add(one, two), dtypes.string)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"Texts of the shapes {one.shape} and {two.shape} cannot be added value by value.",
+            fix="give them one shape, or shapes that broadcast.",
+        ) from None
+
+
 def unlike_shapes(one: object, two: object) -> InvalidArgumentError:
     """Return the error for values that cannot be compared with each other."""
     return InvalidArgumentError(

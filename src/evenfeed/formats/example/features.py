@@ -165,7 +165,7 @@ Wanted: TypeAlias = Fixed | Varying | Sequenced
 
 
 def wanted_of(features: Any, name: str = "features") -> tuple[Wanted, ...]:
-    """Return what a dict of features asks for, checked, in the order of the keys."""
+    """Return what a dict of features asks for, checked: sparse features first, each kind by key."""
     if not isinstance(features, Mapping) or not features:
         said = "empty" if features == {} else shortened(cast("object", features))
         raise ValueError(
@@ -175,7 +175,9 @@ def wanted_of(features: Any, name: str = "features") -> tuple[Wanted, ...]:
             )
         )
     items = cast("Mapping[str, Any]", features)
-    return tuple(_wanted(key, items[key]) for key in sorted(items))
+    found = [_wanted(key, items[key]) for key in sorted(items)]
+    # TensorFlow's order: programs rely on that of `.values()`.
+    return tuple(sorted(found, key=lambda wanted: not isinstance(wanted, Varying)))
 
 
 def _wanted(key: str, feature: Any) -> Wanted:
