@@ -29,8 +29,7 @@ def steps(dataset, **how):
     """Return the lines of an explanation, without the places where steps were made."""
     lines = str(dataset.explain(**how)).splitlines()
     return [
-        " ".join(word for word in line.split() if "test_explain.py:" not in word)
-        for line in lines
+        " ".join(word for word in line.split() if "test_explain.py:" not in word) for line in lines
     ]
 
 
@@ -51,10 +50,10 @@ def test_a_pipeline_is_told_from_source_to_end():
         "1 from_tensor_slices() 600 elements ((4,) float32, () int32)",
         "2 shuffle(600) 600 elements",
         "3 map(scaled) 600 elements",
-        "vectorised: it traces; not run so far",
+        "vectorised: it traces; not run yet",
         "4 map(slow) 600 elements",
-        "per element in 4 threads: it needs the values of its arguments while it runs; not run so far",
-        "elements have no positions from here on: slow runs per element",
+        "per element in 4 threads: it needs the values of its arguments while it runs; not run yet",
+        "read sequentially from here on: slow runs per element",
         "5 repeat() endless",
         "6 batch(32) endless ((?, 4) float32, (?,) int32)",
         "resume: by position",
@@ -166,9 +165,12 @@ def test_measuring_counts_as_no_pass():
     assert orders(measured=True) == orders(measured=False)
 
 
-@pytest.mark.parametrize(("count", "said"), [(0, "no element"), (1, "one element")])
+@pytest.mark.parametrize(("count", "said"), [(0, "no element"), (1, "only one element")])
 def test_too_little_to_measure_is_said(count, said):
-    assert steps(Dataset.range(count), measure=0.1)[-1] == f"measured: nothing, for there is {said}"
+    assert (
+        steps(Dataset.range(count), measure=0.1)[-1]
+        == f"measured: nothing, because there is {said}"
+    )
 
 
 def test_measuring_ends_with_the_data_and_lets_errors_through():
@@ -195,27 +197,30 @@ def test_an_explanation_shows_itself():
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda d: d.batch(2), "each is made of several"),
+        (lambda d: d.batch(2), "each element is made of several"),
         (
             lambda d: d.filter(lambda x: x > 1),
-            "which elements stay is known only when they are read",
+            "which elements remain is known only after they are read",
         ),
         (lambda d: d.map(lambda x: x, vectorize=False), "<lambda> runs per element"),
         (
             lambda d: d.flat_map(Dataset.range),
-            "how many elements come is known only when they are read",
+            "the number of elements is known only after they are read",
         ),
         (
             lambda d: d.scan(np.int64(0), lambda s, x: (s, x)),
-            "each needs the state that the one before left",
+            "each element needs the state that the previous one left",
         ),
-        (lambda d: d.prefetch(1), "they are held in the order in which they come"),
-        (lambda d: Dataset.sample_from_datasets([d, d]), "who comes next is chosen on the way"),
-        (lambda d: Dataset.counter(), "it only counts forward"),
+        (lambda d: d.prefetch(1), "elements are held in the order in which they arrive"),
+        (
+            lambda d: Dataset.sample_from_datasets([d, d]),
+            "the next dataset is chosen while reading",
+        ),
+        (lambda d: Dataset.counter(), "it can only count forward"),
     ],
 )
 def test_the_end_of_positions_has_its_reason(make, why):
-    assert f"elements have no positions from here on: {why}" in steps(make(Dataset.range(5)))
+    assert f"read sequentially from here on: {why}" in steps(make(Dataset.range(5)))
 
 
 def restored_pulls(make, count=8):
@@ -241,14 +246,14 @@ def restored_pulls(make, count=8):
 def test_a_generator_is_said_to_be_read_again_and_is():
     pulls, dataset = restored_pulls(lambda d: d.map(lambda x: x))
     assert pulls >= 7
-    said = "resume: by reading again what came before, because of step 1 from_generator"
+    said = "resume: by re-reading earlier elements, because of step 1 from_generator"
     assert steps(dataset)[-1] == said
 
 
 def test_steps_that_are_read_again_are_named():
     dataset = Dataset.range(40).filter(lambda x: x >= 0).shuffle(5).unique().cache()
     assert steps(dataset)[-1] == (
-        "resume: by reading again what came before, because of step 3 shuffle, 4 unique, 5 cache"
+        "resume: by re-reading earlier elements, because of step 3 shuffle, 4 unique, 5 cache"
     )
     assert steps(Dataset.range(40).shuffle(5))[-1] == "resume: by position, at once"
 
@@ -298,7 +303,7 @@ def test_what_is_said_of_resuming_is_what_happens(behind, again):
     restored.set_state(state)
     next(restored)
     restored._operator.close()
-    assert ("by reading again" in steps(dataset)[-1]) == again
+    assert ("by re-reading" in steps(dataset)[-1]) == again
     assert function.calls >= 100 if again else function.calls < 20
 
 
@@ -310,7 +315,7 @@ def test_positions_are_said_to_end_where_they_do(data):
     built = build(plan, Run(plan))
     walked = isinstance(built.children()[0] if isinstance(built, ReadWide) else built, Walk)
     assert (said[-1] == "resume: by position, at once") == walked
-    assert any("no positions from here on" in line for line in said) == (not walked)
+    assert any("read sequentially from here on" in line for line in said) == (not walked)
     assert not walked or type(plan) in SOURCES or len(said) > 2
 
 

@@ -41,7 +41,7 @@ def test_the_error_names_the_line_and_random_map():
     with pytest.raises(FailedPreconditionError) as caught:
         state_of(drawn())
     text = str(caught.value)
-    assert "<lambda> draws random numbers: behind a restored state" in text
+    assert "<lambda> draws random numbers, so a restored iterator" in text
     assert "test_external_state.py:" in text
     assert "random_map" in text
     assert "ExternalStatePolicy.WARN or IGNORE" in text
@@ -56,7 +56,7 @@ def test_fail_is_the_default(policy):
 
 def test_warn_warns_at_the_functions_line_and_saves():
     dataset = under(drawn(), POLICY.WARN)
-    with pytest.warns(UserWarning, match="behind a restored state its elements") as said:
+    with pytest.warns(UserWarning, match="so a restored iterator would produce different elements") as said:
         assert json.dumps(state_of(dataset))
     assert said[0].filename.endswith("test_external_state.py")
 
@@ -162,7 +162,7 @@ def test_what_variables_hold_is_not_part_of_a_state():
     again.set_state(state)
     assert [int(x) for x in again] == [20, 30, 40, 50]
     assert str(dataset.explain()).endswith(
-        "resume: by position; what variables hold is no part of a state"
+        "resume: by position; the values of variables are not part of the state"
     )
 
 
@@ -226,8 +226,8 @@ def test_explain_tells_how_it_resumes():
 
     refused = last(drawn().batch(2))
     assert refused.startswith(
-        "resume: get_state raises, for other elements would come: <lambda> draws"
+        "resume: get_state raises, because the elements would differ: <lambda> draws"
     )
     ignored = last(under(drawn(), POLICY.IGNORE))
-    assert ignored.startswith("resume: by position, but other elements come: <lambda> draws")
+    assert ignored.startswith("resume: by position, but the elements will differ: <lambda> draws")
     assert last(Dataset.range(6).batch(2)) == "resume: by position"

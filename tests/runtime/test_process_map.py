@@ -140,7 +140,7 @@ def test_how_fast_it_was_is_measured(picky):
 
 def test_explain_says_how_many_processes_there_are(monkeypatch):
     dataset = Dataset.range(6).map(chores.tenfold, 2, processes=True)
-    assert "per element in 2 processes: processes=True; not run so far" in dataset.explain()
+    assert "per element in 2 processes: processes=True; not run yet" in dataset.explain()
     said = Dataset.range(6).map(chores.tenfold, 1, processes=True).explain(measure=0.1)
     assert "per element in another process: processes=True; " in said
     assert "rows/s, over 6 rows" in said

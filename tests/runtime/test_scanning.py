@@ -62,13 +62,13 @@ def test_explain_says_where_a_state_is_large_because_of_what_is_carried():
     assert resumes(running_sum()[0]) == "resume: by position"
     large = numbers.scan(np.zeros(3000, np.float32), lambda s, x: (s, x))
     assert resumes(large) == (
-        "resume: by position; the state holds what step 2 scan carries: 16,052 bytes"
+        "resume: by position; the state includes what step 2 scan carries: 16,052 bytes"
     )
     growing = numbers.scan(
         np.zeros([0], np.int64), lambda s, x: (np.concatenate([s, [x]]), np.int64(len(s)))
     )
     assert [int(x) for x in growing] == list(range(9))
-    assert resumes(growing).endswith("bytes at first, of any length")
+    assert resumes(growing).endswith("bytes initially, and may grow")
 
 
 def test_what_is_carried_keeps_its_dtype_and_shape_in_a_state():

@@ -1,4 +1,4 @@
-"""Says how a plan runs: step by step, from the source to the end."""
+"""Dataset.explain(): how a plan runs, step by step from the source to the end."""
 
 import json
 from dataclasses import dataclass
@@ -45,13 +45,13 @@ from evenfeed.runtime.positions.indexing import Search
 from evenfeed.runtime.processes.process_map import processes_of
 from evenfeed.runtime.run import Run, next_pass
 
-# A state with so many bytes of one step is not worth a word.
+# A carried state of fewer bytes is not mentioned.
 _SMALL: Final = 4096
 
 
 @final
 class Explanation(str):
-    """A text that is shown as it is, also where a prompt or a notebook shows a value."""
+    """A string whose repr is its text, so that prompts and notebooks show it readably."""
 
     __slots__ = ()
 
@@ -63,8 +63,8 @@ def explained_plan(plan: Node, seconds: float) -> Explanation:
     """Return how a plan runs.
 
     Args:
-        plan: What to explain.
-        seconds: How long to read it before, to measure how fast it is; 0 reads nothing.
+        plan: The plan to explain.
+        seconds: How long to read it first, to measure its speed; 0 reads nothing.
     """
     speed = _measured(plan, seconds) if seconds > 0 else None
     steps = _steps(plan)
@@ -76,15 +76,15 @@ def explained_plan(plan: Node, seconds: float) -> Explanation:
 @final
 @dataclass(frozen=True)
 class _Step:
-    """One line: a node, and what there is to say about it."""
+    """One line: a node and its description."""
 
     number: int
     label: str
     node: Node
     spec: str
-    is_like_before: bool  # its elements are of one kind with those of the step before
+    is_like_before: bool  # its spec equals that of the step before
     is_addressed: bool
-    is_first_unaddressed: bool  # though all that it reads is addressed
+    is_first_unaddressed: bool  # although everything it reads is addressed
 
     @property
     def origin(self) -> str:
@@ -96,11 +96,11 @@ class _Step:
 
 
 def _steps(plan: Node) -> list[_Step]:
-    """Return the steps, each behind those that it reads; one that stands in two places comes once."""
+    """Return the steps, each after those that it reads. A node that occurs in two places is listed once."""
     steps: dict[int, _Step] = {}
     run, search = Run(plan, next_pass), Search()
     hidden = {id(node.children[0]) for node in plan.walk() if is_random_map(node)}
-    unknown: set[int] = set()  # nodes whose spec is known only when an element was read
+    unknown: set[int] = set()  # nodes whose spec is known only after an element has been read
     for node in plan.bottom_up():
         if not is_spec_known(node) or any(id(child) in unknown for child in node.children):
             unknown.add(id(node))
@@ -126,7 +126,7 @@ def _steps(plan: Node) -> list[_Step]:
 
 
 def _read_by(node: Node) -> tuple[Node, ...]:
-    """Return the nodes that a step reads; random_map is one step of two nodes."""
+    """Return the nodes that a step reads; random_map is one step made of two nodes."""
     return node.children[0].children if is_random_map(node) else node.children
 
 
@@ -142,7 +142,7 @@ def _lines(step: _Step, steps: list[_Step]) -> list[str]:
 def _notes(step: _Step) -> list[str]:
     notes = [_how_it_runs(function, step.node) for function in functions_of(step.node)]
     if step.is_first_unaddressed:
-        notes.append(f"elements have no positions from here on: {_why_in_turn(step.node)}")
+        notes.append(f"read sequentially from here on: {_why_sequential(step.node)}")
     return notes
 
 
@@ -155,7 +155,7 @@ def _how_it_runs(function: RowFunction, node: Node) -> str:
     threads = threads_of(function, node, in_order=in_order) if isinstance(node, Map) else 1
     where = f" in {threads} threads" if threads > 1 else ""
     if function.is_vectorised and not runs_on_blocks(function, node):
-        return f"per element: in their order; {_how_fast(function, threads)}"
+        return f"per element: elements are processed in order; {_how_fast(function, threads)}"
     return f"{function.way}{where}: {function.why}; {_how_fast(function, threads)}"
 
 
@@ -163,51 +163,51 @@ def _how_fast(function: RowFunction, threads: int) -> str:
     meter = function.meter
     if meter.rate is None:
         compiled = function.compilations > 0
-        return "only compiled so far" if compiled else "not run so far"
+        return "compiled but not run yet" if compiled else "not run yet"
     each = " in each" if threads > 1 else ""
-    said = f"{rate_text(meter.rate, 'rows')}{each}, over {counted(meter.rows, 'row')}"
+    speed = f"{rate_text(meter.rate, 'rows')}{each}, over {counted(meter.rows, 'row')}"
     if function.is_vectorised and meter.singly:
-        said += f", {meter.singly:,} of them one by one because shapes differ"
-    return said
+        speed += f", {meter.singly:,} of them one by one because shapes differ"
+    return speed
 
 
-def _why_in_turn(node: Node) -> str:
-    """Return why a node reads its elements one after another."""
+def _why_sequential(node: Node) -> str:
+    """Return why a node must be read sequentially."""
     match node:
         case FromGenerator():
-            return "a generator only goes forward"
+            return "a generator can only move forward"
         case Files():
-            return "how many rows there are is known only when the files are read"
+            return "the number of rows is known only after the files are read"
         case Counter() | Random():
-            return "it only counts forward"
+            return "it can only count forward"
         case Map(function=RowFunction() as function):
             return f"{function.name} {function.effects.text() or 'runs per element'}"
         case Filter() | TakeWhile() | Unique() | IgnoreErrors():
-            return "which elements stay is known only when they are read"
+            return "which elements remain is known only after they are read"
         case FlatMap() | Interleave() | GroupByWindow() | Unbatch() | Rebatch():
-            return "how many elements come is known only when they are read"
+            return "the number of elements is known only after they are read"
         case Batch() | PaddedBatch() | Window():
-            return "each is made of several"
+            return "each element is made of several"
         case Scan():
-            return "each needs the state that the one before left"
+            return "each element needs the state that the previous one left"
         case Cache() | Prefetch() | Snapshot():
-            return "they are held in the order in which they come"
+            return "elements are held in the order in which they arrive"
         case Choose() | Sample():
-            return "who comes next is chosen on the way"
+            return "the next dataset is chosen while reading"
         case _:
-            return "it reads one after another"
+            return "it reads elements one after another"
 
 
 def _resume(steps: list[_Step], outside: ExternalState) -> str:
-    """Return how an iterator goes on behind a saved state, and whether the same elements come."""
+    """Return how an iterator resumes from a saved state, and whether it returns the same elements."""
     lost = "; ".join(f"{what_it_does(called)} ({called.origin})" for called in outside.lost)
     if lost and outside.policy is ExternalStatePolicy.FAIL:
-        return f"resume: get_state raises, for other elements would come: {lost}"
-    said = f"resume: {_how_to_resume(steps)}"
+        return f"resume: get_state raises, because the elements would differ: {lost}"
+    resume = f"resume: {_how_to_resume(steps)}"
     if lost:
-        return f"{said}, but other elements come: {lost}"
+        return f"{resume}, but the elements will differ: {lost}"
     read = any(Effect.READS in called.effects for called in outside.called)
-    return f"{said}; what variables hold is no part of a state" if read else said
+    return f"{resume}; the values of variables are not part of the state" if read else resume
 
 
 def _how_to_resume(steps: list[_Step]) -> str:
@@ -215,13 +215,13 @@ def _how_to_resume(steps: list[_Step]) -> str:
     if steps[-1].is_addressed:
         return "by position, at once"
     if again:
-        return f"by reading again what came before, because of step {', '.join(again)}"
+        return f"by re-reading earlier elements, because of step {', '.join(again)}"
     carried = [text for step in steps if (text := _carried(step)) is not None]
     return "; ".join(["by position", *carried])
 
 
 def _carried(step: _Step) -> str | None:
-    """Return what makes a state large: what a scan carries along is in it."""
+    """Return a note if the state of a scan, which holds the carried values, is large."""
     if not isinstance(step.node, Scan):
         return None
     size = len(json.dumps([to_json(part) for part in step.node.initial]))
@@ -229,8 +229,8 @@ def _carried(step: _Step) -> str | None:
     if size < _SMALL and not grows:
         return None
     return (
-        f"the state holds what step {step.number} scan carries: {size:,} bytes"
-        f"{' at first, of any length' if grows else ''}"
+        f"the state includes what step {step.number} scan carries: {size:,} bytes"
+        f"{' initially, and may grow' if grows else ''}"
     )
 
 
@@ -239,7 +239,7 @@ def _is_of_one_size(spec: TypeSpec) -> bool:
 
 
 def _replays(step: _Step) -> bool:
-    """Tell whether a step has no position to go back to, and reads again up to it instead."""
+    """Return True if a step cannot restore a position and re-reads up to it instead."""
     match step.node:
         case FromGenerator() | Unique() | GroupByWindow() | Cache():
             return True
@@ -252,11 +252,11 @@ def _replays(step: _Step) -> bool:
 
 
 def _measured(plan: Node, seconds: float) -> str:
-    """Read for a while, as no pass of the user's; return how fast elements came behind the first."""
+    """Read for a while, without counting it as a pass; return how fast elements came after the first."""
     run = Run(plan, next_pass)
     operator = build(plan, run)
     try:
-        first = operator.read(1)  # functions are compiled, files opened, threads started
+        first = operator.read(1)  # compiles functions, opens files, starts threads
         began = perf_counter()
         count = 0 if first is None else _count(operator, began + seconds)
         passed = perf_counter() - began
@@ -264,15 +264,17 @@ def _measured(plan: Node, seconds: float) -> str:
         operator.close()
         run.close()
     if count == 0:
-        return f"measured: nothing, for there is {'no element' if first is None else 'one element'}"
+        return (
+            f"measured: nothing, because there is {'no' if first is None else 'only one'} element"
+        )
     return f"measured: {rate_text(count / passed, 'elements')}, {count:,} in {passed:.2g} s"
 
 
 def _count(operator: Operator, end: float) -> int:
     """Read until a time; return how many elements came.
 
-    Reads grow 1, 2, 4, …: the last takes about as long as all before it, so a slow function cannot
-    make this much longer than it was asked to be.
+    Reads grow 1, 2, 4, …: the last takes about as long as all before it, so a slow function cannot exceed the given
+    time by much.
     """
     count, most = 0, 1
     while perf_counter() < end and (block := operator.read(most)) is not None:

@@ -1,4 +1,4 @@
-"""How nodes, sizes, specs and rates are written in explain()."""
+"""How explain() formats nodes, sizes, specs and rates."""
 
 import re
 from dataclasses import MISSING, Field, fields
@@ -14,7 +14,7 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat
 from evenfeed.runtime.functions.called_functions import functions_of
 
-# Nodes whose method has another name.
+# Nodes whose method has a different name.
 _METHODS: Final = {
     "Tensor": "from_tensors",
     "TensorSlice": "from_tensor_slices",
@@ -24,16 +24,16 @@ _METHODS: Final = {
     "HintedShard": "shard",
     "Held": "the elements of a window",
 }
-# Fields that are no argument of the method, or are told elsewhere.
+# Fields that are not arguments of the method, or are shown elsewhere.
 _NOT_SHOWN: Final = {"origin", "seed", "num_parallel_calls", "processes", "size", "structure"}
 
 
 def label_of(node: Node, parts: list[int]) -> str:
-    """Return the call that made a node, as `batch(32)`.
+    """Return the call that made a node, such as `batch(32)`.
 
     Args:
         node: The node.
-        parts: The numbers of the steps that it reads, where these are not simply the one before.
+        parts: The numbers of the steps that it reads, unless that is just the previous step.
     """
     numbers = [f"step {part}" for part in parts]
     return f"{method_of(node)}({', '.join([*numbers, *_functions(node), *_arguments(node)])})"
@@ -47,13 +47,13 @@ def method_of(node: Node) -> str:
 
 
 def method_for(kind: type[Node]) -> str:
-    """Return the name of the method that makes nodes of a kind."""
+    """Return the name of the method that makes nodes of this type."""
     name = kind.__name__
     return _METHODS.get(name) or re.sub(r"(?<=.)(?=[A-Z])", "_", name).lower()
 
 
 def is_random_map(node: Node) -> bool:
-    """Tell whether a node is the second of the two that random_map makes."""
+    """Return True if a node is the second of the two that random_map makes."""
     return isinstance(node, Map) and isinstance(node.child, WithKeys)
 
 
@@ -99,18 +99,18 @@ def size_text(size: int) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things: `1 row`, `2,000 rows`."""
+    """Return a count with its noun: `1 row`, `2,000 rows`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def spec_text(spec: Any) -> str:
-    """Return the specs of an element, short: `((28, 28) uint8, () int32)`."""
+    """Return the specs of an element in short form: `((28, 28) uint8, () int32)`."""
     shown = [_Shown(part) for part in flatten(spec, DATA)]
     return repr(pack(spec, shown, DATA))
 
 
 class _Shown:
-    """One spec, as it is written inside the structure of an element."""
+    """Formats one spec inside the structure of an element."""
 
     def __init__(self, spec: TypeSpec) -> None:
         self._spec = spec
@@ -133,7 +133,7 @@ def _shape_text(spec: TensorSpec) -> str:
 
 
 def rate_text(rate: float, unit: str) -> str:
-    """Return a rate to two or three digits: `4.1 M rows/s`."""
+    """Return a rate with two or three digits: `4.1 M rows/s`."""
     for limit, prefix in ((1e9, "G "), (1e6, "M "), (1e3, "k ")):
         if rate >= 0.9995 * limit:
             return f"{rate / limit:.3g} {prefix}{unit}/s"
