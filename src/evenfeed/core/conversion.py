@@ -1,4 +1,4 @@
-"""Turns Python values into arrays by TensorFlow's rules: ints are int32, floats float32, text bytes."""
+"""Converts Python values to arrays by TensorFlow's rules: int to int32, float to float32, str to bytes."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -19,23 +19,23 @@ Positions: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 @runtime_checkable
 class Arrayable(Protocol):
-    """What NumPy can make an array of, such as a table of pandas."""
+    """A value that NumPy can convert to an array, such as a pandas table."""
 
     def __array__(self) -> Array: ...
 
 
 @runtime_checkable
 class TensorLike(Protocol):
-    """An array of any library: NumPy's, JAX's, or one that can become NumPy's."""
+    """An array of any library that NumPy can convert: NumPy, JAX, PyTorch."""
 
     @property
     def shape(self) -> Any:
-        """The length along every axis."""
+        """The length of each axis."""
         ...
 
     @property
     def dtype(self) -> Any:
-        """The type of one value."""
+        """The dtype of the values."""
         ...
 
     def __array__(self) -> Array: ...
@@ -45,7 +45,7 @@ _NOT_TENSORS: Final = (str, bytes, int, float, complex, list, tuple, dict, type,
 
 
 def is_tensor(value: object) -> TypeGuard[TensorLike]:
-    """Tell whether `value` is an array already, with a shape and a dtype of its own."""
+    """Return True if `value` already is an array, with a shape and a dtype."""
     if isinstance(value, (np.ndarray, np.generic)):
         return True
     return not isinstance(value, _NOT_TENSORS) and isinstance(value, TensorLike)
@@ -54,14 +54,14 @@ def is_tensor(value: object) -> TypeGuard[TensorLike]:
 def to_array(value: object, dtype: DType | None = None) -> Array:
     """Return `value` as a NumPy array, with the dtype that TensorFlow would give it.
 
-    An array keeps its dtype and is not copied. Of Python's numbers an int becomes int32 (int64 where
-    it does not fit), a float float32. Text becomes bytes (UTF-8).
+    An array keeps its dtype and is not copied. A Python int becomes int32 (int64 if it does not fit),
+    a Python float becomes float32. Text becomes UTF-8 bytes.
     """
-    if isinstance(value, bytes):  # NumPy's own, too, of which an array would lose zeros at the end
+    if isinstance(value, bytes):  # also np.bytes_: an array of it would drop trailing zero bytes
         return _from_python(value, dtype)
     if is_tensor(value):
         return _from_tensor(value, dtype)
-    arrays = _alike(value)
+    arrays = _stackable(value)
     if arrays is not None:
         return _from_tensor(np.stack(arrays), dtype or _default_of_stacked(arrays))
     if _is_arrayable(value):
@@ -72,14 +72,17 @@ def to_array(value: object, dtype: DType | None = None) -> Array:
 def to_component(value: object) -> Array:
     """Return one part of an element as a NumPy array.
 
-    Arrays of one dtype keep it in nested lists, so that a list of images stays uint8. `to_array` makes
-    int32 of such whole numbers, as `tf.constant` does.
+    Arrays in nested lists keep their dtype if they share one, so a list of images stays uint8.
+    `to_array` converts such integers to int32, as `tf.constant` does.
     """
     return to_array(value, _number_dtype_in_lists(value))
 
 
 def _number_dtype_in_lists(value: Any) -> DType | None:
-    """Return the dtype of all arrays in nested lists; None if they differ, or hold text, or are not alone."""
+    """Return the common dtype of the arrays in nested lists.
+
+    None if the dtypes differ, the arrays hold text, or the lists hold anything but arrays.
+    """
     first = value
     while type(first) is list and first:
         first = cast("list[Any]", first)[0]
@@ -107,7 +110,7 @@ def _from_table(value: Arrayable, dtype: DType | None) -> Array:
     if array.dtype == dtypes.string and array.ndim == 2 and len(set(map(type, array.flat))) > 1:
         raise ValueError(
             described(
-                f"The columns of a {type(value).__name__} differ in kind, and a tensor holds one kind of value.",
+                f"A tensor holds one kind of value, but the columns of this {type(value).__name__} differ.",
                 fix="pass the columns as a dict: dict(frame).",
             )
         )
@@ -121,7 +124,7 @@ def _from_tensor(value: TensorLike, dtype: DType | None) -> Array:
     known = _known_dtype(array)
     if known == dtypes.string:
         array = as_bytes(array)
-    elif array.dtype != known:  # foreign byte order
+    elif array.dtype != known:  # non-native byte order
         array = array.astype(known)
     if dtype is None or dtype == known:
         return array
@@ -131,16 +134,16 @@ def _from_tensor(value: TensorLike, dtype: DType | None) -> Array:
 
 
 def _numpy_of(value: Any, kind: str) -> Array:
-    """Return an array of another library (pandas, PyTorch, JAX) as NumPy's."""
+    """Convert an array of another library (pandas, PyTorch, JAX) to NumPy."""
     try:
         return np.asarray(value)
     except Exception as error:
         if type(error).__module__.partition(".")[0] == "jax":
-            raise  # the value is being traced: whoever called the function knows what to do
+            raise  # the value is a tracer: the caller handles that
         raise TypeError(
             described(
                 f"A {type(value).__name__}{kind} cannot become a tensor: {_first_line(error)}",
-                fix="make a NumPy array of it; of a key of jax.random, jax.random.key_data(key).",
+                fix="convert it to a NumPy array first; for a PRNG key, pass jax.random.key_data(key).",
             )
         ) from error
 
@@ -150,12 +153,12 @@ def _first_line(error: Exception) -> str:
 
 
 def check_has_numbers(array: TensorLike) -> None:
-    """Refuse an array of JAX's whose dtype NumPy does not know: a key of jax.random."""
+    """Raise TypeError for a JAX array whose dtype NumPy does not know, such as a PRNG key."""
     if not isinstance(array.dtype, np.dtype):
         raise TypeError(
             described(
                 f"An array of dtype {array.dtype} cannot become a tensor: it holds no numbers.",
-                fix="pass jax.random.key_data(key), if it is a key of jax.random.",
+                fix="if it is a PRNG key, pass jax.random.key_data(key).",
             )
         )
 
@@ -183,12 +186,17 @@ def _from_python(value: object, dtype: DType | None) -> Array:
         _check_fits(leaves, dtype)
     if dtype == dtypes.string:
         return bytes_array(leaves).reshape(shape)
-    with np.errstate(over="ignore"):  # an explicit narrow float makes infinity, as in TensorFlow
+    with np.errstate(
+        over="ignore"
+    ):  # overflow to an explicit narrow float gives infinity, as in TensorFlow
         return np.array(leaves, dtype).reshape(shape)
 
 
-def _alike(value: Any) -> list[Array] | None:
-    """Return the arrays of a list of alike numeric arrays: they need no look at every value."""
+def _stackable(value: Any) -> list[Array] | None:
+    """Return the arrays of a list if all are numeric with one shape and dtype; None otherwise.
+
+    Such arrays can be stacked without looking at every value.
+    """
     if type(value) not in (list, tuple):
         return None
     arrays: list[Array] = [part for part in value if isinstance(part, np.ndarray)]
@@ -201,9 +209,9 @@ def _alike(value: Any) -> list[Array] | None:
 
 
 def _default_of_stacked(arrays: list[Array]) -> DType | None:
-    """Return what TensorFlow makes of a list of such arrays: whole numbers become int32 there.
+    """Return the dtype that TensorFlow gives a list of these arrays; None to keep theirs.
 
-    Of tensors it does not: they keep their dtype.
+    TensorFlow converts integer NumPy arrays in a list to int32. Tensors keep their dtype.
     """
     if arrays[0].dtype.kind in "iu" and not isinstance(arrays[0], HostTensor):
         return _default_int([int(f(array)) for array in arrays for f in (np.min, np.max)])
@@ -211,7 +219,7 @@ def _default_of_stacked(arrays: list[Array]) -> DType | None:
 
 
 def _flat(value: object) -> tuple[tuple[int, ...], list[Any]]:
-    """Take nested sequences apart, level by level: the shape, and the values in order."""
+    """Flatten nested sequences level by level. Returns the shape, and the values in order."""
     shape: list[int] = []
     level: list[Any] = [value]
     while level and any(map(_is_sequence, _samples(level))):
@@ -228,7 +236,7 @@ def _flat(value: object) -> tuple[tuple[int, ...], list[Any]]:
 
 
 def _in_numpy(level: list[Any]) -> list[Any]:
-    """Make NumPy's arrays of those of other libraries, which need not have a len()."""
+    """Convert arrays of other libraries to NumPy; they may not support len()."""
     if not any(map(_is_foreign, _samples(level))):
         return level
     return [np.asarray(item) if _is_foreign(item) else item for item in level]
@@ -239,7 +247,7 @@ def _is_foreign(item: object) -> bool:
 
 
 def _samples(level: Iterable[object]) -> Iterable[object]:
-    """Return one value of each type in `level`: what is asked of types need not be asked of all."""
+    """Return one value of each type in `level`, for checks that depend only on the type."""
     return {type(item): item for item in level}.values()
 
 
@@ -251,12 +259,12 @@ def _is_sequence(value: object) -> bool:
 
 _NARROW: Final[dict[DType, tuple[int, int]]] = {dtypes.int4: (-8, 7), dtypes.uint4: (0, 15)}
 
-# The kinds of values, and NumPy's letters of the dtypes that each may become.
+# Maps each kind of Python value to the NumPy dtype kinds that it may become.
 _ALLOWED: Final = {"bool": "biufcV", "int": "iufcV", "float": "fcV", "complex": "c", "text": "O"}
 
 
 def _common_kind(leaves: list[Any], value: object) -> str | None:
-    """Return the widest kind among the leaves; None where there are none."""
+    """Return the widest kind among the leaves; None if there are no leaves."""
     kinds = {_kind(type(leaf), leaf) for leaf in _samples(leaves)}
     if kinds <= {"int", "float", "complex"}:
         return next((kind for kind in ("complex", "float", "int") if kind in kinds), None)
@@ -277,10 +285,22 @@ def _kind(kind: type, leaf: object) -> str:
         raise ValueError(
             described(
                 f"{shortened(leaf)} of type {kind.__name__} cannot become a tensor.",
-                fix="pass numbers, text, bytes, arrays, or nested lists of them.",
+                fix=_instead_of(leaf),
             )
         )
     return found
+
+
+def _instead_of(leaf: object) -> str:
+    """Return what to type for a value that cannot become a tensor."""
+    if isinstance(leaf, dict):
+        return 'pass one dict of lists, {"a": [1, 2]}, instead of a list of dicts.'
+    if type(leaf).__name__ in ("PerReplica", "Mirrored"):
+        return (
+            "call strategy.reduce or strategy.gather, or take its parts with "
+            "strategy.experimental_local_results."
+        )
+    return "pass numbers, text, bytes, arrays, or nested lists of them."
 
 
 @cache
@@ -322,13 +342,13 @@ def _default_int(leaves: list[Any]) -> DType:
     raise ValueError(
         described(
             f"{outside} does not fit into int64.",
-            fix="pass dtype=evenfeed.uint64 or evenfeed.float64, if one of them holds it.",
+            fix="pass dtype=evenfeed.uint64 or dtype=evenfeed.float64, if the value fits.",
         )
     )
 
 
 def _default_float(leaves: list[Any]) -> DType:
-    # TensorFlow lets the first value decide whether a list of NumPy's floats keeps their dtype.
+    # In TensorFlow, the first value decides whether a list of NumPy floats keeps its dtype.
     if leaves and type(leaves[0]) in (np.float16, np.float64, dtypes.bfloat16.type):
         return np.asarray(leaves[0]).dtype
     wide = np.array(leaves, np.float64)
@@ -337,7 +357,7 @@ def _default_float(leaves: list[Any]) -> DType:
     if lost.any():
         raise ValueError(
             described(
-                f"{wide[lost][0]} does not fit into float32, the default for Python's floats.",
+                f"{wide[lost][0]} does not fit into float32, the default for Python floats.",
                 fix="pass dtype=evenfeed.float64.",
             )
         )
@@ -356,7 +376,7 @@ def _check_fits(leaves: list[Any], dtype: DType) -> None:
         if not low <= leaf <= high:
             raise InvalidArgumentError(
                 f"{leaf} does not fit into {dtypes.name_of(dtype)}, which holds {low} to {high}.",
-                fix="pass a wider dtype; evenfeed.cast wraps around where that is wanted.",
+                fix="pass a wider dtype, or call evenfeed.cast if the value should wrap around.",
             )
 
 
@@ -368,7 +388,7 @@ def _limits(dtype: DType) -> tuple[int, int]:
 
 
 def cannot_hold(value: object, dtype: DType) -> TypeError:
-    """Return the error for a value that `dtype` has no place for."""
+    """Return the error for a value that `dtype` cannot hold."""
     return TypeError(
         described(
             f"{shortened(value)} cannot become a tensor of dtype {dtypes.name_of(dtype)}.",
@@ -381,7 +401,7 @@ def _not_rectangular(value: Any) -> ValueError:
     lengths = [len(part) if _is_sequence(part) else "-" for part in value]
     return ValueError(
         described(
-            f"{shortened(value)} is not rectangular: its parts have the lengths {shortened(lengths)}.",
+            f"{shortened(value)} is not rectangular: its parts have lengths {shortened(lengths)}.",
             fix="pad the parts to one shape, or pass them as separate elements.",
         )
     )

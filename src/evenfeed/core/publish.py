@@ -1,4 +1,4 @@
-"""Lets public objects report their public module, and a missing name say what to use."""
+"""Public namespaces: sets the `__module__` of public objects, and explains missing names."""
 
 import importlib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -6,19 +6,15 @@ from typing import Any, Final
 
 from evenfeed.core.lazy import difflib
 
-# The inner files that stand beside the namespaces, not in a folder of their own.
-_INNER: Final = ("csv_datasets", "file_datasets", "older_names", "options", "record_writing")
-
-
-# How alike a name must be to be proposed: of another word (keras, zeros) nobody thought.
+# How similar a name must be to be suggested; a lower value suggests unrelated names (keras, zeros).
 _NEAR: Final = 0.75
 
 
 def publish(module: str, names: Sequence[str], members: Mapping[str, object]) -> None:
-    """Make the classes and functions among `names` report `module` as their own.
+    """Set `__module__` of the classes and functions in `names` to `module`.
 
-    A reader of `<class 'evenfeed.data.Dataset'>` can type that; in which inner file a class is
-    written is no user's business. What another namespace has published keeps that name.
+    A user who sees `<class 'evenfeed.data.Dataset'>` can type that name; the internal file does not matter.
+    An object that another namespace has already published keeps that module.
     """
     for name in names:
         value: Any = members[name]
@@ -29,9 +25,9 @@ def publish(module: str, names: Sequence[str], members: Mapping[str, object]) ->
 def namespaces(
     module: str, names: Collection[str], otherwise: Callable[[str], Any]
 ) -> Callable[[str], Any]:
-    """Return a module's `__getattr__` that loads the modules below it when they are first asked for.
+    """Return a module's `__getattr__` that imports its submodules at first use.
 
-    What a program does not use, it does not wait for.
+    A program does not wait for modules that it does not use.
     """
 
     def loaded(name: str) -> Any:
@@ -45,13 +41,13 @@ def namespaces(
 def refusal(
     module: str, names: Sequence[str], instead: str, known: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
-    """Return a module's `__getattr__` that says, for a name it lacks, what to use instead.
+    """Return a module's `__getattr__` that raises for a missing name and says what to use instead.
 
     Args:
         module: The module.
-        names: What it has; one that is nearly the same is proposed.
-        instead: What to use in general.
-        known: What to use for names that programs written for TensorFlow often ask for.
+        names: The names that it has; the error suggests a similar one.
+        instead: The general advice.
+        known: Specific advice for names that TensorFlow programs often use.
     """
 
     def missing(name: str) -> Any:
@@ -65,6 +61,6 @@ def refusal(
 
 
 def _is_inner(home: object) -> bool:
-    """Tell whether a module is one of those behind the namespaces, such as evenfeed.core.specs."""
+    """Return True for an internal module, such as evenfeed.core.specs."""
     parts = str(home).split(".")
-    return parts[0] == "evenfeed" and (len(parts) > 2 or parts[-1] in _INNER)
+    return parts[0] == "evenfeed" and len(parts) > 2

@@ -1,4 +1,6 @@
-"""`Dataset`: all families of its methods together."""
+"""The public `Dataset` class, assembled from the mixins that define its methods."""
+
+from types import FunctionType
 
 from evenfeed.dataset.face import Face
 from evenfeed.dataset.files import FromFiles
@@ -10,9 +12,9 @@ from evenfeed.dataset.sources import Sources
 
 
 class Dataset(Sources, FromFiles, Functions, Ordering, Grouping, Resampling):
-    """A sequence of elements, described step by step and read only when iterated over.
+    """A lazy sequence of elements: nothing is read until you iterate over it.
 
-    A dataset never changes: each method returns a new one. Elements are NumPy arrays, or tuples and
+    Datasets are immutable: each method returns a new one. Elements are NumPy arrays, or tuples and
     dicts of them.
 
     Examples:
@@ -25,4 +27,11 @@ class Dataset(Sources, FromFiles, Functions, Ordering, Grouping, Resampling):
     __slots__ = ()
 
 
-Face.whole = Dataset
+Face.dataset_class = Dataset
+
+# Python names the class of a method in its errors: `Dataset.batch() got an unexpected keyword argument`.
+for _family in Dataset.__mro__[1:-1]:
+    for _member in vars(_family).values():
+        _function = getattr(_member, "__func__", _member)  # of a static method or a class method
+        if isinstance(_function, FunctionType):
+            _function.__qualname__ = f"Dataset.{_function.__name__}"

@@ -1,4 +1,4 @@
-"""What every dataset is: a plan, and what can be asked about it."""
+"""The base of `Dataset`: a plan, iteration, and the methods that describe the dataset."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 
 class Face(DatasetLike):
-    """A plan behind the methods that users call; the families of them add to it."""
+    """Holds the plan of a dataset. The mixins add the methods that extend the plan."""
 
     __slots__ = ("_plan",)
 
-    # The families make Datasets, of which they are parts: it says itself who it is.
-    whole: ClassVar["type[Dataset]"]
+    # The mixins create Datasets but cannot import the class that they make up; dataset.py sets it here.
+    dataset_class: ClassVar["type[Dataset]"]
 
     def __init__(self, plan: Node) -> None:
         if not isinstance(plan, Node):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 described(
-                    f"A Dataset is not made of {type(plan).__name__} directly.",
+                    f"Dataset() cannot be called with a value of type {type(plan).__name__}.",
                     fix="call Dataset.from_tensor_slices(value) or another Dataset.from_… method.",
                 )
             )
@@ -64,15 +64,18 @@ class Face(DatasetLike):
 
     @property
     def element_spec(self) -> Any:
-        """The specs of an element's parts, in the structure of an element."""
+        """The structure of an element, with a spec (shape and dtype) for each component."""
         return self._plan.element_spec
 
     @property
     def _type_spec(self) -> DatasetSpec:
-        return DatasetSpec(self.element_spec, face=Face.whole)
+        return DatasetSpec(self.element_spec, face=Face.dataset_class)
 
     def cardinality(self) -> Any:
-        """Return how many elements there are, `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`.
+        """Return the number of elements, without reading any.
+
+        Returns:
+            A scalar: the number of elements, `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`.
 
         Examples:
             >>> import evenfeed as tf
@@ -80,12 +83,14 @@ class Face(DatasetLike):
             array(3)
         """
         size = self._plan.size
-        return (
-            host_tensor(np.int64(size)) if size < 2**63 else size
-        )  # exact also where 64 bits do not suffice
+        # A Python int stays exact when the size does not fit into 64 bits.
+        return host_tensor(np.int64(size)) if size < 2**63 else size
 
     def as_numpy_iterator(self) -> ElementIterator:
-        """Iterate over the elements as plain NumPy values: scalar text as bytes.
+        """Iterate over the elements as plain NumPy values, with scalar strings as bytes.
+
+        Raises:
+            TypeError: An element holds something other than arrays, such as a dataset or an Optional.
 
         Examples:
             >>> import evenfeed as tf
@@ -96,28 +101,27 @@ class Face(DatasetLike):
             if isinstance(spec, CompositeSpec):
                 raise TypeError(
                     described(
-                        f"as_numpy_iterator has only NumPy values, but an element holds {spec}.",
+                        f"as_numpy_iterator supports only NumPy values, but an element holds {spec}.",
                         fix="iterate over the dataset itself.",
                     )
                 )
-        # Neither a generator, which an exception would end, nor a map, in which Ctrl-C would lose an element.
+        # Not a generator, which an exception would end, and not map(), in which Ctrl-C would lose an element.
         return ElementIterator(self._plan, form=_as_numpy)
 
     def explain(self, measure: float = 0.0) -> Explanation:
-        """Say how this dataset runs, step by step from its sources to its end.
+        """Describe how this dataset runs, step by step from its sources.
 
-        For each step: the call and the line that made it, how many elements it has and what they are,
-        and where elements stop to have positions, and why. For each function: whether it runs on whole
-        Blocks or per element, why, and how fast it was in all passes so far. At the end, how an
-        iterator resumes.
+        For each step, the text shows the call, the source line, the cardinality and the element spec,
+        and where and why elements stop having positions. For each function, it shows whether the
+        function runs on whole Blocks or per element, why, and its throughput over all passes so far.
+        The last line says how an iterator resumes.
 
         Args:
-            measure: Read for about so many seconds before, as an iterator would, to know the rates; the
-                pass is not counted, so random orders stay what they would have been. By default
-                nothing is read or called.
+            measure: Seconds to spend reading the dataset first, to measure throughput. This pass is not
+                counted, so random orders do not change. By default nothing is read or called.
 
         Returns:
-            A text, which a prompt or a notebook shows as it is.
+            A text that a prompt or a notebook displays as it is.
 
         Examples:
             >>> import evenfeed as tf
@@ -134,7 +138,7 @@ class Face(DatasetLike):
         return explained_plan(self._plan, seconds_of(measure, "measure"))
 
     def options(self) -> Options:
-        """Return what `with_options` set so far, as options that cannot be changed.
+        """Return the options set by `with_options` so far, as a frozen object.
 
         Examples:
             >>> import evenfeed as tf
@@ -144,7 +148,11 @@ class Face(DatasetLike):
         return options_of(self._plan)
 
     def with_options(self, options: Options, name: str | None = None) -> "Dataset":
-        """Set options; where two set the same, the later one holds.
+        """Set options on this dataset. A later call overrides an earlier one.
+
+        Args:
+            options: The options to set. They are copied, so later changes to them have no effect.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -157,7 +165,10 @@ class Face(DatasetLike):
         return dataset_of(WithOptions(self._plan, options))
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """Return the element of a dataset that has only one.
+        """Return the only element of a dataset with exactly one element.
+
+        Raises:
+            InvalidArgumentError: The dataset has no element, or more than one.
 
         Examples:
             >>> import evenfeed as tf
@@ -169,8 +180,9 @@ class Face(DatasetLike):
         if len(found) == 1:
             return found[0]
         raise InvalidArgumentError(
-            f"The dataset has {'more than one element' if found else 'no element'}.",
-            fix="call batch(n) first for all elements, or take(1) for the first.",
+            "get_single_element needs exactly one element, but the dataset has "
+            f"{'more than one' if found else 'none'}.",
+            fix="call batch(n) first to get all elements as one, or take(1) to get the first.",
         )
 
     def __iter__(self) -> ElementIterator:
@@ -179,77 +191,77 @@ class Face(DatasetLike):
     def __len__(self) -> int:
         size = self._plan.size
         if size in (INFINITE, UNKNOWN):
-            kind = "endless" if size == INFINITE else "not known before it is read"
+            kind = "infinite" if size == INFINITE else "unknown before it is read"
             raise TypeError(
                 described(
                     f"The dataset has no len(): its length is {kind}.",
-                    fix="ask cardinality(), which has a value for both cases.",
+                    fix="call cardinality(), which has a value for both cases.",
                 )
             )
         return size
 
     def __bool__(self) -> bool:
-        return True  # a dataset is a value, however many elements it has
+        return True  # Without this, `if dataset:` would call len(), which may raise or be 0.
 
     def __repr__(self) -> str:
         return f"<_{type(self._plan).__name__}Dataset element_spec={self.element_spec!r}>"
 
 
 def dataset_of(plan: Node) -> "Dataset":
-    """Return the dataset that reads a plan."""
-    return Face.whole(plan)
+    """Wrap a plan in a Dataset."""
+    return Face.dataset_class(plan)
 
 
 def plan_of(dataset: "Dataset") -> Node:
-    """Return the plan behind the face."""
-    return dataset._plan  # pyright: ignore[reportPrivateUsage] - the door for the layers above
+    """Return the plan of a dataset."""
+    return dataset._plan  # pyright: ignore[reportPrivateUsage] - how the layers above get the plan
 
 
 def as_dataset(value: object, method: str) -> "Dataset":
-    """Return what a user's function made, if it is a dataset."""
-    if isinstance(value, Face.whole):
+    """Check that the result of a user function is a Dataset, and return it."""
+    if isinstance(value, Face.dataset_class):
         return value
     raise TypeError(
         described(
-            f"The function of {method} must return a Dataset, but returned {shortened(value)}.",
-            fix="return Dataset.from_tensors(value), or call map for functions of elements.",
+            f"The function passed to {method} must return a Dataset, but returned {shortened(value)}.",
+            fix="return Dataset.from_tensors(value), or call map if the function returns an element.",
         )
     )
 
 
 def plan_made(method: str, value: object) -> Node:
-    """Return the plan of what a user's function made."""
+    """Return the plan of the dataset that a user function returned."""
     return plan_of(as_dataset(value, method))
 
 
 def checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function, checked to be one."""
+    """Check that an argument is callable, and return it."""
     if callable(function):
         return function
     raise TypeError(
         described(
-            f"A function is needed, but got {shortened(function)}.",
+            f"Expected a function, but got {shortened(function)}.",
             fix="pass a function of an element, such as lambda x: x + 1.",
         )
     )
 
 
 def plans_of(datasets: Any) -> tuple[Node, ...]:
-    """Return the plans of several datasets, each checked to be one."""
-    given = tuple(datasets)  # an iterator gives them only once
+    """Check that all values are Datasets, and return their plans."""
+    given = tuple(datasets)  # It may be an iterator, which can be read only once.
     for dataset in given:
-        if not isinstance(dataset, Face.whole):
+        if not isinstance(dataset, Face.dataset_class):
             raise TypeError(
                 described(
-                    f"A dataset is needed, but got {shortened(dataset)}.",
-                    fix="make one first: Dataset.from_tensor_slices(value).",
+                    f"Expected a Dataset, but got {shortened(dataset)}.",
+                    fix="create one first: Dataset.from_tensor_slices(value).",
                 )
             )
     return tuple(map(plan_of, given))
 
 
 def shuffle_seed(seed: int | None) -> tuple[int, ...]:
-    """Return what a shuffle starts from: seeds that were given, or fresh random numbers."""
+    """Combine an operation's seed with the global seed; draw a random seed if neither is set."""
     given = operation_seed(None if seed is None else whole_number(seed, "seed"))
     return any_seed() if given is None else given
 

@@ -1,4 +1,4 @@
-"""Batches of unlike elements, and batches cut anew."""
+"""Plan nodes for padded_batch, unbatch and rebatch."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, cast, final
@@ -20,14 +20,13 @@ from evenfeed.plan.windows import DatasetSpec
 @final
 @dataclass(frozen=True, eq=False)
 class PaddedBatch(Batches):
-    """Stacks consecutive elements, each padded to the shape of the largest or to a given one."""
+    """Stacks consecutive elements, padded to a given shape or to the largest element of the batch."""
 
     shapes: tuple[TensorShape, ...]
     values: tuple[Array, ...]
 
     @property
     def element_spec(self) -> Any:
-        """The padded shapes behind a leading axis; its length is known if a short batch is dropped."""
         length = TensorShape([self.batch_size if self.drop_remainder else None])
         specs = flatten(self.child.element_spec, DATA)
         pairs = zip(self.shapes, specs, strict=True)
@@ -38,7 +37,7 @@ class PaddedBatch(Batches):
 def padded_batch(
     child: Node, batch_size: int, padded_shapes: Any, padding_values: Any, *, drop_remainder: bool
 ) -> PaddedBatch:
-    """Return the node for the arguments of `Dataset.padded_batch`, checked."""
+    """Check the arguments of `Dataset.padded_batch`, and return the node."""
     specs = [padable(spec) for spec in flatten(child.element_spec, DATA)]
     where = paths(child.element_spec, DATA)
     if padded_shapes is None:
@@ -54,9 +53,11 @@ def padded_batch(
 
 
 def padable(spec: TypeSpec) -> TensorSpec:
-    """Return the spec of a tensor, which can be padded; an error for anything else."""
+    """Raise unless a spec is a TensorSpec, since only tensors can be padded; return it."""
     if not isinstance(spec, TensorSpec):
-        raise TypeError(described(f"padded_batch takes tensors, but the elements hold {spec}."))
+        raise TypeError(
+            described(f"padded_batch can only pad tensors, but the elements hold {spec}.")
+        )
     return spec
 
 
@@ -64,7 +65,7 @@ def _own_shape(spec: TensorSpec, path: str) -> TensorShape:
     if spec.shape.rank is None:
         raise ValueError(
             described(
-                f"The rank of the part {path or 'of the elements'} is not known.",
+                f"padded_batch needs a known rank, but that of {path or 'the elements'} is unknown.",
                 fix="pass padded_shapes, for example [None].",
             )
         )
@@ -72,35 +73,35 @@ def _own_shape(spec: TensorSpec, path: str) -> TensorShape:
 
 
 def _padded(value: Any, spec: TensorSpec) -> TensorShape:
-    """Return a shape that the user gave for a part: None and -1 stand for the largest in a batch."""
+    """Check a padded shape for a component. None and -1 mean the largest length in the batch."""
     dims: Any = np.asarray(value).tolist() if is_tensor(value) else value
     if isinstance(dims, (list, tuple)):
         lengths = list(cast("list[Any]", dims))
         if any(isinstance(length, (list, tuple)) for length in lengths):
             raise ValueError(
                 described(
-                    f"A padded shape is a list of lengths, but got {shortened(lengths)}.",
-                    fix="pass [None, 28], or a tuple of such lists for a tuple of parts.",
+                    f"A padded shape must be a list of lengths, but got {shortened(lengths)}.",
+                    fix="pass [None, 28], or a tuple of such lists for a tuple of components.",
                 )
             )
         dims = [None if length == -1 else length for length in lengths]
     shape = TensorShape(dims)
     if shape.rank is None:
-        raise ValueError(described("A padded shape needs a known rank.", fix="pass [None]."))
+        raise ValueError(described("A padded shape must have a known rank.", fix="pass [None]."))
     own = spec.shape if spec.shape.rank is not None else shape
     short = any(to is not None and (has or 0) > to for to, has in zip(shape, own, strict=False))
     if short or spec.shape.rank not in (None, shape.rank):
         raise ValueError(
             described(
-                f"The padded shape {shape} does not fit parts of shape {spec.shape}.",
-                fix="pass a shape of the same rank that is at least as large; None where it may vary.",
+                f"The padded shape {shape} does not fit components of shape {spec.shape}.",
+                fix="pass a shape of the same rank that is at least as large; None for lengths that vary.",
             )
         )
     return shape
 
 
 def _spread(child: Node, values: Any) -> list[Any]:
-    """Return a padding value for each part; a lone one serves all, and None all parts below it."""
+    """Return a padding value for each component. A single value applies to all, None to its whole branch."""
     if is_branch(values, DATA):
         return parts_up_to(child.element_spec, values, absent=(None,))
     return [values] * len(flatten(child.element_spec, DATA))
@@ -110,13 +111,15 @@ def _fill(value: Array | None, spec: TensorSpec) -> Array:
     if value is None:
         return to_array(b"" if spec.dtype == dtypes.string else np.zeros((), spec.dtype))
     if value.ndim:
-        raise ValueError(described(f"A padding value is a scalar, but has shape {value.shape}."))
+        raise ValueError(
+            described(f"A padding value must be a scalar, but has shape {value.shape}.")
+        )
     if value.dtype != spec.dtype:
         found, needed = dtypes.name_of(value.dtype), dtypes.name_of(spec.dtype)
         raise TypeError(
             described(
-                f"The padding value {shortened(value.item())} is {found}, but the part is {needed}.",
-                fix=f"pass numpy.{needed}({value.item()!r}).",
+                f"The padding value {shortened(value.item())} is {found}, but the component is {needed}.",
+                fix=f"pass a value that is {needed}, such as numpy.{needed}(0).",
             )
         )
     return value
@@ -125,7 +128,7 @@ def _fill(value: Array | None, spec: TensorSpec) -> Array:
 @final
 @dataclass(frozen=True)
 class Unbatch(Node):
-    """Cuts each element along its first axis."""
+    """Splits each element along its first axis."""
 
     child: Node
 
@@ -134,12 +137,10 @@ class Unbatch(Node):
 
     @property
     def element_spec(self) -> Any:
-        """The child's without the leading axis."""
         return map_structure(_row, self.child.element_spec, rules=DATA)
 
     @property
     def size(self) -> int:
-        """The child's size times the length of a batch, where all parts have a known one."""
         length = _leading(self.child, "unbatch")
         if self.child.size == INFINITE:
             return INFINITE
@@ -149,7 +150,7 @@ class Unbatch(Node):
 @final
 @dataclass(frozen=True)
 class Rebatch(Node):
-    """Cuts the rows of all batches into batches of other sizes, which come in turn."""
+    """Regroups the rows of all batches into batches of other sizes, cycling through them."""
 
     child: Node
     batch_sizes: tuple[int, ...]
@@ -161,15 +162,14 @@ class Rebatch(Node):
         _leading(self.child, "rebatch")
         if not any(self.batch_sizes) or min(self.batch_sizes) < 0:
             raise InvalidArgumentError(
-                "Batch sizes must be at least 0, and one of them more, but got "
+                "Batch sizes must be at least 0, and at least one must be positive, but got "
                 f"{list(self.batch_sizes)}.",
-                fix="pass the number of rows of a batch, or a list of such numbers.",
+                fix="pass the number of rows in a batch, or a list of such numbers.",
                 origin=self.origin,
             )
 
     @property
     def element_spec(self) -> Any:
-        """The child's; the length of a batch is known where all have one."""
         known = self._length()
 
         def rebatched(spec: TypeSpec) -> TypeSpec:
@@ -190,26 +190,25 @@ class Rebatch(Node):
 
     @property
     def size(self) -> int:
-        """Not known, as in TensorFlow."""
-        return UNKNOWN
+        return UNKNOWN  # as in TensorFlow
 
 
-_NEEDS_ROWS: Final = "call batch() first: only elements with a first axis can be cut along it."
+_NEEDS_ROWS: Final = "call batch() first, so that elements have a first axis."
 
 
 def _leading(child: Node, name: str) -> int | None:
-    """Return the length of a batch, which all parts must share; None where one is not known."""
+    """Return the length of a batch, which all components must share; None if it is unknown for any."""
     specs = flatten(child.element_spec, DATA)
     shapes = [spec.shape for spec in specs if isinstance(spec, TensorSpec | DatasetSpec)]
     if any(shape.rank == 0 for shape in shapes):
-        raise ValueError(described(f"{name}() cannot cut scalars.", fix=_NEEDS_ROWS))
+        raise ValueError(described(f"{name}() cannot split scalars.", fix=_NEEDS_ROWS))
     lengths = [None if shape.rank is None else shape[0] for shape in shapes]
     known = {length for length in lengths if length is not None}
     if len(known) > 1:
         raise ValueError(
             described(
-                f"{name}() needs parts with one first dimension, but they have {sorted(known)}.",
-                fix="cut the parts to one length first.",
+                f"{name}() needs components with the same first dimension, but they have {sorted(known)}.",
+                fix="cut the components to the same length first.",
             )
         )
     return known.pop() if known and None not in lengths else None
@@ -224,4 +223,4 @@ def _row(spec: TypeSpec) -> TypeSpec:
         case NoneTensorSpec():
             return spec
         case _:
-            raise TypeError(described(f"{spec} cannot be cut into rows."))
+            raise TypeError(described(f"{spec} cannot be split into rows."))

@@ -167,7 +167,7 @@ def _look(calling: Calling, effects: Effects, length: int) -> tuple[Any, list[Ty
             with host_rules(), looked_at(calling.function, effects, declares=declares):
                 arguments = [as_argument(zeros(spec, length)) for spec in calling.specs]
                 structure, leaves, promises = calling.promising(arguments, stand_ins=declares)
-        except (Exception, ProbeAbandoned):  # noqa: BLE001 - zeros may have too few values to be reshaped
+        except (Exception, ProbeAbandoned):  # noqa: BLE001, S112 - zeros may have too few values to be reshaped
             continue
         loosened = of_any_rank if declares else of_any_length
         own = [loosened(type_spec_from_value(on_the_host(leaf))) for leaf in leaves]
