@@ -317,7 +317,7 @@ def test_a_hint_becomes_the_shard_of_the_worker():
         == [[[[0]], [[1]], [[2]], [[3]]]] * 2
     )
     for policy in ("AUTO", "OFF", "DATA"):
-        with pytest.raises(FailedPreconditionError, match="no worker was put there"):
+        with pytest.raises(FailedPreconditionError, match="the dataset was not distributed"):
             fed(make(policy), 2)
 
 

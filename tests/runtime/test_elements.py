@@ -159,7 +159,7 @@ def test_an_iterator_goes_on_behind_an_error():
     plan = Repeat(Batch(Batch(Range(0, 3), 2), 2), 3)
     iterator = ElementIterator(plan)
     for _ in range(3):
-        with pytest.raises(InvalidArgumentError, match="elements of one shape"):
+        with pytest.raises(InvalidArgumentError, match="elements of a batch must have the same shape"):
             next(iterator)
     with pytest.raises(StopIteration):
         next(iterator)
@@ -169,7 +169,7 @@ def test_what_was_read_with_a_failing_element_comes_first():
     plan = Batch(Batch(Batch(Range(0, 23), 2), 2), 1)
     iterator = ElementIterator(plan)
     assert sum(1 for _ in islice(iterator, 5)) == 5
-    with pytest.raises(InvalidArgumentError, match="elements of one shape"):
+    with pytest.raises(InvalidArgumentError, match="elements of a batch must have the same shape"):
         next(iterator)
 
 

@@ -1,4 +1,4 @@
-"""Makes room on Python's stack for plans in which many steps read one another."""
+"""Builds the operators that run a plan: one per node, or one walk over rows if all elements have positions."""
 
 import sys
 from dataclasses import replace
@@ -57,26 +57,26 @@ from evenfeed.runtime.positions.own_rows import Owned, ReadOwnRows, StackOwnRows
 from evenfeed.runtime.positions.rows import Walk
 from evenfeed.runtime.processes.process_map import mapped_in_processes
 from evenfeed.runtime.read_size import ReadWide, widened
-from evenfeed.runtime.run import Drawn, Inner, Opener, Run
+from evenfeed.runtime.run import Inner, Opener, RandomNode, Run
 
-# Calls between an operator and the one that it reads, at most; and what a program needs besides.
+# The most Python frames between an operator and its child, and the frames left for the rest of the program.
 _FRAMES: Final = 16
 _FREE: Final = 1000
 
-# Deeper plans might not fit on the stack of the operating system, which would end the process.
+# A deeper plan might overflow the C stack, which would kill the process.
 _DEEPEST: Final = 2000
 
 
 def make_room(plan: Node) -> None:
-    """Raise Python's recursion limit as far as a plan needs it.
+    """Raise Python's recursion limit as far as a deep plan needs it.
 
     Raises:
         InvalidArgumentError: The plan is too deep to be read.
     """
     if plan.depth > _DEEPEST:
         raise InvalidArgumentError(
-            f"{plan.depth} steps read one another, but at most {_DEEPEST} can.",
-            fix="do in one step what a loop adds step by step.",
+            f"The dataset has a chain of {plan.depth} steps, but at most {_DEEPEST} are supported.",
+            fix="if a loop adds these steps, do its work in one step.",
             origin=plan.origin,
         )
     needed = _FREE + _FRAMES * plan.depth
@@ -87,13 +87,13 @@ def make_room(plan: Node) -> None:
 def calling_step(
     node: Node, children: list[Operator], opens: Opener | None, run: Run
 ) -> Operator | None:
-    """Return the operator of a node that calls a user's function; None for the others.
+    """Return the operator of a node that calls a user function; None for other nodes.
 
     Args:
         node: The node, with its functions as they are in this pass.
-        children: What it reads.
-        opens: Opens the datasets that its function makes, where it makes any.
-        run: What is random in this pass.
+        children: The operators that it reads.
+        opens: Opens the datasets that its function returns, if it returns datasets.
+        run: The random state of this pass.
     """
     match node:
         case Map(function=RowFunction() as function):
@@ -163,12 +163,12 @@ def plain_step(node: Node, children: list[Operator]) -> Operator:  # noqa: PLR09
 
 
 def build(node: Node, run: Run, epoch: int = 0) -> Operator:
-    """Return a fresh operator that makes the elements of `node` from the first one on.
+    """Return a new operator that reads the elements of `node` from the start.
 
     Args:
-        node: What to run.
-        run: What is random in this pass.
-        epoch: The round of a repetition above; a shuffle has an order of its own in each.
+        node: The plan to run.
+        run: The random state of this pass.
+        epoch: The round of a repeat above; a shuffle has a different order in each.
     """
     found = indexed(node, run, epoch)
     if found is not None:
@@ -188,24 +188,24 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
         case Snapshot():
             return KeepSnapshot(node, run, epoch, build)
         case Shuffle() | Random() | Sample() | WithKeys():
-            return _drawn(node, run, epoch)
+            return _random_step(node, run, epoch)
         case GroupByWindow(key=RowFunction() as key):
-            (child,) = _begun(node, run, epoch)[1]
+            (child,) = _with_children(node, run, epoch)[1]
             drawn = run.draws_of(id(node))
             return ReadGroups(child, node, key.in_pass(run), _opener(node, run, epoch), drawn)
         case Map(processes=True, function=RowFunction() as function):
-            return mapped_in_processes(_begun(node, run, epoch)[1][0], function, node, run)
+            return mapped_in_processes(_with_children(node, run, epoch)[1][0], function, node, run)
         case _:
-            same, children = _begun(node, run, epoch)
+            same, children = _with_children(node, run, epoch)
             opens = _opener(node, run, epoch) if isinstance(node, Opens) else None
             return calling_step(same, children, opens, run) or plain_step(same, children)
 
 
-def _begun(node: Node, run: Run, epoch: int) -> tuple[Node, list[Operator]]:
-    """Return a node and the operators of its children.
+def _with_children(node: Node, run: Run, epoch: int) -> tuple[Node, list[Operator]]:
+    """Return a node with its functions as they are in this pass, and the operators of its children.
 
-    The node's functions are those of this pass. Where a child was begun to learn what a function returns, it
-    goes on, and the function knows what it returned then.
+    If a child was started early to learn what a function returns, its operator is continued, and the function
+    remembers what it returned for those elements.
     """
     functions = {
         name: part
@@ -223,7 +223,7 @@ def _begun(node: Node, run: Run, epoch: int) -> tuple[Node, list[Operator]]:
 
 
 def _opener(node: Opens, run: Run, epoch: int) -> Opener:
-    """Return what opens the datasets that a node reads in a round."""
+    """Return a function that opens the datasets that a node reads in a round."""
     return lambda number, make: Inner(*run.opened(node, epoch, number, make), build)
 
 
@@ -243,11 +243,11 @@ def _in_turn(node: Concatenate, run: Run, epoch: int) -> Operator:
 
 
 def _hinted(node: HintedShard, run: Run, epoch: int) -> Operator:
-    if run.is_ahead:  # only to learn what a function makes of an element
+    if run.is_ahead:  # only to learn what a function returns for an element
         return build(node.child, run, epoch)
     raise FailedPreconditionError(
-        "shard(SHARD_HINT, SHARD_HINT) stands for the shard of a worker, but no worker was put there.",
-        fix="distribute the dataset, with auto_shard_policy = AutoShardPolicy.HINT in its options.",
+        "shard(SHARD_HINT, SHARD_HINT) is a placeholder for a worker's shard, but the dataset was not distributed.",
+        fix="distribute the dataset with auto_shard_policy = AutoShardPolicy.HINT in its options.",
         origin=node.origin,
     )
 
@@ -260,22 +260,22 @@ def _own_batches(node: OwnBatches, run: Run, epoch: int) -> Operator:
 
 @final
 class _Below:
-    """What is below a cache, in one round of a repetition above it."""
+    """The plan below a cache, in one round of a repeat above it."""
 
     def __init__(self, node: Cache, run: Run, epoch: int) -> None:
         self.size = node.child.size
         self._epoch = epoch
         self._node = node
         self._run = run
-        # Decided before anything is read: as in TensorFlow, and whatever is completed meanwhile.
+        # Decided before anything is read, as in TensorFlow; passes completed later do not change it.
         self._keeping = run.keeping(node, epoch)
 
     def kept(self) -> Any:
-        """Return which kept pass is read in this round."""
+        """Return the pass that is read from the cache in this round."""
         return self._keeping.kept(self._epoch)
 
     def origin(self) -> Any:
-        """Return which pass over what is below this round has."""
+        """Return the pass over the plan below that this round reads."""
         return self._run.below(self._node, self._epoch)
 
     def start(self, origin: Any) -> Operator:
@@ -284,11 +284,11 @@ class _Below:
         return build(self._node.child, self._run.begun(self._node.child, state), epoch)
 
     def complete(self, origin: Any) -> None:
-        """Take note that a pass was read to its end."""
+        """Record that a pass was read to its end."""
         self._run.complete(self._node, origin)
 
 
-def _drawn(node: Drawn, run: Run, epoch: int) -> Operator:
+def _random_step(node: RandomNode, run: Run, epoch: int) -> Operator:
     seed = run.seed_of_round(node, epoch)
     match node:
         case Shuffle():
@@ -304,4 +304,4 @@ def _drawn(node: Drawn, run: Run, epoch: int) -> Operator:
             given = children[-1] if isinstance(weights, Node) else weights
             return ReadChosen(parts, DrawChoices(given, seed), node)
         case _:
-            raise TypeError(f"nothing is drawn by {type(node).__name__}")
+            raise TypeError(f"{type(node).__name__} is not random")

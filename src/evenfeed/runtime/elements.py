@@ -1,4 +1,4 @@
-"""Hands out the elements of a plan one by one."""
+"""The iterator over a dataset's elements."""
 
 import sys
 import weakref
@@ -20,32 +20,31 @@ from evenfeed.runtime.functions.called_functions import ExternalState
 from evenfeed.runtime.functions.calls import instead_of_stop
 from evenfeed.runtime.operator import Ended, Operator, State, read_full
 from evenfeed.runtime.reading_pace import Pace
-from evenfeed.runtime.run import Run, begun_elsewhere
+from evenfeed.runtime.run import Run, run_started_elsewhere
 from evenfeed.runtime.thread_settings import ThreadSettings
 
 _VERSION: Final = 2
 
-# What is random in the pass, or None for what it is; where the operators are; and how many elements behind that.
+# The state of the run, or None for the current one; the state of the operator; and how many elements to skip after it.
 _Position: TypeAlias = tuple[Any, State, int]
 
 
 @final
 class ElementIterator(Iterator, Forkable):
-    """The elements of a dataset, one at a time.
+    """Iterates over the elements of a dataset.
 
-    Reads grow 1, 2, 4, … within a budget of time and bytes, so that the first element comes as soon as one
-    element can, and a long run costs little more than its columns. Python code of users is not called ahead.
+    Reads grow 1, 2, 4, … within a budget of time and bytes: the first element arrives as soon as possible, and a long
+    run costs little more than its columns. User code is not called ahead.
 
-    Ctrl-C loses no element. One that comes within a read leaves the position before it, from which the
-    next call reads again. An element is counted in the last statement before it is returned: CPython
-    looks for signals, and for other threads, behind calls and jumps only, and there is none in between.
+    Ctrl-C loses no element. If it interrupts a read, the position stays before that read, and the next call reads
+    again. An element is counted in the last statement before it is returned: CPython checks for signals, and switches
+    threads, only after calls and jumps, and there are none in between.
 
     Args:
-        plan: What is read.
-        tensors: Whether the parts are what users expect of an element; the engine's own readers take
-            them plain.
-        form: Makes of an element what is handed out.
-        begun: The state of a run that was begun elsewhere, which this pass is a part of.
+        plan: The plan to read.
+        tensors: Whether to return the tensors that users expect; internal readers take plain arrays.
+        form: Converts each element before it is returned.
+        begun: The state of a run that was started elsewhere, and that this pass belongs to.
     """
 
     def __init__(
@@ -62,14 +61,14 @@ class ElementIterator(Iterator, Forkable):
         self._plan = plan
         self._spec = plan.element_spec
         self._pack = _packer(self._spec, form)
-        self._run = Run(plan) if begun is None else begun_elsewhere(plan, begun)
-        # A thread may still read for an iterator that is forgotten: processes end without it.
+        self._run = Run(plan) if begun is None else run_started_elsewhere(plan, begun)
+        # A thread may keep a dropped iterator's operator alive; end its processes anyway.
         weakref.finalize(self, self._run.close)
         self._operator: Operator = build(self._plan, self._run)
         self._block: Block | None = None
         self._before: State = None  # the position before the Block
         self._next_row = 0
-        self._torn: _Position | None = None  # a read from here on was interrupted
+        self._torn: _Position | None = None  # the position before an interrupted read
         self._outside = ExternalState(self._plan)
         self._pace = Pace(self._plan, self._outside.called)
         self._may_be_stale = self._pace.depends
@@ -90,10 +89,10 @@ class ElementIterator(Iterator, Forkable):
             block, row = self._block, self._next_row
             if block is None or row == block.length or (may_be_stale and self._is_stale()):
                 self._fill()
-                may_be_stale = False  # another thread may assign again and again
+                may_be_stale = False  # check once: another thread may keep assigning
                 continue
             element = self._pack(block.row(row))
-            if self._block is block and self._next_row == row:  # no other thread was quicker
+            if self._block is block and self._next_row == row:  # no other thread took it
                 try:
                     self._next_row = row + 1
                     return element
@@ -102,7 +101,7 @@ class ElementIterator(Iterator, Forkable):
                     raise
 
     def get_state(self) -> dict[str, Any]:
-        """Return the position behind the last element, as data that JSON can hold.
+        """Return the position after the last element, as JSON-compatible data.
 
         Examples:
             >>> import evenfeed as tf
@@ -114,24 +113,24 @@ class ElementIterator(Iterator, Forkable):
             [1, 2, 3, 4]
 
         Raises:
-            FailedPreconditionError: A function draws random numbers, assigns a variable or pulls an iterator,
-                so that other elements would follow, and `experimental_external_state_policy` in the
-                options does not allow that.
+            FailedPreconditionError: A function draws random numbers, assigns a variable or pulls from an iterator,
+                so that a restored iterator would return different elements, and
+                `experimental_external_state_policy` in the options does not allow that.
         """
         self._outside.check()
         return with_digests(self.position())
 
     def position(self) -> dict[str, Any]:
-        """Return the position, whatever functions keep elsewhere."""
+        """Return the position without checking for state outside the dataset."""
         run, at, rows = self._position()
         state = {"version": _VERSION, "plan": self._fingerprint, "run": run, "at": at, "rows": rows}
         files = self._files.told()
         return state | {"files": files} if files else state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on behind the element at which `get_state` was called, in this or another process.
+        """Resume after the element at which `get_state` was called, in this or another process.
 
-        Where that fails, the position stays.
+        If that fails, the position does not change.
         """
         check_state(state, _VERSION, self._plan)
         self._files.check(state.get("files"))
@@ -159,7 +158,7 @@ class ElementIterator(Iterator, Forkable):
         return self.get_state()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up a position: TensorFlow's name for `set_state`."""
+        """Restore a position: TensorFlow's name for `set_state`."""
         self.set_state(state)
 
     def _position(self) -> "_Position":
@@ -180,7 +179,7 @@ class ElementIterator(Iterator, Forkable):
         self._operator.restore(at)
         for _ in read_full(self._operator, rows):
             pass
-        # An element that was ready before the one that hangs, or exits, now comes first.
+        # Read one: an element that is ready must not wait for a later one that hangs or exits.
         self._pace.ask = 1
         self._block = self._torn = None
 
@@ -193,18 +192,18 @@ class ElementIterator(Iterator, Forkable):
         return StateFiles(self._plan)
 
     def close(self) -> None:
-        """End the threads and processes that work for it; nothing is read any more."""
+        """End the threads and processes that work for this iterator. It is not read again."""
         if not self._owner.is_here:
             return
         self._operator.close()
         self._run.close()
 
     def after_fork(self) -> None:
-        """Hand out nothing more: the parent hands out what was read."""
+        """Return nothing more in a forked child: the parent returns the elements that were read."""
         self._block = None
 
     def _fill(self) -> None:
-        """Read the next Block, unless another thread has."""
+        """Read the next Block, unless another thread has done so."""
         self._owner.check()
         with self._lock:
             if self._may_be_stale and self._is_stale():
@@ -214,7 +213,7 @@ class ElementIterator(Iterator, Forkable):
                 self._read()
 
     def _is_stale(self) -> bool:
-        """Return True if a variable has changed since elements were read that have not been handed out."""
+        """Return True if a variable has changed since the remaining elements were read."""
         block = self._block
         return block is not None and self._next_row < block.length and self._pace.is_stale()
 
@@ -228,13 +227,13 @@ class ElementIterator(Iterator, Forkable):
             if self._torn is not None:
                 settings.restore(error)
             raise
-        # Once for all rows of the Block: their views are tensors then.
+        # Convert the whole Block once; its rows are then tensors.
         block = Block(tuple(map(self._as_seen, block.columns)), block.length)
         self._block, self._torn, self._next_row = block, None, 0
         self._pace.learn(block)
 
     def _next_block(self) -> Block:
-        """Return the next Block; where that is interrupted, the read stays torn."""
+        """Return the next Block. If the read is interrupted, `_torn` stays set."""
         self._pace.begin()
         before = self._operator.state()
         handled = sys.exception()
@@ -242,17 +241,17 @@ class ElementIterator(Iterator, Forkable):
         try:
             block = self._operator.read(self._pace.ask)
         except StopIteration as stop:  # raised by user code that no operator guards
-            error = instead_of_stop(stop, "Code that the data is read with", None)
+            error = instead_of_stop(stop, "Code that reads the data", None)
             self._torn = None
             raise error from stop
-        except Exception as error:  # of an element, which is passed; Ctrl-C is none
+        except Exception as error:  # an element failed and is skipped; Ctrl-C is not an Exception
             stopped = interruption(error, handled)
             if stopped is not None:
                 raise stopped from None
             self._torn = None
             raise
         if block is None:
-            # Neither generators nor files stay open for an iterator that somebody keeps.
+            # Close generators and files even if the iterator stays referenced.
             self._operator = Ended(self._operator.state())
             self._torn = None
             raise StopIteration

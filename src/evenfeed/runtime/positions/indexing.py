@@ -65,13 +65,13 @@ class Search:
     def _found(self, node: Node, run: Run, epoch: int) -> Indexed | None:
         """Return rows as they are in an epoch, and an order that is still to be told the epoch."""
         key = id(node), epoch, run.place
-        if key in self._known or run.is_read_in_turn(node):
+        if key in self._known or run.is_sequential(node):
             return self._known.get(key)
         before, self._declined = self._declined, False
         found = self._sought(node, run, epoch)
         if not self._declined:
             self._known[key] = found
-            run.note(node, in_turn=found is None)
+            run.note(node, sequential=found is None)
         self._declined |= before
         return found
 
