@@ -327,3 +327,30 @@ def in_datasets(tf, ask):
             f"{name} returned": ask(lambda d=rows, v=held: d.map(lambda x: v).element_spec),
         }
     return answers
+
+
+def what_assign_returns_across_replicas(tf, ask):
+    """Ask what a variable that is synchronised when read returns, outside of `run`."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+    def made(aggregation, value):
+        with strategy.scope():
+            return tf.Variable(
+                value, synchronization=tf.VariableSynchronization.ON_READ, aggregation=aggregation
+            )
+
+    def assigned(aggregation, value):
+        return tf.convert_to_tensor(made(aggregation, value * 0).assign(value))
+
+    def assigned_in_function(aggregation, value):
+        variable = made(aggregation, value * 0)
+        return tf.function(lambda: tf.convert_to_tensor(variable.assign(value)))()
+
+    kinds = ("SUM", "MEAN", "ONLY_FIRST_REPLICA")
+    aggregations = {kind: getattr(tf.VariableAggregation, kind) for kind in kinds}
+    return {
+        f"{kind} {value} {way.__name__}": ask(lambda a=aggregation, v=value, w=way: w(a, v))
+        for kind, aggregation in aggregations.items()
+        for value in (1.0, 4)
+        for way in (assigned, assigned_in_function)
+    }

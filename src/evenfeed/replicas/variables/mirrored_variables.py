@@ -1,6 +1,6 @@
 """Variables with one copy on each of several replicas."""
 
-# JAX leaves parts of its own types unknown.
+# JAX's type stubs are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import warnings
@@ -41,9 +41,8 @@ from evenfeed.tensors.placement import unbound
 class DistributedVariable(ScopedVariable):
     """A variable with one copy on each of several replicas.
 
-    The copies are one array with an axis for the replicas, of which each device holds its own. A
-    replica that runs as plain Python writes only its copy; the array is then made of the copies when
-    it is next asked for.
+    The copies are one array with a replica axis, which is sharded over the devices. A replica that runs
+    as plain Python only writes its own copy. The array is rebuilt from the copies when it is next needed.
     """
 
     @property
@@ -55,30 +54,30 @@ class DistributedVariable(ScopedVariable):
     def _hold(self, array: Any) -> None:
         replicas = self.replicas
         own = [array] * replicas.local_count
-        self._check_begun(own)
-        self._copies: list[Any] | None = copies_of_first(replicas, own)  # the chief's, for all
+        self._check_initial_shapes(own)
+        self._copies: list[Any] | None = copies_of_first(replicas, own)  # all get the chief's value
         self._array = None
 
-    def _check_begun(self, copies: list[Any]) -> None:
-        """Refuse to begin with values of several shapes: to bring the chief's to all would end processes."""
+    def _check_initial_shapes(self, copies: list[Any]) -> None:
+        """Check that all workers have one initial shape. Broadcasting another would crash processes."""
         (looks,) = looks_of_all(self.replicas, [copies])
         if len(set(looks)) > 1:
             found = [f"{look.dtype}{list(look.shape)}" for look in looks if look is not None]
             raise InvalidArgumentError(
-                f"The variable {self.name!r} begins with {', '.join(dict.fromkeys(found))} on different workers.",
-                fix="create it with one shape and dtype on all; the chief's value is taken.",
+                f"The initial value of the variable {self.name!r} differs between workers: "
+                f"{', '.join(dict.fromkeys(found))}.",
+                fix="use the same shape and dtype on all workers; the variable gets the chief's value.",
             )
 
     @property
     def held(self) -> Any:
-        """All copies, as one array with an axis for the replicas."""
+        """All copies, as one array with a leading replica axis."""
         if self._array is None:
             assert self._copies is not None
             self._array = self.replicas.stacked(self._copies)
         return self._array
 
     def hold(self, array: Any) -> None:
-        """Take the copies that a program has computed."""
         self._array = array
         self._copies = None
 
@@ -87,14 +86,14 @@ class DistributedVariable(ScopedVariable):
 
     @property
     def copies(self) -> list[Any]:
-        """The copies, by replica, each on its device."""
+        """The copies in replica order, each on its device."""
         if self._copies is None:
             self._copies = [shard[0] for shard in shards(self.held)]
         return self._copies
 
     @property
     def stack(self) -> Any:
-        """All copies at this point of the program, as one array with an axis for the replicas."""
+        """All copies at this point of the program, as one array with a leading replica axis."""
         level = contexts.staging()
         if level is None:
             return self.held
@@ -105,18 +104,18 @@ class DistributedVariable(ScopedVariable):
         return held
 
     def _check_not_apart(self, level: Staging) -> None:
-        """Give up a trace that is run step by step, where the copies of other workers are not at hand."""
+        """Abort a trace with separate parts, because it cannot read the copies of other workers."""
         if level.apart and self.replicas.spans:
-            raise Unstaged(f"it uses the copies of {self.name!r} across workers", expected=True)
+            raise Unstaged(f"it reads the copies of {self.name!r} on other workers", expected=True)
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The copies, by replica. They lie on their devices, and JAX brings them together where they meet."""
+        """The copies in replica order, on their devices but not committed: JAX can combine them."""
         return tuple(map(unbound, self.parts))
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The copies, by replica, as they are held."""
+        """The copies in replica order, committed to their devices."""
         watcher = side_effects.here.watcher
         found = None if watcher is None else watcher.read(self)
         if found is not None:
@@ -128,8 +127,8 @@ class DistributedVariable(ScopedVariable):
 
     @property
     def device(self) -> str:
-        """The name of the device of the copy that code here works on."""
-        own = self._own_eager() if contexts.staging() is None else None
+        """The name of the device of the current replica's copy, or of the first copy."""
+        own = self._eager_replica() if contexts.staging() is None else None
         return self._device_of(self.copies[own or 0])
 
     # --- reading ---------------------------------------------------------------------------
@@ -140,16 +139,16 @@ class DistributedVariable(ScopedVariable):
         if not inside:
             self._check_readable()
         if level is None:
-            own = self._own_eager()
-            return unbound(self._across() if own is None else self.copies[own])
+            own = self._eager_replica()
+            return unbound(self._aggregate_copies() if own is None else self.copies[own])
         held = level.read(self)
         if level.within is not self.replicas:
-            return self._afterwards(held) if level.apart else self._of_stack(held)
-        return held if inside else self._of_own(held)
+            return self._aggregate_in_callback(held) if level.apart else self._aggregate_stack(held)
+        return held if inside else self._aggregate_mapped(held)
 
-    def _own_eager(self) -> int | None:
-        """Return whose copy plain Python works on here; None across replicas."""
-        level = self._level()
+    def _eager_replica(self) -> int | None:
+        """Return the replica whose copy eager code uses here, or None across replicas."""
+        level = self._own_frame()
         if level is None or level.updating is not None:
             return None if level is None else level.updating
         return None if level.context is None else level.context.replica.place
@@ -157,29 +156,28 @@ class DistributedVariable(ScopedVariable):
     def _check_readable(self) -> None:
         pass
 
-    def _afterwards(self, stack: Any) -> Any:
-        """Return what all copies stand for, in a trace that is run step by step, where `reduce` brings its sums."""
+    def _aggregate_in_callback(self, stack: Any) -> Any:
+        """Return the value of all copies in a trace with separate parts, with a host callback."""
 
-        def taken(array: Any) -> list[Any]:
-            return [self._taken(array)]
+        def aggregate(array: Any) -> list[Any]:
+            return [self._aggregate_held(array)]
 
-        return later(taken, [jax.eval_shape(self._of_stack, stack)], stack)[0]
+        return later(aggregate, [jax.eval_shape(self._aggregate_stack, stack)], stack)[0]
 
-    def _taken(self, stack: Any) -> Any:
+    def _aggregate_held(self, stack: Any) -> Any:
         return shards(stack)[0][0]
 
-    def _across(self) -> Any:
+    def _aggregate_copies(self) -> Any:
         return self.copies[0]
 
     def at_rest(self) -> Any:
-        """Return what all copies stand for."""
-        return self._across()
+        return self._aggregate_copies()
 
-    def _of_stack(self, stack: Any) -> Any:
+    def _aggregate_stack(self, stack: Any) -> Any:
         return stack[0]
 
-    def _of_own(self, copy: Any) -> Any:
-        """Return what all copies stand for, in code that is mapped over them."""
+    def _aggregate_mapped(self, copy: Any) -> Any:
+        """Return the value of all copies, inside a shard_map."""
         return copy
 
     # --- assigning -------------------------------------------------------------------------
@@ -193,22 +191,22 @@ class DistributedVariable(ScopedVariable):
         self._check_strategy()
         if contexts.staging() is None:
             self._check_at_rest()
-        level = self._level()
+        level = self._own_frame()
         if level is not None and level.context is not None:
-            self._check_agreed(value)
+            self._check_assigned(value)
             fitting = self._fitting(how, value)
-            return self._change_own(how, self._agreed(level.context.replica, fitting))
+            return self._change_own(how, self._aggregate_assigned(level.context.replica, fitting))
         if level is not None and level.updating is not None:
             return self._change_own(how, self._fitting(how, value))
         return self._change_all(how, value)
 
-    def _check_agreed(self, value: Any) -> None:
-        """Refuse what has no meaning where each replica assigns it."""
+    def _check_assigned(self, value: Any) -> None:
+        """Check that the replicas may assign this value."""
         check_summable(self, value)
         check_adds_up(self)
 
-    def _agreed(self, replica: Replica, value: Any) -> Any:
-        """Return what the replicas together assign."""
+    def _aggregate_assigned(self, replica: Replica, value: Any) -> Any:
+        """Aggregate the values that the replicas assign."""
         match self.aggregation:
             case VariableAggregation.SUM:
                 return replica.all_reduce(ReduceOp.SUM, [value])[0]
@@ -226,8 +224,8 @@ class DistributedVariable(ScopedVariable):
         self._warned = True
         origin = where_called()
         warnings.warn_explicit(
-            f"The variable {self.name!r} has no aggregation: each replica assigns its own copy, and the "
-            "copies may differ from here on. Create it with aggregation=evenfeed.VariableAggregation.MEAN, "
+            f"The variable {self.name!r} has no aggregation: each replica assigns its own copy, so the "
+            "copies may now differ. Create it with aggregation=evenfeed.VariableAggregation.MEAN, "
             "SUM or ONLY_FIRST_REPLICA to keep them equal.",
             UserWarning,
             origin.filename if origin else "<unknown>",
@@ -242,7 +240,7 @@ class DistributedVariable(ScopedVariable):
             new = self._changed(how, level.read(self), value)
             level.write(self, new)
             return new
-        own = self._own_eager()
+        own = self._eager_replica()
         assert own is not None
         copies = self.copies
         new = self._changed(how, unbound(copies[own]), value)
@@ -254,24 +252,24 @@ class DistributedVariable(ScopedVariable):
         level = contexts.staging()
         if level is None:
             return self._change_copies(how, value)
-        if level.within is self.replicas:  # in merge_call, for this replica
+        if level.within is self.replicas:  # in a merge_call inside a shard_map
             own = value
             if isinstance(value, DistributedValues):
                 own = jnp.stack(value.values)[jax.lax.axis_index(AXIS)]
             return self._change_own(how, self._fitting(how, own))
         if level.apart:
-            return self._change_afterwards(level, how, value)
+            return self._change_in_callback(level, how, value)
         stack, parts = level.read(self), self._parts(how, value)
         new = jnp.stack([self._changed(how, stack[r], part) for r, part in enumerate(parts)])
-        level.write(self, self._cut(new))
+        level.write(self, self._shard(new))
         if not self.replicas.spans and not isinstance(value, DistributedValues):
             first = jax.lax.with_sharding_constraint(new[0], self.replicas.replicated)
             return Mirrored(array=first, count=self.replicas.count)
         rows = new if new.ndim == 1 else new.reshape(-1, *new.shape[2:])
-        return PerReplica(array=self._cut(rows), lifted=new.ndim == 1, count=self.replicas.count)
+        return PerReplica(array=self._shard(rows), lifted=new.ndim == 1, count=self.replicas.count)
 
-    def _change_afterwards(self, level: Staging, how: How, value: Any) -> Any:
-        """Change the copies of this worker's replicas when the trace is run, each on its device."""
+    def _change_in_callback(self, level: Staging, how: How, value: Any) -> Any:
+        """Change this worker's copies when the traced program runs, in a host callback."""
         replicas, held = self.replicas, level.read(self)
         parts = self._parts(how, value)
 
@@ -289,8 +287,8 @@ class DistributedVariable(ScopedVariable):
             return Mirrored(array=copies[0], count=replicas.count)
         return PerReplica(copies, replicas=replicas, shapes=(each.shape,) * replicas.count)
 
-    def _cut(self, array: Any) -> Any:
-        """Let each device hold its own part, as in all arrays of copies: XLA might choose otherwise."""
+    def _shard(self, array: Any) -> Any:
+        """Shard an array of copies over the devices. XLA might choose another sharding."""
         return jax.lax.with_sharding_constraint(array, self.replicas.sharding)
 
     def _change_copies(self, how: How, value: Any) -> Any:
@@ -305,7 +303,7 @@ class DistributedVariable(ScopedVariable):
         return Mirrored(self._copies)
 
     def _parts(self, how: How, value: Any) -> list[Any]:
-        """Return what each copy gets of a value that is assigned across replicas."""
+        """Return the part for each copy of a value that is assigned across replicas."""
         level = contexts.staging()
         apart = level is not None and level.apart
         local = level is None or apart
@@ -319,7 +317,7 @@ class DistributedVariable(ScopedVariable):
                 described(
                     f"A value with {value.part_count} parts cannot be assigned to the {count} copies of "
                     f"{self.name!r}.",
-                    fix="assign a value of the strategy that made the variable.",
+                    fix="assign a value from the strategy that made the variable.",
                 )
             )
         return [self._fitting(how, part) for part in parts]
@@ -327,41 +325,41 @@ class DistributedVariable(ScopedVariable):
 
 @final
 class MirroredVariable(DistributedVariable):
-    """A variable whose copies are kept equal when they are assigned."""
+    """A variable whose copies are kept equal on every assignment."""
 
 
 @final
 class SyncOnReadVariable(DistributedVariable):
-    """A variable that each replica changes for itself, and whose copies are brought together when read."""
+    """A variable whose copies the replicas change independently. Reading it aggregates the copies."""
 
-    def _check_agreed(self, value: Any) -> None:
+    def _check_assigned(self, value: Any) -> None:
         pass
 
-    def _agreed(self, replica: Replica, value: Any) -> Any:
+    def _aggregate_assigned(self, replica: Replica, value: Any) -> Any:
         del replica
         return value
 
     def _check_readable(self) -> None:
         level = contexts.frame()
         if level is not None and level.context is not None:
-            self._check_strategy()  # in the run of another strategy its copies do not meet
+            self._check_strategy()  # the replicas of another strategy cannot aggregate the copies
         check_readable(self)
         check_adds_up(self)
 
-    def _across(self) -> Any:
+    def _aggregate_copies(self) -> Any:
         first = self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA
         if first and not self.replicas.spans:
             return self.copies[0]
         if self.replicas.spans:
-            return self._of_stack(held_by_all(self.replicas, self.held))
-        return self._of_stack(
+            return self._aggregate_stack(held_by_all(self.replicas, self.held))
+        return self._aggregate_stack(
             jnp.stack([self.replicas.to_replica(copy, 0) for copy in self.copies])
         )
 
-    def _taken(self, stack: Any) -> Any:
-        return self._of_stack(held_by_all(self.replicas, stack))
+    def _aggregate_held(self, stack: Any) -> Any:
+        return self._aggregate_stack(held_by_all(self.replicas, stack))
 
-    def _of_stack(self, stack: Any) -> Any:
+    def _aggregate_stack(self, stack: Any) -> Any:
         if self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             return stack[0]
         total = jnp.sum(unfolded(self.replicas, stack), axis=0, dtype=stack.dtype)
@@ -369,7 +367,7 @@ class SyncOnReadVariable(DistributedVariable):
             return total
         return divided(total, self.replicas.count)
 
-    def _of_own(self, copy: Any) -> Any:
+    def _aggregate_mapped(self, copy: Any) -> Any:
         copy = unfolded(self.replicas, copy)
         match self.aggregation:
             case VariableAggregation.ONLY_FIRST_REPLICA:
@@ -382,6 +380,9 @@ class SyncOnReadVariable(DistributedVariable):
     def _change_all(self, how: How, value: Any) -> Any:
         check_assignable(self, adds=how in (add, subtract))
         if self.aggregation is VariableAggregation.SUM and not isinstance(value, DistributedValues):
-            share = divided(self._fitting(how, value), self.replicas.count)
-            value = share.astype(self.dtype)
+            share = divided(self._fitting(how, value), self.replicas.count).astype(self.dtype)
+            super()._change_all(how, share)
+            return (
+                share * self.replicas.count
+            )  # what the variable reads now, not the copy of one replica
         return super()._change_all(how, value)
