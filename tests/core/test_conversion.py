@@ -181,7 +181,7 @@ def test_a_dtype_that_has_no_place_for_the_value_is_a_type_error(value, dtype):
     ],
 )
 def test_a_number_that_does_not_fit_never_wraps(value, dtype, what):
-    fix = "pass a wider dtype; evenfeed.cast wraps around where that is wanted."
+    fix = "pass a wider dtype, or call evenfeed.cast if the value should wrap around."
     with error_saying(InvalidArgumentError, what, fix=fix):
         to_array(value, dtypes.as_dtype(dtype))
 
@@ -193,7 +193,7 @@ def test_a_number_that_does_not_fit_never_wraps(value, dtype, what):
         ([0, -(2**63) - 1], f"{-(2**63) - 1} does not fit into int64.", "pass dtype=…"),
         (
             1e39,
-            "1e+39 does not fit into float32, the default for Python's floats.",
+            "1e+39 does not fit into float32, the default for Python floats.",
             "pass dtype=evenfeed.float64.",
         ),
         ([1.0, -1e300], "-1e+300 does not fit into float32, …", "pass dtype=evenfeed.float64."),
@@ -208,25 +208,25 @@ def test_a_number_that_does_not_fit_never_wraps(value, dtype, what):
             "convert them …",
         ),
         (None, "None of type NoneType cannot become a tensor.", "pass numbers, text, bytes, …"),
-        ({"a": 1}, "{'a': 1} of type dict cannot become a tensor.", "pass numbers, …"),
+        ({"a": 1}, "{'a': 1} of type dict cannot become a tensor.", "pass one dict of …"),
         (
             [[1], [2, 3]],
-            "[[1], [2, 3]] is not rectangular: its parts have the lengths [1, 2].",
+            "[[1], [2, 3]] is not rectangular: its parts have lengths [1, 2].",
             "pad the parts …",
         ),
         (
             [[], [1]],
-            "[[], [1]] is not rectangular: its parts have the lengths [0, 1].",
+            "[[], [1]] is not rectangular: its parts have lengths [0, 1].",
             "pad the parts …",
         ),
         (
             [[1], 2],
-            "[[1], 2] is not rectangular: its parts have the lengths [1, '-'].",
+            "[[1], 2] is not rectangular: its parts have lengths [1, '-'].",
             "pad the parts …",
         ),
         (
             [1, [2]],
-            "[1, [2]] is not rectangular: its parts have the lengths ['-', 1].",
+            "[1, [2]] is not rectangular: its parts have lengths ['-', 1].",
             "pad the parts …",
         ),
         (
@@ -236,7 +236,7 @@ def test_a_number_that_does_not_fit_never_wraps(value, dtype, what):
         ),
         (
             np.array([1, "a"], object),
-            "1 of type int is no text, in an array of objects.",
+            "An array of objects must hold only text, but got 1 of type int.",
             "pass text, …",
         ),
         (
@@ -278,7 +278,7 @@ def test_a_long_value_is_cut_in_messages():
 
 @pytest.mark.parametrize("value", ["a\udc80", ["a\udc80"], np.array(["a\udc80"])])
 def test_half_of_a_surrogate_pair_is_no_text(value):
-    what = r"'a\udc80' cannot become bytes: it holds half of a surrogate pair."
+    what = r"'a\udc80' cannot be encoded as UTF-8: it has half of a surrogate pair."
     with error_saying(ValueError, what, fix="pass bytes; …"):
         to_array(value)
 

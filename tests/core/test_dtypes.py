@@ -51,7 +51,7 @@ def test_types_of_python_numpy_and_jax_have_a_dtype(value, expected):
     [
         ("int33", "did you mean evenfeed.int32?"),
         ("flaot32", "did you mean evenfeed.float32?"),
-        (int, "say which width: evenfeed.int32 or evenfeed.int64."),
+        (int, "choose the width: evenfeed.int32 or evenfeed.int64."),
         (str, "pass one of: float16, "),
         (None, "pass one of: float16, "),
         ("", "pass one of: float16, "),

@@ -56,7 +56,7 @@ def test_a_class_of_the_users_needs_the_user():
     data = structure_to_json(Record(1))
     with error_saying(
         InvalidArgumentError,
-        "The elements are objects of a class, Record, which a file does not hold.",
+        "The elements are objects of the class Record, but a file does not store classes.",
         fix="pass element_spec=Record(…) with the spec of each field.",
     ):
         structure_from_json(data, [1])
@@ -65,15 +65,15 @@ def test_a_class_of_the_users_needs_the_user():
 def test_a_key_that_json_cannot_hold_is_refused():
     with error_saying(
         InvalidArgumentError,
-        "Files hold dicts with keys of text or whole numbers, but got (1, 2).",
-        fix="map the elements to dicts with keys of text first.",
+        "In a file, dict keys must be strings or integers, but got (1, 2).",
+        fix="map the elements to dicts with string keys first.",
     ):
         structure_to_json({(1, 2): 1})
 
 
 @pytest.mark.parametrize("data", [None, 3, "x", {"list": []}, {"namedtuple": 3}])
 def test_what_is_no_structure_is_refused(data):
-    with pytest.raises(ValueError, match="is no structure"):
+    with pytest.raises(ValueError, match="is not a structure"):
         structure_from_json(data, [])
 
 
@@ -94,6 +94,6 @@ def test_a_part_that_is_no_tensor_is_refused():
     with error_saying(
         InvalidArgumentError,
         "Files hold tensors, but a part of the elements is OptionalSpec…",
-        fix="turn it into tensors first…",
+        fix="convert it to tensors first…",
     ):
         part_to_json(OptionalSpec(TensorSpec([])))

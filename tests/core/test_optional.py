@@ -49,8 +49,8 @@ def test_an_optional_can_hold_an_optional():
 def test_an_optional_of_nothing_says_to_make_an_empty_one(value):
     with error_saying(
         InvalidArgumentError,
-        f"An Optional holds at least one tensor, but got {value!r}.",
-        fix="pass a tensor, or call Optional.empty(spec) for one without a value.",
+        f"An Optional must hold at least one tensor, but got {value!r}.",
+        fix="pass a tensor, or call Optional.empty(spec) for an empty Optional.",
     ):
         Optional.from_value(value)
 
@@ -60,7 +60,7 @@ def test_a_value_that_is_missing_cannot():
     assert not optional.has_value()
     assert optional.element_spec == (TensorSpec([2]), NoneTensorSpec())
     with error_saying(
-        InvalidArgumentError, "This Optional has no value.", fix="ask has_value() first; …"
+        InvalidArgumentError, "This Optional has no value.", fix="call has_value() first; …"
     ):
         optional.get_value()
 

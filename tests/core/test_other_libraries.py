@@ -46,7 +46,7 @@ def test_a_tensor_that_numpy_cannot_have_says_why():
     with error_saying(
         TypeError,
         "A Foreign of dtype other.float32 cannot become a tensor: It requires a gradient. Call detach().",
-        fix="make a NumPy array of it; …",
+        fix="convert it to a NumPy array first; …",
     ):
         tf.constant(foreign)
 
@@ -55,7 +55,7 @@ def test_columns_that_differ_in_kind_are_passed_as_a_dict():
     frame = pd.DataFrame({"a": [1, 2], "t": ["x", "y"]})
     with error_saying(
         ValueError,
-        "The columns of a DataFrame differ in kind, and a tensor holds one kind of value.",
+        "A tensor holds one kind of value, but the columns of this DataFrame differ.",
         fix="pass the columns as a dict: dict(frame).",
     ):
         tf.data.Dataset.from_tensor_slices(frame)

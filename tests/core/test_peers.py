@@ -28,27 +28,27 @@ def test_nobody_is_lost_before_it_is_heard(peers):
 
 
 def test_a_lost_worker_is_named_by_the_first_word_about_it(peers):
-    peers.hear(1, "is lost: its process ended without a word.")
+    peers.hear(1, "is lost: its process exited unexpectedly.")
     peers.hear(1, "failed: too late")
     peers.hear(2, "is lost too.")
     with pytest.raises(UnavailableError) as caught:
         peers.check()
-    assert caught.value.message == "worker 1 (b:1) is lost: its process ended without a word."
-    assert caught.value.fix == "save what you need, end this program, and start all workers anew."
+    assert caught.value.message == "worker 1 (b:1) is lost: its process exited unexpectedly."
+    assert caught.value.fix == "save what you need, end this program, and restart all workers."
     assert peers.explained(GLOO).message == caught.value.message
 
 
 def test_one_that_came_to_its_end_stops_only_those_that_wait_for_it(peers):
-    peers.hear(2, "has come to the end of its program.", breaks=False)
+    peers.hear(2, "has finished its program.", breaks=False)
     peers.check()
     peers.check_waiting_for(1)
-    with pytest.raises(UnavailableError, match=r"worker 2 .* has come to the end"):
+    with pytest.raises(UnavailableError, match=r"worker 2 .* has finished its program"):
         peers.check_waiting_for(2)
     assert "worker 2" in str(peers.explained(GLOO))
 
 
 def test_a_loss_explains_more_than_an_end(peers):
-    peers.hear(2, "has come to the end of its program.", breaks=False)
+    peers.hear(2, "has finished its program.", breaks=False)
     peers.hear(1, "is lost.")
     assert "worker 1 (b:1) is lost." in str(peers.explained(GLOO))
 
@@ -74,7 +74,7 @@ def test_a_collective_that_is_too_slow_is_said_where_all_are_there(peers):
     told = peers.explained(slow)
     assert done
     assert type(told) is DeadlineExceededError
-    assert "All workers are there" in str(told)
+    assert "All workers are alive" in str(told)
 
 
 def test_alone_nothing_is_explained():

@@ -117,27 +117,25 @@ def test_a_shape_is_made_of_whatever_holds_whole_numbers(given, expected):
 
 
 @pytest.mark.parametrize("given", ["12", b"12", ["a"], [2.5], 2.5, [[1]], object()])
-def test_what_is_no_dimension_is_a_type_error(given):
+def test_an_invalid_dimension_is_a_type_error(given):
     shown = given[0] if isinstance(given, list) else given
     with error_saying(
         TypeError,
-        f"{shown!r} is no dimension: a dimension is a whole number or None.",
-        fix="pass one number, or a sequence such as [None, 28, 28].",
+        f"A dimension must be an integer or None, but got {shown!r}.",
+        fix="pass an integer, or a sequence such as [None, 28, 28].",
     ):
         TensorShape(given)
 
 
 @pytest.mark.parametrize("given", [-1, [2, -1]])
 def test_a_negative_dimension_is_a_value_error(given):
-    fix = "pass None for a length not known."
-    with error_saying(InvalidArgumentError, "Dimension -1 must be at least 0.", fix=fix):
+    fix = "pass None for an unknown length."
+    with error_saying(InvalidArgumentError, "A dimension must be at least 0, but got -1.", fix=fix):
         TensorShape(given)
 
 
 def test_a_shape_cannot_be_changed():
-    with pytest.raises(
-        AttributeError, match="a TensorShape cannot be changed, so _dims cannot be set"
-    ):
+    with pytest.raises(AttributeError, match="a TensorShape is immutable: cannot set _dims"):
         TensorShape([1])._dims = (2,)
 
 
@@ -150,7 +148,7 @@ def test_a_shape_cannot_be_changed():
     ],
 )
 def test_an_unknown_rank_is_said(ask, what):
-    with error_saying(ValueError, what, fix="give the rank, for example [None, None]."):
+    with error_saying(ValueError, what, fix="specify the rank, for example [None, None]."):
         ask(TensorShape(None))
 
 
@@ -262,5 +260,5 @@ def test_a_shape_that_is_known_becomes_a_tensor_of_its_lengths():
     made = tf.data.Dataset.from_tensors(TensorShape([1, 2]))
     assert made.element_spec == tf.TensorSpec([2], tf.int32)
     assert tf.constant(TensorShape([])).shape == (0,)
-    with pytest.raises(ValueError, match=r"a dimension of TensorShape.* is not"):
+    with pytest.raises(ValueError, match=r"TensorShape.* has an unknown dimension"):
         tf.constant(TensorShape([1, None]))

@@ -17,5 +17,5 @@ def test_text_is_filled_with_no_bytes():
 
 
 def test_what_is_not_sparse_is_refused():
-    with pytest.raises(TypeError, match="to_dense takes a SparseTensor, but got list"):
+    with pytest.raises(TypeError, match="to_dense needs a SparseTensor, but got list"):
         tf.sparse.to_dense([1])

@@ -146,7 +146,7 @@ def test_a_spec_is_made_of_a_tensor_or_another_spec():
 
 def test_a_spec_of_no_tensor_says_how_to_make_one():
     fix = "convert it first: evenfeed.convert_to_tensor(value)."
-    with error_saying(ValueError, "A tensor is needed, but got [1, 2].", fix=fix):
+    with error_saying(ValueError, "from_tensor needs a tensor, but got [1, 2].", fix=fix):
         TensorSpec.from_tensor([1, 2])
 
 

@@ -222,7 +222,7 @@ def test_keys_that_cannot_be_sorted_are_an_error():
 def test_too_few_or_too_many_leaves_are_an_error():
     with error_saying(
         ValueError,
-        "The structure {'b': ., 'a': (., .)} holds 3 values, but 1 were given.",
+        "The structure {'b': ., 'a': (., .)} holds 3 values, but got 1.",
         fix="pass as many values as nest.flatten(structure) returns.",
     ):
         pack({"b": 0, "a": (0, 0)}, [1], DATA)
@@ -383,6 +383,6 @@ def test_a_dict_that_cannot_be_made_empty_is_an_error_that_says_so():
     del shrunk["b"]
     for value, keys in ((Scaled(3), ["a", "b"]), (shrunk, ["a"]), (os.environ, list(os.environ))):
         name = type(value).__name__
-        what = f"A new {name} with the keys {shortened(keys)} cannot be made: {name}() does not …"
+        what = f"Cannot create a new {name} with the keys {shortened(keys)}: {name}() does not …"
         with error_saying(TypeError, what, fix="pass dict(value), or …"):
             map_structure(str, value, rules=NEST)

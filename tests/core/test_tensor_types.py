@@ -84,7 +84,7 @@ def test_tensor_is_a_name_for_all_of_them():
 
 
 def test_tensor_makes_nothing():
-    with pytest.raises(TypeError, match=r"make tensors with constant"):
+    with pytest.raises(TypeError, match=r"create tensors with evenfeed.constant"):
         tf.Tensor()
 
 

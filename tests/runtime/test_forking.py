@@ -87,7 +87,7 @@ def raised(call):
 def test_a_fork_that_goes_on_with_an_iterator_is_told_to_spawn(make):
     iterator = make()
     next(iterator)
-    expected = f"The iterator was made by process {os.getpid()}, and this is its fork"
+    expected = f"Process {os.getpid()} created the iterator, but its fork"
     for ask in (iterator.__next__, iterator.get_next, iterator.get_next_as_optional):
         told = in_fork(lambda ask=ask: raised(ask))
         assert told.startswith(expected)
@@ -120,6 +120,6 @@ def test_a_fork_may_begin_an_iterator_of_its_own(make):
 
 def test_an_iterator_cannot_be_pickled_and_the_error_says_what_can():
     with pytest.raises(
-        TypeError, match=r"(?s)cannot be sent.*send the dataset and iterator.get_state"
+        TypeError, match=r"(?s)cannot be pickled.*send the dataset and iterator.get_state"
     ):
         pickle.dumps(iter(Dataset.range(3)))

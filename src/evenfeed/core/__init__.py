@@ -1,1 +1,1 @@
-"""The words that every layer uses: errors, dtypes, shapes, specs, structures. Knows no JAX."""
+"""Vocabulary of all layers: errors, dtypes, shapes, specs, structures. Importing it does not load JAX."""

@@ -1,4 +1,4 @@
-"""Checks of the arguments that users pass."""
+"""Validates the arguments that users pass."""
 
 import operator
 import os
@@ -12,12 +12,12 @@ from evenfeed.core.errors import InvalidArgumentError, described
 
 
 def whole_number(value: Any, name: str) -> int:
-    """Return `value` as an int of 64 bits; an error that names the argument where it is none."""
+    """Return `value` as an int that fits into 64 bits. Errors name the argument."""
     try:
         number = operator.index(value)
     except TypeError as error:
         if type(error).__module__.partition(".")[0] == "jax":
-            raise  # the value is being traced: whoever called the function knows what to do
+            raise  # the value is a tracer: the caller handles that
         raise TypeError(
             described(
                 f"{name} must be a whole number, but got {shortened(value)} "
@@ -31,7 +31,7 @@ def whole_number(value: Any, name: str) -> int:
 
 
 def yes_or_no(value: Any, name: str) -> bool:
-    """Return `value` as a bool; a TypeError where it is none, for `bool("no")` is true."""
+    """Return `value` as a bool. Anything else raises TypeError, because `bool("no")` is True."""
     if type(value) in (bool, np.bool_):
         return bool(value)
     raise TypeError(
@@ -43,7 +43,7 @@ def yes_or_no(value: Any, name: str) -> bool:
 
 
 def seconds_of(value: Any, name: str) -> float:
-    """Return `value` as a time in seconds, 0 or more."""
+    """Return `value` as a finite number of seconds, 0 or more."""
     try:
         seconds = float(value)
     except (TypeError, ValueError):
@@ -59,7 +59,7 @@ def seconds_of(value: Any, name: str) -> float:
 
 
 def path_of(value: Any, name: str, fix: str) -> str:
-    """Return `value` as the text of a path; a TypeError where it is none."""
+    """Return `value` as a path string. Anything but a path raises TypeError."""
     single = is_tensor(value) and value.dtype == dtypes.string and not value.shape
     path: Any = to_array(value).item() if single else value
     if isinstance(path, str | bytes | os.PathLike):
@@ -68,12 +68,12 @@ def path_of(value: Any, name: str, fix: str) -> str:
 
 
 def folder_of(value: Any) -> str:
-    """Return where a dataset is saved, independent of the working directory."""
+    """Return the absolute path of the folder that holds a saved dataset."""
     return os.path.abspath(path_of(value, "path", "pass the folder that holds the dataset."))
 
 
 def compression_of(value: Any) -> str:
-    """Return "" or "GZIP". AUTO is none: files that are mapped into memory are read fastest."""
+    """Return "" or "GZIP". AUTO means no compression: memory-mapped files are the fastest to read."""
     if value is not None and not isinstance(value, str):
         raise TypeError(
             described(
@@ -84,13 +84,13 @@ def compression_of(value: Any) -> str:
     if value not in (None, "", "AUTO", "GZIP"):
         raise InvalidArgumentError(
             f"compression must be GZIP, AUTO or None, but got {value!r}.",
-            fix='pass "GZIP" for small files, None for quick ones.',
+            fix='pass "GZIP" for smaller files, None for faster reads.',
         )
     return "GZIP" if value == "GZIP" else ""
 
 
 def compression_type_of(value: Any) -> str:
-    """Return "" for none, "GZIP" or "ZLIB"."""
+    """Return "GZIP", "ZLIB", or "" for no compression."""
     if value is not None and not isinstance(value, str):
         raise TypeError(
             described(
@@ -104,4 +104,4 @@ def compression_type_of(value: Any) -> str:
     return value or ""
 
 
-_COMPRESSIONS: Final = 'pass compression_type="GZIP", or None for files as they are.'
+_COMPRESSIONS: Final = 'pass compression_type="GZIP", or None for uncompressed files.'

@@ -1,4 +1,4 @@
-"""Who gets which rows of a global batch: pure arithmetic on whole numbers, for any number of workers."""
+"""Splits the rows of a global batch among workers and replicas: pure integer arithmetic."""
 
 from typing import NamedTuple
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 class Share(NamedTuple):
-    """The part of one worker among several, which have as many replicas each.
+    """The share of one worker. All workers have the same number of replicas.
 
-    Replica r of worker w is replica w * replicas + r of all.
+    Replica r of worker w has the global index w * replicas + r.
 
     Examples:
         >>> Share(worker=1, workers=2, replicas=2).pieces(16)
@@ -26,37 +26,40 @@ class Share(NamedTuple):
 
     @property
     def everyone(self) -> int:
-        """How many replicas all workers have together."""
+        """The number of replicas of all workers together."""
         return self.workers * self.replicas
 
     def pieces(self, rows: int) -> list[tuple[int, int]]:
-        """Return where this worker's pieces of a batch begin and end: it is cut by ceiling, workers take turns."""
+        """Return the (start, stop) rows of this worker's pieces of a batch.
+
+        The size of a piece is rounded up. Workers take pieces in turn.
+        """
         size = -(-rows // self.everyone)
         numbers = range(self.worker, self.everyone, self.workers)
         return [(min(rows, i * size), min(rows, (i + 1) * size)) for i in numbers]
 
     def own(self, rows: int) -> int:
-        """Return how many rows of a batch this worker gets."""
+        """Return the number of rows of a batch that this worker gets."""
         return sum(stop - start for start, stop in self.pieces(rows))
 
     def offsets(self, rows: int) -> NDArray[np.int64]:
-        """Return which rows of a batch this worker gets."""
+        """Return the indices of the rows of a batch that this worker gets."""
         parts = [np.arange(start, stop, dtype=np.int64) for start, stop in self.pieces(rows)]
         return np.concatenate(parts)
 
     def counts(self, rows: int) -> tuple[int, ...]:
-        """Return how many rows of a batch each of all replicas gets."""
+        """Return the number of rows of a batch for each replica of all workers."""
         each = (self._replace(worker=worker).pieces(rows) for worker in range(self.workers))
         return tuple(stop - start for pieces in each for start, stop in pieces)
 
     def divides(self, rows: int) -> bool:
-        """Tell whether all replicas get as many rows of a batch, and some."""
+        """Return True if all replicas get the same number of rows of a batch, at least one each."""
         return rows > 0 and rows % self.everyone == 0
 
     def sizes(self, batch: int) -> tuple[int, ...]:
-        """Return the sizes of the pieces that this worker takes in turn where rows flow on from batch to batch.
+        """Return the sizes of this worker's pieces, in turn, if rows flow on from batch to batch.
 
-        Each worker begins at another place of the same sizes, so that every step has one batch in all.
+        Each worker starts at a different place of the same sequence, so that each step adds up to one batch.
         """
         each, more = divmod(batch, self.everyone)
         sizes = (each + 1,) * more + (each,) * (self.everyone - more)
@@ -65,12 +68,12 @@ class Share(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """Rows that flow on from batch to batch on each worker: who gets how many at each step.
+    """How many rows each replica gets at each step, if rows flow on from batch to batch on each worker.
 
     Args:
-        batch: How many rows a global batch has.
-        share: How many workers and replicas there are.
-        totals: How many rows each worker has.
+        batch: The number of rows of a global batch.
+        share: The number of workers and replicas.
+        totals: The number of rows of each worker.
 
     Examples:
         >>> flow = Flow(7, Share(workers=2, replicas=2), (7, 8))
@@ -85,7 +88,7 @@ class Flow(NamedTuple):
     totals: tuple[int, ...]
 
     def counts(self, step: int) -> NDArray[np.int64]:
-        """Return how many rows each of all replicas gets at a step."""
+        """Return the number of rows for each replica of all workers at a step."""
         first = np.arange(self.share.workers, dtype=np.int64)[:, None] * self.share.replicas
         pieces = first + step * self.share.replicas + np.arange(self.share.replicas)
         used = self._rows_before(pieces) - self._rows_before(first)
@@ -95,17 +98,17 @@ class Flow(NamedTuple):
 
     @property
     def full_steps(self) -> int:
-        """At how many steps from the first on every piece is surely full: nothing need be computed there."""
+        """A number of first steps at which every piece is full for certain; these need no computation."""
         return min(self.totals) // self.batch * self.share.workers
 
     def is_over(self, step: int) -> bool:
-        """Tell whether no worker has rows at a step or later."""
+        """Return True if no worker has rows left at a step."""
         first = np.arange(self.share.workers, dtype=np.int64) * self.share.replicas
         used = self._rows_before(first + step * self.share.replicas) - self._rows_before(first)
         return bool((used >= np.array(self.totals)).all())
 
     def _rows_before(self, pieces: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many rows the first pieces have together, of the sizes of worker 0."""
+        """Return the number of rows in the first `pieces` pieces, in the order of worker 0."""
         each, more = divmod(self.batch, self.share.everyone)
         rounds, within = np.divmod(pieces, self.share.everyone)
         return rounds * self.batch + within * each + np.minimum(within, more)

@@ -1,4 +1,4 @@
-"""Finds the user's own line, so that an error can say where it was asked for."""
+"""Finds the line of user code that made a call, for error messages."""
 
 import inspect
 import os
@@ -10,12 +10,12 @@ _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 _OURS = __name__.partition(".")[0]
 
-# Between the user and us there may be a library that called back: those lines help nobody.
+# A library may have called back between user code and evenfeed. Its lines do not help the user.
 _LIBRARIES = sys.stdlib_module_names | {"jax", "jaxlib", "numpy", "flax", "optax", "equinox"}
 
 
 class Origin(NamedTuple):
-    """A line of the user's program."""
+    """A line of user code."""
 
     filename: str
     line: int
@@ -25,10 +25,10 @@ class Origin(NamedTuple):
 
 
 def where_called() -> Origin | None:
-    """Return the innermost line that is neither evenfeed's nor a library's.
+    """Return the innermost line on the stack that is neither in evenfeed nor in a library.
 
-    Where no line of the user's is on the stack (a thread that a library started), the innermost
-    line outside evenfeed is the best that can be said; None where even that is missing.
+    Without user code on the stack (in a thread that a library started), returns the innermost line outside
+    evenfeed; None if there is none.
     """
     nearest: Origin | None = None
     frame = inspect.currentframe()
@@ -43,7 +43,7 @@ def where_called() -> Origin | None:
 
 
 def line_in(frame: FrameType) -> Origin | None:
-    """Return the innermost of the user's lines that a frame runs for; None where there is none."""
+    """Return the innermost line of user code at or above a frame; None if there is none."""
     inner: FrameType | None = frame
     while inner is not None:
         if not _is_ours(inner) and not _is_library(inner):
@@ -53,7 +53,7 @@ def line_in(frame: FrameType) -> Origin | None:
 
 
 def where_raised(error: BaseException) -> Origin | None:
-    """Return the innermost line of the user's that an exception came through; None where there is none."""
+    """Return the innermost line of user code in an exception's traceback; None if there is none."""
     found: Origin | None = None
     step = error.__traceback__
     while step is not None:
@@ -65,13 +65,13 @@ def where_raised(error: BaseException) -> Origin | None:
 
 def _is_ours(frame: FrameType) -> bool:
     filename = frame.f_code.co_filename
-    # The methods that dataclasses writes for a node have no file, but run with its module's names.
+    # Methods that dataclasses generates have no file, but run with the globals of their module.
     generated = filename == "<string>" and _top_package(frame) == _OURS
     return generated or filename.startswith(_PACKAGE)
 
 
 def _is_library(frame: FrameType) -> bool:
-    # Typed-in programs (<stdin>, <doctest …>) run with the names of the module that reads them.
+    # Typed-in programs (<stdin>, <doctest …>) run with the globals of the module that reads them.
     if frame.f_code.co_filename.startswith("<") and not _is_frozen(frame.f_code):
         return False
     return _top_package(frame) in _LIBRARIES
@@ -86,7 +86,7 @@ def _is_frozen(code: CodeType) -> bool:
 
 
 def _shown(filename: str) -> str:
-    """Shorten a path below the working directory; leave `<stdin>` and distant files as they are."""
+    """Make a path inside the working directory relative. Leaves `<stdin>` and other paths unchanged."""
     if filename.startswith("<"):
         return filename
     try:

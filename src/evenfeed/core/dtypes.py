@@ -1,13 +1,13 @@
 """TensorFlow's dtype names, as NumPy and ml_dtypes dtypes.
 
-A TensorFlow string is a run of bytes of any length; NumPy holds such values as objects, so `string`
-is the object dtype.
+A TensorFlow string is bytes of any length. NumPy stores such values as objects, so `string` is the
+object dtype.
 """
 
 import builtins
 from typing import Any, Final, TypeAlias
 
-# NumPy first: imported by the C code of ml_dtypes, it takes a third longer.
+# NumPy first: if the C code of ml_dtypes imports it, the import takes a third longer.
 # isort: off
 import numpy as np
 import ml_dtypes
@@ -56,7 +56,7 @@ _BY_NAME: Final[dict[str, DType]] = {dtype.name: dtype for dtype in _NAMED if dt
 
 _KNOWN: Final[dict[DType, DType]] = {dtype: dtype for dtype in _BY_NAME.values()}
 
-# What TensorFlow takes Python's own types for. `int` is refused there: is it 32 or 64 bits?
+# How TensorFlow maps Python types. It rejects `int`, which could mean 32 or 64 bits.
 _BY_PYTHON_TYPE: Final[dict[object, DType]] = {
     builtins.float: float32,
     builtins.bool: bool,
@@ -65,7 +65,7 @@ _BY_PYTHON_TYPE: Final[dict[object, DType]] = {
 
 
 def as_dtype(value: object) -> DType:
-    """Return the dtype that a name, a NumPy type or a Python type stands for.
+    """Return the dtype for a name, a NumPy type or a Python type.
 
     Examples:
         >>> import evenfeed as tf
@@ -81,19 +81,19 @@ def as_dtype(value: object) -> DType:
 
 
 def name_of(dtype: DType) -> str:
-    """Return TensorFlow's name of `dtype`, as it stands in a printed spec."""
+    """Return TensorFlow's name of `dtype`, as printed in specs."""
     return "string" if dtype == string else dtype.name
 
 
 def _of_type(value: Any) -> DType | None:
-    """Return ours for a Python type, a NumPy dtype or type, or what carries one (jax.numpy.int8)."""
+    """Return the dtype for a Python type, a NumPy dtype or type, or an object that has one (jax.numpy.int8)."""
     if value is None or (isinstance(value, type) and value.__module__ == "builtins"):
         return _BY_PYTHON_TYPE.get(value)
     try:
         dtype: DType = np.dtype(value)
     except TypeError:
         return None
-    if dtype in _KNOWN:  # names take long
+    if dtype in _KNOWN:  # dtype names are slow
         return _KNOWN[dtype]
     if dtype.kind in "SUT":
         return string
@@ -106,5 +106,5 @@ def _unknown(value: object) -> str:
     near = difflib.get_close_matches(str(value), _BY_NAME, n=1)
     fix = f"did you mean evenfeed.{near[0]}?" if near else "pass one of: " + ", ".join(_BY_NAME)
     if value is int:
-        fix = "say which width: evenfeed.int32 or evenfeed.int64."
+        fix = "choose the width: evenfeed.int32 or evenfeed.int64."
     return described(f"{value!r} is not a dtype.", fix=fix)

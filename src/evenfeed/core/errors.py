@@ -1,8 +1,8 @@
-"""The errors: TensorFlow's class names, each also the builtin that fits.
+"""Error classes: TensorFlow's names, each of which is also the matching builtin.
 
-The tree of the classes::
+The class tree::
 
-    EvenfeedError (also named OpError)
+    EvenfeedError (alias: OpError)
      ├─ AbortedError               also RuntimeError
      ├─ AlreadyExistsError         also FileExistsError
      ├─ CancelledError             also RuntimeError
@@ -49,7 +49,7 @@ UNAUTHENTICATED: Final = 16
 
 
 def described(what: str, *, fix: str | None = None, origin: Origin | None = None) -> str:
-    """Lay out an error's text: what happened, at which line of the user's, what to type instead."""
+    """Format an error message: what happened, at which line of user code, and what to type instead."""
     origin = origin or where_called()
     lines = [what]
     if origin is not None:
@@ -60,23 +60,23 @@ def described(what: str, *, fix: str | None = None, origin: Origin | None = None
 
 
 def shortened(value: object) -> str:
-    """Return the repr of `value`, cut to what fits into an error message."""
+    """Return the repr of `value`, truncated to fit into an error message."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 class EvenfeedError(Exception):
-    """The base of every error that evenfeed raises under a name of its own.
+    """The base class of all evenfeed errors.
 
     Args:
-        what: What happened, with the value that caused it. TensorFlow's own form
-            `(node_def, op, message)` is understood too, also by keyword.
-        op: Taken for compatibility, as `node_def` is.
-        message: What happened, in TensorFlow's form.
-        error_code: The code, where the class does not say it.
-        node_def: Taken for compatibility.
+        what: What happened, with the value that caused it. TensorFlow's signature
+            `(node_def, op, message)` works too, also by keyword.
+        op: Accepted for compatibility, like `node_def`.
+        message: What happened, in TensorFlow's signature.
+        error_code: The error code, if the class does not define it.
+        node_def: Accepted for compatibility.
         fix: What to type instead.
-        origin: The user's line; by default the one that is running now.
+        origin: The line of user code; by default the one that is running now.
 
     Examples:
         >>> from evenfeed import errors
@@ -88,10 +88,10 @@ class EvenfeedError(Exception):
     """
 
     error_code: int = UNKNOWN
-    # In which file something is wrong, and at which byte, where that is known.
+    # The file with the error and the byte offset in it, if known.
     file: str | None = None
     offset: int | None = None
-    # Which of several records that a function was given is wrong.
+    # The index of the bad record, if a function received several.
     record: int | None = None
 
     def __init__(  # noqa: PLR0913 - TensorFlow's arguments
@@ -115,12 +115,12 @@ class EvenfeedError(Exception):
         super().__init__(described(self.message, fix=fix, origin=self.origin))
 
     def in_file(self, file: str, offset: int | None = None) -> Self:
-        """Say in which file, and at which of its bytes, something is wrong; return the error."""
+        """Record the file with the error, and the byte offset in it. Returns the error itself."""
         self.file, self.offset = file, offset
         return self
 
     def again(self) -> Self:
-        """Return the same error for another who asks: each has a traceback and notes of its own."""
+        """Return a copy to raise again. Each copy gets its own traceback and notes."""
         same = _rebuilt(type(self), self.args, self.__cause__)
         same.__dict__.update(
             {name: part for name, part in vars(self).items() if name != "__notes__"}
@@ -128,18 +128,21 @@ class EvenfeedError(Exception):
         return cast("Self", same)
 
     def asked_for_here(self) -> Self:
-        """Name the user's line that runs now: a thread that was at work for it knows none; return the error."""
+        """Set the origin to the line of user code that runs now. Returns the error itself.
+
+        A background thread that raised the error has no user line on its stack.
+        """
         self.origin = where_called()
         self.args = (described(self.message, fix=self.fix, origin=self.origin), *self.args[1:])
         return self
 
     def at_record(self, record: int) -> Self:
-        """Say which of several records is wrong; return the error."""
+        """Record the index of the bad record. Returns the error itself."""
         self.record = record
         return self
 
     def __str__(self) -> str:
-        # OSError and KeyError would format the arguments in a way of their own.
+        # OSError and KeyError format their arguments differently.
         return str(self.args[0])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -150,7 +153,7 @@ class EvenfeedError(Exception):
 def _rebuilt(
     kind: type[EvenfeedError], args: tuple[Any, ...], cause: BaseException | None
 ) -> EvenfeedError:
-    """Make an error again after pickling; not by __init__, which in a user's class may be another."""
+    """Rebuild an error after pickling. A user subclass may change the signature of __init__, so skip it."""
     error = _builtin_base(kind).__new__(kind)
     error.args = args
     error.__cause__ = cause
@@ -160,32 +163,32 @@ def _rebuilt(
 def _is_picklable(cause: BaseException | None) -> bool:
     try:
         pickle.loads(pickle.dumps(cause))
-    except Exception:  # noqa: BLE001 - a class of the user's may raise anything here
+    except Exception:  # noqa: BLE001 - a user class may raise anything here
         return False
     return True
 
 
 def _builtin_base(kind: type) -> type[BaseException]:
-    """Return the builtin whose __new__ Python uses; `kind.__new__` may be one that it refuses."""
+    """Return the builtin whose __new__ creates `kind`; Python may refuse `kind.__new__` itself."""
     while kind.__module__ != "builtins":
         kind = cast("type", kind.__base__)
     return kind
 
 
 class AbortedError(EvenfeedError, RuntimeError):
-    """The operation was given up, as when it lost a race; it may be tried again."""
+    """The operation was aborted, for example because it lost a race. It may be retried."""
 
     error_code = ABORTED
 
 
 class AlreadyExistsError(EvenfeedError, FileExistsError):
-    """What was to be created is there already."""
+    """The file or object to create already exists."""
 
     error_code = ALREADY_EXISTS
 
 
 class CancelledError(EvenfeedError, RuntimeError):
-    """The operation was stopped by its caller."""
+    """The caller cancelled the operation."""
 
     error_code = CANCELLED
 
@@ -197,7 +200,7 @@ class DataLossError(EvenfeedError, OSError):
 
 
 class DeadlineExceededError(EvenfeedError, TimeoutError):
-    """A wait reached its end before what it waited for."""
+    """The operation timed out."""
 
     error_code = DEADLINE_EXCEEDED
 
@@ -209,31 +212,31 @@ class FailedPreconditionError(EvenfeedError, RuntimeError):
 
 
 class InternalError(EvenfeedError, RuntimeError):
-    """Something that evenfeed relies on does not hold: a bug worth reporting."""
+    """An internal invariant does not hold: a bug worth reporting."""
 
     error_code = INTERNAL
 
 
 class InvalidArgumentError(EvenfeedError, ValueError):
-    """An argument, or an element of the data, is wrong."""
+    """An argument or an element of the data is invalid."""
 
     error_code = INVALID_ARGUMENT
 
 
 class NotFoundError(EvenfeedError, FileNotFoundError):
-    """A file, or another thing asked for by name, does not exist."""
+    """A file, or another object looked up by name, does not exist."""
 
     error_code = NOT_FOUND
 
 
 class OutOfRangeError(EvenfeedError, EOFError):
-    """The end of the data has been passed."""
+    """The operation went past the end of the data."""
 
     error_code = OUT_OF_RANGE
 
 
 class PermissionDeniedError(EvenfeedError, PermissionError):
-    """The caller is known but may not do this."""
+    """The caller does not have permission for the operation."""
 
     error_code = PERMISSION_DENIED
 
@@ -245,24 +248,24 @@ class ResourceExhaustedError(EvenfeedError, MemoryError):
 
 
 class UnauthenticatedError(EvenfeedError, PermissionError):
-    """The caller has not shown who it is."""
+    """The caller has no valid credentials."""
 
     error_code = UNAUTHENTICATED
 
 
 class UnavailableError(EvenfeedError, ConnectionError):
-    """A worker or a service cannot be reached at present."""
+    """A worker or a service cannot be reached right now."""
 
     error_code = UNAVAILABLE
 
 
 class UnimplementedError(EvenfeedError, NotImplementedError):
-    """evenfeed, or the hardware below it, cannot do this."""
+    """evenfeed, or the hardware, does not support the operation."""
 
     error_code = UNIMPLEMENTED
 
 
 class UnknownError(EvenfeedError, RuntimeError):
-    """An error that says no more about itself."""
+    """An error of unknown kind."""
 
     error_code = UNKNOWN

@@ -1,7 +1,8 @@
-"""What stands for parts of an element that JAX cannot hold, or need not, while a user's function is traced.
+"""Handles: placeholders for text, images and datasets while a user function is traced.
 
-A function of evenfeed's that works on text or images is called with such a handle there. It leaves a
-kernel, which is run on the elements before the function is, and gets what stands for the results.
+JAX cannot hold text or datasets, and need not hold what only kernels use, such as an image. When an evenfeed function for text or images is called with a
+handle, it records a kernel and returns placeholders for the results. The kernels run on the elements before the
+compiled user function does.
 """
 
 from abc import ABC, abstractmethod
@@ -26,10 +27,10 @@ from evenfeed.core.text.text_values import texts_in, unlike_shapes
 
 
 class Kernel(ABC):
-    """A function of evenfeed's for whole columns at a time. Equal ones do the same.
+    """An evenfeed function on whole columns. Equal kernels compute the same results.
 
     Attributes:
-        stays_on_host: Whether a result is a handle as long as nothing but kernels wants it.
+        stays_on_host: Whether a result is a handle as long as only kernels use it.
     """
 
     stays_on_host: ClassVar[bool] = False
@@ -40,13 +41,13 @@ class Kernel(ABC):
 
     @abstractmethod
     def run(self, *columns: Column) -> list[Column]:
-        """Return the results for all elements of the columns."""
+        """Return the result columns for all elements."""
 
 
 class RowKernel(Kernel):
-    """A function that works on one element at a time, and has one result.
+    """A kernel that works on one element at a time and has one result.
 
-    The result stays on the host as long as only kernels want it, whatever its shape.
+    The result stays on the host as long as only kernels use it, whatever its shape.
     """
 
     stays_on_host: ClassVar[bool] = True
@@ -61,12 +62,11 @@ class RowKernel(Kernel):
 
     @final
     def specs(self, *given: TensorSpec) -> list[TensorSpec]:
-        """Return the one spec."""
         return [self.spec(*given)]
 
     @final
     def run(self, *columns: Column) -> list[Column]:
-        """Return the results one by one: most are not needed in one piece."""
+        """Return the results as a list: most need not be stacked into one array."""
         rows = Block(columns, 0 if columns[0] is None else len(columns[0])).cut_up()
         return [[self.one(*rows.row(index)) for index in range(rows.length)]]
 
@@ -74,7 +74,7 @@ class RowKernel(Kernel):
 @final
 @dataclass(frozen=True)
 class KernelCall:
-    """A kernel, and which parts it is called with: of the user's parts and all results before."""
+    """A kernel and the indices of its arguments, among the parts of the element and all earlier results."""
 
     kernel: Kernel
     parts: tuple[int, ...]
@@ -82,7 +82,7 @@ class KernelCall:
 
 @final
 class NewKernel(BaseException):
-    """A kernel was called that is not prepared yet: the trace must be begun anew. No user catches it."""
+    """The trace called a kernel that is not prepared yet, and must restart. Users never see it."""
 
     def __init__(self, call: KernelCall) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class NewKernel(BaseException):
 
 @final
 class Computed(BaseException):
-    """JAX is to compute with a part that stood for a result: the trace must be begun anew with an array."""
+    """JAX needs the array of a part that is a handle, so the trace must restart with an array there."""
 
     def __init__(self, part: int) -> None:
         super().__init__()
@@ -100,11 +100,11 @@ class Computed(BaseException):
 
 @final
 class Stage:
-    """The parts and the results of kernels that one trace may use, in the order of the calls.
+    """The parts of the element and the kernel results that one trace may use, in the order of the calls.
 
     Args:
-        calls: The kernels.
-        computable: Tells of a part that is a handle whether it could be an array.
+        calls: The kernel calls.
+        computable: Returns True if a part that is a handle could be an array.
     """
 
     def __init__(self, calls: Sequence[KernelCall], computable: Callable[[int], bool]) -> None:
@@ -115,33 +115,35 @@ class Stage:
         self._called = 0
 
     def prepare(self, own: Sequence[Any], results: Sequence[list[Any]]) -> None:
-        """Say what stands for the user's parts, and for the results of each call."""
+        """Set the placeholders for the parts of the element, and for the results of each call."""
         self._results = results
         parts = [*own, *(part for made in results for part in made)]
         pairs = enumerate(parts)
         self._places = {id(part): place for place, part in pairs if part is not None}
 
     def place(self, value: object) -> int | None:
-        """Return which part a value is; None where it is something else, or computed."""
+        """Return the index of the part that `value` is; None if it is anything else, or computed."""
         return self._places.get(id(value))
 
     def results(self, call: KernelCall) -> list[Any]:
-        """Return what stands for the results of a call."""
+        """Return the placeholders for the results of a call."""
         number, self._called = self._called, self._called + 1
         if number == len(self._calls):
             raise NewKernel(call)
         if self._calls[number] != call:
-            raise TypeError("The function does something else each time it is traced.")
+            raise TypeError(
+                "The function must do the same each time it is traced, but it does not."
+            )
         return self._results[number]
 
 
-# That of the function that is being traced.
+# The stage of the function that is being traced.
 STAGE: Final[ContextVar[Stage | None]] = ContextVar("STAGE", default=None)
 
 
 @contextmanager
 def on_stage(stage: Stage) -> Generator[None]:
-    """Let kernels find the parts of the element that a function is traced with."""
+    """Trace a function on this stage, so that kernels find the parts of its element."""
     token = STAGE.set(stage)
     try:
         yield
@@ -150,13 +152,13 @@ def on_stage(stage: Stage) -> Generator[None]:
 
 
 def stands_for_part(value: object) -> bool:
-    """Tell whether `value` stands for a part of an element, in a function that is traced."""
+    """Return True if `value` is a placeholder for a part of an element, in a function that is being traced."""
     stage = STAGE.get()
     return stage is not None and stage.place(value) is not None
 
 
 def results_of(kernel: Kernel, *values: Any) -> list[Any] | None:
-    """Return what stands for the results of a kernel; None where a value is no part of a traced element."""
+    """Return placeholders for the results of a kernel; None if a value is not a part of a traced element."""
     stage = STAGE.get()
     if stage is None:
         return None
@@ -168,12 +170,12 @@ def results_of(kernel: Kernel, *values: Any) -> list[Any] | None:
 @final
 @dataclass(frozen=True)
 class CompareTexts(Kernel):
-    """Says whether texts are equal: two parts of an element, or one and a constant.
+    """Compares texts for equality: two parts of an element, or one part and a constant.
 
     Attributes:
-        equal: False says whether they are unequal.
+        equal: True for `==`, False for `!=`.
         shape: The shape of the constant.
-        texts: The constant, as bytes; None where there is none.
+        texts: The constant, as bytes; None if there is none.
     """
 
     equal: bool
@@ -183,14 +185,12 @@ class CompareTexts(Kernel):
     stays_on_host: ClassVar[bool] = True
 
     def specs(self, *given: TensorSpec) -> list[TensorSpec]:
-        """Return the bools for one element."""
         shapes = [spec.shape for spec in given]
         if self.texts is not None:
             shapes.append(TensorShape(self.shape))
         return [TensorSpec(_broadcast(*shapes), dtypes.bool)]
 
     def run(self, *columns: Column) -> list[Column]:
-        """Compare all texts at once, where the elements are alike."""
         found = self._same(columns)
         return [found if self.equal else _inverted(found)]
 
@@ -224,12 +224,12 @@ def _inverted(found: Array | list[Any]) -> Array | list[Any]:
 
 
 def _of_rank(column: Array, rank: int) -> Array:
-    """Return a column whose elements have more axes, so that they broadcast to others."""
+    """Add axes to the elements of a column, so that they broadcast with elements of `rank`."""
     return column.reshape(len(column), *(1,) * (rank + 1 - column.ndim), *column.shape[1:])
 
 
 def _broadcast(one: TensorShape, two: TensorShape) -> TensorShape | None:
-    """Return the shape that two become together; None where they do not fit."""
+    """Return the broadcast of two shapes; None if they do not broadcast."""
     if one.rank is None or two.rank is None:
         return TensorShape(None)
     dims: list[int | None] = []
@@ -242,16 +242,16 @@ def _broadcast(one: TensorShape, two: TensorShape) -> TensorShape | None:
 
 @final
 class Handle(StandIn):
-    """Stands for a part that is not there: text, an image, a dataset. One may hand it on, or call a kernel.
+    """A placeholder for a part that has no value in a trace: text, an image, a dataset.
 
-    Whatever would look at its value is refused, so that no answer about the handle is taken for one
-    about the text; where it could be an array, the trace is begun anew with one. Texts that are compared
-    leave a kernel.
+    A function may pass it on, or call a kernel with it. Anything that reads its value raises, so that an answer
+    about the handle is never taken for one about the text. If the part could be an array, the trace restarts
+    with an array instead. Comparing texts records a kernel.
     """
 
     __slots__ = ("_spec", "_stage", "index")
 
-    # NumPy's arrays leave it to this class to compare, and to compute.
+    # So that NumPy arrays let this class do comparison and arithmetic.
     __array_priority__ = 1.0
 
     def __init__(
@@ -263,16 +263,16 @@ class Handle(StandIn):
 
     @property
     def stands_for_tensor(self) -> bool:
-        """Whether the part is a tensor."""
+        """True if the part is a tensor."""
         return isinstance(self._spec, TensorSpec)
 
     @property
     def is_text(self) -> bool:
-        """Whether the part is text."""
+        """True if the part is text."""
         return isinstance(self._spec, TensorSpec) and self._spec.dtype == dtypes.string
 
     def compared(self, other: object, *, equal: bool) -> Any:
-        """Return what stands for the bools that say where texts are equal, or unequal.
+        """Return a placeholder for the bools of an elementwise `==` or `!=`.
 
         Raises:
             InvalidArgumentError: The shapes do not broadcast.
@@ -302,7 +302,7 @@ class Handle(StandIn):
         try:
             return self.compared(other, equal=equal) if self.is_text else self._refuse()
         except InvalidArgumentError:
-            return not equal  # as a whole, as in TensorFlow
+            return not equal  # one bool for all, as in TensorFlow
 
     def __eq__(self, other: object) -> Any:
         return self._compared(other, equal=True)
@@ -321,13 +321,13 @@ class Handle(StandIn):
     def __getattr__(self, name: str) -> Any:
         if name in ("dtype", "shape") and (found := self._fact(name)) is not None:
             return found
-        # What Python and libraries look for on any object is not asked of an array.
+        # Python and libraries look up private names on any object; that does not mean they need an array.
         if not name.startswith("_") or name in ("__array__", "__jax_array__"):
             self._want_array()
         raise AttributeError(f"A part of the element has no {name!r} while the function is traced.")
 
     def _fact(self, name: str) -> Any:
-        """Return what is known without a value: the dtype, and the shape if it is the same for all elements."""
+        """Return the dtype, or the shape if it is the same for all elements; None if unknown."""
         spec = self._spec
         if not isinstance(spec, TensorSpec):
             return None

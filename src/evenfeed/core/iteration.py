@@ -1,4 +1,4 @@
-"""What every iterator over elements offers besides Python's own protocol."""
+"""The base class of iterators over elements, and what they do in a fork or while a function is probed."""
 
 import os
 import threading
@@ -13,11 +13,11 @@ from evenfeed.core.optional import ElementOptional, Optional
 
 
 class _Thread(threading.local):
-    """What a thread does instead of handing out elements, while a function is only looked at.
+    """What iterators do in this thread instead of reading, while a function is only probed.
 
     Attributes:
-        instead: Gets the iterator. Returns what stands for its next element, or None to read it; raises
-            where there is no such thing.
+        instead: Called with the iterator. Returns a placeholder for its next element, or None to read the
+            element; raises if there is no placeholder.
     """
 
     instead: "Callable[[Iterator], Any] | None" = None
@@ -27,13 +27,13 @@ reading = _Thread()
 
 
 def interruption(error: Exception, before: BaseException | None) -> BaseException | None:
-    """Return the Ctrl-C that an error was raised in place of, outside of the user's own code.
+    """Return the KeyboardInterrupt that `error` hides, if it was raised outside of user code.
 
-    Python's locks do that where it comes between two of their lines: "release unlocked lock".
+    If Ctrl-C comes between two lines of Python's lock code, that code raises "release unlocked lock" instead.
 
     Args:
-        error: What was raised.
-        before: What was being handled when the work began in which it was raised.
+        error: The error that was raised.
+        before: The exception that was being handled when the work started.
     """
     if where_raised(error) is not None:
         return None
@@ -44,7 +44,7 @@ def interruption(error: Exception, before: BaseException | None) -> BaseExceptio
 
 
 class Iterator(ABC):
-    """What `iter(dataset)` returns: TensorFlow's ways to ask for the next element, on top of `__next__`.
+    """What `iter(dataset)` returns: `__next__`, and TensorFlow's methods for the next element.
 
     Examples:
         >>> import evenfeed as tf
@@ -53,7 +53,7 @@ class Iterator(ABC):
         (True, 0)
     """
 
-    # Who watched the function that made it, if one did.
+    # The watcher of the function that created the iterator, if there was one.
     made_under: Any = None
 
     @property
@@ -70,8 +70,8 @@ class Iterator(ABC):
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             described(
-                "An iterator cannot be sent to another process, or be pickled.",
-                fix="send the dataset and iterator.get_state(), and call set_state(state) on an iterator there.",
+                "An iterator cannot be pickled or sent to another process.",
+                fix="send the dataset and iterator.get_state(), and call set_state(state) on a new iterator there.",
             )
         )
 
@@ -80,15 +80,13 @@ class Iterator(ABC):
         return self.__next__()
 
     def get_next(self) -> Any:
-        """Return the next element; an OutOfRangeError after the last one."""
+        """Return the next element. Raises OutOfRangeError after the last one."""
         try:
-            return (
-                self.__next__()
-            )  # next() is a call of C code: Ctrl-C behind it would lose the element
+            return self.__next__()  # not next(): Ctrl-C after that C call would lose the element
         except StopIteration:
             raise OutOfRangeError(
                 "The data has ended.",
-                fix="iterate with a for loop, or ask get_next_as_optional().has_value().",
+                fix="iterate with a for loop, or check get_next_as_optional().has_value().",
             ) from None
 
     def get_next_as_optional(self) -> Optional:
@@ -103,11 +101,11 @@ class Iterator(ABC):
 
 
 class Forkable(ABC):
-    """Something that must let go of what it holds in a fork."""
+    """An object that must release its resources in a forked process."""
 
     @abstractmethod
     def after_fork(self) -> None:
-        """Let go of what belongs to the parent; this process is a fork. Must not wait for locks."""
+        """Release what belongs to the parent process. Called in a fork; must not wait for locks."""
 
 
 _known: Final[weakref.WeakSet[Forkable]] = weakref.WeakSet()
@@ -115,10 +113,10 @@ _known: Final[weakref.WeakSet[Forkable]] = weakref.WeakSet()
 
 @final
 class Owner:
-    """The process that made an iterator.
+    """The process that created an iterator.
 
     Args:
-        of: Told when this process is a fork of that one.
+        of: The object to notify in a fork of that process.
     """
 
     __slots__ = ("_process",)
@@ -130,27 +128,27 @@ class Owner:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is the process."""
+        """True if this process created the iterator."""
         return self._process == os.getpid()
 
     def check(self) -> None:
-        """Raise in a fork, where the iterator would wait for threads that are not there.
+        """Raise in a fork, where the iterator would wait for threads that do not exist.
 
         Raises:
-            FailedPreconditionError: This is another process.
+            FailedPreconditionError: Another process created the iterator.
         """
         if not self.is_here:
             raise FailedPreconditionError(
-                f"The iterator was made by process {self._process}, and this is its fork {os.getpid()}: a fork "
-                "has none of the threads that read for the iterator.",
-                fix="start processes with multiprocessing.get_context('spawn'), and begin an iterator of "
-                "its own in each: iter(dataset).",
+                f"Process {self._process} created the iterator, but its fork {os.getpid()} uses it: a fork "
+                "does not have the threads that read for the iterator.",
+                fix="start processes with multiprocessing.get_context('spawn'), and create a new iterator "
+                "in each: iter(dataset).",
             )
 
 
-def _tell_all() -> None:
+def _notify_all() -> None:
     for one in list(_known):
         one.after_fork()
 
 
-os.register_at_fork(after_in_child=_tell_all)
+os.register_at_fork(after_in_child=_notify_all)

@@ -1,4 +1,7 @@
-"""Small arrays as data that JSON can hold, exactly, for the states of iterators."""
+"""Converts arrays, structures and specs to JSON values and back.
+
+Iterator states hold small arrays this way, without loss. Files hold the structure and the specs of their elements.
+"""
 
 import base64
 from collections import namedtuple
@@ -15,7 +18,7 @@ from evenfeed.core.structure import DATA, opened
 
 
 def to_json(array: Array) -> dict[str, Any]:
-    """Return an array as a dict of text and numbers."""
+    """Convert an array to a dict that JSON can hold."""
     array = np.asarray(array)
     head = {"dtype": dtypes.name_of(array.dtype), "shape": list(array.shape)}
     if array.dtype == dtypes.string:
@@ -24,7 +27,7 @@ def to_json(array: Array) -> dict[str, Any]:
 
 
 def from_json(data: dict[str, Any]) -> Array:
-    """Return the array that `to_json` was given."""
+    """Convert the result of `to_json` back to an array."""
     if "items" in data:
         flat: Array = np.empty(len(data["items"]), dtypes.string)
         flat[:] = [base64.b64decode(item) for item in data["items"]]
@@ -37,7 +40,7 @@ _LEAF: Final = "."
 
 
 def structure_to_json(structure: Any) -> Any:
-    """Return how values are nested, with a dot for each of them."""
+    """Convert a structure to JSON, with a dot for each leaf."""
     branch = opened(structure, DATA)
     if branch is None:
         return _LEAF
@@ -53,12 +56,12 @@ def structure_to_json(structure: Any) -> Any:
 
 
 def structure_from_json(data: Any, leaves: Sequence[Any]) -> Any:
-    """Return `leaves` nested as `structure_to_json` saw it; namedtuples are new classes of their names."""
+    """Nest `leaves` in a structure from `structure_to_json`. Namedtuples get new classes with the same names."""
     return _nested(data, iter(leaves))
 
 
 def part_to_json(spec: TypeSpec) -> Any:
-    """Return the spec of one part: None, or its dtype and shape."""
+    """Convert the spec of one part to JSON: None, or its dtype and shape."""
     if isinstance(spec, NoneTensorSpec):
         return None
     if isinstance(spec, TensorSpec):
@@ -66,12 +69,12 @@ def part_to_json(spec: TypeSpec) -> Any:
         return {"dtype": dtypes.name_of(spec.dtype), "shape": shape}
     raise InvalidArgumentError(
         f"Files hold tensors, but a part of the elements is {shortened(spec)}.",
-        fix="turn it into tensors first: flat_map takes datasets apart, map opens an Optional.",
+        fix="convert it to tensors first: flat_map for nested datasets, map for an Optional.",
     )
 
 
 def part_from_json(data: Any) -> TypeSpec:
-    """Return the spec that `part_to_json` was given."""
+    """Convert the result of `part_to_json` back to a spec."""
     if data is None:
         return NoneTensorSpec()
     return TensorSpec(data["shape"], dtypes.as_dtype(data["dtype"]))
@@ -90,17 +93,17 @@ def _nested(data: Any, leaves: Iterator[Any]) -> Any:
             return kind(*(_nested(part, leaves) for part in parts))
         case {"class": str(name)}:
             raise InvalidArgumentError(
-                f"The elements are objects of a class, {name}, which a file does not hold.",
+                f"The elements are objects of the class {name}, but a file does not store classes.",
                 fix=f"pass element_spec={name}(…) with the spec of each field.",
             )
         case _:
-            raise ValueError(f"{shortened(data)} is no structure")
+            raise ValueError(f"{shortened(data)} is not a structure")
 
 
 def _key(key: Any) -> Any:
     if type(key) in (str, int):
         return key
     raise InvalidArgumentError(
-        f"Files hold dicts with keys of text or whole numbers, but got {shortened(key)}.",
-        fix="map the elements to dicts with keys of text first.",
+        f"In a file, dict keys must be strings or integers, but got {shortened(key)}.",
+        fix="map the elements to dicts with string keys first.",
     )

@@ -1,7 +1,7 @@
-"""Modules that are loaded when something of theirs is first used, so that `import evenfeed` is quick.
+"""Modules that are imported at first use, so that `import evenfeed` is fast.
 
-The modules of Python's own that few programs need stand here, and the libraries that read formats; JAX
-has a door of its own, which only the layers that compute may open (`jax_door`).
+These are standard library modules that few programs need, and libraries that read file formats. JAX has its own
+lazy module, `lazy_jax`, which only the layers that compute may import.
 """
 
 import importlib
@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __all__ = [
-    "Door",
+    "LazyModule",
     "array_record",
     "ctypes",
     "descriptor_pb2",
@@ -34,12 +34,12 @@ __all__ = [
 ]
 
 
-class Door(ModuleType):
-    """A module that is imported at its first attribute."""
+class LazyModule(ModuleType):
+    """A module that is imported at the first attribute access."""
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(importlib.import_module(self.__name__), name)
-        if callable(value):  # functions stay what they are; settings may change
+        if callable(value):  # functions do not change; settings may
             self.__dict__[name] = value
         return value
 
@@ -66,24 +66,24 @@ if TYPE_CHECKING:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     from PIL import Image as pil_image  # noqa: N813 - a module
 else:
-    array_record = Door("array_record.python.array_record_module")
-    ctypes = Door("ctypes")
-    descriptor_pb2 = Door("google.protobuf.descriptor_pb2")
-    descriptor_pool = Door("google.protobuf.descriptor_pool")
-    difflib = Door("difflib")
-    dis = Door("dis")
-    glob = Door("glob")
-    google_crc32c = Door("google_crc32c")
-    hashlib = Door("hashlib")
-    logging = Door("logging")
-    message_factory = Door("google.protobuf.message_factory")
-    multiprocessing_spawn = Door("multiprocessing.spawn")
-    pil_image = Door("PIL.Image")
-    pprint = Door("pprint")
-    random = Door("random")
-    resource = Door("resource")
-    shutil = Door("shutil")
-    simplejpeg = Door("simplejpeg")
-    socket = Door("socket")
-    subprocess = Door("subprocess")
-    tarfile = Door("tarfile")
+    array_record = LazyModule("array_record.python.array_record_module")
+    ctypes = LazyModule("ctypes")
+    descriptor_pb2 = LazyModule("google.protobuf.descriptor_pb2")
+    descriptor_pool = LazyModule("google.protobuf.descriptor_pool")
+    difflib = LazyModule("difflib")
+    dis = LazyModule("dis")
+    glob = LazyModule("glob")
+    google_crc32c = LazyModule("google_crc32c")
+    hashlib = LazyModule("hashlib")
+    logging = LazyModule("logging")
+    message_factory = LazyModule("google.protobuf.message_factory")
+    multiprocessing_spawn = LazyModule("multiprocessing.spawn")
+    pil_image = LazyModule("PIL.Image")
+    pprint = LazyModule("pprint")
+    random = LazyModule("random")
+    resource = LazyModule("resource")
+    shutil = LazyModule("shutil")
+    simplejpeg = LazyModule("simplejpeg")
+    socket = LazyModule("socket")
+    subprocess = LazyModule("subprocess")
+    tarfile = LazyModule("tarfile")

@@ -1,4 +1,9 @@
-"""Lets arrays of JAX's meet lists in arithmetic, as TensorFlow's tensors do: `x - [0.5, 0.4, 0.3]`."""
+"""JAX as lazily imported modules, and what evenfeed adds to JAX's arrays.
+
+Once JAX is loaded, its arrays get TensorFlow's `numpy()`, `read_value()` and `set_shape()`, and accept lists in
+arithmetic, as TensorFlow's tensors do: `x - [0.5, 0.4, 0.3]`. The module also records which line started JAX's
+backend.
+"""
 
 import functools
 import importlib.util
@@ -10,7 +15,7 @@ import numpy as np
 
 from evenfeed.core import promised_shapes
 from evenfeed.core.callsite import Origin, where_called
-from evenfeed.core.lazy import Door
+from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promised_shapes import promise_checked, promise_result
 from evenfeed.core.promotion import array_of_list
 from evenfeed.core.shapes import ArrayShape
@@ -32,10 +37,10 @@ _COMPARISONS: Final = ["eq", "ne", "lt", "le", "gt", "ge"]
 
 
 def let_arrays_meet_lists() -> None:
-    """Let a list beside an array be one of the dtype that its numbers have there.
+    """Let the operators of JAX arrays accept lists, with the dtype that a number would have there.
 
-    JAX refuses lists because they are slow, and then a function that holds a few constants does not trace.
-    Where a version of JAX has other classes, lists stay refused.
+    JAX rejects lists because they are slow, so a function with a few list constants could not be traced. If a
+    version of JAX has other classes, lists stay rejected.
     """
     operators = [*_EITHER_WAY, *(f"r{name}" for name in _EITHER_WAY), *_COMPARISONS]
     for module, kind in (("jax._src.core", "Tracer"), ("jax._src.array", "ArrayImpl")):
@@ -75,10 +80,10 @@ __all__ = [
 
 @final
 class _Backend:
-    """What is known of the start of JAX's backend.
+    """Records the line that started JAX's backend.
 
     Attributes:
-        started_by: The line that started it; None before, and where it had started before JAX was watched.
+        started_by: The line that started it; None before, or if it had started before the watch began.
     """
 
     def __init__(self) -> None:
@@ -86,7 +91,7 @@ class _Backend:
         self._is_watched = False
 
     def watch(self) -> None:
-        """Be told when the backend starts, if JAX is loaded."""
+        """Register a hook for the start of the backend, if JAX is loaded."""
         bridge: Any = sys.modules.get(_BRIDGE)
         if bridge is None or self._is_watched:
             return
@@ -105,10 +110,10 @@ _BRIDGE: Final = "jax._src.xla_bridge"  # the module that starts backends
 
 @final
 class _Watcher:
-    """Finds no module, but watches for the backend when the program imports JAX after evenfeed."""
+    """An import hook that watches the backend if the program imports JAX after evenfeed. Finds no modules itself."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Let the other finders find the module, and be there when it has been loaded."""
+        """Let the other finders find the module, and watch the backend once it is loaded."""
         del path, target
         if name != _BRIDGE:
             return None
@@ -132,11 +137,11 @@ else:
     sys.meta_path.insert(0, _Watcher())
 
 
-class _JaxDoor(Door):
-    """A module of JAX's, whose arrays get TensorFlow's `numpy()` and `read_value()`.
+class _LazyJaxModule(LazyModule):
+    """A lazy JAX module. Its first use adds TensorFlow's `numpy()` and `read_value()` to JAX arrays.
 
-    Scripts written for TensorFlow say `loss.numpy()` and `x.numpy()`; a class of tensors of our own
-    would cost every other use of them. The copies of a variable are arrays, which scripts read like variables.
+    Scripts written for TensorFlow call `loss.numpy()`; a tensor class of our own would slow down every other use.
+    The copies of a variable are arrays, and scripts call `read_value()` on them as on variables.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -147,23 +152,23 @@ class _JaxDoor(Door):
             arrays.read_value = _read_value
             arrays.set_shape = sys.modules["jax"].core.Tracer.set_shape = promise_checked
             let_arrays_meet_lists()
-            _open_shapes(sys.modules["jax"].tree_util)
+            _register_shapes(sys.modules["jax"].tree_util)
         return value
 
 
 def refuse_as_argument(kind: type, refuse: Callable[[Any], NoReturn]) -> None:
-    """Let `refuse` raise where a function of JAX's is called with an object of this class.
+    """Call `refuse`, which raises, when a JAX function gets an object of this class as an argument.
 
-    JAX's own words for it speak of `__jax_array__` and abstractification. The table is private to JAX:
-    where a version has none, its words stay (tests/replicas/test_variables.py).
+    JAX's own message is about `__jax_array__` and abstractification. The table is private to JAX: a version
+    without it keeps its own message (tests/replicas/test_variables.py).
     """
     table: Any = getattr(sys.modules.get("jax._src.core"), "pytype_aval_mappings", None)
     if table is not None:
         table[kind] = refuse
 
 
-def _open_shapes(tree_util: Any) -> None:
-    """Let the shapes of elements be to JAX what plain tuples are: trees of lengths."""
+def _register_shapes(tree_util: Any) -> None:
+    """Register ArrayShape as a pytree, so that JAX treats it like a plain tuple of lengths."""
     tree_util.register_pytree_node(ArrayShape, _lengths, _tuple_of)
 
 
@@ -176,12 +181,12 @@ def _tuple_of(_: None, lengths: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _numpy(self: Any) -> Any:
-    """Return the values as a NumPy array; of a single value the scalar."""
+    """Return the values as a NumPy array, or as a NumPy scalar for a scalar array."""
     return np.asarray(self)[()]
 
 
 def _read_value(self: Any) -> Any:
-    """Return the array: it is what a replica's copy of a variable holds."""
+    """Return the array itself, which is the value of a replica's copy of a variable."""
     return self
 
 
@@ -195,11 +200,11 @@ if TYPE_CHECKING:
     import jax.tree_util as jax_tree
     from jax.experimental import checkify
 else:
-    jax = _JaxDoor("jax")
-    jax_extend_core = _JaxDoor("jax.extend.core")
-    jax_ad = _JaxDoor("jax.interpreters.ad")
-    jax_batching = _JaxDoor("jax.interpreters.batching")
-    jax_mlir = _JaxDoor("jax.interpreters.mlir")
-    jnp = _JaxDoor("jax.numpy")
-    jax_tree = _JaxDoor("jax.tree_util")
-    checkify = _JaxDoor("jax.experimental.checkify")
+    jax = _LazyJaxModule("jax")
+    jax_extend_core = _LazyJaxModule("jax.extend.core")
+    jax_ad = _LazyJaxModule("jax.interpreters.ad")
+    jax_batching = _LazyJaxModule("jax.interpreters.batching")
+    jax_mlir = _LazyJaxModule("jax.interpreters.mlir")
+    jnp = _LazyJaxModule("jax.numpy")
+    jax_tree = _LazyJaxModule("jax.tree_util")
+    checkify = _LazyJaxModule("jax.experimental.checkify")

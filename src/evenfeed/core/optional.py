@@ -29,18 +29,18 @@ class Optional(Specified):
 
     @staticmethod
     def from_value(value: object) -> "Optional":
-        """Return an Optional that holds `value`: a tensor, or a nested structure of them."""
+        """Return an Optional that holds `value`: a tensor, or a nested structure of tensors."""
         if all(part is None for part in flatten(value, DATA)):
             raise InvalidArgumentError(
-                f"An Optional holds at least one tensor, but got {value!r}.",
-                fix="pass a tensor, or call Optional.empty(spec) for one without a value.",
+                f"An Optional must hold at least one tensor, but got {value!r}.",
+                fix="pass a tensor, or call Optional.empty(spec) for an empty Optional.",
             )
         element = map_structure(_as_component, value, rules=DATA)
         return _Present(element, spec_of(element))
 
     @staticmethod
     def empty(element_spec: object) -> "Optional":
-        """Return an Optional without a value, of which only the spec is known."""
+        """Return an Optional without a value; only its spec is known."""
         for spec in flatten(element_spec, DATA):
             if not isinstance(spec, TypeSpec):
                 raise TypeError(
@@ -54,15 +54,15 @@ class Optional(Specified):
     @property
     @abstractmethod
     def element_spec(self) -> Any:
-        """The spec of the value, in its own structure."""
+        """The spec of the value, in the same structure."""
 
     @abstractmethod
     def has_value(self, name: str | None = None) -> Any:
-        """Tell whether there is a value, in a tensor."""
+        """Return a scalar bool tensor: True if there is a value."""
 
     @abstractmethod
     def get_value(self, name: str | None = None) -> Any:
-        """Return the value; an InvalidArgumentError where there is none."""
+        """Return the value. Raises InvalidArgumentError if there is none."""
 
     @property
     def _type_spec(self) -> "OptionalSpec":
@@ -94,18 +94,18 @@ class _Present(Optional):
 
 @final
 class ElementOptional(_Present):
-    """An Optional of a dataset's element, with the dataset's spec.
+    """An Optional that holds an element of a dataset, with the dataset's spec.
 
-    That may say less than the element itself: a batch is of any length. Values of evenfeed's own, such as
-    those of several replicas, say themselves what they are, as in TensorFlow. An iterator makes it before it
-    takes the element, so that Ctrl-C falls before both.
+    The dataset's spec may be less specific than the element: the length of a batch is unknown. Values that
+    know their own spec, such as per-replica values, keep it, as in TensorFlow. An iterator creates the
+    ElementOptional before it takes the element, so that Ctrl-C cannot fall between the two and lose it.
     """
 
     __slots__ = ()
 
     @property
     def element_spec(self) -> Any:
-        """The dataset's spec, and what the values say of themselves."""
+        """The dataset's spec, with the own spec of each value that knows it."""
         pairs = zip(flatten(self.value, DATA), flatten(self._spec, DATA), strict=True)
         specs = [spec_of(part) if isinstance(part, Specified) else given for part, given in pairs]
         return pack(self._spec, specs, DATA)
@@ -130,7 +130,7 @@ class _Absent(Optional):
         del name
         raise InvalidArgumentError(
             "This Optional has no value.",
-            fix="ask has_value() first; an iterator's Optional is empty once the data has ended.",
+            fix="call has_value() first; an iterator returns an empty Optional at the end of the data.",
         )
 
     def __repr__(self) -> str:
@@ -157,12 +157,11 @@ class OptionalSpec(CompositeSpec):
 
     @property
     def element_spec(self) -> Any:
-        """The spec of the value that may be there."""
+        """The spec of the value that the Optional may hold."""
         return self._element_spec
 
     @property
     def value_type(self) -> type:
-        """Optional."""
         return Optional
 
     @property
@@ -187,5 +186,5 @@ def _as_component(value: object) -> Any:
         return value
     try:
         return host_tensor(to_component(cast("object", value)))
-    except ValueError as error:  # TensorFlow asks for the spec first, and has a TypeError for none
+    except ValueError as error:  # TensorFlow computes the spec first, which fails with TypeError
         raise TypeError(str(error)) from None

@@ -1,9 +1,10 @@
-"""Shapes that a function promises of its tensors, while a call of it shows what it returns.
+"""Shapes that a user function promises for its results with `ensure_shape`, `set_shape` or `reshape`.
 
-A function that is not traced runs on values, whose lengths may be others for the next element. What
-`ensure_shape` and `set_shape` say holds for all of them, also behind arithmetic on each value, unless another
-call says something else. What `reshape` says, and `y.set_shape(x.shape)`, may have been worked out from the
-element: that is likely only, until another call says the same.
+A function that is not traced runs on concrete values, and the next element may have other lengths. The spec of
+its results comes from a trial call, during which this module records the promises. What `ensure_shape` and
+`set_shape` promise holds for every element, also after elementwise arithmetic, unless another call contradicts
+it. The lengths passed to `reshape`, or in `y.set_shape(x.shape)`, may have been computed from the element: they
+are only likely, until another call confirms them.
 """
 
 import threading
@@ -22,14 +23,14 @@ from evenfeed.core.shapes import ArrayShape, ShapeLike, TensorShape
 @final
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is known of the shape of a tensor for every element, and what is likely."""
+    """What is known about the shape of a tensor for every element, and what is likely."""
 
     sure: TensorShape
     likely: TensorShape
 
     @property
     def says_a_length(self) -> bool:
-        """Whether a length is known, or likely."""
+        """True if a length is known or likely."""
         return any(length is not None for length in self.likely or ())
 
 
@@ -37,7 +38,7 @@ _NOTHING: Final = Promise(TensorShape(None), TensorShape(None))
 
 
 class _Thread(threading.local):
-    """What was promised in the call of a thread, by the identity of tensors, which are kept for that."""
+    """The promises of this thread's call, by the id of the tensor. The tensors are kept so that ids stay unique."""
 
     promised: dict[int, tuple[Any, Promise]] | None = None
     stand_ins = False
@@ -48,10 +49,10 @@ here = _Thread()
 
 @contextmanager
 def promises_kept(*, stand_ins: bool = False) -> Generator[None]:
-    """Keep what is promised in a block.
+    """Record the promises that are made in a `with` block.
 
     Args:
-        stand_ins: Whether tensors may stand for others whose shapes nobody knows.
+        stand_ins: Whether tensors may be placeholders for tensors of unknown shape.
     """
     before = here.promised, here.stand_ins
     here.promised, here.stand_ins = {}, stand_ins
@@ -62,9 +63,9 @@ def promises_kept(*, stand_ins: bool = False) -> Generator[None]:
 
 
 def promise(tensor: Any, shape: ShapeLike) -> None:
-    """Take down that a tensor has this shape for every element.
+    """Record that a tensor has this shape for every element.
 
-    The shape of another tensor, `y.set_shape(x.shape)`, is that of this element: it is likely only.
+    The shape of another tensor, as in `y.set_shape(x.shape)`, belongs to this element: it is only likely.
     """
     if here.promised is not None:
         known, likely = promise_of(tensor), TensorShape(shape)
@@ -77,7 +78,7 @@ def promise(tensor: Any, shape: ShapeLike) -> None:
 
 
 def promise_checked(tensor: Any, shape: ShapeLike) -> None:
-    """Promise what `set_shape` says; an error if the tensor has another shape."""
+    """Record the promise of `set_shape`. Raises ValueError if the tensor has another shape."""
     asked, found = TensorShape(shape), tuple(tensor.shape)
     if not asked.is_compatible_with(found) and not here.stand_ins:
         raise ValueError(
@@ -90,7 +91,7 @@ def promise_checked(tensor: Any, shape: ShapeLike) -> None:
 
 
 def promise_reshaped(tensor: Any, lengths: Any) -> None:
-    """Take down that a tensor likely has these lengths: as far as they are Python's numbers, and not -1."""
+    """Record that a tensor likely has these lengths. Only Python ints count, and -1 does not."""
     if here.promised is not None:
         several = isinstance(lengths, (list, tuple, TensorShape))
         asked = cast("Sequence[Any]", lengths if several else [lengths])
@@ -102,13 +103,13 @@ def promise_reshaped(tensor: Any, lengths: Any) -> None:
 
 
 def promise_of(tensor: Any) -> Promise:
-    """Return what was promised of a tensor."""
+    """Return the promise for a tensor."""
     found = None if here.promised is None else here.promised.get(id(tensor))
     return _NOTHING if found is None else found[1]
 
 
 def promise_result(result: Any, operands: Iterable[Any]) -> None:
-    """Take down what follows for the result of arithmetic on each value."""
+    """Record the promise that follows for the result of elementwise arithmetic."""
     if here.promised:
         shapes = [_operand_shapes(operand) for operand in operands]
         sure, likely = (TensorShape(_broadcast(each)) for each in zip(*shapes, strict=True))

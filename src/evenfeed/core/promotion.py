@@ -1,8 +1,9 @@
-"""Which dtype arithmetic on elements has: the same whether a function is traced, or NumPy computes.
+"""Type promotion: the dtype of arithmetic on elements, the same in a trace and in NumPy.
 
-The rule is JAX's, with TensorFlow's defaults: a float wins over whole numbers whatever their width, numbers
-of Python's own and lists of them take the dtype of the tensor where they can, and 64 bits come only from a
-tensor that has them. NumPy alone would make float64 of `uint8 / 255` and float16 of `exp(uint8)`.
+The rule is JAX's, with TensorFlow's defaults. A float dtype wins over integers of any width. Python numbers, and
+lists of them, take the dtype of the tensor if they can. 64 bits come only from a tensor that has them. Plain NumPy
+would return float64 for `uint8 / 255` and float16 for `exp(uint8)`. `PromotingTensor` applies the rule to NumPy
+ufuncs and methods.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,8 +17,8 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.promised_shapes import promise_reshaped, promise_result
 from evenfeed.core.tensor_types import HostTensor, host_tensor
 
-# What an operand of a ufunc is: a dtype, whether its 64 bits count, and whether it is a tensor; or a type of
-# Python's numbers.
+# An operand of a ufunc: its dtype, whether its 64 bits count, and whether it is a tensor; or the type of a
+# Python number.
 Operand: TypeAlias = tuple[DType, bool, bool] | type
 
 NARROWER: Final[dict[DType, DType]] = {
@@ -34,22 +35,22 @@ _WIDE_DEFAULTS: Final = (dtypes.bool, dtypes.int64, dtypes.float64, dtypes.compl
 
 
 def is_number(kind: type) -> bool:
-    """Return True for the types of Python's own numbers."""
+    """Return True for the types of Python numbers."""
     return kind in _PYTHON
 
 
 def tensor_operand(dtype: DType) -> Operand:
-    """Return what a tensor is in an operation."""
+    """Return the operand for a tensor."""
     return dtype, dtype in NARROWER, True
 
 
 def constant_operand(array: Any) -> Operand:
-    """Return what an array or a scalar of NumPy's is: its 64 bits count only if a value needs them."""
+    """Return the operand for a NumPy array or scalar. Its 64 bits count only if a value needs them."""
     return array.dtype, array.dtype in NARROWER and not fits_32_bits(array), False
 
 
 def fits_32_bits(values: Any) -> bool:
-    """Return True unless a whole number among the values needs 64 bits."""
+    """Return True unless the values are integers and one needs 64 bits."""
     array = np.asarray(values)
     if array.dtype.kind not in "iu" or array.size == 0:
         return True
@@ -58,11 +59,11 @@ def fits_32_bits(values: Any) -> bool:
 
 
 def array_of_list(values: Sequence[Any], dtype: DType) -> Any:
-    """Return a list as an array that is promoted as one number of its kind would be.
+    """Convert a list to an array that is promoted like a single Python number.
 
     Args:
         values: Numbers, or lists of them.
-        dtype: That of the tensor which the list meets.
+        dtype: The dtype of the tensor in the same operation.
     """
     array = np.asarray(values)
     if array.dtype.kind not in "biufc":
@@ -70,27 +71,27 @@ def array_of_list(values: Sequence[Any], dtype: DType) -> Any:
     kind = _kind(array.dtype)
     if kind > _kind(dtype):
         return array.astype(_WIDE_DEFAULTS[kind])
-    return np.asarray(values, dtype)  # NumPy refuses what does not fit
+    return np.asarray(values, dtype)  # NumPy raises if a value does not fit
 
 
 def default_dtype(dtype: Any, own: DType) -> Any:
-    """Return what `float`, `int` and kin are as the dtype to convert a tensor to; any other dtype as it is."""
+    """Return the dtype that `float`, `int`, `bool` or `complex` means for a tensor. Other dtypes are unchanged."""
     kind = _PYTHON.get(dtype) if isinstance(dtype, type) else None
     return dtype if kind is None else (_WIDE_DEFAULTS if own in NARROWER else _DEFAULTS)[kind]
 
 
 @cache
 def result_dtype(ufunc: np.ufunc, operands: tuple[Operand, ...]) -> DType | None:
-    """Return the dtype to compute in; None where NumPy's own choice is right, or the only one."""
+    """Return the dtype to compute in; None if NumPy's own choice is right, or the only one."""
     given = [_resolvable(operand) for operand in operands]
     unknown = [None] * ufunc.nout
     try:
         own = set(ufunc.resolve_dtypes((*given, *unknown)))  # pyright: ignore[reportArgumentType]
         found = own.pop()
         wanted = _promoted(operands)
-        if own or _kind(found) < _kind(wanted):  # a comparison, say
+        if own or _kind(found) < _kind(wanted):  # for example, a comparison
             return None
-        if _kind(found) > _kind(wanted):  # NumPy knows no bools or no whole numbers here
+        if _kind(found) > _kind(wanted):  # the ufunc has no loop for bools or integers
             wanted = _default(_kind(found), operands)
         if wanted == found:
             return None
@@ -108,7 +109,7 @@ def _resolvable(operand: Operand) -> Any:
 
 
 def _promoted(operands: Sequence[Operand]) -> DType:
-    """Return the dtype of all operands together."""
+    """Return the common dtype of all operands."""
     strong = [operand for operand in operands if not isinstance(operand, type)]
     found = reduce(_common, [dtype for dtype, *_ in strong])
     wide = any(counts for _, counts, _ in strong)
@@ -126,12 +127,12 @@ def _common(one: DType, two: DType) -> DType:
 
 
 def _default(kind: int, operands: Sequence[Operand]) -> DType:
-    """Return what a function of this kind computes of bools or whole numbers."""
+    """Return the result dtype of this kind for bool or integer operands."""
     strong = [operand for operand in operands if not isinstance(operand, type)]
     common = reduce(_common, [dtype for dtype, *_ in strong])
     wide = any(counts for _, counts, _ in strong)
     if kind > _WHOLE and common not in NARROWER:
-        # A whole number of 32 bits has more digits than float32.
+        # A 32-bit integer has more digits than float32.
         wide = wide or any(is_tensor and dtype.itemsize >= 4 for dtype, _, is_tensor in strong)
     return (_WIDE_DEFAULTS if wide else _DEFAULTS)[kind]
 
@@ -141,13 +142,13 @@ def _kind(dtype: DType) -> int:
 
 
 def _summing(name: str) -> Callable[..., Any]:
-    """Return a sum or product that NumPy would make 64 bits wide by default, whatever the tensor is."""
-    numpys: Any = getattr(np.ndarray, name)
+    """Return a sum or product method. NumPy would widen the result to 64 bits by default."""
+    numpy_method: Any = getattr(np.ndarray, name)
 
     def method(
         self: "PromotingTensor", axis: Any = None, dtype: Any = None, out: Any = None, **kwargs: Any
     ) -> Any:
-        found = numpys(_plain(self), axis, dtype, out, **kwargs)
+        found = numpy_method(_plain(self), axis, dtype, out, **kwargs)
         asked = dtype is not None or out is not None
         return _promoting(found if asked else _narrowed(found, self.dtype))
 
@@ -155,37 +156,37 @@ def _summing(name: str) -> Callable[..., Any]:
     return method
 
 
-def _running(name: str) -> Callable[..., Any]:
-    """Return a running sum or product, which keeps the dtype as in JAX."""
-    numpys: Any = getattr(np.ndarray, name)
+def _accumulating(name: str) -> Callable[..., Any]:
+    """Return a cumulative sum or product method, which keeps the dtype as in JAX."""
+    numpy_method: Any = getattr(np.ndarray, name)
 
     def method(
         self: "PromotingTensor", axis: Any = None, dtype: Any = None, out: Any = None
     ) -> Any:
         kept = dtypes.int32 if self.dtype == dtypes.bool else self.dtype
-        return _promoting(numpys(_plain(self), axis, dtype if dtype or out else kept, out))
+        return _promoting(numpy_method(_plain(self), axis, dtype if dtype or out else kept, out))
 
     method.__name__ = name
     return method
 
 
-def _placing(name: str) -> Callable[..., Any]:
-    """Return a search for places, which are int32 by default."""
-    numpys: Any = getattr(np.ndarray, name)
+def _indexing(name: str) -> Callable[..., Any]:
+    """Return a method whose results are indices, which are int32 by default."""
+    numpy_method: Any = getattr(np.ndarray, name)
 
     def method(self: "PromotingTensor", *args: Any, **kwargs: Any) -> Any:
-        return _promoting(_narrowed(numpys(_plain(self), *args, **kwargs), self.dtype))
+        return _promoting(_narrowed(numpy_method(_plain(self), *args, **kwargs), self.dtype))
 
     method.__name__ = name
     return method
 
 
 def _averaging(name: str) -> Callable[..., Any]:
-    """Return an average, which is float32 for whole numbers of fewer bits."""
-    numpys: Any = getattr(np.ndarray, name)
+    """Return a method that averages. The result is float32 for integers narrower than 32 bits."""
+    numpy_method: Any = getattr(np.ndarray, name)
 
     def method(self: "PromotingTensor", *args: Any, **kwargs: Any) -> Any:
-        found: Any = numpys(_plain(self), *args, **kwargs)
+        found: Any = numpy_method(_plain(self), *args, **kwargs)
         narrow = self.dtype.kind in "biu" and self.dtype.itemsize < 4
         is_default = narrow and found.dtype == dtypes.float64
         return _promoting(found.astype(dtypes.float32) if is_default else found)
@@ -195,7 +196,7 @@ def _averaging(name: str) -> Callable[..., Any]:
 
 
 def _hash_of_number(tensor: "PromotingTensor") -> int:
-    """Return what finds a single number in a dict."""
+    """Return the hash of the number in a scalar tensor, so that a dict finds it."""
     if tensor.ndim:
         raise TypeError("unhashable type: a tensor of several values")
     return hash(tensor.item())
@@ -203,12 +204,12 @@ def _hash_of_number(tensor: "PromotingTensor") -> int:
 
 @final
 class PromotingTensor(HostTensor):
-    """Numbers that NumPy computes with by the rule of `promotion`, as far as ufuncs and methods go."""
+    """A numeric tensor whose ufuncs and methods follow the promotion rule of this module."""
 
     __slots__ = ()
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Choose the dtype of a plain call; whatever else NumPy can do, it does by itself."""
+        """Choose the dtype of a plain call. Other uses (`reduce`, keyword arguments) are left to NumPy."""
         if kwargs or method != "__call__":
             return _by_numpy(getattr(ufunc, method), inputs, **kwargs)
         kinds: list[Any] = [v.dtype.num if type(v) is PromotingTensor else type(v) for v in inputs]
@@ -223,7 +224,7 @@ class PromotingTensor(HostTensor):
             found = _promoting(ufunc(*plain))
         elif wanted.isbuiltin == 1:
             found = _promoting(ufunc(*plain, dtype=wanted, casting="unsafe"))
-        else:  # bfloat16 and kin, which NumPy finds no loops for by the result
+        else:  # bfloat16 and similar dtypes: NumPy finds no loop for them by the result dtype
             found = _promoting(ufunc(*(np.asarray(v, wanted) for v in plain)))
         if promised_shapes.here.promised and ufunc.signature is None:
             promise_result(found, inputs)
@@ -236,11 +237,11 @@ class PromotingTensor(HostTensor):
         return round(self.numpy(), ndigits)
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        """Convert, where `float` and `int` are not wider than the default."""
+        """Convert to a dtype. `float` and `int` mean the defaults, not 64 bits."""
         return super().astype(default_dtype(dtype, self.dtype), *args, **kwargs)
 
     def reshape(self, *shape: Any, **kwargs: Any) -> Any:
-        """Lay the values out in another shape."""
+        """Return the values in another shape."""
         if promised_shapes.here.promised is None or not shape:
             return super().reshape(*shape, **kwargs)
         first: Any = shape[0]
@@ -253,19 +254,19 @@ class PromotingTensor(HostTensor):
     __hash__: Any = _hash_of_number
 
     sum, prod = map(_summing, ("sum", "prod"))
-    cumsum, cumprod = map(_running, ("cumsum", "cumprod"))
-    argmax, argmin, argsort = map(_placing, ("argmax", "argmin", "argsort"))
+    cumsum, cumprod = map(_accumulating, ("cumsum", "cumprod"))
+    argmax, argmin, argsort = map(_indexing, ("argmax", "argmin", "argsort"))
     mean, std, var = map(_averaging, ("mean", "std", "var"))
 
 
 def computed_tensor(value: Any) -> Any:
-    """Return what a function of evenfeed's computed on the host, for users to compute with."""
+    """Wrap a result that an evenfeed function computed on the host, for arithmetic in user code."""
     tensor = host_tensor(value)
     return tensor.view(PromotingTensor) if type(tensor) is HostTensor else tensor
 
 
 def zeros_reshaped(stand_in: Any, lengths: Any) -> Any:
-    """Return zeros that can take a shape, for a tensor that stands for one of which nobody knows the shape."""
+    """Return zeros of a shape, in place of a stand-in tensor whose real shape is unknown."""
     known = [max(int(length), 1) for length in np.atleast_1d(lengths)]
     return np.zeros(known, stand_in.dtype).view(PromotingTensor)
 
@@ -295,17 +296,17 @@ def _promoting(found: Any) -> Any:
 
 
 def _narrowed(found: Any, own: DType) -> Any:
-    """Return 64 bits that NumPy took by default as 32."""
+    """Convert a result that NumPy widened to 64 bits by default back to 32."""
     narrower = NARROWER.get(found.dtype)
     return found if narrower is None or found.dtype == own else found.astype(narrower)
 
 
-# What to compute calls in, by ufunc, dtypes' numbers and types of Python's numbers: None for NumPy's choice.
+# The dtype to compute in, by ufunc, dtype number and Python number type; None for NumPy's own choice.
 _chosen: Final[dict[tuple[Any, ...], DType | None]] = {}
 
 
 def _choose(call: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Sequence[Any], DType | None]:
-    """Return the operands, lists as arrays, and the dtype to compute in."""
+    """Return the operands, with lists as arrays, and the dtype to compute in."""
     ufunc, *kinds = call
     first = next(value for value in inputs if isinstance(value, PromotingTensor))
     inputs = [
@@ -320,7 +321,7 @@ def _choose(call: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Sequence[Any]
 
 
 def _operand(value: Any) -> Any:
-    """Return what a value is in an operation; None for what is no number."""
+    """Return the operand for a value; None if it is not a number."""
     kind: type[Any] = value.__class__
     if kind is PromotingTensor:
         return tensor_operand(value.dtype)

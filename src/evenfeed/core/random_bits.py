@@ -1,4 +1,8 @@
-"""Random numbers that are a function of a key and a step: any stretch of them can be made anew."""
+"""Counter-based random numbers, and the random draws of traced functions.
+
+Random bits are a function of a key and a step, so any range of them can be recomputed, for example on resume.
+`ElementDraws` gives a traced function random bits that depend on the position of its element.
+"""
 
 import hashlib
 from collections.abc import Generator
@@ -9,35 +13,36 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-_PER_COUNTER: Final = 4  # 64-bit numbers that Philox makes of one counter
+_PER_COUNTER: Final = 4  # 64-bit numbers per Philox counter
 _HALF: Final = np.uint64(32)
 _LOW_HALF: Final = np.uint64(2**32 - 1)
 _ALL_BITS: Final = 2**64 - 1
 
-# A permutation of more rows than this is computed, not stored: half a second and 32 MB saved.
+# A permutation of more rows than this is computed, not stored. That saves half a second and 32 MB.
 _STORED: Final = 1 << 22
 _ROUNDS: Final = 6
 
 
 def key_of(*numbers: int) -> int:
-    """Return a 128-bit key made of several numbers; near numbers give unrelated keys.
+    """Hash several numbers into a 128-bit key. Similar numbers give unrelated keys.
 
-    To add an epoch to a seed would make epoch 1 of seed 7 the order of epoch 0 of seed 8.
+    Adding the epoch to the seed instead would give epoch 1 of seed 7 the same order as epoch 0 of seed 8.
     """
     text = ",".join(map(str, numbers)).encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little")
 
 
 def raw(key: int, start: int, count: int) -> NDArray[np.uint64]:
-    """Return 64 random bits for each of the steps from `start` on."""
+    """Return 64 random bits for each of `count` steps from `start`."""
     first, skip = divmod(start, _PER_COUNTER)
     return np.random.Philox(key=key, counter=first).random_raw(count + skip)[skip:]
 
 
 def words_at(key: int, steps: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return 64 random bits, as two words, for each of `steps`, which come in any order.
+    """Return 64 random bits, as two words, for each of `steps`, in any order.
 
-    With one key no two steps have the same: it is a bijection, keyed before and between two mixings.
+    With one key, no two steps get the same bits: the function is a bijection that mixes twice, with a key before
+    each mixing.
     """
     low, high = np.uint64(key & _ALL_BITS), np.uint64(key >> 64)
     bits = _hashed(_hashed(steps.astype(np.uint64) ^ low) ^ high)
@@ -45,17 +50,17 @@ def words_at(key: int, steps: NDArray[np.int64]) -> NDArray[np.uint32]:
 
 
 def numbers_below(key: int, start: int, count: int, limit: int) -> NDArray[np.int64]:
-    """Return a number below `limit` for each of the steps from `start` on."""
+    """Return a random number below `limit` for each of `count` steps from `start`."""
     # The high half of a product: uniform up to limit / 2**32, without a division.
     return ((raw(key, start, count) >> _HALF) * np.uint64(limit) >> _HALF).astype(np.int64)
 
 
 @final
 class Permutation:
-    """All numbers below `size` in a random order, any stretch of which can be asked for.
+    """A random permutation of the numbers below `size`, with access to any range of it.
 
-    Stored, and uniform over all orders, where it is small; a keyed bijection (a Feistel network,
-    walked until it falls below `size`) where it is not.
+    A small one is stored, and uniform over all orders. A large one is a keyed bijection: a Feistel network,
+    iterated until the result is below `size`.
     """
 
     def __init__(self, key: int, size: int) -> None:
@@ -68,18 +73,18 @@ class Permutation:
             self._keys = raw(key, 0, _ROUNDS)
 
     def at(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers that come at `steps`."""
+        """Return the numbers at `steps`."""
         if self._stored is not None:
             return self._stored[steps]
         numbers = self._mixed(steps.astype(np.uint64))
         outside = np.flatnonzero(numbers >= self._size)
-        while len(outside):  # at least a quarter falls inside at each turn
+        while len(outside):  # at least a quarter falls inside at each iteration
             numbers[outside] = self._mixed(numbers[outside])
             outside = outside[numbers[outside] >= self._size]
         return numbers.astype(np.int64)
 
     def stretch(self, start: int, count: int) -> NDArray[np.int64]:
-        """Return the numbers that come at `count` steps from `start` on."""
+        """Return the numbers at `count` steps from `start`."""
         if self._stored is not None:
             return self._stored[start : start + count]
         return self.at(np.arange(start, start + count, dtype=np.int64))
@@ -93,7 +98,7 @@ class Permutation:
 
 
 def _hashed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix 64 bits so that every bit of the result hangs on every bit of the number."""
+    """Mix 64 bits, so that every bit of the result depends on every bit of the number."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))
@@ -101,7 +106,7 @@ def _hashed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @final
 class DrawsForElements(BaseException):
-    """A function that is traced draws random numbers: its elements need bits. No user catches it."""
+    """A traced function draws random numbers, so its elements need random bits. Users never see it."""
 
     def __init__(self, seed: int | None) -> None:
         super().__init__()
@@ -110,10 +115,10 @@ class DrawsForElements(BaseException):
 
 @final
 class ElementDraws:
-    """What is drawn for one element.
+    """The random draws for one element.
 
     Attributes:
-        words: Two random words, which follow from the position of the element; or what stands for them.
+        words: Two random words that depend on the position of the element, or placeholders for them.
     """
 
     def __init__(self, words: Any) -> None:
@@ -121,23 +126,23 @@ class ElementDraws:
         self._drawn = 0
 
     def salt(self, seed: int | None) -> tuple[int, ...]:
-        """Return what tells the next draw apart from those before, and from one with another seed."""
+        """Return numbers that distinguish the next draw from earlier ones, and from draws with another seed."""
         self._drawn += 1
         return (self._drawn,) if seed is None else (self._drawn, seed)
 
 
-# What the function that runs now draws from.
+# The draws of the function that is running.
 DRAWS: Final[ContextVar[ElementDraws | None]] = ContextVar("DRAWS", default=None)
 
 
 def current_draws() -> ElementDraws | None:
-    """Return what the function that runs now draws from; None where it is called for no element."""
+    """Return the draws of the function that is running; None if it is not called for an element."""
     return DRAWS.get()
 
 
 @contextmanager
 def drawing_from(words: Any) -> Generator[None]:
-    """Let random functions draw from the bits of an element."""
+    """Let random functions in a `with` block draw from the random bits of an element."""
     token = DRAWS.set(ElementDraws(words))
     try:
         yield

@@ -1,8 +1,13 @@
 """The global seed, and the rule that combines it with the seed of one operation.
 
-The rule is TensorFlow's. Neither seed set: nothing can be repeated. Only the operation's: it counts,
-beside a fixed global one. Only the global: operations are numbered in the order in which they are
-made. Both: both count. Setting the global seed starts everything anew.
+The rule is TensorFlow's:
+
+- Neither seed is set: results are not reproducible.
+- Only the operation seed is set: it is combined with a fixed global seed.
+- Only the global seed is set: operations are numbered in the order in which they are created.
+- Both are set: both count.
+
+Setting the global seed restarts every sequence.
 """
 
 import os
@@ -20,18 +25,18 @@ OperationSeed: TypeAlias = tuple[int, int]
 
 @final
 class AnySeed(tuple[int, ...]):
-    """Seeds that nobody asked for: others are as good."""
+    """Seeds that the user did not choose; any others would do."""
 
     __slots__ = ()
 
 
-_DEFAULT_GLOBAL: Final = 87654321  # TensorFlow's, where only the operation has a seed
+_DEFAULT_GLOBAL: Final = 87654321  # TensorFlow's value if only the operation has a seed
 _LARGEST: Final = 2**31 - 1
 
 
 @final
 class _Seeds:
-    """What `set_seed` starts anew."""
+    """The state that `set_seed` resets."""
 
     def __init__(self, seed: int | None) -> None:
         self.seed = seed
@@ -48,17 +53,17 @@ _current = _Seeds(None)
 
 @final
 class CallSeeds:
-    """Seeds and numbers for the random operations in a user's function that a dataset calls.
+    """Seeds and random numbers for the operations in a user function that a dataset calls.
 
-    As in TensorFlow, an operation is known by its place in the function, the global seed is that of the
-    time when the function was given, and each pass begins the sequences of all operations anew.
+    As in TensorFlow, an operation is identified by its place in the function, the global seed is the one that
+    was set when the function was passed, and each pass restarts the sequences of all operations.
 
     Args:
-        seed: The global seed when the function was given.
+        seed: The global seed when the function was passed.
         drawn: How often each operation has drawn in this pass.
 
     Attributes:
-        seed: The same.
+        seed: The global seed when the function was passed.
     """
 
     def __init__(self, seed: int | None, drawn: Counter[Any]) -> None:
@@ -67,19 +72,19 @@ class CallSeeds:
         self._place = 0
 
     def begin(self) -> None:
-        """Count the operations of the next call."""
+        """Start a call: count its operations from 0."""
         self._place = 0
 
     def operation(self, own: int | None) -> OperationSeed | None:
-        """Return the seeds of the next operation in the function; None where it may be any."""
+        """Return the seeds of the next operation in the function; None if any seeds will do."""
         self._place += 1
         if own is not None:
             return _DEFAULT_GLOBAL if self.seed is None else self.seed, own
-        # No seed that a user gives is below 0.
+        # User seeds are never negative, so these cannot collide with them.
         return None if self.seed is None else (self.seed, -self._place)
 
     def draw(self, kind: str, operation: OperationSeed) -> tuple[int, int]:
-        """Return the next two words of the operation that was made last."""
+        """Return the next two random words of the latest operation."""
         key = self._place, kind, operation
         with _lock:  # several threads may call the function
             step = self._drawn[key]
@@ -88,11 +93,11 @@ class CallSeeds:
 
 
 class _Thread(threading.local):
-    """What a thread is doing.
+    """What this thread is running.
 
     Attributes:
-        call: The seeds of the user's function that it runs; None outside of one.
-        traced_draws: How many random operations it has made part of compiled functions.
+        call: The seeds of the user function that it runs; None outside of one.
+        traced_draws: How many random operations it has traced into compiled functions.
     """
 
     call: CallSeeds | None = None
@@ -103,21 +108,21 @@ calling: Final = _Thread()
 
 
 def begin_call() -> None:
-    """Begin a call of a user's function, if one is run here."""
+    """Start a call of a user function, if this thread runs one."""
     if calling.call is not None:
         calling.call.begin()
 
 
 def global_seed() -> int | None:
-    """Return the global seed; in a user's function that a dataset calls, that of when it was given."""
+    """Return the global seed; inside a function that a dataset calls, the one set when it was passed."""
     return _current.seed if calling.call is None else calling.call.seed
 
 
 def set_seed(seed: int | None) -> None:
-    """Set the global seed, and start the sequence of every random operation anew.
+    """Set the global seed, and restart the sequence of every random operation.
 
     Args:
-        seed: The same seed gives the same results in every run of a program; None takes the seed away.
+        seed: The same seed gives the same results in every run of a program. None removes the seed.
 
     Examples:
         >>> import evenfeed as tf
@@ -135,10 +140,10 @@ def set_seed(seed: int | None) -> None:
 
 
 def operation_seed(seed: int | None) -> OperationSeed | None:
-    """Return the seeds of a new operation, the global one first; None where it may be any.
+    """Return the seeds of a new operation, the global seed first; None if any seeds will do.
 
-    With a global seed and none of its own, the operation takes the next number in the sequence. In a
-    function that a dataset calls, it has the number of its place there.
+    With only a global seed, the operation gets the next number of a sequence. Inside a function that a
+    dataset calls, it gets the number of its place in the function.
     """
     own = _truncated(seed)
     if calling.call is not None:
@@ -152,14 +157,15 @@ def operation_seed(seed: int | None) -> OperationSeed | None:
 
 
 def any_seed() -> AnySeed:
-    """Return seeds for an operation where neither the user nor the global seed says any."""
+    """Return random seeds, for an operation without an operation seed or a global seed."""
     return AnySeed(map(_random_bits, range(2)))
 
 
 def seed_of_opening() -> AnySeed:
-    """Return seeds for a step that opens datasets: only what is in these draws, so it counts as no operation.
+    """Return seeds for a step that opens nested datasets.
 
-    With a global seed it takes a number all the same, or the datasets of two such steps would be mixed alike.
+    Only the nested datasets draw numbers, so the step does not count as a random operation. With a global
+    seed it still takes a number; otherwise the datasets of two such steps would be shuffled alike.
     """
     given = None if global_seed() is None else operation_seed(None)
     return any_seed() if given is None else AnySeed(given)
@@ -172,13 +178,13 @@ def _random_bits(_: int) -> int:
 def draw(
     kind: str, operation: OperationSeed | None, *, lane: int = 0, counted: bool = True
 ) -> tuple[int, int]:
-    """Return two random 32-bit words, the next of an operation's sequence.
+    """Return the next two random 32-bit words of an operation's sequence.
 
     Args:
-        kind: The name of the operation: two kinds with one seed have sequences of their own.
-        operation: Its seeds; None draws from the operating system.
-        lane: Which of the replicas that run the operation side by side.
-        counted: Leave False for an operation that draws only once; it is then not remembered.
+        kind: The name of the operation. Two kinds with one seed have separate sequences.
+        operation: The seeds of the operation; None draws from the operating system.
+        lane: The replica, if several run the operation side by side.
+        counted: Pass False for an operation that draws only once, so that it is not remembered.
     """
     if operation is None:
         return _two_words(os.urandom(8))

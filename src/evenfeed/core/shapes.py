@@ -1,4 +1,4 @@
-"""Shapes that may be known in part: TensorFlow's TensorShape."""
+"""TensorShape: a shape that may be partially known."""
 
 import math
 import operator
@@ -11,7 +11,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 
 Dims: TypeAlias = tuple[int | None, ...]
 
-# What users write for a shape: None, one number, a sequence of numbers and Nones, an array of them.
+# What users may pass as a shape: None, one number, a sequence of numbers and Nones, or an array.
 ShapeLike: TypeAlias = "TensorShape | Iterable[Any] | int | None"
 
 
@@ -20,7 +20,7 @@ class TensorShape:
     """The shape of a tensor, in which a dimension or the whole rank may be unknown.
 
     Args:
-        dims: A sequence of lengths, None for each unknown one; None for an unknown rank.
+        dims: A sequence of lengths, with None for each unknown one; None if the rank is unknown.
 
     Examples:
         >>> import evenfeed as tf
@@ -39,14 +39,14 @@ class TensorShape:
         object.__setattr__(self, "_dims", _as_dims(dims))
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a TensorShape cannot be changed, so {name} cannot be set")
+        raise AttributeError(f"a TensorShape is immutable: cannot set {name}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TensorShape, (self._dims,)
 
     @property
     def rank(self) -> int | None:
-        """The number of dimensions, or None where it is unknown."""
+        """The number of dimensions, or None if it is unknown."""
         return None if self._dims is None else len(self._dims)
 
     @property
@@ -56,15 +56,15 @@ class TensorShape:
 
     @property
     def dims(self) -> list[int | None] | None:
-        """The dimensions as a list, or None where the rank is unknown."""
+        """The dimensions as a list, or None if the rank is unknown."""
         return None if self._dims is None else list(self._dims)
 
     def as_list(self) -> list[int | None]:
-        """Return the dimensions as a list, None for each unknown one."""
+        """Return the dimensions as a list, with None for each unknown one."""
         return list(self._known("as_list() is not defined for a shape of unknown rank."))
 
     def num_elements(self) -> int | None:
-        """Return how many values a tensor of this shape holds, or None where that is unknown."""
+        """Return the number of values in a tensor of this shape, or None if it is unknown."""
         total = 1
         for dim in self._dims if self._dims is not None else (None,):
             if dim is None:
@@ -73,11 +73,11 @@ class TensorShape:
         return total
 
     def is_fully_defined(self) -> bool:
-        """Tell whether the rank and every dimension are known."""
+        """Return True if the rank and every dimension are known."""
         return self._dims is not None and None not in self._dims
 
     def is_compatible_with(self, other: ShapeLike) -> bool:
-        """Tell whether one tensor could have both shapes."""
+        """Return True if one tensor could have both shapes."""
         mine, theirs = self._dims, _as_dims(other)
         if mine is None or theirs is None:
             return True
@@ -86,7 +86,7 @@ class TensorShape:
         )
 
     def is_subtype_of(self, other: "TensorShape") -> bool:
-        """Tell whether every tensor of this shape also has the shape `other`."""
+        """Return True if every tensor of this shape also has the shape `other`."""
         mine, theirs = self._dims, _as_dims(other)
         if theirs is None:
             return True
@@ -97,7 +97,7 @@ class TensorShape:
         )
 
     def merge_with(self, other: ShapeLike) -> "TensorShape":
-        """Return the shape that says all that is known from both."""
+        """Return a shape that combines what both shapes know."""
         self.assert_is_compatible_with(other)
         mine, theirs = self._dims, _as_dims(other)
         if mine is None or theirs is None:
@@ -105,14 +105,14 @@ class TensorShape:
         return TensorShape([b if a is None else a for a, b in zip(mine, theirs, strict=True)])
 
     def most_specific_compatible_shape(self, other: ShapeLike) -> "TensorShape":
-        """Return the narrowest shape that tensors of both shapes have."""
+        """Return the most specific shape that covers both."""
         mine, theirs = self._dims, _as_dims(other)
         if mine is None or theirs is None or len(mine) != len(theirs):
             return TensorShape(None)
         return TensorShape([a if a == b else None for a, b in zip(mine, theirs, strict=True)])
 
     def most_specific_common_supertype(self, others: Sequence["TensorShape"]) -> "TensorShape":
-        """Return the narrowest shape that tensors of this and all `others` have."""
+        """Return the most specific shape that covers this one and all `others`."""
         common = self
         for other in others:
             common = common.most_specific_compatible_shape(other)
@@ -124,7 +124,7 @@ class TensorShape:
         return TensorShape(None if mine is None or theirs is None else mine + theirs)
 
     def with_rank(self, rank: int) -> "TensorShape":
-        """Return this shape, checked to have `rank` dimensions; unknown ones where it has none."""
+        """Return this shape if it has `rank` dimensions. A shape of unknown rank gets `rank` unknown ones."""
         if self._dims is None:
             return TensorShape([None] * rank)
         if len(self._dims) != rank:
@@ -132,34 +132,34 @@ class TensorShape:
         return self
 
     def with_rank_at_least(self, rank: int) -> "TensorShape":
-        """Return this shape, checked to have at least `rank` dimensions."""
+        """Return this shape. Raises ValueError if it has fewer than `rank` dimensions."""
         if self._dims is not None and len(self._dims) < rank:
             raise ValueError(described(f"Shape {self} must have rank at least {rank}."))
         return self
 
     def with_rank_at_most(self, rank: int) -> "TensorShape":
-        """Return this shape, checked to have at most `rank` dimensions."""
+        """Return this shape. Raises ValueError if it has more than `rank` dimensions."""
         if self._dims is not None and len(self._dims) > rank:
             raise ValueError(described(f"Shape {self} must have rank at most {rank}."))
         return self
 
     def assert_has_rank(self, rank: int) -> None:
-        """Raise a ValueError unless the shape has, or could have, `rank` dimensions."""
+        """Raise ValueError unless the shape has, or could have, `rank` dimensions."""
         self.with_rank(rank)
 
     def assert_same_rank(self, other: ShapeLike) -> None:
-        """Raise a ValueError if both ranks are known and differ."""
+        """Raise ValueError if both ranks are known and differ."""
         theirs = TensorShape(other)
         if None not in (self.rank, theirs.rank) and self.rank != theirs.rank:
             raise ValueError(described(f"Shapes {self} and {theirs} must have the same rank."))
 
     def assert_is_compatible_with(self, other: ShapeLike) -> None:
-        """Raise a ValueError unless one tensor could have both shapes."""
+        """Raise ValueError unless one tensor could have both shapes."""
         if not self.is_compatible_with(other):
             raise ValueError(described(f"Shapes {self} and {TensorShape(other)} are incompatible."))
 
     def assert_is_fully_defined(self) -> None:
-        """Raise a ValueError if anything about the shape is unknown."""
+        """Raise ValueError if the rank or a dimension is unknown."""
         if not self.is_fully_defined():
             raise ValueError(described(f"Shape {self} is not fully defined."))
 
@@ -206,12 +206,14 @@ class TensorShape:
 
     def _known(self, otherwise: str) -> Dims:
         if self._dims is None:
-            raise ValueError(described(otherwise, fix="give the rank, for example [None, None]."))
+            raise ValueError(
+                described(otherwise, fix="specify the rank, for example [None, None].")
+            )
         return self._dims
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return the lengths as an int32 vector, as an int64 one where they need that."""
-        del copy  # it is always new
+        """Return the lengths as an int32 vector, or int64 if they do not fit."""
+        del copy  # the array is always new
         if not self.is_fully_defined():
             raise partly_unknown(self)
         lengths = np.array(self._dims, np.int64)
@@ -220,18 +222,18 @@ class TensorShape:
 
 
 def partly_unknown(shape: object) -> ValueError:
-    """Return the error for a shape of a tensor that has not all lengths."""
+    """Return the error for a tensor shape with an unknown dimension."""
     return ValueError(
         described(
-            f"A tensor needs a shape that is known, but a dimension of {shape!r} is not.",
-            fix="pass the length along each axis, as in [2, 3].",
+            f"A tensor needs a fully known shape, but {shape!r} has an unknown dimension.",
+            fix="pass the length of each axis, for example [2, 3].",
         )
     )
 
 
 @final
 class ArrayShape(tuple[int, ...]):
-    """The shape of an array at hand: a tuple, as NumPy's are, that answers as a TensorShape does too.
+    """The shape of an existing array: a tuple, as in NumPy, with the methods of TensorShape.
 
     Examples:
         >>> import evenfeed as tf
@@ -262,15 +264,15 @@ class ArrayShape(tuple[int, ...]):
         return list(self)
 
     def num_elements(self) -> int:
-        """Return how many values an array of this shape holds."""
+        """Return the number of values in an array of this shape."""
         return math.prod(self)
 
     def is_fully_defined(self) -> bool:
-        """Return True: an array has a length along each axis."""
+        """Return True: every dimension of an array is known."""
         return True
 
     def is_compatible_with(self, other: ShapeLike) -> bool:
-        """Return True if an array of this shape has the shape `other`, of which only a part may be known."""
+        """Return True if an array of this shape matches `other`, which may be partially known."""
         return TensorShape(self).is_compatible_with(other)
 
     def __eq__(self, other: object) -> bool:
@@ -301,7 +303,7 @@ def _as_dims(dims: ShapeLike) -> Dims | None:
     if isinstance(dims, TensorShape):
         return dims._dims  # pyright: ignore[reportPrivateUsage]
     if isinstance(dims, (str, bytes)):
-        raise _no_dimension(dims)
+        raise _not_a_dimension(dims)
     if isinstance(dims, Iterable):
         return tuple(_as_dim(dim) for dim in dims)
     return (_as_dim(dims),)
@@ -313,25 +315,26 @@ def _as_dim(dim: Any) -> int | None:
     try:
         length = operator.index(dim)
     except TypeError:
-        raise _no_dimension(dim) from None
+        raise _not_a_dimension(dim) from None
     if length < 0:
         raise InvalidArgumentError(
-            f"Dimension {length} must be at least 0.", fix="pass None for a length not known."
+            f"A dimension must be at least 0, but got {length}.",
+            fix="pass None for an unknown length.",
         )
     return length
 
 
-def _no_dimension(dim: object) -> TypeError:
+def _not_a_dimension(dim: object) -> TypeError:
     return TypeError(
         described(
-            f"{dim!r} is no dimension: a dimension is a whole number or None.",
-            fix="pass one number, or a sequence such as [None, 28, 28].",
+            f"A dimension must be an integer or None, but got {dim!r}.",
+            fix="pass an integer, or a sequence such as [None, 28, 28].",
         )
     )
 
 
 def _unknown_part(key: slice) -> TensorShape:
-    """Return what a slice of an unknown shape is: its length is known if the slice counts forward."""
+    """Slice a shape of unknown rank. The length of the result is known if start and stop are not negative."""
     start, stop = key.start or 0, key.stop
     if stop is None or stop < 0 or start < 0 or key.step is not None:
         return TensorShape(None)

@@ -1,7 +1,7 @@
-"""What a user's function reads and changes besides its arguments: variables, iterators, chance.
+"""Side effects of user functions: reading and assigning variables, pulling iterators, drawing random numbers.
 
-Variables, iterators and `py_function` ask the watcher of their thread. Whoever calls a user's function sets
-one, so that neither side has to know the other.
+Variables, iterators and `py_function` report to the watcher of their thread. The code that calls a user function
+sets the watcher, so that neither side depends on the other.
 """
 
 import enum
@@ -17,7 +17,7 @@ from evenfeed.core.seeds import CallSeeds
 
 
 class Effect(enum.Enum):
-    """One way in which a function is more than its arguments."""
+    """A kind of side effect: a result that depends on, or changes, more than the arguments."""
 
     READS = "reads the variable {}"
     ASSIGNS = "assigns the variable {}"
@@ -28,10 +28,10 @@ class Effect(enum.Enum):
 
 
 class Effects:
-    """What was found out about one function so far. It grows while the function runs.
+    """The side effects of one function, as far as they are known. The set grows while the function runs.
 
     Attributes:
-        seed: The global seed when the function was given, which is that of its random operations.
+        seed: The global seed when the function was passed; its random operations use it.
     """
 
     def __init__(self) -> None:
@@ -39,11 +39,11 @@ class Effects:
         self._found: dict[Effect, str] = {}
 
     def add(self, effect: Effect, name: str = "") -> None:
-        """Remember an effect; of several variables, the first is named."""
+        """Add an effect. If it involves several variables, the text names the first."""
         self._found.setdefault(effect, effect.value.format(repr(name)))
 
     def include(self, others: "Effects") -> None:
-        """Remember what other functions do, which this one makes."""
+        """Add the effects of other functions, which this one creates."""
         self._found = {**others._found, **self._found}
 
     def __contains__(self, effect: Effect) -> bool:
@@ -56,22 +56,22 @@ class Effects:
         return bool(self._found)
 
     def text(self, *which: Effect) -> str:
-        """Say what the function does; of all effects, or of `which`."""
-        said = [text for effect, text in self._found.items() if not which or effect in which]
-        return " and ".join(said)
+        """Describe all effects, or only those in `which`."""
+        texts = [text for effect, text in self._found.items() if not which or effect in which]
+        return " and ".join(texts)
 
 
 def changes_state(effects: Effects) -> bool:
-    """Return True if a function changes what other calls of it, or others, find."""
+    """Return True if the function changes state that other calls can see."""
     return Effect.ASSIGNS in effects or Effect.PULLS in effects
 
 
 @final
 class ProbeAbandoned(BaseException):
-    """A call that only looks at a function cannot go on: it would need values. No user catches it.
+    """A call that only probes a function would need concrete values and cannot continue. Users never see it.
 
     Attributes:
-        why: What it would need them for.
+        why: Why it needs values.
     """
 
     def __init__(self, why: str) -> None:
@@ -80,13 +80,13 @@ class ProbeAbandoned(BaseException):
 
 
 class Watcher(ABC):
-    """Is told what a user's function touches, and may answer in place of it.
+    """Receives the side effects of a user function, and may supply values for variables and iterators.
 
     Attributes:
         inlines: Whether compiled functions run as part of the function that calls them.
-        rest: How JAX traced when the function was called: where it traces otherwise, nothing is assigned.
-        seeds: Those of the random operations in the function; None for those of the whole program.
-        declares: Whether Python code that needs values is not called: what it declares to return is enough.
+        rest: JAX's trace state when the function was called. Under any other trace, nothing is assigned.
+        seeds: The seeds of the random operations in the function; None for those of the whole program.
+        declares: Whether Python code that needs values is not called, because its declared result is enough.
     """
 
     inlines = False
@@ -96,19 +96,19 @@ class Watcher(ABC):
 
     @abstractmethod
     def read(self, variable: Any) -> Any | None:
-        """Return what a variable holds for the function; None for what it really holds."""
+        """Return the value of a variable that the function should see; None for its real value."""
 
     @abstractmethod
     def traps(self, variable: Any) -> bool:
-        """Return True if an assignment must go to `write` instead of the variable."""
+        """Return True if assignments must go to `write` instead of the variable."""
 
     @abstractmethod
     def write(self, variable: Any, value: Any) -> None:
-        """Let a variable hold a value for the rest of the call."""
+        """Set the value of a variable for the rest of the call."""
 
     @abstractmethod
     def pull(self, iterator: Any) -> Any | None:
-        """Return what stands for the next element of an iterator; None to read it."""
+        """Return a placeholder for the next element of an iterator; None to read the element."""
 
     @abstractmethod
     def call(self, what: str) -> None:
@@ -116,11 +116,11 @@ class Watcher(ABC):
 
     @abstractmethod
     def draw(self) -> None:
-        """Take notice that random numbers are drawn."""
+        """Record that the function draws random numbers."""
 
 
 class _Thread(threading.local):
-    """Who watches the code of a thread."""
+    """The watcher of this thread's code."""
 
     watcher: Watcher | None = None
 
@@ -129,8 +129,8 @@ here = _Thread()
 
 
 @final
-class watched_by:  # noqa: N801 - called like a function; a generator would cost a call of a function its half
-    """Runs a block under a watcher; under none with None."""
+class watched_by:  # noqa: N801 - called like a function; a generator would take half the time of a call
+    """Runs a block under a watcher; None means without one."""
 
     __slots__ = ("_before", "_watcher")
 
@@ -150,13 +150,13 @@ class watched_by:  # noqa: N801 - called like a function; a generator would cost
 
 @final
 class Noting(Watcher):
-    """Takes down what a function that runs for its result touches.
+    """Records the side effects of a function that runs for its result.
 
     Args:
-        effects: Where to note it.
-        around: Who watches the function that this one is called in.
-        drawn: What random operations in the function have drawn in this pass; None for functions whose
-            operations are those of the program.
+        effects: Where to record them.
+        around: The watcher of the calling function, if any.
+        drawn: How often each random operation in the function has drawn in this pass; None for functions that
+            use the program's random operations.
     """
 
     def __init__(
@@ -169,52 +169,46 @@ class Noting(Watcher):
             self.declares = around.declares
         if drawn is not None:
             self.seeds = CallSeeds(effects.seed, drawn)
-            # Compiled, a function draws from the sequences of the program.
+            # A compiled function draws from the sequences of the program.
             self.inlines = self.inlines or Effect.DRAWS in effects
 
     def read(self, variable: Any) -> Any | None:
-        """Note it, unless the function made the variable itself."""
         if variable.made_under is self:
             return None
         self._effects.add(Effect.READS, short_name(variable))
         return None if self._around is None else self._around.read(variable)
 
     def traps(self, variable: Any) -> bool:
-        """Note it; the variable is assigned."""
         if variable.made_under is self:
             return False
         self._effects.add(Effect.ASSIGNS, short_name(variable))
         return False if self._around is None else self._around.traps(variable)
 
     def write(self, variable: Any, value: Any) -> None:
-        """Pass it on."""
         if self._around is not None:
             self._around.write(variable, value)
 
     def pull(self, iterator: Any) -> Any | None:
-        """Note it, unless the function made the iterator itself."""
         if iterator.made_under is self:
             return None
         self._effects.add(Effect.PULLS)
         return None if self._around is None else self._around.pull(iterator)
 
     def call(self, what: str) -> None:
-        """Pass it on."""
         if self._around is not None:
             self._around.call(what)
 
     def draw(self) -> None:
-        """Note it."""
         self._effects.add(Effect.DRAWS)
         if self._around is not None:
             self._around.draw()
 
 
 def noted(effects: Effects, drawn: Counter[Any]) -> watched_by:
-    """Take down what a user's function that is called in a block touches, and draws in a pass."""
+    """Record the side effects and the draws of a user function that is called in a `with` block."""
     return watched_by(Noting(effects, here.watcher, drawn))
 
 
 def short_name(variable: Any) -> str:
-    """Return the name that a user gave to a variable."""
+    """Return the name of a variable as the user wrote it, without `:0`."""
     return variable.name.removesuffix(":0")

@@ -1,4 +1,4 @@
-"""`SparseTensor`: the values of an array that are there, and where they stand."""
+"""`SparseTensor`: the nonempty values of an array, with their indices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from evenfeed.core.structure import Composite
 @final
 @dataclass(frozen=True, eq=False)
 class SparseTensor(Composite):
-    """An array of which only some values are written down. Datasets hold none: make it dense before.
+    """An array that stores only some of its values. Datasets cannot hold it: call `to_dense` first.
 
     Attributes:
-        indices: Where each value stands, one row for each.
+        indices: The index of each value, one row per value.
         values: The values.
-        dense_shape: The shape of the whole.
+        dense_shape: The shape of the dense array.
 
     Examples:
         >>> import evenfeed as tf
@@ -49,17 +49,17 @@ class SparseTensor(Composite):
 
     @property
     def dtype(self) -> dtypes.DType:
-        """That of the values."""
+        """The dtype of the values."""
         return self.values.dtype
 
 
 def to_dense(sp_input: Any, default_value: Any = None, name: str | None = None) -> Array:
-    """Return a sparse tensor as an array.
+    """Convert a sparse tensor to a dense array.
 
     Args:
         sp_input: The sparse tensor.
-        default_value: What stands where it has no value; by default 0, or no bytes.
-        name: Taken for compatibility.
+        default_value: The value at all other indices; by default 0, or empty bytes for text.
+        name: Accepted for compatibility.
 
     Examples:
         >>> import evenfeed as tf
@@ -71,8 +71,8 @@ def to_dense(sp_input: Any, default_value: Any = None, name: str | None = None) 
     if not isinstance(sp_input, SparseTensor):
         raise TypeError(
             described(
-                f"to_dense takes a SparseTensor, but got {type(sp_input).__name__}.",
-                fix="pass what parse_example returned for a VarLenFeature.",
+                f"to_dense needs a SparseTensor, but got {type(sp_input).__name__}.",
+                fix="pass a SparseTensor, such as parse_example returns for a VarLenFeature.",
             )
         )
     dtype = sp_input.dtype
@@ -83,5 +83,5 @@ def to_dense(sp_input: Any, default_value: Any = None, name: str | None = None) 
 
 
 def empty_value(dtype: dtypes.DType) -> Any:
-    """Return what stands where there is nothing: 0, or no bytes."""
+    """Return the default value of a dtype: 0, or empty bytes for text."""
     return b"" if dtype == dtypes.string else 0

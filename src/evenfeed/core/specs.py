@@ -1,4 +1,4 @@
-"""Specs: what is known of a value before it is there. TensorFlow's TypeSpec and TensorSpec."""
+"""TypeSpec and TensorSpec: what is known about a value before it exists."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from evenfeed.core.structure import DATA, map_structure
 
 
 class TypeSpec(ABC):
-    """What is known of a value before it is there: the base of all specs.
+    """What is known about a value before it exists. The base class of all specs.
 
     Examples:
         >>> import evenfeed as tf
@@ -36,18 +36,18 @@ class TypeSpec(ABC):
 
     @abstractmethod
     def is_subtype_of(self, other: "TypeSpec") -> bool:
-        """Tell whether every value of this spec is also one of `other`."""
+        """Return True if every value of this spec also matches `other`."""
 
     @abstractmethod
     def most_specific_common_supertype(self, others: Sequence["TypeSpec"]) -> Self | None:
-        """Return the narrowest spec that values of this and all `others` have; None if there is none."""
+        """Return the most specific spec that covers this one and all `others`; None if there is none."""
 
     @abstractmethod
     def _accepts(self, spec: "TypeSpec") -> bool:
-        """Tell whether one value could have both specs."""
+        """Return True if one value could have both specs."""
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Tell whether a value, or some value of another spec, can have this spec."""
+        """Return True if the value, or some value of the other spec, can have this spec."""
         if isinstance(spec_or_value, TypeSpec):
             return self._accepts(spec_or_value)
         if isinstance(spec_or_value, Specified) or is_tensor(spec_or_value):
@@ -55,7 +55,7 @@ class TypeSpec(ABC):
         return spec_or_value is None and self._accepts(NoneTensorSpec())
 
     def most_specific_compatible_type(self, other: "TypeSpec") -> Self:
-        """Return the narrowest spec of values of both; a ValueError where there is none."""
+        """Return the most specific spec that covers both. Raises ValueError if there is none."""
         common = self.most_specific_common_supertype([other])
         if common is None:
             raise ValueError(described(f"No TypeSpec is compatible with both {self} and {other}."))
@@ -63,7 +63,7 @@ class TypeSpec(ABC):
 
 
 class Specified(ABC):
-    """A value of evenfeed's own that knows its spec, such as an Optional."""
+    """An evenfeed value that knows its own spec, such as an Optional."""
 
     __slots__ = ()
 
@@ -78,9 +78,9 @@ class TensorSpec(TypeSpec):
     """The shape and dtype of a tensor.
 
     Args:
-        shape: A sequence of lengths, None for an unknown one; None for an unknown rank.
+        shape: A sequence of lengths, with None for each unknown one; None if the rank is unknown.
         dtype: A dtype or its name.
-        name: A name for the tensor, kept and compared but not used.
+        name: A name for the tensor. It is stored and compared, but has no other effect.
 
     Examples:
         >>> import evenfeed as tf
@@ -104,7 +104,7 @@ class TensorSpec(TypeSpec):
 
     @classmethod
     def from_spec(cls, spec: "TensorSpec", name: str | None = None) -> "TensorSpec":
-        """Return `spec`, under another name if one is given."""
+        """Return a copy of `spec`, renamed if a name is given."""
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     @classmethod
@@ -113,7 +113,7 @@ class TensorSpec(TypeSpec):
         if not is_tensor(tensor):
             raise ValueError(
                 described(
-                    f"A tensor is needed, but got {shortened(tensor)}.",
+                    f"from_tensor needs a tensor, but got {shortened(tensor)}.",
                     fix="convert it first: evenfeed.convert_to_tensor(value).",
                 )
             )
@@ -122,7 +122,7 @@ class TensorSpec(TypeSpec):
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape."""
+        """The shape, which may be partially unknown."""
         return self._shape
 
     @property
@@ -132,16 +132,15 @@ class TensorSpec(TypeSpec):
 
     @property
     def name(self) -> str | None:
-        """The name, if one was given."""
+        """The name, or None."""
         return self._name
 
     @property
     def value_type(self) -> type:
-        """Arrays of NumPy, of JAX, and whatever else has a shape and a dtype."""
+        """NumPy arrays, JAX arrays, and anything else with a shape and a dtype."""
         return TensorLike
 
     def is_subtype_of(self, other: TypeSpec) -> bool:
-        """Tell whether every tensor of this spec is also one of `other`."""
         return (
             isinstance(other, TensorSpec)
             and (self.name is None or self.name == other.name)
@@ -150,7 +149,6 @@ class TensorSpec(TypeSpec):
         )
 
     def most_specific_common_supertype(self, others: Sequence[TypeSpec]) -> "TensorSpec | None":
-        """Return the narrowest spec that tensors of this and all `others` have; None if none."""
         shape = self.shape
         for other in others:
             if not isinstance(other, TensorSpec):
@@ -185,35 +183,33 @@ class TensorSpec(TypeSpec):
 
 
 class CompositeSpec(TypeSpec):
-    """A spec made of specs: compared part by part, within one frame."""
+    """A spec that consists of other specs. Two are compared part by part if their frames are equal."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def _parts(self) -> tuple[TypeSpec, ...]:
-        """The specs that this one is made of."""
+        """The specs that this one consists of."""
 
     @property
     @abstractmethod
     def _frame(self) -> object:
-        """What must be equal besides the parts: their number, the structure they stand in."""
+        """What must be equal besides the parts: their number and structure."""
 
     @abstractmethod
     def _with_parts(self, parts: Sequence[TypeSpec]) -> Self:
-        """Return this spec made of other parts."""
+        """Return a copy of this spec with other parts."""
 
     def mapped(self, function: Callable[[TypeSpec], TypeSpec]) -> Self:
-        """Return this spec with what a function makes of its parts."""
+        """Return a copy of this spec with `function` applied to each part."""
         return self._with_parts(list(map(function, self._parts)))
 
     def is_subtype_of(self, other: TypeSpec) -> bool:
-        """Tell whether, part by part, every value of this spec is also one of `other`."""
         pairs = self._pairs(other)
         return pairs is not None and all(mine.is_subtype_of(theirs) for mine, theirs in pairs)
 
     def most_specific_common_supertype(self, others: Sequence[TypeSpec]) -> Self | None:
-        """Return, part by part, the narrowest spec of this and all `others`; None if none."""
         common = self
         for other in others:
             pairs = common._pairs(other)
@@ -248,21 +244,18 @@ class CompositeSpec(TypeSpec):
 
 @final
 class NoneTensorSpec(TypeSpec):
-    """The spec of a `None` among the parts of an element."""
+    """The spec of a `None` inside an element."""
 
     __slots__ = ()
 
     @property
     def value_type(self) -> type:
-        """The type of None."""
         return type(None)
 
     def is_subtype_of(self, other: TypeSpec) -> bool:
-        """Tell whether `other` is the spec of None too."""
         return isinstance(other, NoneTensorSpec)
 
     def most_specific_common_supertype(self, others: Sequence[TypeSpec]) -> "NoneTensorSpec | None":
-        """Return this spec if all `others` are specs of None."""
         return self if all(map(self._accepts, others)) else None
 
     def _accepts(self, spec: TypeSpec) -> bool:
@@ -279,7 +272,7 @@ class NoneTensorSpec(TypeSpec):
 
 
 def type_spec_from_value(value: object) -> TypeSpec:
-    """Return the spec of one value: an array, a Python number or text, None, or a value of evenfeed's.
+    """Return the spec of one value: an array, a Python number, text, None, or an evenfeed value.
 
     Examples:
         >>> import evenfeed as tf
@@ -289,7 +282,7 @@ def type_spec_from_value(value: object) -> TypeSpec:
         NoneTensorSpec()
     """
     if isinstance(value, Specified):
-        return value._type_spec  # pyright: ignore[reportPrivateUsage] - TensorFlow's name, our base
+        return value._type_spec  # pyright: ignore[reportPrivateUsage] - TensorFlow's name
     if value is None:
         return NoneTensorSpec()
     if is_tensor(value):
@@ -308,7 +301,7 @@ def type_spec_from_value(value: object) -> TypeSpec:
 
 
 def spec_of(value: object) -> Any:
-    """Return the specs of all parts of an element, in the element's own structure."""
+    """Return the specs of all parts of an element, in the structure of the element."""
     return map_structure(type_spec_from_value, value, rules=DATA)
 
 

@@ -1,9 +1,8 @@
-"""Nested structures: take them apart, put them together, map over them, say where two differ.
+"""Nested structures (pytrees): flatten, pack, map, and report where two differ.
 
-optree and JAX's tree functions were read and not taken. Both open every list (in tf.data a list is
-a tensor), leave attrs classes closed until they are registered, and say of a mismatch only that there
-is one; JAX must not be loaded for plain data, and `import optree` alone costs about as much time as all
-of evenfeed may (benchmarks/import_time.py).
+Why not optree or jax.tree: both flatten every list (in tf.data a list is a tensor), treat attrs classes as
+leaves until they are registered, and report a mismatch without its place. JAX must not be loaded for plain
+data, and `import optree` alone takes about as long as all of evenfeed may (benchmarks/import_time.py).
 """
 
 import dataclasses
@@ -33,7 +32,7 @@ class Rules(NamedTuple):
 
 
 class Composite(ABC):
-    """A value that consists of several tensors, such as one part for each replica."""
+    """A value that consists of several tensors, such as one per replica."""
 
     __slots__ = ()
 
@@ -43,17 +42,17 @@ class Composite(ABC):
 
     @abstractmethod
     def _with_components(self, components: Sequence[Any]) -> Any:
-        """Return a value of this kind that consists of other tensors."""
+        """Return a value of the same type that consists of other tensors."""
 
 
 NEST: Final = Rules(lists=True, dataclasses=False)  # tf.nest
 EXPANDED: Final = NEST._replace(composites=True)  # tf.nest with expand_composites
-DATA: Final = Rules(lists=False, dataclasses=True)  # tf.data: a list is a tensor in the making
+DATA: Final = Rules(lists=False, dataclasses=True)  # tf.data: a list becomes a tensor
 
 
 @final
 class Branch:
-    """One opened level of a structure, its parts in TensorFlow's order (dicts by sorted key)."""
+    """One level of a structure. The parts are in TensorFlow's order: dicts by sorted key."""
 
     __slots__ = ("labels", "named", "parts", "rebuild")
 
@@ -75,13 +74,13 @@ Opener: TypeAlias = Callable[[Any], Branch]
 
 
 def opened(value: object, rules: Rules) -> Branch | None:
-    """Open one level of `value`; None where it is a leaf."""
+    """Return the top level of `value`; None if it is a leaf."""
     opener = _opener(type(value), rules)
     return None if opener is None else opener(value)
 
 
 def is_branch(value: object, rules: Rules) -> bool:
-    """Tell whether `value` has parts, even where they cannot be put in order."""
+    """Return True if `value` has parts, even if they cannot be sorted."""
     return _opener(type(value), rules) is not None
 
 
@@ -94,7 +93,7 @@ def flatten(value: object, rules: Rules) -> list[Any]:
 
 
 def paths(value: object, rules: Rules) -> list[str]:
-    """Return where each leaf stands, as one would type it: `['image'][0]`; '' for a lone leaf."""
+    """Return the path of each leaf in Python syntax: `['image'][0]`; '' for a lone leaf."""
     branch = opened(value, rules)
     if branch is None:
         return [""]
@@ -103,13 +102,13 @@ def paths(value: object, rules: Rules) -> list[str]:
 
 
 def pack(structure: object, leaves: Sequence[Any], rules: Rules) -> Any:
-    """Return `leaves` arranged as `structure` is."""
+    """Arrange `leaves` in the shape of `structure`."""
     expected = len(flatten(structure, rules))
     if expected != len(leaves):
         raise ValueError(
             described(
                 f"The structure {outline(structure, rules)} holds {expected} values, "
-                f"but {len(leaves)} were given.",
+                f"but got {len(leaves)}.",
                 fix="pass as many values as nest.flatten(structure) returns.",
             )
         )
@@ -117,7 +116,7 @@ def pack(structure: object, leaves: Sequence[Any], rules: Rules) -> Any:
 
 
 def packer(structure: object, rules: Rules) -> Callable[[Sequence[Any]], Any]:
-    """Return a function that packs any number of times: one look at the structure serves all."""
+    """Return a function that packs leaves like `pack`, but inspects the structure only once."""
     branch = opened(structure, rules)
     if branch is None:
         return lambda leaves: leaves[0]
@@ -129,7 +128,7 @@ def packer(structure: object, rules: Rules) -> Callable[[Sequence[Any]], Any]:
 def map_structure(
     function: Callable[..., Any], first: Any, *others: Any, rules: Rules, types: bool = True
 ) -> Any:
-    """Call `function` on the leaves that stand at the same place of every structure."""
+    """Call `function` on the leaves at the same place in every structure."""
     for other in others:
         assert_same(first, other, rules, types=types)
     columns = [flatten(structure, rules) for structure in (first, *others)]
@@ -144,14 +143,14 @@ def assert_same(
     types: bool = True,
     names: tuple[str, str] = ("first", "second"),
 ) -> None:
-    """Raise unless both have one structure: ValueError for other parts, TypeError for other types.
+    """Raise unless both have the same structure: ValueError if parts differ, TypeError if types differ.
 
     Args:
         first: A structure.
-        second: A structure to compare with it.
+        second: The structure to compare with it.
         rules: What counts as a branch.
         types: Also compare the types of the branches, and the keys of dicts.
-        names: What the error calls the two.
+        names: What the error message calls the two.
     """
     found = _difference(first, second, rules, types=types, path="")
     if found is None:
@@ -180,14 +179,14 @@ def outline(value: object, rules: Rules) -> str:
     if branch is None:
         return "."
     drawn = [_Drawn(outline(part, rules)) for part in branch.parts]
-    if branch.named:  # not rebuilt: a class may refuse what is no value of its fields
+    if branch.named:  # not rebuilt: a class may reject text in its fields
         fields = (f"{label[1:]}={part}" for label, part in zip(branch.labels, drawn, strict=True))
         return f"{type(value).__name__}({', '.join(fields)})"
     return str(branch.rebuild(drawn))
 
 
 class _Drawn(str):
-    """Text that a container shows as it is, without quotes."""
+    """Text that containers print without quotes."""
 
     __slots__ = ()
 
@@ -229,7 +228,7 @@ def _difference(
 
 
 def _same_type(first: type, second: type) -> bool:
-    # Two namedtuples made alike in two places are one type to TensorFlow.
+    # TensorFlow treats namedtuples with the same name and fields as one type.
     fields = _fields_of_tuple(first)
     if fields is not None and fields == _fields_of_tuple(second):
         return first.__name__ == second.__name__
@@ -249,17 +248,17 @@ def _kind(value: object, branch: Branch | None) -> str:
 def _keys_that_differ(one: Branch, two: Branch) -> str:
     missing = [label for label in one.labels if label not in two.labels]
     extra = [label for label in two.labels if label not in one.labels]
-    said = [
+    reasons = [
         f"only the {which} has {', '.join(keys)}"
         for which, keys in (("first", missing), ("second", extra))
         if keys
     ]
-    return " and ".join(said)
+    return " and ".join(reasons)
 
 
 @lru_cache(maxsize=4096)
 def _opener(kind: type, rules: Rules) -> Opener | None:
-    """Return how values of this type are opened; None for the type of a leaf."""
+    """Return the function that opens values of this type; None for a leaf type."""
     if rules.composites and issubclass(kind, Composite):
         return _open_composite
     if opens_itself(kind):
@@ -280,7 +279,7 @@ def _opener(kind: type, rules: Rules) -> Opener | None:
 
 
 def opens_itself(kind: type) -> bool:
-    """Return True if a class says what its parts are: TensorFlow's protocol for dataclasses."""
+    """Return True if a dataclass defines its parts by TensorFlow's protocol, `__tf_flatten__`."""
     methods = ("__tf_flatten__", "__tf_unflatten__")
     return dataclasses.is_dataclass(kind) and all(getattr(kind, name, None) for name in methods)
 
@@ -293,18 +292,20 @@ def _fields_of_tuple(kind: type) -> tuple[str, ...] | None:
 
 
 def _record_fields(kind: type, rules: Rules) -> dict[str, str] | None:
-    """Return the fields that a new value is made of, each with the name of its argument."""
+    """Return the constructor fields of an attrs class or dataclass: field name to argument name."""
     attributes = getattr(kind, "__attrs_attrs__", None)
     if attributes is not None:
         return {attribute.name: attribute.alias for attribute in attributes if attribute.init}
-    ours = kind.__module__.partition(".")[0] == "evenfeed"  # specs and values of ours are leaves
+    ours = (
+        kind.__module__.partition(".")[0] == "evenfeed"
+    )  # evenfeed's own specs and values are leaves
     if rules.dataclasses and dataclasses.is_dataclass(kind) and not ours:
         return {field.name: field.name for field in dataclasses.fields(kind) if field.init}
     return None
 
 
 def _open_sequence(value: Sequence[Any]) -> Branch:
-    # A range and a dict's keys cannot be made of other values.
+    # A range or a dict view cannot be rebuilt from other values.
     kind: Callable[[Any], Any] = list if isinstance(value, (range, MappingView)) else type(value)
     parts = tuple(value)
     return Branch(tuple(f"[{index}]" for index in range(len(parts))), parts, kind)
@@ -360,36 +361,36 @@ def _open_mapping(value: Mapping[Any, Any]) -> Branch:
 
 
 def _mapping_like(value: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
-    """Return a mapping of the same type, keys in the order of `value`."""
+    """Return a mapping of the same type, with keys in the order of `value`."""
     ordered = {key: parts[key] for key in value}
     if type(value) is dict:
         return ordered
     made = _filled_mapping(value, ordered)
     if len(made) != len(ordered):
-        raise _cannot_be_made(value)
+        raise _cannot_be_rebuilt(value)
     return made
 
 
 def _filled_mapping(value: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
-    """Make an empty mapping and fill it, as TensorFlow does; one that cannot be filled, of a dict."""
+    """Create an empty mapping and fill it, as TensorFlow does; build an immutable one from a dict."""
     kind = cast("Any", type(value))
     fillable = isinstance(value, MutableMapping)
     first = (value.default_factory,) if isinstance(value, defaultdict) else ()
     try:
         made = kind(*first) if fillable else kind(parts)
     except TypeError as error:
-        raise _cannot_be_made(value) from error
+        raise _cannot_be_rebuilt(value) from error
     for key in parts if fillable else ():
         made[key] = parts[key]
     return made
 
 
-def _cannot_be_made(value: Mapping[Any, Any]) -> TypeError:
+def _cannot_be_rebuilt(value: Mapping[Any, Any]) -> TypeError:
     name = type(value).__name__
     return TypeError(
         described(
-            f"A new {name} with the keys {shortened(list(value))} cannot be made: "
-            f"{name}() does not give an empty one to fill.",
-            fix="pass dict(value), or give the class an __init__ that needs no arguments.",
+            f"Cannot create a new {name} with the keys {shortened(list(value))}: "
+            f"{name}() does not return an empty mapping to fill.",
+            fix="pass dict(value), or define __init__ without required arguments.",
         )
     )

@@ -1,8 +1,8 @@
-"""The compiled loops over records, which are loaded when the first of them is called."""
+"""The compiled loops over records, imported on their first call."""
 
 from typing import TYPE_CHECKING
 
-from evenfeed.core.lazy import Door
+from evenfeed.core.lazy import LazyModule
 
 __all__ = ["example_kernels", "record_kernels"]
 
@@ -10,5 +10,5 @@ if TYPE_CHECKING:
     from evenfeed.formats.example import example_kernels
     from evenfeed.formats.tfrecord import record_kernels
 else:
-    example_kernels = Door("evenfeed.formats.example.example_kernels")
-    record_kernels = Door("evenfeed.formats.tfrecord.record_kernels")
+    example_kernels = LazyModule("evenfeed.formats.example.example_kernels")
+    record_kernels = LazyModule("evenfeed.formats.tfrecord.record_kernels")

@@ -1,1 +1,1 @@
-"""Threads and waits that end: with the program, by Ctrl-C, or when a peer is lost."""
+"""Threads that end with the program, and waits that end on Ctrl-C or when a worker is lost."""

@@ -1,4 +1,4 @@
-"""What this process has heard of the workers that it computes with."""
+"""Tracks which workers of the cluster are lost, and explains collective errors that follow."""
 
 import re
 import threading
@@ -7,25 +7,26 @@ from typing import Final, NoReturn, final
 
 from evenfeed.core.errors import DeadlineExceededError, EvenfeedError, UnavailableError
 
-# How long the news of a lost worker may take after a collective with it has failed.
+# How long the news of a lost worker may take to arrive after a collective has failed.
 _NEWS_SECONDS: Final = 5.0
 _MORE_NEWS_SECONDS: Final = 0.5
 
-# What JAX's errors say where workers could not meet. Others, such as one out of a user's callback, are left alone.
+# Matches JAX errors of failed collectives. Other errors, such as one from a user callback, are left alone.
 _MEETING: Final = re.compile(r"gloo|nccl|coordination service", re.IGNORECASE)
 _SLOW: Final = re.compile(r"timed? ?out", re.IGNORECASE)
 
-# Of these classes they are; of the second where a program fails at once.
+# Their classes. ValueError is raised if a program fails at once.
 MEETING_ERRORS: Final = (RuntimeError, ValueError)
 
-_START_ANEW: Final = "save what you need, end this program, and start all workers anew."
+_RESTART: Final = "save what you need, end this program, and restart all workers."
 
 
 @final
 class Peers:
-    """The workers of a cluster: who of them is gone, and how.
+    """The workers of a cluster: which of them are gone, and why.
 
-    Worker 0 says so in a thread of its own, so code that waits for another worker asks here from time to time.
+    The news comes from worker 0 and arrives in a background thread. Code that waits for another worker must
+    therefore check here from time to time.
     """
 
     def __init__(self) -> None:
@@ -36,24 +37,24 @@ class Peers:
         self._rescues: list[Callable[[], None]] = []
 
     def at_loss(self, rescue: Callable[[], None]) -> None:
-        """Let something be done once, before a program is told that no collective can end well."""
+        """Call `rescue` once, before the program learns that no collective can succeed any more."""
         self._rescues.append(rescue)
 
     def expect(self, names: Sequence[str]) -> None:
-        """Know who the workers are, by their places."""
+        """Set the names of the workers, in order."""
         self._names = names
 
     def name(self, place: int) -> str:
-        """Return how a worker is called."""
+        """Return the name of a worker."""
         return self._names[place] if place < len(self._names) else f"worker {place}"
 
     def hear(self, place: int, how: str, *, breaks: bool = True) -> None:
-        """Note that a worker is gone. The first word about each counts.
+        """Record that a worker is gone. Only the first report about each worker counts.
 
         Args:
-            place: Which worker.
-            how: The rest of a sentence that begins with its name.
-            breaks: Whether the others cannot go on: it did not just come to its end.
+            place: The index of the worker.
+            how: The rest of a sentence that starts with its name.
+            breaks: Whether the others cannot continue. False if the worker just finished.
         """
         with self._news:
             if place in self._gone:
@@ -65,30 +66,30 @@ class Peers:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a worker was lost, so that no collective can end well any more."""
+        """True if a worker was lost, so that no collective can succeed any more."""
         return self._broken is not None
 
     def check(self) -> None:
-        """Raise where a worker was lost.
+        """Raise if a worker was lost.
 
         Raises:
-            UnavailableError: It names the worker.
+            UnavailableError: A worker was lost; the message names it.
         """
         if self._broken is not None:
             raise self._unavailable(self._broken)
 
     def check_waiting_for(self, place: int) -> None:
-        """Raise where a worker, of whom something is still to come, is gone; or another is lost.
+        """Raise if the worker that this process waits for is gone, or if any worker was lost.
 
         Raises:
-            UnavailableError: It names the worker.
+            UnavailableError: A worker is gone; the message names it.
         """
         self.check()
         if place in self._gone:
             raise self._unavailable(place)
 
     def explained(self, error: Exception) -> Exception:
-        """Return what is behind an error of JAX's: a worker that is gone; else the error itself."""
+        """Return the cause of a JAX error: a lost or slow worker. Otherwise returns the error itself."""
         text = str(error)
         if not self._names or not _MEETING.search(text):
             return error
@@ -105,25 +106,25 @@ class Peers:
         return error
 
     def reraise(self, error: Exception) -> NoReturn:
-        """Raise what is behind an error of JAX's."""
-        told = self.explained(error)
-        if told is error:
+        """Raise the cause of a JAX error."""
+        cause = self.explained(error)
+        if cause is error:
             raise error
-        raise told from error
+        raise cause from error
 
     def _rescue(self) -> None:
-        while self._rescues:  # what is done may come here again
+        while self._rescues:  # a rescue may call this method again
             self._rescues.pop()()
 
     def _unavailable(self, place: int) -> EvenfeedError:
         self._rescue()
-        return UnavailableError(f"{self.name(place)} {self._gone[place]}", fix=_START_ANEW)
+        return UnavailableError(f"{self.name(place)} {self._gone[place]}", fix=_RESTART)
 
 
 def _too_slow(text: str) -> EvenfeedError:
     return DeadlineExceededError(
-        f"All workers are there, but one of them did not come to a collective in time: {text}",
-        fix="look at what the others do; or pass CommunicationOptions(timeout_seconds=...) with more.",
+        f"All workers are alive, but one did not reach a collective in time: {text}",
+        fix="check what the other workers do, or pass a larger CommunicationOptions(timeout_seconds=...).",
     )
 
 

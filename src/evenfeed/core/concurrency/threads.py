@@ -1,8 +1,8 @@
-"""The threads that evenfeed starts, all of which end before Python does.
+"""Background threads that stop before Python exits, and a thread pool that uses them.
 
-A thread that comes back from compiled code while Python takes itself apart aborts the process (up to Python 3.13):
-the program's exit code is lost, and so is what its open files have not written yet. So every thread is started
-here. At exit the threads are told to stop and waited for, for two seconds in all.
+A thread that returns from compiled code while Python shuts down aborts the process (up to Python 3.13). The exit
+code is lost, and so is unwritten data of open files. So evenfeed starts every thread here. At exit, it tells the
+threads to stop and waits for them, for two seconds in all.
 """
 
 import _thread
@@ -27,18 +27,18 @@ from evenfeed.core.errors import CancelledError
 from evenfeed.core.lazy import ctypes, logging
 
 _SECONDS: Final = 2.0
-_LOOK_SECONDS: Final = 0.02  # how soon a thread that was started meanwhile is told to stop, too
+_LOOK_SECONDS: Final = 0.02  # how soon a thread that started meanwhile is told to stop
 _FLUSH_SECONDS: Final = 0.5
 _FILES: Final = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 
-# What has no types: the hook before those of atexit, and the frames of threads.
+# Private functions without type stubs: the hook that runs before atexit, and the frames of threads.
 _threading: Any = threading
 _sys: Any = sys
 
 
 @final
 class _Thread(threading.Thread):
-    """A thread that is known from its start to its end."""
+    """A thread that is registered from start to end."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class _Thread(threading.Thread):
         name: str,
         stop: Callable[[], object],
     ) -> None:
-        super().__init__(name=name, daemon=True)  # nothing waits for it longer than it is worth
+        super().__init__(name=name, daemon=True)  # Python must not wait for it without limit
         self._known = known
         self._work = work
         self._stop_work = stop
@@ -61,16 +61,19 @@ class _Thread(threading.Thread):
             self._work()
         finally:
             self._known.remove(self)
-            del self._work, self._stop_work  # as Python's own, it holds nothing when it has ended
+            del (
+                self._work,
+                self._stop_work,
+            )  # like Python's threads, it keeps no references after its end
 
 
 @final
 class BackgroundThreads:
-    """The threads that run now, and how each is told to stop.
+    """The running threads, and a function to stop each.
 
     Attributes:
-        are_ending: Whether the program has come to its end. Work that would go to a thread is then done by
-            whoever asks for it: functions that users gave to `atexit` may still read datasets.
+        are_ending: Whether the program is exiting. The caller then does the work itself instead of passing it to
+            a thread: functions that users registered with `atexit` may still read datasets.
     """
 
     def __init__(self) -> None:
@@ -85,31 +88,31 @@ class BackgroundThreads:
         """Return a thread that is not started yet.
 
         Args:
-            work: What it does.
-            name: What it is called in warnings and debuggers.
-            stop: Lets `work` return soon. It is called at exit, and must not wait.
+            work: The function to run.
+            name: The name in warnings and debuggers.
+            stop: Makes `work` return soon. It is called at exit, and must not wait.
         """
         return _Thread(self, work, name, stop)
 
     def add(self, thread: threading.Thread, stop: Callable[[], object]) -> None:
-        """Know of a thread that is started."""
+        """Register a thread that is about to start."""
         self._running[thread] = stop
         self.stand_before_jax()
 
     def remove(self, thread: threading.Thread) -> None:
-        """Forget a thread that has done its work."""
+        """Unregister a thread that has finished."""
         self._running.pop(thread, None)
 
     def afterwards(self, call: Callable[[], None]) -> None:
-        """Let something be done at exit, once the threads have ended."""
+        """Run `call` at exit, after the threads have ended."""
         self.stand_before_jax()
         self._afterwards.append(call)
 
     def stand_before_jax(self) -> None:
-        """Let the threads end before JAX takes the devices away at exit, and not much sooner.
+        """Register `end` so that the threads end just before JAX releases its devices at exit.
 
-        Functions are called at exit in the reverse order of their registration, and JAX registers its own when
-        it is loaded, which may be at any time.
+        `atexit` calls functions in reverse order of registration. JAX registers its own when it is loaded, which
+        may happen at any time.
         """
         knows_jax = "jax" in sys.modules
         if knows_jax != self._knew_jax:
@@ -118,7 +121,7 @@ class BackgroundThreads:
             atexit.register(self.end)
 
     def end(self) -> None:
-        """Tell the threads to stop, and wait until they have; warn of those that go on."""
+        """Tell the threads to stop and wait for them. Warns about those that keep running."""
         self.are_ending = True
         late: Sequence[threading.Thread] = ()
         try:
@@ -133,17 +136,17 @@ class BackgroundThreads:
             call()
 
     def _wait(self, end: float) -> list[threading.Thread]:
-        """Wait until all threads have stopped; return those that have not when the time is over."""
-        told: set[threading.Thread] = set()
+        """Wait until all threads have stopped. Returns those still running at the time `end`."""
+        notified: set[threading.Thread] = set()
         while running := self._others():
             for thread in running:
-                if thread not in told:
-                    told.add(thread)
-                    self._tell(thread)
+                if thread not in notified:
+                    notified.add(thread)
+                    self._stop(thread)
             if time.monotonic() > end:
                 return running
             running[0].join(_LOOK_SECONDS)
-        for thread in told:  # they are through with their work, and nearly gone
+        for thread in notified:  # their work is done, and they are about to end
             thread.join(_LOOK_SECONDS)
         return []
 
@@ -151,22 +154,22 @@ class BackgroundThreads:
         own = threading.current_thread()
         return [one for one in list(self._running) if one is not own and one.is_alive()]
 
-    def _tell(self, thread: threading.Thread) -> None:
+    def _stop(self, thread: threading.Thread) -> None:
         stop = self._running.get(thread)
         if stop is not None:
-            with suppress(Exception):  # the others must hear of it, too
+            with suppress(Exception):  # the other threads must be stopped, too
                 stop()
 
     def forget(self) -> None:
-        """Know of no threads: this process is a fork, and has none of them."""
+        """Unregister all threads, in a fork, which does not have them."""
         self._running.clear()
 
 
 def _warn(late: Sequence[threading.Thread]) -> None:
     names = ", ".join(map(_named, late))
     logging.getLogger("evenfeed").warning(
-        "The program has ended, but %s did not stop within %g seconds: Python exits without waiting any longer. "
-        "Give what it waits for a timeout, or close the iterator before the program ends.",
+        "The program has ended, but %s did not stop within %g seconds. Python exits without waiting longer. "
+        "Add a timeout to what the thread waits for, or close the iterator before the program ends.",
         names,
         _SECONDS,
     )
@@ -179,9 +182,9 @@ def _named(thread: threading.Thread) -> str:
 
 
 def _flush_files() -> None:
-    """Write what open files still hold: Python forgets those that a thread it leaves behind can reach.
+    """Flush open files. Python does not flush those that a thread it leaves behind can reach.
 
-    In a thread, for one of them may be locked by a thread that writes to it and waits.
+    Runs in a thread, because a thread that writes to a file and waits may hold its lock.
     """
     flushing = threading.Thread(target=_flush, name="evenfeed-flush", daemon=True)
     flushing.start()
@@ -190,22 +193,20 @@ def _flush_files() -> None:
 
 def _flush() -> None:
     for one in gc.get_objects():
-        if issubclass(
-            type(one), _FILES
-        ):  # isinstance would ask the object itself, which may run anything
-            with suppress(OSError, ValueError):  # it cannot be written, or is closed
+        if issubclass(type(one), _FILES):  # isinstance reads __class__, which may run any code
+            with suppress(OSError, ValueError):  # it is not writable, or is closed
                 one.flush()
 
 
 def _keep_from_aborting() -> None:
-    """Let a thread that comes back from C++ too late wait for ever, as it does from Python 3.14 on.
+    """Make a thread that returns from C++ too late wait forever, as it does since Python 3.14.
 
-    Before, Python ends it by unwinding its stack. C++ does not allow that everywhere and calls its terminate handler,
-    which aborts the process. JAX waits at exit for programs that run, so its threads come back just then.
+    Older versions end it by unwinding its stack. C++ does not allow that everywhere and calls its terminate handler,
+    which aborts the process. JAX waits for running programs at exit, so its threads return just then.
     """
     if sys.version_info >= (3, 14):
         return
-    with suppress(OSError, AttributeError):  # another C++ library, or none
+    with suppress(OSError, AttributeError):  # a different C++ library, or none
         set_terminate = ctypes.CDLL("libstdc++.so.6")._ZSt13set_terminatePFvvE
         set_terminate(ctypes.cast(ctypes.CDLL(None).pause, ctypes.c_void_p))
 
@@ -213,12 +214,13 @@ def _keep_from_aborting() -> None:
 def _start(thread: threading.Thread) -> None:
     try:
         thread.start()
-    except RuntimeError:  # there are too many threads already: but this is one
+    except RuntimeError:  # too many threads: run it in this one
         thread.run()
 
 
-# Starts a thread: `start_soon((thread,))`. `Thread.start` waits until it runs, by Python code that leaves locks taken where
-# Ctrl-C comes between two lines. So another thread does that, which does not hear Ctrl-C; this is a single call of C code.
+# Starts a thread: `start_soon((thread,))`. `Thread.start` waits until the thread runs, in Python code that leaves locks
+# locked if Ctrl-C comes between two lines. So a helper thread, which never receives Ctrl-C, calls it; starting the helper
+# is a single C call.
 start_soon: Final = partial(_thread.start_new_thread, _start)
 
 background: Final = BackgroundThreads()
@@ -233,14 +235,14 @@ _Task: TypeAlias = tuple[Pending[Any], Callable[[], Any]]
 
 @final
 class ThreadPool:
-    """Runs calls in several threads, which are started as they are needed.
+    """Runs calls in several threads, which start as needed.
 
-    When a program ends, Python waits without limit for the threads of its own ThreadPoolExecutor. These are told
-    to stop (`core/concurrency/threads.py`), and afterwards calls are run by whoever submits them.
+    At exit, Python waits without limit for the threads of its own ThreadPoolExecutor. The threads of this pool are
+    told to stop, and afterwards `submit` runs calls in the thread of the caller.
 
     Args:
-        most: How many threads there may be.
-        name: What their names begin with.
+        most: The largest number of threads.
+        name: The prefix of the thread names.
     """
 
     def __init__(self, most: int, name: str) -> None:
@@ -251,16 +253,16 @@ class ThreadPool:
     def _renew(self) -> None:
         self._owner = os.getpid()
         self._tasks = _Tasks(self._most, self._name)
-        # The threads know only the tasks: that nobody holds the pool can be noticed.
+        # The threads refer only to the tasks, so that an unused pool is garbage-collected.
         finalize(self, self._tasks.close).atexit = False
 
     def submit(self, call: Callable[[], _T]) -> Pending[_T]:
-        """Have something called by the next thread that is free; return its result to come.
+        """Run `call` in the next free thread. Returns a future.
 
         Raises:
             CancelledError: The pool is closed.
         """
-        if self._owner != os.getpid():  # a fork has none of the threads
+        if self._owner != os.getpid():  # a fork does not have the threads
             self._renew()
         result: Pending[_T] = Pending()
         if background.are_ending:
@@ -270,7 +272,7 @@ class ThreadPool:
         return result
 
     def close(self) -> None:
-        """Cancel what no thread has begun, and let the threads end when they have done the rest."""
+        """Cancel the calls that have not started. The threads end after those that have."""
         self._tasks.close()
 
 
@@ -281,9 +283,9 @@ class _Tasks:
     def __init__(self, most: int, name: str) -> None:
         self._most: Final = most
         self._name: Final = name
-        self._waiting: SimpleQueue[_Task | None] = SimpleQueue()  # None: a thread is to end
+        self._waiting: SimpleQueue[_Task | None] = SimpleQueue()  # None tells a thread to end
         self._lock = Lock()
-        self._begun = 0  # threads
+        self._started = 0  # threads
         self._unfinished = 0
         self._is_closed = False
 
@@ -294,22 +296,22 @@ class _Tasks:
                 if self._is_closed:
                     raise CancelledError("The iterator was closed while it was read.")
                 self._unfinished += 1
-                is_short = self._unfinished > self._begun < self._most
-                self._begun += is_short
+                is_short = self._unfinished > self._started < self._most
+                self._started += is_short
             self._waiting.put(task)
             if is_short:
-                name = f"{self._name}_{self._begun - 1}"
+                name = f"{self._name}_{self._started - 1}"
                 start_soon((background.thread(self._work, name, self.close),))
         except (
             BaseException
-        ):  # Ctrl-C: a thread that was begun and is not counted is one too many, at worst
-            self._begun -= is_short
+        ):  # Ctrl-C: at worst, a started thread is not counted, and there is one too many
+            self._started -= is_short
             raise
-        if self._is_closed:  # since it was asked
+        if self._is_closed:  # it was closed in the meantime
             self._cancel_waiting()
 
     def close(self) -> None:
-        """End the threads. Takes no lock: a garbage collector may call this."""
+        """End the threads. Takes no lock, because the garbage collector may call this."""
         self._is_closed = True
         self._cancel_waiting()
         self._waiting.put(None)
@@ -329,11 +331,11 @@ class _Tasks:
             self._waiting.put(None)
 
     def _work(self) -> None:
-        while self._does_next():
-            pass  # and holds nothing: a result may hold who reads, who could not be forgotten
+        while self._run_next():
+            pass  # keeps no references: a result may refer to its reader, which could never be collected
 
-    def _does_next(self) -> bool:
-        """Run the next call; tell whether there may be others."""
+    def _run_next(self) -> bool:
+        """Run the next call. Returns False if the thread must end."""
         task = self._waiting.get()
         if task is None:
             self._waiting.put(None)  # for the other threads
@@ -351,8 +353,8 @@ def _run(task: _Task) -> None:
         return
     try:
         found = call()
-    except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+    except BaseException as error:  # noqa: BLE001 - raised by result()
         result.set_exception(error)
-        del task, result, call  # an error holds the frames it came through: they must not hold it
+        del task, result, call  # the error refers to this frame; a reference back would be a cycle
     else:
         result.set_result(found)

@@ -1,8 +1,8 @@
-"""Waits for other threads that Ctrl-C may end at any instruction.
+"""Futures and wakeups that Ctrl-C can interrupt at any instruction.
 
-Python's Condition, Future and Event are Python code. Where Ctrl-C comes between two of their lines, a lock stays taken, so
-that a thread hangs, or is released twice, so that a RuntimeError takes the place of KeyboardInterrupt. Threads that hear
-Ctrl-C wait by these instead, which hold no lock and wait in a single call of C code.
+Python's Condition, Future and Event are Python code. If Ctrl-C comes between two of their lines, a lock stays
+locked and a thread hangs, or a lock is released twice and a RuntimeError replaces KeyboardInterrupt. The main thread,
+which receives Ctrl-C, waits with these classes instead. They hold no lock and wait in a single C call.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, Final, Generic, TypeVar, final
 
-# No wait is longer, so that nothing hangs for good where a ring went to a thread that Ctrl-C took away.
+# The longest wait, so that nothing hangs if a ring went to a thread that Ctrl-C interrupted.
 _WAIT: Final = 0.05
 
 _T = TypeVar("_T")
@@ -22,22 +22,22 @@ _T = TypeVar("_T")
 
 @final
 class Bell:
-    """Wakes threads that wait, one for each ring.
+    """Wakes one waiting thread per ring.
 
-    Whoever waits looks first at what it waits for, and again when `wait` returns. Whoever changes that rings behind
-    the change. A ring that nobody waits for is kept for the next one who does.
+    A waiting thread checks its condition first, and again when `wait` returns. The thread that changes the
+    condition rings after the change. A ring without a waiting thread is kept for the next one.
     """
 
     def __init__(self) -> None:
         self._rings: SimpleQueue[None] = SimpleQueue()
 
     def ring(self) -> None:
-        """Wake a thread that waits."""
+        """Wake a waiting thread."""
         if self._rings.empty():
             self._rings.put(None)
 
     def wait(self, seconds: float) -> None:
-        """Wait for a ring, or until the time is over."""
+        """Wait for a ring, at most `seconds`."""
         with suppress(Empty):
             self._rings.get(timeout=seconds)
 
@@ -54,47 +54,47 @@ class Pending(Generic[_T]):
     __slots__ = ("_callbacks", "_error", "_fate", "_is_set", "_value")
 
     def __init__(self) -> None:
-        self._fate: dict[None, _Fate] = {}  # decided once, by a single call of C code
+        self._fate: dict[None, _Fate] = {}  # set once, by a single C call
         self._is_set = False
         self._value: Any = None
         self._error: BaseException | None = None
         self._callbacks: deque[Callable[[], object]] = deque()
 
     def begin(self) -> bool:
-        """Return True if the call is to be made: it was not cancelled, and cannot be from now on."""
+        """Mark the call as started. Returns False if it was cancelled; afterwards it cannot be cancelled."""
         return self._fate.setdefault(None, _Fate.BEGUN) is _Fate.BEGUN
 
     def cancel(self) -> bool:
-        """Return True if the call is not made: no thread has begun with it."""
+        """Cancel the call. Returns False if a thread has already started it."""
         cancelled = self._fate.setdefault(None, _Fate.CANCELLED) is _Fate.CANCELLED
         if cancelled:
             self._call_back()
         return cancelled
 
     def set_result(self, value: _T) -> None:
-        """Say what the call returned."""
+        """Set the return value of the call."""
         self._value, self._is_set = value, True
         self._call_back()
 
     def set_exception(self, error: BaseException) -> None:
-        """Say what the call raised."""
+        """Set the exception that the call raised."""
         self._error, self._is_set = error, True
         self._call_back()
 
     def done(self) -> bool:
-        """Return True if there is a result, or will be none."""
+        """Return True if the call has finished or was cancelled."""
         return self._is_set or self.cancelled()
 
     def cancelled(self) -> bool:
-        """Return True if there will be no result."""
+        """Return True if the call was cancelled."""
         return self._fate.get(None) is _Fate.CANCELLED
 
     def result(self, timeout: float | None = None) -> _T:
-        """Wait for the call, and return what it returned, or raise what it raised.
+        """Wait for the call, and return its result or raise its exception.
 
         Raises:
-            CancelledError: The call was cancelled. That of `concurrent.futures`.
-            TimeoutError: The call is not done within `timeout` seconds.
+            CancelledError: The call was cancelled. The class is that of `concurrent.futures`.
+            TimeoutError: The call did not finish within `timeout` seconds.
         """
         error = self.exception(timeout)
         if error is None:
@@ -102,10 +102,10 @@ class Pending(Generic[_T]):
         try:
             raise error
         finally:
-            del self, error  # the error holds this frame, which must not hold it
+            del self, error  # the error refers to this frame; a reference back would be a cycle
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Wait for the call, and return what it raised, if it did. Raises as `result`."""
+        """Wait for the call, and return its exception, or None. Raises like `result`."""
         if not self.done():
             self._wait(timeout)
         if self.cancelled():
@@ -113,7 +113,7 @@ class Pending(Generic[_T]):
         return self._error
 
     def when_done(self, call: Callable[[], object]) -> None:
-        """Have something called when the call is done, by the thread that made it; now if it is done already."""
+        """Run `call` when this call is done, in the thread that finishes it; immediately if it is done already."""
         self._callbacks.append(call)
         if self.done():
             self._call_back()
@@ -131,6 +131,6 @@ class Pending(Generic[_T]):
         while self._callbacks:
             try:
                 call = self._callbacks.pop()
-            except IndexError:  # another thread was quicker
+            except IndexError:  # another thread took the last one
                 return
             call()

@@ -1,1 +1,1 @@
-"""Text: columns of bytes, and text values."""
+"""Text: columns of bytes, and conversion and comparison of text values."""

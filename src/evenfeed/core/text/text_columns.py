@@ -1,8 +1,8 @@
-"""Texts cut out of bytes, as objects.
+"""Columns of text: `Texts` holds positions in a buffer of bytes, and `texts` cuts it into bytes objects.
 
-A slice takes Python longer than the copy in it. Pieces of one length are a gather of NumPy's. For others a
-program for pickle that makes a list of texts is written by compiled code, and run by C code: that takes a third
-of the time, and no package of our own to build.
+Slicing in Python takes longer than the copy itself. Pieces of equal length are one NumPy gather. For others,
+compiled code writes a pickle of a list of bytes, and the C unpickler creates the objects. That takes a third of
+the time, without an extension module of our own.
 """
 
 import pickle
@@ -19,24 +19,24 @@ from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.dtypes import DType
 from evenfeed.core.text.numba_loops import is_worth_it, text_kernels
 
-# Protocol 4; an empty list, and a mark. At the end, what is behind the mark goes into the list.
+# Pickle protocol 4: an empty list and a mark. The end appends everything after the mark to the list.
 _BEGIN: Final = b"\x80\x04]("
 _END: Final = b"e."
-# Fewer pieces are cut one by one as fast.
+# Below this number of pieces, cutting one by one is as fast.
 _FEWEST: Final = 16
-# Longer ones are copied once less one by one.
+# Longer pieces are cut one by one, which saves a copy.
 _LONGEST: Final = 1 << 14
 
 
 def texts(data: Array, starts: Positions, stops: Positions) -> Array:
-    """Return the pieces from `starts` to `stops` of some bytes, in an array of the same shape."""
+    """Cut `data` into the pieces from `starts` to `stops`. Returns bytes objects in an array of the same shape."""
     column = np.empty(starts.shape, dtypes.string)
     column.reshape(-1)[:] = _cut(data, starts.ravel(), stops.ravel())
     return column
 
 
 def pieces(data: Array | bytes | mmap, places: Positions, length: int) -> Array:
-    """Return the `length` bytes at each place, each as one value."""
+    """Return `length` bytes from each place, each piece as one value."""
     return np.ndarray(len(data) - length + 1, f"V{length}", data, strides=(1,))[places]
 
 
@@ -65,13 +65,13 @@ def _unpickled(data: Array, starts: Positions, stops: Positions, size: int) -> l
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Origins:
-    """Where bytes come from: runs of them, each of which a file has as they are.
+    """Maps a buffer of bytes back to files. The buffer consists of runs that are contiguous in a file.
 
     Attributes:
         paths: The files.
-        starts: Where among the bytes each run begins, in order; the first at the first byte.
-        files: Which file each is from.
-        places: At which byte of the file, or of what it holds where it is compressed.
+        starts: The offset of each run in the buffer, in order; the first is 0.
+        files: The index of the file of each run.
+        places: The offset of each run in the file, or in its decompressed content.
     """
 
     paths: tuple[str, ...]
@@ -81,17 +81,17 @@ class Origins:
 
     @classmethod
     def in_file(cls, path: str, starts: Positions, places: Positions) -> Self:
-        """Return where bytes of one file come from."""
+        """Return the origins of bytes that come from one file."""
         return cls((path,), starts, np.zeros(len(starts), np.int64), places)
 
     def of(self, start: int) -> tuple[str, int]:
-        """Return the file and the place of one byte."""
+        """Return the file and the offset in it of one byte of the buffer."""
         run = self._run(start)
         place = int(self.places[run]) + start - int(self.starts[run])
         return self.paths[int(self.files[run])], place
 
     def between(self, first: int, stop: int) -> "Origins":
-        """Return the same for the bytes from `first` to `stop`."""
+        """Return the origins of the bytes from `first` to `stop`."""
         runs = slice(self._run(first), self._run(max(first, stop - 1)) + 1)
         starts, places = self.starts[runs] - first, self.places[runs].copy()
         places[0] -= starts[0]
@@ -104,13 +104,13 @@ class Origins:
 
 @final
 class Texts:
-    """A column of text: to those who only move elements, like an array of objects that nobody writes to.
+    """A column of text, stored as positions in a buffer. It moves like a read-only array of objects.
 
     Args:
-        data: Bytes, which nobody changes any more.
-        starts: Where in them each text begins.
-        stops: Where it ends, of the same shape.
-        origins: Where the bytes come from, if that is known.
+        data: The buffer, which must not change.
+        starts: The offset in the buffer where each text starts.
+        stops: The offset where each text ends, in the same shape.
+        origins: The files that the bytes come from, if known.
     """
 
     __slots__ = ("data", "origins", "starts", "stops")
@@ -125,34 +125,34 @@ class Texts:
 
     @classmethod
     def of(cls, parts: Sequence[bytes]) -> Self:
-        """Return texts that are objects already as one column."""
+        """Build a column from bytes objects."""
         ends = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
         data = np.frombuffer(b"".join(parts), np.uint8)
         return cls(data, np.append(np.int64(0), ends[:-1])[: len(parts)], ends)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many texts there are along each axis."""
+        """The length of each axis."""
         return self.starts.shape
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """The number of axes."""
         return self.starts.ndim
 
     @property
     def size(self) -> int:
-        """How many texts there are."""
+        """The number of texts."""
         return self.starts.size
 
     @property
     def dtype(self) -> DType:
-        """That of text."""
+        """The dtype of text."""
         return dtypes.string
 
     @property
     def nbytes(self) -> int:
-        """How long the texts are, and where they are."""
+        """The memory size of the texts and their positions."""
         lengths = int((self.stops - self.starts).sum())
         return lengths + self.starts.nbytes + self.stops.nbytes
 
@@ -163,11 +163,11 @@ class Texts:
         return iter(np.asarray(self))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        del copy  # they are made anew each time
+        del copy  # the array is always new
         return texts(self.data, self.starts, self.stops).astype(dtype or dtypes.string, copy=False)
 
     def __getitem__(self, key: Any) -> Any:
-        """Return some of the rows as a column; of one row, or less of it, what an array of objects has there."""
+        """Return several rows as a column; for one row or one text, the same as an array of objects."""
         starts, stops = cast("Any", self.starts[key]), self.stops[key]
         if key is None or isinstance(key, (slice, np.ndarray)):
             return self._at(starts, stops)
@@ -179,27 +179,27 @@ class Texts:
         return self._at(self.starts.take(rows, axis), self.stops.take(rows, axis))
 
     def reshape(self, *shape: Any) -> "Texts":
-        """Return the same texts along other axes."""
+        """Return the same texts in another shape."""
         return self._at(self.starts.reshape(*shape), self.stops.reshape(*shape))
 
     def ravel(self) -> "Texts":
-        """Return the same texts along one axis."""
+        """Return the same texts as a vector."""
         return self.reshape(-1)
 
     def copy(self) -> Array:
-        """Return an array of objects, which may be written to."""
+        """Return a writable array of objects."""
         return np.asarray(self)
 
     def tolist(self) -> list[Any]:
-        """Return the texts as lists of objects."""
+        """Return the texts as nested lists of bytes."""
         return np.asarray(self).tolist()
 
     def text(self, row: int) -> bytes:
-        """Return one text, where there is one axis."""
+        """Return one text of a vector."""
         return self.data[self.starts[row] : self.stops[row]].tobytes()
 
     def matrix(self) -> Array:
-        """Return texts along one axis that are equally long, and not empty, as rows of bytes."""
+        """Return a vector of texts as a matrix of bytes. The texts must have equal length and not be empty."""
         length = int(self.stops[0] - self.starts[0])
         steps = np.diff(self.starts)
         if len(steps) and steps[0] >= length and (steps == steps[0]).all():
@@ -208,7 +208,7 @@ class Texts:
         return pieces(self.data, self.starts, length).view(np.uint8).reshape(-1, length)
 
     def equal_to(self, text: bytes) -> Array:
-        """Return which of the texts along one axis are this one, without an object for any of them."""
+        """Compare each text of a vector with `text`, without creating bytes objects."""
         found = (self.stops - self.starts) == len(text)
         rows = np.flatnonzero(found)
         if text and len(rows):
@@ -216,13 +216,13 @@ class Texts:
         return found
 
     def origin(self, row: int) -> tuple[str, int] | None:
-        """Return in which file a text begins, and at which byte; rows are counted as if there were one axis."""
+        """Return the file and the offset where a text starts. `row` counts texts in flattened order."""
         return None if self.origins is None else self.origins.of(int(self.starts.reshape(-1)[row]))
 
     def trimmed(self) -> "Texts":
-        """Return the same texts, without the bytes before the first of them and behind the last.
+        """Drop the bytes before the first text and after the last.
 
-        One byte more is kept: where an empty text stands last, what follows must not begin at its place.
+        Keeps one extra byte, so that data appended later cannot start at the position of an empty last text.
         """
         first = int(self.starts.min())
         stop = min(int(self.stops.max()) + 1, len(self.data))
@@ -239,7 +239,7 @@ class Texts:
 
 
 def joined(parts: Sequence[Texts]) -> Texts:
-    """Return the texts of several columns, whose rows have one shape, one behind the other."""
+    """Concatenate several columns whose rows have the same shape."""
     parts = [part for part in parts if part.size] or parts[:1]
     data, origins = parts[0].data, parts[0].origins
     if all(part.data is data for part in parts):

@@ -1,4 +1,4 @@
-"""Copies pieces of bytes so that Python's own pickle makes objects of them: compiled."""
+"""Compiled loop that writes pieces of bytes as a pickle, from which Python creates the objects."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ import numpy as np
 from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.text.numba_loops import compiled
 
-# Of pickle's protocol 4: what says that bytes follow, behind their length in eight bytes.
+# The BINBYTES8 opcode of pickle protocol 4. The length follows in eight bytes, then the bytes.
 _BYTES: Final = 0x8E
 BEFORE: Final = 9
 
@@ -16,7 +16,7 @@ _U64 = np.uint64
 
 @compiled
 def pack(data: Array, starts: Positions, stops: Positions, out: Array) -> None:
-    """Write each piece as pickle does; `out` has `BEFORE` bytes more for each of them."""
+    """Write each piece in pickle format. `out` needs `BEFORE` extra bytes per piece."""
     to = 0
     for row in range(len(starts)):
         start, length = starts[row], stops[row] - starts[row]

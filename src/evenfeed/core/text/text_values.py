@@ -1,6 +1,6 @@
-"""Text as bytes: what str, bytes and arrays of them become, and when two texts are equal.
+"""Converts text (str, bytes and arrays of them) to bytes, and compares texts.
 
-TensorFlow's rule is that a str is its UTF-8 bytes. Python and NumPy never find bytes equal to a str.
+In TensorFlow a str equals its UTF-8 bytes. In Python and NumPy bytes never equal a str.
 """
 
 from collections.abc import Sequence
@@ -22,34 +22,34 @@ class _BecomesArray(Protocol):
 
 
 def as_bytes(array: _Array) -> _Array:
-    """Return an array of text as one of bytes, itself where it holds nothing else."""
+    """Convert an array of text to bytes. Returns the array itself if it holds only bytes."""
     if array.dtype == dtypes.string and all(type(item) is bytes for item in array.flat):
         return array
     return bytes_array(array.reshape(-1).tolist()).reshape(array.shape)
 
 
 def bytes_array(leaves: Sequence[object]) -> _Array:
-    """Return texts as a vector of bytes."""
+    """Convert a sequence of texts to a vector of bytes."""
     out = np.empty(len(leaves), dtypes.string)
     out[:] = [_bytes(leaf) for leaf in leaves]
     return out
 
 
 def encoded(text: str) -> bytes:
-    """Return a str as UTF-8."""
+    """Encode a str as UTF-8."""
     try:
         return text.encode()
     except UnicodeEncodeError:
         raise ValueError(
             described(
-                f"{shortened(text)} cannot become bytes: it holds half of a surrogate pair.",
-                fix="pass bytes; for the name of a file, os.fsencode(name).",
+                f"{shortened(text)} cannot be encoded as UTF-8: it has half of a surrogate pair.",
+                fix="pass bytes; for a file name, os.fsencode(name).",
             )
         ) from None
 
 
 def texts_in(value: object) -> _Array | None:
-    """Return str, bytes, or lists and arrays of them, as an array of bytes; None for anything else."""
+    """Convert str, bytes, or lists and arrays of them to an array of bytes; None for anything else."""
     if isinstance(value, (str, bytes)):
         return bytes_array([value]).reshape(())
     if isinstance(value, (list, tuple)):
@@ -66,7 +66,7 @@ def texts_in(value: object) -> _Array | None:
 
 
 def _without_arrays(array: _Array) -> _Array:
-    """Take single texts out of arrays, which NumPy leaves in a list where others are none."""
+    """Unwrap scalar arrays, which NumPy keeps as objects if a list mixes them with plain texts."""
     for place, item in enumerate(array.flat):
         if isinstance(item, np.ndarray) and item.ndim == 0:
             array.flat[place] = item.item()
@@ -74,9 +74,9 @@ def _without_arrays(array: _Array) -> _Array:
 
 
 def compared(texts: _Array, other: object, *, equal: bool) -> Any:
-    """Say of each text whether it is equal to `other`, or unequal, as TensorFlow's operators do.
+    """Compare each text with `other` by `==` or `!=`, as TensorFlow's operators do.
 
-    Values broadcast, and shapes that do not are unequal as a whole.
+    Values broadcast. Shapes that do not broadcast are unequal as a whole.
 
     Raises:
         TypeError: `other` holds numbers.
@@ -85,7 +85,7 @@ def compared(texts: _Array, other: object, *, equal: bool) -> Any:
         return not equal
     found = texts_in(other)
     if found is None:
-        return _left_to(other)
+        return _not_comparable(other)
     try:
         same = np.asarray(np.equal(texts, found), np.bool_)
     except ValueError:  # the shapes do not broadcast
@@ -94,7 +94,7 @@ def compared(texts: _Array, other: object, *, equal: bool) -> Any:
 
 
 def appended(left: object, right: object) -> Any:
-    """Append texts to texts, value by value, as TensorFlow's `+` does.
+    """Append texts to texts elementwise, as TensorFlow's `+` does.
 
     Raises:
         InvalidArgumentError: One side holds numbers, or the shapes do not broadcast.
@@ -116,21 +116,21 @@ def _appended(one: _Array, two: _Array) -> _Array:
         return np.asarray(np.add(one, two), dtypes.string)
     except ValueError:
         raise InvalidArgumentError(
-            f"Texts of the shapes {one.shape} and {two.shape} cannot be added value by value.",
-            fix="give them one shape, or shapes that broadcast.",
+            f"Cannot add texts of shapes {one.shape} and {two.shape}: the shapes do not broadcast.",
+            fix="pass tensors of the same shape, or of shapes that broadcast.",
         ) from None
 
 
 def unlike_shapes(one: object, two: object) -> InvalidArgumentError:
-    """Return the error for values that cannot be compared with each other."""
+    """Return the error for a comparison of shapes that do not broadcast."""
     return InvalidArgumentError(
-        f"Tensors of the shapes {one} and {two} cannot be compared value by value.",
-        fix="give them one shape, or shapes that broadcast.",
+        f"Cannot compare tensors of shapes {one} and {two}: the shapes do not broadcast.",
+        fix="pass tensors of the same shape, or of shapes that broadcast.",
     )
 
 
-def _left_to(other: object) -> Any:
-    """Refuse to compare text with numbers; leave it to any other object whether it is equal to text."""
+def _not_comparable(other: object) -> Any:
+    """Raise for a comparison of text with numbers. Any other object decides for itself."""
     if not isinstance(other, (int, float, complex, list, tuple, _BecomesArray)):
         return NotImplemented
     raise TypeError(
@@ -148,7 +148,7 @@ def _bytes(item: object) -> bytes:
         return bytes(item)
     raise ValueError(
         described(
-            f"{shortened(item)} of type {type(item).__name__} is no text, in an array of objects.",
+            f"An array of objects must hold only text, but got {shortened(item)} of type {type(item).__name__}.",
             fix="pass text, bytes, or an array with a numeric dtype.",
         )
     )
