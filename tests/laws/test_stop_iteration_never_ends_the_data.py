@@ -79,7 +79,7 @@ def split(found):
 
 
 def assert_told(error, where=HERE):
-    assert "raised StopIteration, which Python takes for the end of the data" in str(error)
+    assert "raised StopIteration, which Python would treat as the end of the data" in str(error)
     assert f"at:  {where}" in str(error)
     assert "next(iterator, None)" in str(error)
     assert isinstance(error.__cause__, StopIteration)

@@ -334,10 +334,10 @@ def test_other_generators_are_refused():
     with error_saying(
         ValueError,
         'generator must be "jax" or "numpy", but got \'torch\'.',
-        fix='"jax" gives the function a key for jax.random…',
+        fix='"jax" passes the function a key for jax.random…',
     ):
         Dataset.range(3).random_map(key_bits, generator="torch")
-    with pytest.raises(TypeError, match="A function is needed"):
+    with pytest.raises(TypeError, match="Expected a function"):
         Dataset.range(3).random_map(7)
 
 
@@ -358,5 +358,5 @@ def test_a_function_that_draws_elsewhere_too_is_found():
 
 def test_a_coin_in_a_map_is_told_of_random_map():
     coin = np.random.default_rng(1)
-    with pytest.warns(UserWarning, match="Call random_map instead: its function gets a key"):
+    with pytest.warns(UserWarning, match="Call random_map instead: it passes the function a key"):
         Dataset.range(3).map(lambda x: x + coin.integers(2))

@@ -100,8 +100,8 @@ def test_unlike_datasets_are_refused():
 
     pairs = Dataset.zip((Dataset.range(2), Dataset.range(2)))
     for other in (Dataset.from_tensors("a"), pairs, Dataset.range(2).map(lambda x: {"a": x})):
-        what = "All datasets that <lambda> makes must hold alike elements, but one holds …"
-        with error_saying(TypeError, what, fix="return datasets of one structure, …"):
+        what = "All datasets that <lambda> returns must have the same element structure and dtypes, but …"
+        with error_saying(TypeError, what, fix="return datasets with the same structure …"):
             Dataset.range(2).flat_map(lambda n, other=other: either(n, other))
     mixed = Dataset.range(2).flat_map(lambda n: either(n, Dataset.range(2).batch(2)))
     assert mixed.element_spec == tf.TensorSpec(None, tf.int64)
@@ -130,7 +130,7 @@ def test_unlike_datasets_of_later_elements_are_an_error_each():
             lambda n, o=other: o if n == 4 else twice(n), cycle_length=2
         )
         assert outcome(turns.ignore_errors()) == [2, 3, 2, 3, 5, 5]
-    with error_saying(TypeError, "A function makes datasets whose elements differ …", fix="…"):
+    with error_saying(TypeError, "The function returned datasets whose elements differ …", fix="…"):
         list(Dataset.range(5).flat_map(lambda n: pairs if n == 4 else Dataset.range(2)))
 
 
@@ -146,5 +146,5 @@ def test_other_names_or_nesting_at_a_later_element_are_an_error_each(other):
         Dataset.range(6).interleave(made, cycle_length=1),
     ):
         assert [x["a"].item() for x in dataset.ignore_errors()] == [0, 0, 1, 1, 2, 2, 3, 3, 5, 5]
-        with error_saying(TypeError, "A function makes datasets whose elements differ …", fix="…"):
+        with error_saying(TypeError, "The function returned datasets whose elements differ …", fix="…"):
             list(dataset)

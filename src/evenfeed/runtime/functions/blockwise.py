@@ -1,4 +1,8 @@
-"""Threads that share the rows of one Block."""
+"""Runs a traced function on a whole Block: its kernels, then its compiled program.
+
+Threads may share one Block. Each takes small pieces of it as it becomes free, and writes its results straight into
+the columns of the whole result.
+"""
 
 import os
 from collections import Counter, deque
@@ -22,21 +26,21 @@ from evenfeed.runtime.functions.compiled import Compiled
 from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.vectorise import Row
 
-# The results for some rows, and which of them failed; None where they cannot be had this way.
+# The results for some rows, and which rows failed; None if there is no program for these rows.
 Done: TypeAlias = tuple[Block, Array | None] | None
 
-# So many pieces for each thread: with few, all wait for the one that is last.
+# Pieces per thread: with fewer, all threads would wait for the slowest one.
 _PIECES: Final = 4
 
 
 def cores() -> int:
-    """Return how many threads can run at a time."""
+    """Return the number of CPU cores."""
     return os.cpu_count() or 1
 
 
 @final
-class Room:
-    """The columns of the results for a whole Block: each thread writes those of its piece to their place."""
+class OutputColumns:
+    """The result columns for a whole Block. Each thread writes the rows of its piece into them."""
 
     def __init__(self, length: int) -> None:
         self._length = length
@@ -46,7 +50,7 @@ class Room:
     def place(
         self, number: int, start: int, count: int, shape: tuple[int, ...], dtype: DType
     ) -> Array:
-        """Return where `count` rows of a column go; somewhere else if the column's are not like these."""
+        """Return the memory for `count` rows of a column: new memory if the shape or dtype does not fit."""
         with self._lock:
             column = self._columns.get(number)
             if column is None:
@@ -56,43 +60,43 @@ class Room:
         return column[start : start + count]
 
     def holds(self, number: int, part: Column) -> bool:
-        """Tell whether rows of a column are in their place."""
+        """Return True if the rows of a column are already in place."""
         column = self._columns.get(number)
         return column is not None and isinstance(part, np.ndarray) and part.base is column
 
     def whole(self, blocks: Sequence[Block]) -> Block:
-        """Return all rows as one Block, as they are if all columns are in their places."""
+        """Return all rows as one Block, without a copy if all columns are in place."""
         if not all(
-            self._has(number, part) for b in blocks for number, part in enumerate(b.columns)
+            self._is_in_place(number, part) for b in blocks for number, part in enumerate(b.columns)
         ):
             return concatenated(blocks)
         columns = tuple(self._columns.get(number) for number in range(len(blocks[0].columns)))
         return Block(columns, self._length)
 
-    def _has(self, number: int, part: Column) -> bool:
+    def _is_in_place(self, number: int, part: Column) -> bool:
         return part is None or self.holds(number, part)
 
 
 @final
 class Piece:
-    """Some rows of a Block, and the places of their results."""
+    """Some rows of a Block, and the memory for their results."""
 
-    def __init__(self, block: Block, start: int, room: Room) -> None:
+    def __init__(self, block: Block, start: int, outputs: OutputColumns) -> None:
         self.block = block
         self._start = start
-        self._room = room
+        self._outputs = outputs
 
     def place(self, number: int, shape: tuple[int, ...], dtype: DType) -> Array:
-        """Return where the results for a column go."""
-        return self._room.place(number, self._start, self.block.length, shape, dtype)
+        """Return the memory for a result column."""
+        return self._outputs.place(number, self._start, self.block.length, shape, dtype)
 
     def put(self, block: Block) -> Block:
-        """Write results to their places, here where they are still near."""
+        """Write results into place, while they are still in this core's cache."""
         columns = (self._written(number, column) for number, column in enumerate(block.columns))
         return Block(tuple(columns), block.length)
 
     def _written(self, number: int, column: Column) -> Column:
-        if not isinstance(column, np.ndarray) or self._room.holds(number, column):
+        if not isinstance(column, np.ndarray) or self._outputs.holds(number, column):
             return column
         place = self.place(number, column.shape[1:], column.dtype)
         place[...] = column
@@ -100,19 +104,19 @@ class Piece:
 
 
 def in_threads(call: Callable[[Piece], Done], block: Block, threads: int) -> Done:
-    """Return what `call` returns for a Block, each piece of which a thread takes as it is free."""
+    """Return what `call` returns for a Block; threads take pieces of it as they become free."""
     if threads == 1 or block.length == 1:
-        return call(Piece(block, 0, Room(block.length)))
+        return call(Piece(block, 0, OutputColumns(block.length)))
     size = -(-block.length // (threads * _PIECES))
     starts = range(0, block.length, size)
-    work = _Shared(call, block, deque(starts), size)
+    work = _SharedBlock(call, block, deque(starts), size)
     work.run(min(threads, len(starts)))
     return work.joined()
 
 
 @final
-class _Shared:
-    """The pieces of a Block, and what became of them."""
+class _SharedBlock:
+    """The pieces of a Block that threads share, and their results."""
 
     def __init__(
         self, call: Callable[[Piece], Done], block: Block, left: deque[int], size: int
@@ -121,44 +125,44 @@ class _Shared:
         self._block = block
         self._left = left
         self._size = size
-        self._room = Room(block.length)
+        self._outputs = OutputColumns(block.length)
         self._done: dict[int, Done] = {}
 
     def run(self, threads: int) -> None:
-        """Work on all pieces, in this thread and in others."""
+        """Process all pieces, in this thread and in others."""
         others: list[Pending[None]] = [_pool().submit(self._work) for _ in range(threads - 1)]
         try:
             self._work()
         finally:
-            self._left.clear()  # where it was interrupted, the others stop as well
-            errors = [_waited(other) for other in others]
+            self._left.clear()  # after an interrupt, the other threads stop too
+            errors = [_joined_error(other) for other in others]
         for error in errors:
             if error is not None:
                 raise error
 
     def joined(self) -> Done:
-        """Return all results in their order."""
+        """Return all results in order."""
         done = [self._done[start] for start in sorted(self._done)]
-        found = [one for one in done if one is not None]
-        if len(found) < len(done):
+        results = [one for one in done if one is not None]
+        if len(results) < len(done):
             return None
-        flags = [one[1] for one in found if one[1] is not None]
-        whole = self._room.whole([one[0] for one in found])
+        flags = [one[1] for one in results if one[1] is not None]
+        whole = self._outputs.whole([one[0] for one in results])
         return whole, np.concatenate(flags) if flags else None
 
     def _work(self) -> None:
         while self._left:
             try:
                 start = self._left.popleft()
-            except IndexError:  # another was quicker
+            except IndexError:  # another thread was faster
                 return
-            piece = Piece(self._block.cut(start, start + self._size), start, self._room)
+            piece = Piece(self._block.cut(start, start + self._size), start, self._outputs)
             found = self._call(piece)
             self._done[start] = None if found is None else (piece.put(found[0]), found[1])
 
 
-def _waited(other: Pending[Any]) -> BaseException | None:
-    """Wait for a thread; one that never began is not waited for."""
+def _joined_error(other: Pending[Any]) -> BaseException | None:
+    """Wait for a thread and return its error. Cancel it if it has not started."""
     return None if other.cancel() else other.exception()
 
 
@@ -168,14 +172,14 @@ def _pool() -> ThreadPool:
 
 
 def threads_for(kernels: Kernels, parallel_calls: int | None) -> int:
-    """Return how many threads share a Block: only kernels that work by rows are worth it."""
+    """Return how many threads share a Block: one, unless the function has row kernels."""
     if not kernels.in_rows or parallel_calls is None:
         return 1
     return cores() if parallel_calls == AUTOTUNE else min(parallel_calls, 4 * cores())
 
 
 def on_blocks(compiled: Compiled, kernels: Kernels, block: Block, threads: int) -> Done:
-    """Return the results, and which rows read out of range; None where there is no program for them."""
+    """Return the results, and which rows indexed out of range; None if there is no program for the Block."""
     return in_threads(partial(_computed, compiled, kernels), block, threads)
 
 
@@ -197,7 +201,7 @@ def _computed(compiled: Compiled, kernels: Kernels, piece: Piece) -> Done:
 
 
 def _row_shapes(block: Block, kernels: Kernels) -> tuple[Row | None, ...] | None:
-    """Return the shapes of a Block's elements; None where they differ from each other."""
+    """Return the row shapes of a Block; None if the elements differ in shape."""
     rows: list[Row | None] = []
     for column, spec, handle in zip(block.columns, kernels.specs, kernels.handles, strict=True):
         if column is None or handle or not isinstance(spec, TensorSpec):
@@ -218,7 +222,7 @@ def _row_shape(column: Array | Texts | list[Any]) -> Row | None:
 
 def _assembled(block: Block, parts: Sequence[Any], outputs: Sequence[Any]) -> Block:
     computed = iter(outputs)
-    handed_on = Counter(part.index for part in parts if isinstance(part, Handle))
+    uses = Counter(part.index for part in parts if isinstance(part, Handle))
     columns: list[Column] = []
     for part in parts:
         match part:
@@ -226,8 +230,8 @@ def _assembled(block: Block, parts: Sequence[Any], outputs: Sequence[Any]) -> Bl
                 columns.append(next(computed))
             case Handle():
                 column = in_one_piece(block.columns[part.index])
-                # Who writes to one part of an element must not change another.
-                columns.append(column if handed_on[part.index] == 1 else frozen(column))
+                # Read-only if two parts share memory: a write to one must not change the other.
+                columns.append(column if uses[part.index] == 1 else frozen(column))
             case None:
                 columns.append(None)
             case _:

@@ -1,4 +1,7 @@
-"""Finds the users' functions that a plan calls, and what they read and change besides their arguments."""
+"""Finds the user functions that a plan calls, and their side effects.
+
+`ExternalState` uses them to refuse a saved position that would not lead to the same elements.
+"""
 
 import warnings
 from collections.abc import Iterator
@@ -21,13 +24,13 @@ from evenfeed.runtime.functions.row_function import RowFunction
 
 
 class Called(NamedTuple):
-    """A user's function in a plan.
+    """A user function in a plan.
 
     Attributes:
-        name: What the user calls it.
-        origin: The user's line that asked for it.
-        effects: What it reads and changes besides its arguments, as far as it was seen.
-        is_python: Whether whoever reads an element waits while Python code runs for it.
+        name: Its name in user code.
+        origin: The line of user code that asked for it.
+        effects: The side effects seen so far.
+        is_python: Whether the reader waits for Python code that runs for each element.
     """
 
     name: str
@@ -37,46 +40,46 @@ class Called(NamedTuple):
 
 
 def functions_of(node: Node) -> list[RowFunction]:
-    """Return the users' functions that a node calls with elements."""
+    """Return the user functions that a node calls with elements."""
     parts = [getattr(node, part.name) for part in fields(node)]
     inner = [part.function if isinstance(part, InnerDatasets) else part for part in parts]
     return [part for part in inner if isinstance(part, RowFunction)]
 
 
 def is_spec_known(node: Node) -> bool:
-    """Return True if what a node's functions return is known without reading an element."""
+    """Return True if the output specs of a node's functions are known without reading an element."""
     inner = [part for part in vars(node).values() if isinstance(part, InnerDatasets)]
     known = all(function.is_spec_known for function in functions_of(node))
     return known and all(part.plan_seen is not None for part in inner)
 
 
 def runs_on_blocks(function: RowFunction, node: Node) -> bool:
-    """Return True if a node calls a function with many elements at a time."""
+    """Return True if a node calls a function on whole Blocks."""
     return function.is_vectorised and not isinstance(node, Scan | TakeWhile | GroupByWindow)
 
 
 def _is_waited_for(function: RowFunction, node: Node) -> bool:
-    """Return True if Python code that may wait for something runs for each element while it is read.
+    """Return True if the reader waits for Python code that may block, for each element.
 
-    A function that could be traced computes: it is quick, whether it is called with Blocks or with elements.
+    A traced function only computes, so it is fast on Blocks and on single elements.
     """
     if function.is_vectorised or function.opens_datasets:
         return False
-    # What threads and processes have not done yet does not hold back what they have.
+    # Pending work in threads and processes does not hold back finished results.
     return not (isinstance(node, Map) and (node.num_parallel_calls or node.processes))
 
 
 def called_in(plan: Node) -> list[Called]:
-    """Return the users' functions that a pass over a plan may call, those of inner datasets too.
+    """Return the user functions that a pass over a plan may call, including those of inner datasets.
 
-    What lies below a cache or a snapshot that is complete is not called any more.
+    Functions below a complete cache or snapshot are not called any more.
     """
     nodes = walk(plan, lambda node: () if is_complete(node) else read_by(node))
     return [called for node in nodes if not is_complete(node) for called in _called_by(node)]
 
 
 def is_complete(node: Node) -> bool:
-    """Return True if a node is a cache or a snapshot that is complete: what lies below is not read any more."""
+    """Return True if a node is a complete cache or snapshot, whose input is not read any more."""
     match node:
         case Cache(filename=""):
             return node.memory.content is not None
@@ -91,7 +94,7 @@ def is_complete(node: Node) -> bool:
 def _is_saved(folder: str) -> bool:
     try:
         return find_saved(folder) is not None
-    except EvenfeedError:  # it is raised when the folder is read
+    except EvenfeedError:  # reading the folder raises it again
         return False
 
 
@@ -108,24 +111,24 @@ def _called_by(node: Node) -> Iterator[Called]:
             pass
 
 
-# A function that does one of these makes other elements when it is called again.
-_MAKES_OTHERS: Final = (Effect.DRAWS, Effect.ASSIGNS, Effect.PULLS, Effect.VARIES)
+# A function with one of these effects may return something else when it is called again.
+_NOT_REPRODUCIBLE: Final = (Effect.DRAWS, Effect.ASSIGNS, Effect.PULLS, Effect.VARIES)
 
 _FIX: Final = (
-    "draw random numbers in random_map, where they follow from the element's position, and keep what else "
-    "changes in the elements (zip, enumerate, scan). To save the position all the same, set "
+    "draw random numbers in random_map, which derives them from the element's position, and carry other "
+    "changing state in the elements (zip, enumerate, scan). To save the position anyway, set "
     "options.experimental_external_state_policy to ExternalStatePolicy.WARN or IGNORE."
 )
 
 
 @final
 class ExternalState:
-    """What a pass over a plan depends on besides the plan.
+    """The external state that a pass over a plan depends on.
 
-    Made when the pass begins: below a cache that is complete by then, nothing is called.
+    Created when the pass starts: functions below a cache that is complete by then do not count.
 
     Attributes:
-        called: The users' functions that the pass may call.
+        called: The user functions that the pass may call.
     """
 
     def __init__(self, plan: Node) -> None:
@@ -134,38 +137,40 @@ class ExternalState:
 
     @property
     def policy(self) -> ExternalStatePolicy:
-        """What is to be done about it, as the options say."""
-        said = options_of(self._plan).experimental_external_state_policy
-        return ExternalStatePolicy.FAIL if said is None else said
+        """The policy in the dataset's options, FAIL by default."""
+        policy = options_of(self._plan).experimental_external_state_policy
+        return ExternalStatePolicy.FAIL if policy is None else policy
 
     @property
     def lost(self) -> list[Called]:
-        """The functions whose elements would be others behind a restored state."""
-        return [called for called in self.called if any(e in called.effects for e in _MAKES_OTHERS)]
+        """The functions that would return something else after a restore."""
+        return [
+            called for called in self.called if any(e in called.effects for e in _NOT_REPRODUCIBLE)
+        ]
 
     def check(self) -> None:
-        """Raise, warn or say nothing, where a state would not lead to the same elements.
+        """Raise, warn or do nothing if a restored state would not lead to the same elements.
 
         Raises:
             FailedPreconditionError: The policy is FAIL, which is the default.
         """
         for called in self.lost:
             if self.policy is ExternalStatePolicy.FAIL:
-                raise FailedPreconditionError(_said(called), fix=_FIX, origin=called.origin)
+                raise FailedPreconditionError(_message(called), fix=_FIX, origin=called.origin)
             if self.policy is ExternalStatePolicy.WARN:
                 _warn(called)
 
 
 def what_it_does(called: Called) -> str:
-    """Say of a function why its elements would be others."""
-    return f"{called.name} {called.effects.text(*_MAKES_OTHERS)}"
+    """Return a text that says why a function's results would differ."""
+    return f"{called.name} {called.effects.text(*_NOT_REPRODUCIBLE)}"
 
 
-def _said(called: Called) -> str:
-    return f"{what_it_does(called)}: behind a restored state its elements would be others."
+def _message(called: Called) -> str:
+    return f"{what_it_does(called)}, so a restored iterator would produce different elements."
 
 
 def _warn(called: Called) -> None:
     origin = called.origin
     filename, line = (origin.filename, origin.line) if origin else ("<unknown>", 0)
-    warnings.warn_explicit(f"{_said(called)} To avoid this, {_FIX}", UserWarning, filename, line)
+    warnings.warn_explicit(f"{_message(called)} To avoid this, {_FIX}", UserWarning, filename, line)

@@ -1,4 +1,4 @@
-"""What was asked of a user's function: how to call it, and what is known of its arguments and results."""
+"""Calls a user function on one element: packs its arguments, takes its result apart, explains its errors."""
 
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -26,6 +26,7 @@ from evenfeed.core.tensor_types import (
     explain_tracing,
 )
 from evenfeed.plan.windows import ElementValue
+from evenfeed.runtime.functions.private_copies import unshared
 from evenfeed.runtime.functions.vectorise import on_host
 from evenfeed.runtime.run import FirstElements
 from evenfeed.tensors.creation import convert_to_tensor, holds_device_arrays
@@ -34,7 +35,7 @@ from evenfeed.tensors.creation import convert_to_tensor, holds_device_arrays
 @final
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What `trace` was asked, to ask it again in another process."""
+    """The arguments of `trace`, kept to trace the function again in another process."""
 
     function: Callable[..., Any]
     input_spec: Any
@@ -51,23 +52,23 @@ class Asked:
     may_draw: bool
 
 
-# Arrays of these are tensors as they are.
+# Arrays of these dtypes are tensors without a conversion.
 _NATIVE: Final = frozenset(map(np.dtype, "?bBhHiIlLefd"))
-# A text that is longer is no name.
+# Longer text is not used as the name of an element.
 _LONGEST_NAME: Final = 200
 
 
 @final
 class Calling:
-    """A function, and how an element becomes its arguments.
+    """A user function, and how an element becomes its arguments.
 
     Args:
-        function: The user's.
+        function: The user function.
         input_spec: The structure of an element.
-        spread: Whether a tuple arrives as separate arguments.
+        spread: Whether a tuple is passed as separate arguments.
 
     Attributes:
-        specs: Those of the parts of an element.
+        specs: The specs of the parts of an element.
     """
 
     def __init__(self, function: Callable[..., Any], input_spec: Any, *, spread: bool) -> None:
@@ -78,31 +79,31 @@ class Calling:
         self._spread = spread and type(input_spec) is tuple
 
     def plain(self, parts: Sequence[Any]) -> Any:
-        """Return what the function returns, as it is."""
+        """Call the function and return its result unchanged."""
         element = self._pack(parts)
         return self.function(*element) if self._spread else self.function(element)
 
     def __call__(self, parts: list[Any]) -> tuple[Any, list[Any]]:
-        """Return the structure of the result, and its parts: arrays, None, or handles as they are."""
-        structure, leaves = _taken_apart(self.plain(parts))
-        return structure, [_tensor(leaf) for leaf in leaves]
+        """Return the structure of the result, and its parts: arrays, None or handles."""
+        structure, leaves = _flattened(self.plain(parts))
+        return structure, [_tensor(unshared(leaf)) for leaf in leaves]
 
     def promising(
         self, parts: list[Any], *, stand_ins: bool = False
     ) -> tuple[Any, list[Any], list[Promise]]:
-        """Return the same, and what the function promises of the shapes of the parts.
+        """Call the function; also return what it promises about the shapes of the parts.
 
         Args:
             parts: The parts of an element.
-            stand_ins: Whether tensors in the function may stand for others, whose shapes nobody knows.
+            stand_ins: Whether tensors in the function may be stand-ins for tensors of unknown shape.
         """
         with promises_kept(stand_ins=stand_ins):
-            structure, leaves = _taken_apart(self.plain(parts))
+            structure, leaves = _flattened(self.plain(parts))
             promises = [promise_of(leaf) for leaf in leaves]
-        return structure, [_tensor(leaf) for leaf in leaves], promises
+        return structure, [_tensor(unshared(leaf)) for leaf in leaves], promises
 
 
-def _taken_apart(value: Any) -> tuple[Any, list[Any]]:
+def _flattened(value: Any) -> tuple[Any, list[Any]]:
     if isinstance(value, (list, range)):
         value = tuple(cast("Sequence[Any]", value))
     if not is_branch(value, DATA):
@@ -112,9 +113,9 @@ def _taken_apart(value: Any) -> tuple[Any, list[Any]]:
 
 
 def bound(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls `call` with the user's function first, under that one's name.
+    """Return `call` with the user function bound as its first argument, under that function's name.
 
-    A partial, because it can be pickled, and looked into for what the function reaches.
+    The result is a partial, because a partial can be pickled and inspected for what the function uses.
     """
     made: Any = partial(call, function)
     made.__name__ = name_of(function)
@@ -122,7 +123,7 @@ def bound(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[..
 
 
 def as_argument(part: Any) -> Any:
-    """Return one part of an element as an untraced function gets it: a tensor on the host, text as bytes."""
+    """Return one part of an element as an untraced function gets it: a host tensor, or text as bytes."""
     if type(part) is not np.ndarray:
         return part
     if part.dtype != dtypes.string:
@@ -131,9 +132,9 @@ def as_argument(part: Any) -> Any:
 
 
 def argument_types(input_spec: Any, *, casts: bool) -> list[type[HostTensor] | None]:
-    """Return the classes of the numbers that a function gets; None for parts that are no numbers.
+    """Return the tensor class of each part that a function gets; None for parts that are not numeric.
 
-    Where results are converted to a spec that is known, NumPy may compute in its own dtypes: that is faster.
+    If results are cast to a known spec, NumPy may compute in its own dtypes, which is faster.
     """
     tensor = HostTensor if casts else PromotingTensor
     specs: list[TypeSpec] = flatten(input_spec, DATA)
@@ -142,7 +143,7 @@ def argument_types(input_spec: Any, *, casts: bool) -> list[type[HostTensor] | N
 
 
 def on_the_host(part: Any) -> Any:
-    """Return one part of a result as a NumPy array, or a dataset or Optional as it is; 64 bits that JAX took by default become 32."""
+    """Return one part of a result as a NumPy array, with 64-bit JAX defaults narrowed to 32; datasets and Optionals unchanged."""
     if part is None or type(part) is np.ndarray or isinstance(part, ElementValue):
         return part
     array = np.asarray(part)
@@ -152,11 +153,11 @@ def on_the_host(part: Any) -> Any:
 
 
 def host_rules() -> AbstractContextManager[None]:
-    """Let JAX keep 64 bits in a function that runs on its own, if JAX is loaded at all."""
+    """Enable 64-bit types on the host while a function runs untraced, if JAX is loaded at all."""
     return on_host() if "jax" in sys.modules else nullcontext()
 
 
-def explained(  # noqa: PLR0913, PLR0917 - all that is said
+def explained(  # noqa: PLR0913, PLR0917 - all that a note contains
     error: Exception,
     calling: Calling,
     doing: str,
@@ -164,15 +165,15 @@ def explained(  # noqa: PLR0913, PLR0917 - all that is said
     number: int | None,
     parts: Sequence[Any] = (),
 ) -> Exception:
-    """Return the user's exception with a note; TensorFlow's for an index out of range or the end of data."""
-    which = "" if number is None else f" element {number}{_name(parts)}"
+    """Return the user's exception with a note; InvalidArgumentError for an index error or the end of data."""
+    which = "" if number is None else f" element {number}{_text_name(parts)}"
     note = f"while {doing}{which} with {calling.name}, asked for at {origin}"
     if isinstance(error, StopIteration | OutOfRangeError):
         error = instead_of_stop(error, calling.name, origin)
     elif isinstance(error, IndexError) and "out of bounds" in str(error):
         raised = InvalidArgumentError(
             f"An index is out of range: {error}",
-            fix="check lengths before indexing.",
+            fix="check the length before you index.",
             origin=origin,
         )
         raised.__cause__ = error
@@ -185,11 +186,12 @@ def explained(  # noqa: PLR0913, PLR0917 - all that is said
 def instead_of_stop(
     stop: StopIteration | OutOfRangeError, name: str, origin: Origin | None
 ) -> InvalidArgumentError:
-    """Return the error to raise in place of a StopIteration, which would end the loop over the data silently."""
-    said = "Python takes" if isinstance(stop, StopIteration) else "a loop would take"
+    """Return the error that replaces a StopIteration, which would silently end a loop over the data."""
+    reader = "Python" if isinstance(stop, StopIteration) else "a loop over the data"
     error = InvalidArgumentError(
-        f"{name} raised {type(stop).__name__}, which {said} for the end of the data.",
-        fix="give next() a default, as in next(iterator, None); to end the data, call take or take_while.",
+        f"{name} raised {type(stop).__name__}, which {reader} would treat as the end of the data.",
+        fix="pass a default to next(), as in next(iterator, None); to end the data early, call take or "
+        "take_while.",
         origin=where_raised(stop) or origin,
     )
     error.__cause__ = stop
@@ -198,15 +200,15 @@ def instead_of_stop(
 
 @contextmanager
 def never_stopping(name: str, origin: Origin | None) -> Generator[None]:
-    """Replace a StopIteration out of a user's function that is called here; other exceptions pass."""
+    """Replace a StopIteration that a user function raises in this context; let other exceptions pass."""
     try:
         yield
     except StopIteration as stop:
         raise instead_of_stop(stop, name, origin) from stop
 
 
-def _name(parts: Sequence[Any]) -> str:
-    """Return a short text that is a part of an element, such as a path: it says more than a number."""
+def _text_name(parts: Sequence[Any]) -> str:
+    """Return a short text in an element, such as a path, which helps more than a number."""
     for part in parts:
         if type(part) is np.ndarray and part.dtype == dtypes.string and part.ndim == 0:
             text = cast("bytes", part.item()).decode(errors="replace")
@@ -216,7 +218,7 @@ def _name(parts: Sequence[Any]) -> str:
 
 
 def name_of(function: Any) -> str:
-    """Return what the user calls a function."""
+    """Return the name of a function in user code."""
     if _is_nameless_partial(function):
         return name_of(function.func)
     return getattr(function, "__name__", None) or type(function).__name__
@@ -239,7 +241,7 @@ def _tensor(leaf: Any) -> Any:
     try:
         return to_component(leaf)
     except ValueError as error:
-        if isinstance(leaf, (list, np.ndarray)):  # which say what is wrong inside of them
+        if isinstance(leaf, (list, np.ndarray)):  # the error already says what is wrong inside
             raise TypeError(*error.args) from error
         raise TypeError(
             described(

@@ -1,7 +1,7 @@
-"""Runs simple arithmetic on columns with NumPy: nothing is compiled, and no other thread is asked.
+"""Runs simple traced functions as NumPy calls on whole columns: no compilation, no other threads.
 
-Only what has one right answer to the last bit is done here, so an element does not depend on the length
-of its Block, and is the same as where the function runs per element.
+Only operations with exactly one correct result, to the last bit, run here. So an element does not depend on
+the length of its Block, and equals the result of the function run per element.
 """
 
 from collections import Counter
@@ -18,11 +18,11 @@ from evenfeed.core.dtypes import DType
 
 _DTYPES: Final = frozenset(map(np.dtype, "?bhilqBHILQfd"))
 
-# What does more is faster compiled: all that is done to a number is then done at once.
+# Functions with more steps are faster compiled, because XLA fuses the steps.
 _MOST_STEPS: Final = 8
 
-# A constant is stretched to the shape of a row up to so many numbers.
-_MOST_NUMBERS: Final = 1 << 20
+# Constants are broadcast to the shape of a row up to this size.
+_MOST_BROADCAST: Final = 1 << 20
 
 _UFUNCS: Final[dict[str, Callable[..., Array]]] = {
     "abs": np.absolute,
@@ -49,25 +49,25 @@ _UFUNCS: Final[dict[str, Callable[..., Array]]] = {
 _RESHAPES: Final = frozenset({"expand_dims", "reshape", "squeeze"})
 
 
-# A row of so many bytes is computed by itself: with others it would not stay in the processor's cache.
+# A row of this many bytes is computed alone: several would not fit in the CPU cache.
 _LARGE_ROW: Final = 1 << 17
 
 # The shape and dtype of one row.
 _Kind: TypeAlias = tuple[tuple[int, ...], DType]
 
-# Returns memory for a column of results: the number of the result, and the kind of its rows.
-Room: TypeAlias = Callable[[int, _Kind], Array]
+# Allocates a result column, from the number of the result and the kind of its rows.
+Allocate: TypeAlias = Callable[[int, _Kind], Array]
 
 
 @final
-class _NotSimple(Exception):  # noqa: N818 - an answer, not an error
-    """The function does something that is not done here."""
+class _NotSimple(Exception):  # noqa: N818 - control flow, not an error
+    """The function does something that this module does not support."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One call: which values it takes, where the result goes, and whose memory it may take (-1: none's)."""
+    """One NumPy call: its operands, its result, and the operand whose memory it may reuse (-1 for none)."""
 
     apply: Callable[..., Array]
     sources: Sequence[int]
@@ -76,7 +76,7 @@ class _Step:
 
     @property
     def writes(self) -> bool:
-        """Whether it can write its result into memory that it is given."""
+        """Whether the call accepts an `out` array."""
         return isinstance(self.apply, np.ufunc) or getattr(self.apply, "func", None) is _cast
 
 
@@ -86,11 +86,10 @@ class ColumnArithmetic:
     """A function as NumPy calls, each on whole columns.
 
     Attributes:
-        values: A place for each value on the way: first those of the columns, then those of variables,
-            constants and results.
+        values: A slot for each value: first the columns, then variables, constants and results.
         steps: The calls.
-        results: The places of the results, and the shapes and dtypes of their rows.
-        roots: By its place, the value whose memory a result has in the end, and the number of the result.
+        results: The slots of the results, and the shapes and dtypes of their rows.
+        roots: For each slot whose memory ends up as a result, the number of that result.
     """
 
     values: Sequence[Any]
@@ -102,20 +101,22 @@ class ColumnArithmetic:
         self,
         columns: Sequence[Array | list[Array]],
         length: int,
-        room: Room | None = None,
+        allocate: Allocate | None = None,
         held: Sequence[Array] = (),
     ) -> list[Array]:
-        """Return the computed columns, which nobody may write to: two may have their memory in common.
+        """Return the computed columns. They must not be written to, because two may share memory.
 
         Args:
-            columns: Those of the elements, or lists of their rows, which are alike.
-            length: How many rows they have.
-            room: Gives memory for the results.
-            held: What variables hold, which all rows have in common.
+            columns: The columns of the elements, or lists of rows of one shape.
+            length: The number of rows.
+            allocate: Allocates the result columns.
+            held: The values of the variables, shared by all rows.
         """
         with np.errstate(all="ignore"):
             if any(_bytes(kind) >= _LARGE_ROW for _, kind in self.results):
-                return self._row_by_row(columns, held, length, room or partial(_new_room, length))
+                return self._row_by_row(
+                    columns, held, length, allocate or partial(_allocated, length)
+                )
             values = self._computed([*map(in_one_piece, columns), *held], {})
         return [np.broadcast_to(values[at], (length, *kind[0])) for at, kind in self.results]
 
@@ -124,10 +125,10 @@ class ColumnArithmetic:
         columns: Sequence[Array | list[Array]],
         held: Sequence[Array],
         length: int,
-        room: Room,
+        allocate: Allocate,
     ) -> list[Array]:
-        """Do all that is done to a large row while it is near, and write the results to their places."""
-        found = [room(number, kind) for number, (_, kind) in enumerate(self.results)]
+        """Run all steps on one large row at a time, while it is in the CPU cache."""
+        found = [allocate(number, kind) for number, (_, kind) in enumerate(self.results)]
         for row in range(length):
             outs = [column[row : row + 1] for column in found]
             memory = {root: outs[number] for root, number in self.roots.items()}
@@ -138,23 +139,23 @@ class ColumnArithmetic:
         return found
 
     def _computed(self, columns: Sequence[Array], memory: dict[int, Array]) -> list[Any]:
-        """Return all values on the way; some are to be written to memory that is given."""
+        """Return all values; write those with a slot in `memory` there."""
         values = [*columns, *self.values[len(columns) :]]
         for step in self.steps:
             operands = [values[source] for source in step.sources]
-            place = memory.get(step.target) if step.out < 0 else values[step.out]
-            out = {} if place is None else {"out": place}
+            reused = memory.get(step.target) if step.out < 0 else values[step.out]
+            out = {} if reused is None else {"out": reused}
             values[step.target] = step.apply(*operands, **out)
         return values
 
 
 def arithmetic_of(closed: Any, dtypes: Sequence[DType], shared: int = 0) -> ColumnArithmetic | None:
-    """Return the NumPy calls for a function that JAX traced; None where it is not simple.
+    """Return the NumPy calls for a traced function; None if it is not simple enough.
 
     Args:
-        closed: What was traced, for one element.
-        dtypes: What the results are converted to.
-        shared: How many of the arguments, the last ones, are the same for all rows.
+        closed: The closed jaxpr for one element.
+        dtypes: The dtypes that the results are cast to.
+        shared: The number of trailing arguments that all rows share.
     """
     try:
         return _Reader().read(closed, dtypes, shared)
@@ -164,25 +165,25 @@ def arithmetic_of(closed: Any, dtypes: Sequence[DType], shared: int = 0) -> Colu
 
 @final
 class _Reader:
-    """Turns equations into steps."""
+    """Converts the equations of a jaxpr into steps."""
 
     def __init__(self) -> None:
         self._values: list[Any] = []
-        self._by_row: set[int] = set()  # the values that each row has its own of
+        self._by_row: set[int] = set()  # the values that differ from row to row
         self._uses = Counter[int]()
         self._steps: list[_Step] = []
-        self._kinds: dict[int, _Kind] = {}  # of what has memory of its own
+        self._kinds: dict[int, _Kind] = {}  # of the values that own their memory
         self._calls = 0
 
     def read(self, closed: Any, dtypes: Sequence[DType], shared: int) -> ColumnArithmetic:
-        """Return the whole function."""
+        """Convert a closed jaxpr."""
         count = len(closed.jaxpr.invars)
-        columns = [self._place(by_row=number < count - shared) for number in range(count)]
+        columns = [self._slot(by_row=number < count - shared) for number in range(count)]
         found = self._body(closed, columns)
         avals = [var.aval for var in closed.jaxpr.outvars]
         kept = [
-            place if aval.dtype == dtype else self._converted(place, aval, np.dtype(dtype))
-            for place, aval, dtype in zip(found, avals, dtypes, strict=True)
+            slot if aval.dtype == dtype else self._converted(slot, aval, np.dtype(dtype))
+            for slot, aval, dtype in zip(found, avals, dtypes, strict=True)
         ]
         self._uses.update(kept)
         steps = [self._in_place(step) for step in self._steps]
@@ -191,32 +192,32 @@ class _Reader:
         return ColumnArithmetic(self._values, steps, list(zip(kept, kinds, strict=True)), roots)
 
     def _roots(self, steps: dict[int, _Step], results: Sequence[int]) -> dict[int, int]:
-        """Return which values have the memory that results have in the end, if they can be given it."""
+        """Return the steps whose output memory ends up as a result, if they accept an `out` array."""
         found: dict[int, int] = {}
         for number, result in enumerate(results):
-            place = result
-            while place in steps and steps[place].out >= 0:
-                place = steps[place].out
-            if place in steps and place in self._by_row and steps[place].writes:
-                found[place] = number
+            slot = result
+            while slot in steps and steps[slot].out >= 0:
+                slot = steps[slot].out
+            if slot in steps and slot in self._by_row and steps[slot].writes:
+                found[slot] = number
         return found
 
     def _body(self, closed: Any, arguments: Sequence[int]) -> list[int]:
-        """Read the equations of a function, or of one within it; return where its results are."""
+        """Convert the equations of a jaxpr or an inner one; return the slots of its results."""
         jaxpr = closed.jaxpr
-        places: dict[Any, int] = dict(zip(jaxpr.invars, arguments, strict=True))
+        slots: dict[Any, int] = dict(zip(jaxpr.invars, arguments, strict=True))
         for var, value in zip(jaxpr.constvars, closed.consts, strict=True):
-            places[var] = self._constant(value, var.aval)
+            slots[var] = self._constant(value, var.aval)
         for equation in jaxpr.eqns:
-            sources = [self._source(var, places) for var in equation.invars]
+            sources = [self._source(var, slots) for var in equation.invars]
             if equation.primitive.name in ("jit", "pjit"):
                 results = self._body(equation.params["jaxpr"], sources)
             else:
                 results = [self._result(equation, sources)]
-            places.update(zip(equation.outvars, results, strict=True))
-        return [self._source(var, places) for var in jaxpr.outvars]
+            slots.update(zip(equation.outvars, results, strict=True))
+        return [self._source(var, slots) for var in jaxpr.outvars]
 
-    def _place(self, value: Any = None, *, by_row: bool = False) -> int:
+    def _slot(self, value: Any = None, *, by_row: bool = False) -> int:
         self._values.append(value)
         if by_row:
             self._by_row.add(len(self._values) - 1)
@@ -225,16 +226,16 @@ class _Reader:
     def _constant(self, value: Any, aval: Any) -> int:
         if aval.dtype not in _DTYPES:
             raise _NotSimple
-        return self._place(np.asarray(value, aval.dtype))
+        return self._slot(np.asarray(value, aval.dtype))
 
-    def _source(self, var: Any, places: dict[Any, int]) -> int:
-        literal = getattr(var, "val", None)  # a constant written into the equation itself
-        return places[var] if literal is None else self._constant(literal, var.aval)
+    def _source(self, var: Any, slots: dict[Any, int]) -> int:
+        literal = getattr(var, "val", None)  # a literal in the equation
+        return slots[var] if literal is None else self._constant(literal, var.aval)
 
     def _result(self, equation: Any, sources: Sequence[int]) -> int:
         avals = [var.aval for var in equation.invars]
         if len(equation.outvars) != 1:
-            raise _NotSimple  # a print, say
+            raise _NotSimple  # a debug print, for example
         result = equation.outvars[0].aval
         if any(aval.dtype not in _DTYPES for aval in (*avals, result)):
             raise _NotSimple
@@ -245,30 +246,30 @@ class _Reader:
             return self._viewed(equation, sources[0])
         sources = [self._aligned(*one, kind[0]) for one in zip(sources, avals, strict=True)]
         if name == "select_n" and len(sources) == 3 and avals[0].dtype == np.bool_:
-            return self._called(_chosen, sources, kind)
+            return self._called(_select, sources, kind)
         if name == "integer_pow" and equation.params["y"] == 2:
             return self._called(np.square, sources, kind)
         if name not in _UFUNCS or (name == "div" and result.dtype.kind != "f"):
-            raise _NotSimple  # whole numbers are not divided here: by zero, NumPy and XLA differ
+            raise _NotSimple  # integer division by zero differs between NumPy and XLA
         return self._called(_UFUNCS[name], sources, kind)
 
     def _aligned(self, source: int, aval: Any, shape: tuple[int, ...]) -> int:
-        """Return a value that NumPy broadcasts as JAX does: one number for each row has axes behind it."""
+        """Return a value that NumPy broadcasts as JAX does: a scalar per row gets trailing axes."""
         if aval.shape == shape or (aval.shape == () and source not in self._by_row):
             return source
-        if _stretches(aval.shape, shape):
-            return self._stretched(source, shape)
+        if _broadcasts(aval.shape, shape):
+            return self._broadcast_constant(source, shape)
         if aval.shape != ():
             raise _NotSimple
         ones = (1,) * len(shape)
         return self._added(partial(_view_by_row, ones, ones), [source])
 
-    def _stretched(self, source: int, shape: tuple[int, ...]) -> int:
-        """Return a value that has the whole shape, where it is a constant: NumPy is slow at short axes."""
+    def _broadcast_constant(self, source: int, shape: tuple[int, ...]) -> int:
+        """Return a constant broadcast to the full shape, because NumPy is slow on short axes."""
         value = self._values[source]
-        if source in self._by_row or value is None or prod(shape) > _MOST_NUMBERS:
-            return source  # NumPy stretches it each time
-        return self._place(np.ascontiguousarray(np.broadcast_to(value, shape)))
+        if source in self._by_row or value is None or prod(shape) > _MOST_BROADCAST:
+            return source  # NumPy broadcasts it in each call
+        return self._slot(np.ascontiguousarray(np.broadcast_to(value, shape)))
 
     def _called(self, apply: Callable[..., Array], sources: Sequence[int], kind: _Kind) -> int:
         self._calls += 1
@@ -280,7 +281,7 @@ class _Reader:
 
     def _converted(self, source: int, aval: Any, dtype: DType) -> int:
         if aval.dtype.kind == "f" and dtype.kind in "iu":
-            raise _NotSimple  # what does not fit has no right answer
+            raise _NotSimple  # the result is undefined for values that do not fit
         return self._called(partial(_cast, dtype), [source], (aval.shape, dtype))
 
     def _viewed(self, equation: Any, source: int) -> int:
@@ -296,17 +297,17 @@ class _Reader:
             return self._added(partial(_view_by_row, between, shape), [source])
         constant = self._values[source]
         if constant is not None:
-            return self._place(_view(between, shape, constant))
+            return self._slot(_view(between, shape, constant))
         return self._added(partial(_view, between, shape), [source])
 
     def _added(self, apply: Callable[..., Array], sources: Sequence[int]) -> int:
-        target = self._place(by_row=any(source in self._by_row for source in sources))
+        target = self._slot(by_row=any(source in self._by_row for source in sources))
         self._uses.update(sources)
         self._steps.append(_Step(apply, sources, target))
         return target
 
     def _in_place(self, step: _Step) -> _Step:
-        """Let a result take the memory of an operand that is used nowhere else."""
+        """Let a step reuse the memory of an operand that nothing else uses."""
         if not isinstance(step.apply, np.ufunc):
             return step
         kind = self._kinds[step.target]
@@ -320,12 +321,12 @@ class _Reader:
         return replace(step, out=free[0]) if free else step
 
 
-def _stretches(old: tuple[int, ...], new: tuple[int, ...]) -> bool:
-    """Tell whether a shape becomes another if its axes of length 1 are stretched."""
+def _broadcasts(old: tuple[int, ...], new: tuple[int, ...]) -> bool:
+    """Return True if `old` broadcasts to `new` by its axes of length 1."""
     return len(old) == len(new) and all(a in (1, b) for a, b in zip(old, new, strict=True))
 
 
-def _chosen(which: Array, no: Array, yes: Array) -> Array:
+def _select(which: Array, no: Array, yes: Array) -> Array:
     return np.where(which, yes, no)
 
 
@@ -340,12 +341,12 @@ def _bytes(kind: _Kind) -> int:
     return prod(kind[0]) * kind[1].itemsize
 
 
-def _new_room(length: int, _: int, kind: _Kind) -> Array:
+def _allocated(length: int, _: int, kind: _Kind) -> Array:
     return np.empty((length, *kind[0]), kind[1])
 
 
 def in_one_piece(column: Array | list[Array]) -> Array:
-    """Return a column that may be a list of its rows, which are alike."""
+    """Return a column as one array; stack it if it is a list of rows."""
     return np.stack(column) if isinstance(column, list) else column
 
 

@@ -1,4 +1,4 @@
-"""Traces a user's function, and sees whether each trace does the same."""
+"""Traces a user function twice, and compares the traces to find side effects."""
 
 from typing import Any, TypeAlias, final
 
@@ -14,7 +14,7 @@ Outcome: TypeAlias = Traced | Exception
 
 @final
 class ComparedTraces:
-    """Traces a function, twice the first time, and sees whether random numbers are drawn."""
+    """Traces a function, twice the first time, and detects random numbers and results that vary."""
 
     def __init__(self, calling: Calling, call: Call, effects: Effects) -> None:
         self._function = calling.function
@@ -30,21 +30,21 @@ class ComparedTraces:
             self._after_first = PythonState(self._function)
         return result
 
-    def leave_one_trace(self) -> None:
-        """Let Python's objects be as after one trace, as TensorFlow leaves them."""
+    def restore_after_one_trace(self) -> None:
+        """Restore the function's Python objects to their state after one trace, as in TensorFlow."""
         if self._after_first is not None:
             self._after_first.put_back()
 
     def trace(self, rows: RowShapes) -> Outcome:
-        """Trace the function for elements of these shapes; return what it raised where that fails."""
+        """Trace the function for elements of these shapes; return the exception if that fails."""
         if any(rows):
-            with on_host():  # JAX itself draws random numbers while it is loaded
+            with on_host():  # load JAX first, because its import draws random numbers
                 pass
         before = RandomStates(self._generators)
         try:
             found = traced(self._called, rows)
             again = found if self._compared else traced(self._call, rows)
-        except Exception as error:  # noqa: BLE001 - what it means is for the caller to say
+        except Exception as error:  # noqa: BLE001 - the caller decides what it means
             return error
         finally:
             if before.have_moved():
@@ -58,8 +58,8 @@ class ComparedTraces:
         return found
 
 
-def unseen(call: Call, function: object) -> Call:
-    """Return a function for later traces, of which Python's objects keep nothing."""
+def without_side_effects(call: Call, function: object) -> Call:
+    """Return a function for later traces, which restores the Python objects that it changes."""
 
     def called(parts: list[Any]) -> tuple[Any, list[Any]]:
         state = PythonState(function)

@@ -1,4 +1,4 @@
-"""Runs a traced function on Blocks of any length with few compilations."""
+"""Compiled programs of a traced function: runs Blocks of any length with few compilations."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,56 +8,56 @@ from typing import Final, TypeAlias, final
 import numpy as np
 
 from evenfeed.core.conversion import Array
-from evenfeed.runtime.functions.column_arithmetic import Room, in_one_piece
+from evenfeed.runtime.functions.column_arithmetic import Allocate, in_one_piece
 from evenfeed.runtime.functions.vectorise import BlockProgram, Call, Row, Traced, traced
 
 RowShapes: TypeAlias = tuple[Row | None, ...]
 
-# A compilation takes 40 to 500 ms: a function must not see more of them in its life.
+# The most compilations of one function, because each count_compilation 40 to 500 ms.
 _MOST_COMPILATIONS: Final = 3
-# A call costs about what it costs to read and write so many bytes, or to compute so many numbers.
+# A call costs about as much as reading and writing this many bytes, or computing this many numbers.
 _CALL_BYTES: Final = 1 << 20
 _CALL_WORK: Final = 1 << 20
 
 
 @final
 class Compiled:
-    """The programs of one function, for each shape of its elements."""
+    """The programs of one function, one per shape of its elements."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._programs: dict[RowShapes, Sized | None] = {}
+        self._programs: dict[RowShapes, FixedLengthProgram | None] = {}
         self._seen = Counter[RowShapes]()
         self._lock = Lock()
-        self._making = Lock()
+        self._tracing_lock = Lock()
         self.compilations = 0
 
-    def add(self, rows: RowShapes, found: Traced) -> "Sized":
-        """Keep what a trace for elements of these shapes found."""
-        made = Sized(self._call, rows, found, self)
+    def add(self, rows: RowShapes, found: Traced) -> "FixedLengthProgram":
+        """Add the program of a trace for elements of these shapes."""
+        made = FixedLengthProgram(self._call, rows, found, self)
         self._programs[rows] = made
         return made
 
-    def program(self, rows: RowShapes) -> "Sized | None":
-        """Return the program for elements of these shapes; None where they should run one by one.
+    def program(self, rows: RowShapes) -> "FixedLengthProgram | None":
+        """Return the program for elements of these shapes; None if they should run one by one.
 
-        The first shape is compiled at once. Another one must come again before: elements that have
-        all their own shape are not worth a compilation each.
+        The first shape is compiled at once. Other shapes must occur more than once, because elements that
+        all differ in shape are not worth one compilation each.
         """
-        with self._making:  # threads that share a Block ask at the same time
+        with self._tracing_lock:  # threads that share a Block call this at the same time
             return self._program(rows)
 
-    def _program(self, rows: RowShapes) -> "Sized | None":
+    def _program(self, rows: RowShapes) -> "FixedLengthProgram | None":
         if rows in self._programs:
             return self._programs[rows]
         self._seen[rows] += 1
         if (self._programs and self._seen[rows] < 3) or self.compilations >= _MOST_COMPILATIONS:
             return None
-        self._programs[rows] = None  # what does not trace for this shape is not tried again
+        self._programs[rows] = None  # a shape that fails to trace is not tried again
         return self.add(rows, traced(self._call, rows))
 
-    def takes(self) -> bool:
-        """Count one more compilation, if that is not too many."""
+    def count_compilation(self) -> bool:
+        """Count one more compilation; return False if that would be too many."""
         with self._lock:
             free = self.compilations < _MOST_COMPILATIONS
             self.compilations += free
@@ -65,15 +65,15 @@ class Compiled:
 
 
 @final
-class Sized:
-    """A program that runs on one length only: shorter Blocks are filled up, longer ones cut.
+class FixedLengthProgram:
+    """A program for one fixed number of rows: shorter Blocks are padded, longer ones are split.
 
-    XLA may add numbers in another order where there are more rows. With one length an element is the
-    same to the last bit however it is read: at another time, behind a restored state, in another shard.
+    XLA may add numbers in another order when there are more rows. With one length, an element is the same
+    to the last bit however it is read: in another pass, after a restore, in another shard.
 
     Attributes:
-        found: What the trace for elements of this shape found.
-        length: How many elements one call computes.
+        found: The trace for elements of this shape.
+        length: The number of elements that one call computes.
     """
 
     def __init__(self, call: Call, rows: RowShapes, found: Traced, owner: Compiled) -> None:
@@ -86,45 +86,45 @@ class Sized:
         self._lock = Lock()
 
     def may_run(self) -> bool:
-        """Tell whether the program is compiled, or one more may be."""
+        """Return True if the program is compiled, or one more compilation is allowed."""
         with self._lock:
-            self._may_run = self._may_run or self._owner.takes()
+            self._may_run = self._may_run or self._owner.count_compilation()
         return self._may_run
 
     def run(
         self,
         columns: Sequence[Array | list[Array]],
         length: int,
-        room: Room | None = None,
+        allocate: Allocate | None = None,
         held: Sequence[Array] = (),
     ) -> tuple[list[Array], Array | None]:
-        """Return the computed columns for `length` rows, and which rows read out of range.
+        """Return the computed columns for `length` rows, and which rows indexed out of range.
 
         Args:
-            columns: Those of the elements, or lists of their rows, which are alike.
-            length: How many rows they have.
-            room: Gives memory for the results to who can use it.
-            held: What the variables hold that the function reads.
+            columns: The columns of the elements, or lists of rows of one shape.
+            length: The number of rows.
+            allocate: Allocates result columns, for programs that can write into them.
+            held: The values of the variables that the function reads.
         """
         if not _computed(self.found):
             return [], None
         if self.found.arithmetic is not None:
-            return self.found.arithmetic.run(columns, length, room, held), None
+            return self.found.arithmetic.run(columns, length, allocate, held), None
         columns = [in_one_piece(one) for one in columns]
         size = self.length
-        # All are begun before the first is waited for.
-        begun = [
+        # Start all calls before waiting for the first.
+        started = [
             self._program.start([_padded(column[at : at + size], size) for column in columns], held)
             for at in range(0, length, size)
         ]
-        done = [one.wait() for one in begun]
+        done = [one.wait() for one in started]
         outputs = [_joined(parts, length) for parts in zip(*(one[0] for one in done), strict=True)]
         flags = [one[1] for one in done if one[1] is not None]
         return outputs, _joined(flags, length) if flags else None
 
 
 def _length(rows: Sequence[Row], found: Traced) -> int:
-    """Return how many elements take about as long as a call, rounded down to a power of two."""
+    """Return how many elements cost about as much as one call, rounded down to a power of two."""
     most = min(
         _CALL_BYTES // max(1, sum(map(_bytes, rows))),
         _CALL_WORK // max(1, found.work),
@@ -145,7 +145,7 @@ def _padded(column: Array, size: int) -> Array:
         return column
     padded = np.empty((size, *column.shape[1:]), column.dtype)
     padded[: len(column)] = column
-    padded[len(column) :] = column[:1]  # a value that the function can take
+    padded[len(column) :] = column[:1]  # repeat the first row: a value that the function accepts
     return padded
 
 

@@ -1,4 +1,4 @@
-"""Functions that draw random numbers: each call gets a source of its own, made of the element's bits."""
+"""Gives a random_map function its random source: a JAX key or a NumPy generator from the element's random bits."""
 
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias, final
@@ -14,43 +14,42 @@ from evenfeed.runtime.functions.vectorise import typed_key
 
 Source: TypeAlias = Literal["jax", "numpy"]
 
-# Why a function that gets a NumPy Generator runs per element. What it draws may decide on a shape, so
-# not even a trace for its spec would be true.
+# Why a function with a NumPy Generator runs per element. The numbers may determine a shape, so even a trace
+# for its output spec could be wrong.
 NOT_TRACED: Final = "it draws from a NumPy Generator"
 
 
 def drawing(function: Callable[..., Any], source: Source) -> Callable[..., Any]:
-    """Return a function of random bits and an element, which calls that of the user's."""
+    """Return a function of random bits and an element that passes the user function a key or generator."""
     if source not in _CALLS:
         raise ValueError(
             described(
                 f'generator must be "jax" or "numpy", but got {source!r}.',
-                fix='"jax" gives the function a key for jax.random, "numpy" a numpy.random.Generator.',
+                fix='"jax" passes the function a key for jax.random, "numpy" a numpy.random.Generator.',
             )
         )
     return bound(_CALLS[source], function)
 
 
 def drawing_inside(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of random bits and an element: the random functions of evenfeed's draw from them."""
+    """Return a function of random bits and an element; evenfeed's random functions draw from the bits."""
     return bound(_with_draws, function)
 
 
 def generator_of(words: NDArray[np.uint32]) -> np.random.Generator:
-    """Return NumPy's generator for two words: Philox with them as its key."""
-    key: Any = _Fixed(words)  # NumPy takes it, and does not say so in its types
+    """Return a NumPy generator for two words: Philox with these words as its key."""
+    key: Any = _UnmixedSeed(words)  # NumPy accepts it, but its type stubs do not
     return np.random.Generator(np.random.Philox(key))
 
 
 @final
-class _Fixed(ISeedSequence):
-    """Hands the words to Philox as they are: to be mixed again would take four times as long."""
+class _UnmixedSeed(ISeedSequence):
+    """Passes the words to Philox unchanged, because mixing them again would take four times as long."""
 
     def __init__(self, words: NDArray[np.uint32]) -> None:
         self._words = words
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
-        """Return the key that Philox asks for."""
         return self._words[:n_words].astype(dtype)
 
 

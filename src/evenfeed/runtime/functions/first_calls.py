@@ -1,4 +1,4 @@
-"""What came of a function's first elements, before a pass over them began."""
+"""Calls a function with the first elements before a pass, and keeps the results for that pass."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, final
@@ -7,15 +7,15 @@ from evenfeed.core.block import Positions
 from evenfeed.plan.ordering import made_by_function
 from evenfeed.runtime.run import FirstElements
 
-# The parts of a result, or what the function raised.
+# The parts of a result, or the exception that the function raised.
 Result: TypeAlias = list[Any] | Exception
 
 
 @final
 class FirstCalls:
-    """Calls a function with the first elements, and keeps what comes of them for the pass that follows.
+    """Calls a function with the first elements, and keeps the results for the pass that follows.
 
-    A function that has effects so is called once for each element.
+    So a function with side effects is called once per element.
     """
 
     def __init__(self, results: dict[int, Result] | None = None) -> None:
@@ -27,7 +27,7 @@ class FirstCalls:
     def make(
         self, call: Callable[[list[Any], int], list[Any]], elements: FirstElements | None
     ) -> Iterator[Result]:
-        """Yield what comes of one element after the other."""
+        """Yield the result of one element after another."""
         self._results = {}
         for number, parts in elements() if elements else ():
             try:
@@ -39,14 +39,14 @@ class FirstCalls:
             yield found
 
     def errors(self) -> list[Exception]:
-        """Return what was raised."""
+        """Return the exceptions among the results."""
         return [found for found in self._results.values() if isinstance(found, Exception)]
 
     def handed_over(self) -> "FirstCalls":
-        """Return all results to the one pass that may have them."""
+        """Hand all results over to a pass; only one pass gets them."""
         results, self._results = self._results, {}
         return FirstCalls(results)
 
     def take(self, first: int | Positions | None, index: int = 0) -> Result | None:
-        """Return what came of an element, by its number; None if the function was not called with it."""
+        """Remove and return the result of an element by its number; None if there is no such result."""
         return self._results.pop(first + index, None) if isinstance(first, int) else None

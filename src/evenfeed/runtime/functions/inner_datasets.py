@@ -1,4 +1,7 @@
-"""Users' functions that make a dataset of an element."""
+"""User functions that return a dataset per element (flat_map, interleave), and checks on those datasets.
+
+`InnerDatasets` finds the spec that all inner datasets share; `InnerElements` checks the elements that they produce.
+"""
 
 from collections.abc import Callable
 from copy import copy
@@ -23,18 +26,18 @@ from evenfeed.runtime.functions.probing import looked_at, of_any_length, of_any_
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.run import FirstElements, Inner, Run
 
-# The values of stand-ins, and the lengths that are not known. Two of them show what hangs on these; the others
-# are for functions that take no zeros, or no more than one value or one length.
+# Pairs of a value for stand-ins and a length for unknown dimensions. Two show what depends on them. The others are for
+# functions that do not accept zeros, or accept only one value or length.
 _STAND_INS: Final = ((0, 1), (1, 2), (2, 1), (0, 2))
 
 
 @final
 class InnerDatasets:
-    """A function that returns a dataset for each element, known by what those datasets hold.
+    """A function that returns a dataset per element, and the spec that all these datasets share.
 
-    What they hold is learnt by calling the function with stand-ins for an element, as TensorFlow learns it
-    by tracing: two, of other values and lengths, to see what hangs on these. A function that needs the
-    values of elements is called with the first one instead.
+    The spec comes from calling the function with two stand-ins for an element, as TensorFlow gets it by tracing.
+    The stand-ins differ in values and lengths, to show what depends on these. A function that needs the values
+    of elements is called with the first element instead.
     """
 
     is_pure = False
@@ -47,82 +50,82 @@ class InnerDatasets:
         self._plan_of = plan_of
         self._is_declared = False
         if (
-            self._looks
-        ):  # a function that returns no dataset, or unlike ones, is refused where it is given
+            self._probed
+        ):  # reject at once a function that returns no dataset, or datasets that differ
             _ = self.output_spec
 
     @property
     def origin(self) -> Origin | None:
-        """The user's line that asked for it."""
+        """The line of user code that asked for it."""
         return self.function.origin
 
     @property
     def asked(self) -> tuple[Any, ...]:
-        """What decides its results."""
+        """What determines its results."""
         return self.function.asked
 
     @property
     def first_elements(self) -> FirstElements | None:
-        """The first elements that the function is given, of which some may have been read."""
+        """The first elements that the function gets. Some of them may have been read already."""
         return self.function.first_elements
 
     def recalling(self) -> "InnerDatasets":
-        """Return the same for the pass over the first elements: the function is not called with them again."""
+        """Return a copy for the pass over the first elements, which are not passed to the function again."""
         made = copy(self)
         made.function = self.function.recalling()
         return made
 
     def in_pass(self, run: Run) -> "InnerDatasets":
-        """Return the same for one pass, in which the sequences of the function's random operations begin."""
+        """Return a copy for one pass, at whose start the function's random operations restart their sequences."""
         made = copy(self)
         made.function = self.function.in_pass(run)
         return made
 
     def make(self, parts: list[Any], number: int | None = None) -> Node:
-        """Return the plan of the dataset that the function makes of an element."""
+        """Return the plan of the dataset that the function returns for an element."""
         # A tensor keeps its dtype in a list; a NumPy scalar does not.
         arrays: list[Any] = list(map(_as_array, parts))
         return self._plan_of(self.function.one(arrays, number)[0])
 
     @cached_property
     def output_spec(self) -> Any:
-        """What the elements of the inner datasets have in common."""
-        if not self._looks:
+        """The element spec that all inner datasets share."""
+        if not self._probed:
             spec = self.stand_in.element_spec
-            loosened = of_any_rank if self._is_declared else of_any_length
-            return map_structure(loosened, spec, rules=DATA)
-        found = [spec for _, spec in self._looks]
+            widen = of_any_rank if self._is_declared else of_any_length
+            return map_structure(widen, spec, rules=DATA)
+        found = [spec for _, spec in self._probed]
         common = DatasetSpec(found[0]).most_specific_common_supertype(
             [DatasetSpec(spec) for spec in found[1:]]
         )
         if common is None:
             raise TypeError(
                 described(
-                    f"All datasets that {self.function.name} makes must hold alike elements, but one holds "
-                    f"{found[0]} and another {found[1]}.",
-                    fix="return datasets of one structure, with the same dtypes.",
+                    f"All datasets that {self.function.name} returns must have the same element structure and "
+                    f"dtypes, but one holds {found[0]} and another {found[1]}.",
+                    fix="return datasets with the same structure and dtypes for every element.",
                     origin=self.origin,
                 )
             )
-        if not all(map(_has_rank, self._specs)):  # what hangs on the rank, no stand-in shows
+        if not all(map(_has_rank, self._specs)):  # stand-ins do not show what depends on the rank
             return map_structure(of_any_rank, common.element_spec, rules=DATA)
-        if len(found) == 1:  # nothing shows which lengths hang on values
+        if len(found) == 1:  # one plan does not show which lengths depend on values
             return map_structure(of_any_length, common.element_spec, rules=DATA)
         return common.element_spec
 
     @property
     def stand_in(self) -> Node:
-        """The plan that the function makes of an element without a value; of the first, if it needs values."""
-        return self._looks[0][0] if self._looks else self._plan_of_first_element
+        """The plan that the function returns for a stand-in, or for the first element if it needs values."""
+        return self._probed[0][0] if self._probed else self._plan_of_first_element
 
     @property
     def plan_seen(self) -> Node | None:
-        """A plan that the function made already; None where an element would have to be read for one."""
-        return self.stand_in if self._looks or "_plan_of_first_element" in vars(self) else None
+        """A plan that the function has returned already; None if that would need reading an element."""
+        return self.stand_in if self._probed or "_plan_of_first_element" in vars(self) else None
 
     @cached_property
-    def _looks(self) -> list[tuple[Node, Any]]:
-        """What the function makes of stand-ins, of two that it takes; nothing if it needs values of elements."""
+    def _probed(self) -> list[tuple[Node, Any]]:
+        """The plans and specs for the first two stand-ins that the function accepts; empty if it needs values."""
         plans: list[Node] = []
         errors: list[Exception] = []
         try:
@@ -130,28 +133,30 @@ class InnerDatasets:
                 for value, length in _STAND_INS:
                     try:
                         plans.append(
-                            self.make([_like(spec, value, length) for spec in self._specs])
+                            self.make([_stand_in_part(spec, value, length) for spec in self._specs])
                         )
-                    except Exception as error:  # noqa: BLE001 - the next may do: no batch has 0 elements
+                    except Exception as error:  # noqa: BLE001 - the next stand-in may work: batch(0) fails, for example
                         errors.append(error)
                     if len(plans) == 2:
                         break
-                looks = _with_specs(plans)  # here, where no Python code of inner functions runs
+                probed = _with_specs(
+                    plans
+                )  # inside the probe, so that inner functions run no Python code
         except ProbeAbandoned:
             return []
         if not plans and not self._takes_first_element(errors[0]):
             raise errors[0]
-        return looks
+        return probed
 
     def _takes_first_element(self, error: Exception) -> bool:
-        """Return True if a function that takes no stand-in, for this reason, may take an element."""
+        """Return True if a function that fails on stand-ins with this error may accept a real element."""
         if any(isinstance(spec, DatasetSpec) for spec in self._specs):
-            return True  # it looks into a dataset, and the one that stands for it has no elements
+            return True  # it reads a dataset, and the stand-in for that has no elements
         if isinstance(error, (TypeError, AttributeError, NameError)):
-            return False  # which no other value would change
+            return False  # another value would not help
         try:
             _ = self._plan_of_first_element
-        except Exception:  # noqa: BLE001 - the error of the stand-in is raised
+        except Exception:  # noqa: BLE001 - the error for the stand-in is raised instead
             return False
         return True
 
@@ -167,24 +172,24 @@ class InnerDatasets:
             return plan
         raise error or ValueError(
             described(
-                f"What the datasets of {self.function.name} hold is not known: it needs values to run, "
-                "and there is no element to call it with.",
-                fix="call py_function and numpy_function in a map before, or after.",
+                f"The element spec of the datasets that {self.function.name} returns is unknown: the "
+                "function needs concrete values, and there is no element to call it with.",
+                fix="call py_function and numpy_function in a map before or after this step.",
                 origin=self.origin,
             )
         )
 
     def _plan_by_declaration(self) -> Node | None:
-        """Return what the function makes of zeros, where `py_function` and kin only say what they return."""
+        """Return the plan for zeros, with `py_function` and similar calls known only by their declared dtypes."""
         try:
             with looked_at(self.function.asked[0], self.function.effects, declares=True):
                 plan = self.make([zeros(spec) for spec in self._specs])
-        except (Exception, ProbeAbandoned):  # noqa: BLE001 - it may need other values than zeros
+        except (Exception, ProbeAbandoned):  # noqa: BLE001 - it may need values other than zeros
             return None
         return plan if _with_specs([plan]) else None
 
 
-def _like(spec: TypeSpec, value: int, length: int) -> Any:
+def _stand_in_part(spec: TypeSpec, value: int, length: int) -> Any:
     part = zeros(spec, length)
     has_numbers = isinstance(spec, TensorSpec) and spec.dtype != dtypes.string
     return np.full_like(part, value) if has_numbers else part
@@ -193,7 +198,7 @@ def _like(spec: TypeSpec, value: int, length: int) -> Any:
 def _with_specs(plans: list[Node]) -> list[tuple[Node, Any]]:
     try:
         return [(plan, plan.element_spec) for plan in plans]
-    except Exception:  # noqa: BLE001 - it reads a file, say, whose name an element would tell
+    except Exception:  # noqa: BLE001 - it may read a file that only an element names
         return []
 
 
@@ -208,7 +213,7 @@ def _as_array(part: Any) -> Any:
 
 @final
 class InnerElements:
-    """The structure that all inner datasets must have, and the dtypes that the first elements show."""
+    """Checks that all inner datasets have one structure, and the dtypes of the first elements."""
 
     def __init__(self, element_spec: Any) -> None:
         self._spec = element_spec
@@ -216,7 +221,7 @@ class InnerElements:
         self._known: WeakKeyDictionary[Inner, bool] = WeakKeyDictionary()
 
     def match(self, inner: Inner, block: Block) -> bool:
-        """Return True if elements have the structure of the outer dataset, and the dtypes of those before them."""
+        """Return True if elements have the expected structure, and the dtypes of the elements before them."""
         found = list(map(_dtype, block.columns))
         if not self._has_structure(inner):
             return False
@@ -225,7 +230,7 @@ class InnerElements:
         return found == self._dtypes
 
     def _has_structure(self, inner: Inner) -> bool:
-        if inner not in self._known:  # a structure is compared once, not for each element
+        if inner not in self._known:  # compare a structure once, not for each element
             self._known[inner] = have_same_structure(self._spec, inner.plan.element_spec, DATA)
         return self._known[inner]
 
@@ -234,14 +239,14 @@ def unlike_elements() -> TypeError:
     """Return the error for an inner dataset that does not match."""
     return TypeError(
         described(
-            "A function makes datasets whose elements differ in structure or dtype.",
-            fix="return datasets of one structure, with the same dtypes, for all elements.",
+            "The function returned datasets whose elements differ in structure or dtype.",
+            fix="return datasets with the same structure and dtypes for every element.",
         )
     )
 
 
 def _dtype(column: Column) -> Any:
-    """Return what the parts of all elements have in common, whatever their shapes."""
+    """Return the dtype or class that all parts of a column share."""
     part: Any = column[0] if isinstance(column, list) else column
     if isinstance(part, Texts | bytes):
         return dtypes.string

@@ -1,7 +1,7 @@
-"""Runs the kernels that a traced function leaves, on whole Blocks, before the function itself.
+"""The kernels of a traced function (text, images), which run on whole Blocks before its compiled program.
 
-A kernel's results are further parts of the element: for the rest of the function they are like what the
-user's dataset holds.
+The results of a kernel become additional parts of the element. The rest of the function uses them like the parts
+of the dataset.
 """
 
 from dataclasses import dataclass, replace
@@ -25,14 +25,14 @@ from evenfeed.runtime.functions.vectorise import Call, Row
 @final
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels of a function, in the order of the calls.
+    """The kernels of a function, in call order.
 
     Attributes:
-        calls: The kernels, and the parts that each gets.
-        inputs: The specs of the user's parts.
-        results: The specs of what each kernel returns.
-        computed: The results of kernels that could stay on the host, but with which JAX computes.
-        variables: Those that the function reads: their values are arguments of its program.
+        calls: The kernels, and the parts that each one gets.
+        inputs: The specs of the parts of an element.
+        results: The specs of the results of each kernel.
+        computed: The kernel results that could stay on the host, but that JAX computes with.
+        variables: The variables that the function reads. Their values are arguments of its program.
     """
 
     calls: tuple[KernelCall, ...]
@@ -43,87 +43,94 @@ class Kernels:
 
     @cached_property
     def specs(self) -> list[TypeSpec]:
-        """The specs of all parts: the user's, then those that kernels make."""
+        """The specs of all parts: those of the element, then the kernel results."""
         return [*self.inputs, *(spec for specs in self.results for spec in specs)]
 
     @cached_property
     def handles(self) -> list[bool]:
-        """Which of all parts are handles while the function is traced."""
+        """For each part, whether it is a handle while the function is traced."""
         made = [
             (call.kernel.stays_on_host, spec)
             for call, specs in zip(self.calls, self.results, strict=True)
             for spec in specs
         ]
-        used = {part for call in self.calls if _by_row(call) for part in call.parts}
-        own = [_is_alien(s) or (i in used and _varies(s)) for i, s in enumerate(self.inputs)]
+        used = {part for call in self.calls if _is_row_kernel(call) for part in call.parts}
+        own = [
+            _is_not_numeric(s) or (i in used and _has_unknown_shape(s))
+            for i, s in enumerate(self.inputs)
+        ]
         first = len(own)
         return own + [
-            _is_alien(spec) or (stays and first + number not in self.computed)
+            _is_not_numeric(spec) or (stays and first + number not in self.computed)
             for number, (stays, spec) in enumerate(made)
         ]
 
     @property
     def hide_values(self) -> bool:
-        """Whether a handle stands for a value while the function is traced: text, an image, a dataset."""
+        """Whether some part with a value is a handle while the function is traced: text, an image, a dataset."""
         pairs = zip(self.specs, self.handles, strict=True)
         return any(handle and not isinstance(spec, NoneTensorSpec) for spec, handle in pairs)
 
     @property
     def in_rows(self) -> bool:
-        """Whether there is work that threads can share, row by row."""
-        return any(map(_by_row, self.calls))
+        """Whether there are row kernels, whose work threads can share."""
+        return any(map(_is_row_kernel, self.calls))
 
     def with_call(self, call: KernelCall) -> "Kernels":
-        """Return these kernels and one more."""
+        """Return these kernels with one more call."""
         made = tuple(call.kernel.specs(*(_tensor_spec(self.specs[part]) for part in call.parts)))
         return replace(self, calls=(*self.calls, call), results=(*self.results, made))
 
     def with_computed(self, part: int) -> "Kernels":
-        """Return the same kernels, one of whose results JAX gets."""
+        """Return the same kernels, with one result passed to JAX."""
         return replace(self, computed=self.computed | {part})
 
     def with_variables(self, variables: tuple[Any, ...]) -> "Kernels":
-        """Return the same kernels, for a function that reads these variables too."""
+        """Return the same kernels, for a function that also reads these variables."""
         return replace(self, variables=(*self.variables, *variables))
 
     def held(self) -> list[Array]:
-        """Return what the variables hold now."""
+        """Return the current values of the variables."""
         return [np.asarray(variable.at_rest()) for variable in self.variables]
 
     def computable(self, part: int) -> bool:
-        """Tell whether a part that is a handle could be an array instead, of one shape if it is made by rows."""
+        """Return True if a handle could be an array instead; the result of a row kernel needs a fixed shape."""
         spec = self.specs[part]
-        by_column = part in self._made_by_column
-        return self.handles[part] and not _is_alien(spec) and (by_column or not _varies(spec))
+        by_column = part in self._column_results
+        return (
+            self.handles[part]
+            and not _is_not_numeric(spec)
+            and (by_column or not _has_unknown_shape(spec))
+        )
 
     @cached_property
-    def _made_by_column(self) -> frozenset[int]:
-        """The parts that kernels make for all elements at once."""
+    def _column_results(self) -> frozenset[int]:
+        """The results of kernels that work on whole columns."""
         made = [
-            _by_row(call)
+            _is_row_kernel(call)
             for call, specs in zip(self.calls, self.results, strict=True)
             for _ in specs
         ]
         return frozenset(len(self.inputs) + i for i, by_row in enumerate(made) if not by_row)
 
     def uncomputed(self) -> int | None:
-        """Return a part that is a handle and could be an array; None where there is none."""
+        """Return a part that is a handle but could be an array; None if there is none."""
         return next((part for part in range(len(self.specs)) if self.computable(part)), None)
 
     def widened(self, block: Block) -> Block:
-        """Return the Block with the results of the kernels as further columns, those by rows as lists."""
+        """Return the Block with the kernel results as additional columns; row kernels produce lists."""
         columns: list[Column] = list(block.columns)
         for call in self.calls:
             columns += call.kernel.run(*(columns[part] for part in call.parts))
         return Block(tuple(columns), block.length)
 
     def staged(self, call: Call, effects: Effects) -> Call:
-        """Return the function as one of all parts: it gets its own, and kernels get their results.
+        """Return the function with all parts as arguments: those of the element, then the kernel results.
 
-        Behind the parts come the values of the variables that it is known to read.
+        The values of the variables that it reads come after the parts.
 
         Raises:
-            NewVariables: It reads others.
+            NewVariables: The function reads other variables.
         """
 
         def called(parts: list[Any]) -> tuple[Any, list[Any]]:
@@ -147,27 +154,27 @@ class Kernels:
 
 
 def shared_row(array: Array) -> Row:
-    """Return the shape and dtype of what a variable holds."""
+    """Return the shape and dtype of the value of a variable."""
     return Row(array.shape, array.dtype, shared=True)
 
 
 def _in_stage(part: Any, spec: TypeSpec, stage: Stage) -> Any:
-    """Return what the user's function gets for a part: None itself, or a handle that knows its stage."""
+    """Return what the user function gets for a part: None, an array, or a handle with its stage."""
     if isinstance(spec, NoneTensorSpec):
         return None
     return Handle(part.index, stage, spec) if isinstance(part, Handle) else part
 
 
-def _by_row(call: KernelCall) -> bool:
+def _is_row_kernel(call: KernelCall) -> bool:
     return isinstance(call.kernel, RowKernel)
 
 
-def _is_alien(spec: TypeSpec) -> bool:
-    """Tell whether JAX has no arrays for a part."""
+def _is_not_numeric(spec: TypeSpec) -> bool:
+    """Return True if JAX cannot hold a part."""
     return not isinstance(spec, TensorSpec) or spec.dtype == dtypes.string
 
 
-def _varies(spec: TypeSpec) -> bool:
+def _has_unknown_shape(spec: TypeSpec) -> bool:
     return isinstance(spec, TensorSpec) and not spec.shape.is_fully_defined()
 
 

@@ -1,4 +1,4 @@
-"""Measures how fast users' functions run, for explain()."""
+"""Measures how fast user functions run, for explain()."""
 
 from threading import Lock
 from typing import final
@@ -6,12 +6,12 @@ from typing import final
 
 @final
 class Meter:
-    """Counts the elements that a function has worked on, and the time that this took.
+    """Counts the elements that a function has processed, and the time that this took.
 
     Attributes:
-        rows: How many elements.
-        seconds: How long, added up over all threads.
-        singly: How many of the elements it was called for one by one.
+        rows: The number of elements.
+        seconds: The time, summed over all threads.
+        singly: How many of the elements were processed one by one.
     """
 
     def __init__(self) -> None:
@@ -29,5 +29,5 @@ class Meter:
 
     @property
     def rate(self) -> float | None:
-        """Elements per second of one thread; None before the first."""
+        """Elements per second and thread; None before the first element."""
         return self.rows / self.seconds if self.seconds else None

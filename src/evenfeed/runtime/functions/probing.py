@@ -1,4 +1,8 @@
-"""Calls a user's function only to look at it: nothing that it does to variables and iterators is kept."""
+"""Probes a user function: calls it with stand-ins to find its output spec, and undoes its side effects.
+
+`Probe` answers for variables and iterators meanwhile, `looked_at` restores Python objects and random generators, and
+`spec_without_values` and `spec_of_first` find the spec of the results.
+"""
 
 from collections import Counter
 from collections.abc import Generator, Iterable
@@ -28,7 +32,7 @@ from evenfeed.runtime.functions.purity import RandomStates, generators
 from evenfeed.runtime.functions.python_state import PythonState, uses_iterator
 from evenfeed.runtime.functions.vectorise import stand_in, trace_state
 
-# A function that pulls one iterator more often than this loops over it, and a stand-in has no end.
+# A function that pulls one iterator more often loops over it, and a stand-in never ends.
 _MOST_PULLS: Final = 64
 
 _ITERATES: Final = "it iterates over a dataset"
@@ -36,7 +40,7 @@ _ITERATES: Final = "it iterates over a dataset"
 
 @final
 class NewVariables(BaseException):
-    """The function read variables that the trace did not know: it must be begun anew with them."""
+    """The function read variables that the trace did not know, so the trace must restart with them."""
 
     def __init__(self, variables: Iterable[Any]) -> None:
         super().__init__()
@@ -45,17 +49,17 @@ class NewVariables(BaseException):
 
 @final
 class Probe(Watcher):
-    """Answers for variables and iterators while a function is looked at.
+    """Answers for variables and iterators while a function is probed.
 
     Args:
-        effects: Where to note what the function touches.
-        held: What stands for the variables that are known to be read; None where the function is not
+        effects: Collects the function's side effects.
+        held: The tracers for the variables that the function is known to read; None if the function is not
             traced, but called with stand-ins.
-        declares: Whether Python code that needs values is known by what it declares to return; otherwise the
-            look ends there.
+        declares: Whether Python code that needs values is replaced by the dtypes that it declares. Otherwise the
+            probe stops there.
 
     Attributes:
-        new: The variables that were read besides those.
+        new: The other variables that the function read.
     """
 
     inlines = True
@@ -73,7 +77,7 @@ class Probe(Watcher):
         self._pulls = Counter[int]()
 
     def read(self, variable: Any) -> Any:
-        """Return what the function assigned, what stands for the variable, or what it holds."""
+        """Return the value that the function assigned, the variable's tracer, or its current value."""
         own = variable.made_under is self
         if variable not in self._held:
             self._held[variable] = variable.at_rest()
@@ -83,17 +87,17 @@ class Probe(Watcher):
         return self._held[variable]
 
     def traps(self, variable: Any) -> bool:
-        """Keep all assignments from the variables."""
+        """Keep all assignments away from the real variables."""
         if variable.made_under is not self:
             self._effects.add(Effect.ASSIGNS, short_name(variable))
         return True
 
     def write(self, variable: Any, value: Any) -> None:
-        """Let later reads in this call find the value."""
+        """Keep the value for later reads in this call."""
         self._held[variable] = value
 
     def pull(self, iterator: Any) -> Any:
-        """Return zeros like the next element, and leave the iterator where it is."""
+        """Return zeros like the next element, without advancing the iterator."""
         if iterator.made_under is self:
             if self._is_traced:
                 raise ProbeAbandoned(_ITERATES)
@@ -106,11 +110,10 @@ class Probe(Watcher):
         return pack(iterator.element_spec, list(map(stand_in, specs)), DATA)
 
     def call(self, what: str) -> None:
-        """Call no Python code that has effects of its own."""
+        """Stop the probe before Python code with side effects."""
         raise ProbeAbandoned(f"{what} needs values")
 
     def draw(self) -> None:
-        """Note it."""
         self._effects.add(Effect.DRAWS)
 
 
@@ -124,44 +127,44 @@ def _is_defined(shape: TensorShape) -> bool:
 
 @contextmanager
 def looked_at(function: object, effects: Effects, *, declares: bool = False) -> Generator[None]:
-    """Call a user's function in a block, for what can be learnt from that, and undo what it does.
+    """Probe a user function in this context, and undo its side effects afterwards.
 
     Raises:
-        Abandoned: It takes elements from a Python iterator, which cannot be undone; or it needs values.
+        ProbeAbandoned: It needs values, or it takes elements from a Python iterator, which cannot be undone.
     """
     if uses_iterator(function):
         effects.add(Effect.PULLS)
         raise ProbeAbandoned(effects.text(Effect.PULLS))
-    state, chance = PythonState(function), RandomStates(generators(function))
+    state, random_states = PythonState(function), RandomStates(generators(function))
     try:
         with watched_by(Probe(effects, declares=declares)):
             yield
     finally:
         state.put_back()
-        if chance.have_moved():
+        if random_states.have_moved():
             effects.add(Effect.DRAWS)
-            chance.put_back()
+            random_states.put_back()
 
 
 def spec_without_values(calling: Calling, effects: Effects) -> Any:
-    """Return what a function returns; None if it cannot run without values.
+    """Return the output spec of a function; None if it cannot run without values.
 
-    What `py_function` and kin return is known by its dtype, so then no shape is known. Lengths that follow
-    those of arguments whose lengths are not known are not known either: arguments of other lengths show it.
+    `py_function` and similar calls only declare dtypes, so shapes are unknown then. Lengths that depend on unknown
+    lengths of arguments are unknown too. Calls with different lengths show which these are.
     """
-    found = _look(calling, effects, length=1)
+    found = _probe(calling, effects, length=1)
     if found is None:
         return None
     structure, specs = found
-    if any(map(_says_a_length, specs)) and any(map(_leaves_a_length_open, calling.specs)):
-        other = _look(calling, effects, length=2)
+    if any(map(_has_known_length, specs)) and any(map(_has_unknown_length, calling.specs)):
+        other = _probe(calling, effects, length=2)
         if other is not None and len(other[1]) == len(specs):
-            specs = [_of_both(*pair) for pair in zip(specs, other[1], strict=True)]
+            specs = [_agreed_spec(*pair) for pair in zip(specs, other[1], strict=True)]
     return specs[0] if structure is None else pack(structure, specs, DATA)
 
 
-def _look(calling: Calling, effects: Effects, length: int) -> tuple[Any, list[TypeSpec]] | None:
-    """Call a function with zeros, of `length` along each axis whose length is not known."""
+def _probe(calling: Calling, effects: Effects, length: int) -> tuple[Any, list[TypeSpec]] | None:
+    """Call a function with zeros, of `length` along each axis of unknown length."""
     for declares in (False, True):
         try:
             with host_rules(), looked_at(calling.function, effects, declares=declares):
@@ -169,9 +172,9 @@ def _look(calling: Calling, effects: Effects, length: int) -> tuple[Any, list[Ty
                 structure, leaves, promises = calling.promising(arguments, stand_ins=declares)
         except (Exception, ProbeAbandoned):  # noqa: BLE001, S112 - zeros may have too few values to be reshaped
             continue
-        loosened = of_any_rank if declares else of_any_length
-        own = [loosened(type_spec_from_value(on_the_host(leaf))) for leaf in leaves]
-        own = own if declares else _of_other_ranks(own, calling, arguments, effects)
+        widen = of_any_rank if declares else of_any_length
+        own = [widen(type_spec_from_value(on_the_host(leaf))) for leaf in leaves]
+        own = own if declares else _without_varying_ranks(own, calling, arguments, effects)
         pairs = zip(own, promises, strict=True)
         return structure, [_narrowed(spec, promise.likely) for spec, promise in pairs]
     return None
@@ -180,31 +183,31 @@ def _look(calling: Calling, effects: Effects, length: int) -> tuple[Any, list[Ty
 def spec_of_first(
     calling: Calling, arguments: list[Any], effects: Effects
 ) -> tuple[Any, Any, list[Any]]:
-    """Call a function with its first element; return the spec of all results, and this one.
+    """Call a function with its first element; return the output spec, and the structure and parts of the result.
 
-    Its lengths may be others for the next element, but for those that are promised. These may have been
-    worked out from this element: they must come without values too, where the function runs so.
+    The next element may have other lengths, except those that the function promises. Promised lengths may come
+    from this element's values, so a probe without values must confirm them if the function can run that way.
     """
     structure, leaves, promises = calling.promising(arguments)
     leaves = [on_the_host(leaf) for leaf in leaves]
     own = [of_any_length(type_spec_from_value(leaf)) for leaf in leaves]
-    own = _of_other_ranks(own, calling, arguments, effects)
+    own = _without_varying_ranks(own, calling, arguments, effects)
     known = [promise.sure for promise in promises]
     if any(promise.says_a_length for promise in promises):
         again: list[TypeSpec] = flatten(spec_without_values(calling, effects), DATA)
         if again != [None] and len(again) == len(promises):
             pairs = zip(promises, again, strict=True)
-            known = [_both(promise.likely, other) for promise, other in pairs]
+            known = [_agreed_shape(promise.likely, other) for promise, other in pairs]
     found = [_narrowed(spec, shape) for spec, shape in zip(own, known, strict=True)]
     return found[0] if structure is None else pack(structure, found, DATA), structure, leaves
 
 
-def _of_other_ranks(
+def _without_varying_ranks(
     found: list[TypeSpec], calling: Calling, arguments: list[Any], effects: Effects
 ) -> list[TypeSpec]:
-    """Drop the ranks of results that follow those of arguments, which may be others for the next element.
+    """Drop the ranks of results that depend on unknown ranks of arguments, which the next element may change.
 
-    One more axis for these arguments shows it. Where the function fails then, the first element is believed.
+    A call with one more axis on these arguments shows which. If the function fails then, the rank is kept.
     """
     if all(map(_has_rank, calling.specs)):
         return found
@@ -216,7 +219,7 @@ def _of_other_ranks(
         with host_rules(), looked_at(calling.function, effects):
             leaves = calling(deeper)[1]
             other = [of_any_length(type_spec_from_value(on_the_host(leaf))) for leaf in leaves]
-    except (Exception, ProbeAbandoned):  # noqa: BLE001 - it may need the rank of the first element
+    except (Exception, ProbeAbandoned):  # noqa: BLE001 - it may need exactly the rank of the first element
         return found
     if len(other) != len(found):
         return found
@@ -228,19 +231,19 @@ def _has_rank(spec: TypeSpec) -> bool:
     return not isinstance(spec, TensorSpec) or spec.shape.rank is not None
 
 
-def _says_a_length(spec: TypeSpec) -> bool:
+def _has_known_length(spec: TypeSpec) -> bool:
     return isinstance(spec, TensorSpec) and any(length is not None for length in spec.shape or ())
 
 
-def _leaves_a_length_open(spec: TypeSpec) -> bool:
+def _has_unknown_length(spec: TypeSpec) -> bool:
     return not isinstance(spec, TensorSpec) or not spec.shape.is_fully_defined()
 
 
-def _of_both(spec: TypeSpec, other: TypeSpec) -> TypeSpec:
-    """Return a spec with the lengths that both have."""
+def _agreed_spec(spec: TypeSpec, other: TypeSpec) -> TypeSpec:
+    """Return a spec with the lengths on which both agree."""
     if not isinstance(spec, TensorSpec):
         return spec
-    return TensorSpec(_both(spec.shape, other), spec.dtype)
+    return TensorSpec(_agreed_shape(spec.shape, other), spec.dtype)
 
 
 def _narrowed(spec: TypeSpec, shape: TensorShape) -> TypeSpec:
@@ -249,19 +252,19 @@ def _narrowed(spec: TypeSpec, shape: TensorShape) -> TypeSpec:
     return TensorSpec(spec.shape.merge_with(shape), spec.dtype)
 
 
-def _both(shape: TensorShape, other: TypeSpec) -> TensorShape:
-    """Return what the shape has in common with that of a spec."""
+def _agreed_shape(shape: TensorShape, other: TypeSpec) -> TensorShape:
+    """Return the shape on which a shape and a spec agree."""
     if not isinstance(other, TensorSpec):
         return TensorShape(None)
     common = shape.most_specific_common_supertype([other.shape])
     if common.rank is None:
         return common
-    # No length of 0: it may be the value of an argument, as in zeros([x]), that is 0 in both calls.
+    # Drop lengths of 0: one may be the value of an argument that is 0 in both calls, as in zeros([x]).
     return TensorShape([length or None for length in common])
 
 
 def zeros(spec: TypeSpec, length: int = 1) -> Any:
-    """Return what stands for a part of an element; `length` for every length that is not known."""
+    """Return a stand-in of zeros for a part of an element, with `length` for unknown lengths."""
     if isinstance(spec, DatasetSpec):
         return spec.stand_in()
     if isinstance(spec, OptionalSpec):
@@ -276,7 +279,7 @@ def zeros(spec: TypeSpec, length: int = 1) -> Any:
 
 
 def of_any_length(spec: TypeSpec) -> TypeSpec:
-    """Return a spec with the same dtype and rank, whatever the lengths."""
+    """Return a spec with the same dtype and rank, and unknown lengths."""
     if isinstance(spec, CompositeSpec):
         return spec.mapped(of_any_length)
     if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
@@ -285,7 +288,7 @@ def of_any_length(spec: TypeSpec) -> TypeSpec:
 
 
 def of_any_rank(spec: TypeSpec) -> TypeSpec:
-    """Return a spec with the same dtype, whatever the shape."""
+    """Return a spec with the same dtype, and an unknown shape."""
     if isinstance(spec, CompositeSpec):
         return spec.mapped(of_any_rank)
     return TensorSpec(None, spec.dtype) if isinstance(spec, TensorSpec) else spec

@@ -1,4 +1,4 @@
-"""Finds out whether a function draws random numbers: tracing would draw them once, for all elements."""
+"""Detects functions that draw random numbers, which a trace would draw once for all elements."""
 
 import random
 from collections.abc import Generator, Iterable, Iterator
@@ -12,25 +12,25 @@ import numpy as np
 from evenfeed.core.side_effects import Effect, Effects
 
 _DEPTH: Final = 4  # a generator in an attribute of an object in a list of a closure
-_WIDTH: Final = 100  # a container of data is not a place to keep generators in
+_WIDTH: Final = 100  # a larger container holds data, not generators
 _FUNCTIONS: Final = (FunctionType, MethodType, partial)
 _GENERATORS: Final = (random.Random, np.random.Generator, np.random.RandomState)
 
 
 def generators(function: object) -> list[Any]:
-    """Return the random generators that a function can reach: closure, globals, defaults, its object."""
+    """Return the random generators that a function can reach: in its closure, globals, defaults and object."""
     found: dict[int, Any] = {}
     _collect(function, found, set(), _DEPTH)
     return list(found.values())
 
 
 def uses_generator(function: object) -> bool:
-    """Return True if a function, or one that it calls by name, names a random generator."""
+    """Return True if a function, or one that it calls by name, refers to a random generator."""
     return any(isinstance(value, _GENERATORS) for value in named_by(function, _DEPTH))
 
 
 def named_by(function: object, depth: int = 0) -> Iterator[Any]:
-    """Yield the values that a function, a method or a partial names; and those that functions among them name."""
+    """Yield the values that a callable refers to, and those of functions among them, up to `depth`."""
     match function:
         case FunctionType():
             values = list(parts_of_function(function))
@@ -50,13 +50,13 @@ def named_by(function: object, depth: int = 0) -> Iterator[Any]:
 
 
 def call_of(function: object) -> FunctionType | None:
-    """Return the method that runs when an object of the user's own class is called."""
+    """Return the `__call__` method of an object of a user class."""
     call = vars(cast("type[Any]", type(function))).get("__call__")
     return call if isinstance(call, FunctionType) else None
 
 
 def own_attributes(owner: object, function: object) -> dict[str, Any]:
-    """Return the attributes of an object that one of its methods names."""
+    """Return the attributes of an object that one of its methods uses."""
     held: Any = getattr(owner, "__dict__", None)
     if not isinstance(held, dict) or isinstance(owner, type):
         return {}
@@ -65,30 +65,30 @@ def own_attributes(owner: object, function: object) -> dict[str, Any]:
 
 
 def _names_used(kind: type, function: object) -> set[str]:
-    """Return the names that a method uses, and those that the methods which it names use."""
+    """Return the names that a method uses, directly and through methods that it calls."""
     found: set[str] = set()
-    left = [function]
-    while left:
-        method = left.pop()
+    pending = [function]
+    while pending:
+        method = pending.pop()
         names = set(names_of(method.__code__)) if isinstance(method, FunctionType) else set[str]()
-        left += [getattr(kind, name, None) for name in names - found]
+        pending += [getattr(kind, name, None) for name in names - found]
         found |= names
     return found
 
 
 @final
 class RandomStates:
-    """The states of Python's and NumPy's own generators, and of others, at one time."""
+    """A snapshot of the states of the global Python and NumPy generators, and of others."""
 
     def __init__(self, reached: Iterable[Any] = ()) -> None:
         self._held = [(one, _state(one)) for one in (random, np.random, *reached)]
 
     def have_moved(self) -> bool:
-        """Return True if something was drawn since."""
+        """Return True if numbers were drawn since the snapshot."""
         return any(_frozen(_state(one)) != _frozen(old) for one, old in self._held)
 
     def put_back(self) -> None:
-        """Let the generators draw again what was drawn since."""
+        """Restore the states, so that the generators draw the same numbers again."""
         for generator, state in self._held:
             if isinstance(generator, np.random.Generator):
                 generator.bit_generator.state = state
@@ -100,7 +100,7 @@ class RandomStates:
 
 @contextmanager
 def chance_noted(function: object, effects: Effects) -> Generator[None]:
-    """Note whether users' code that is called in a block draws random numbers."""
+    """Record the effect DRAWS if user code in this context draws random numbers."""
     before = RandomStates(generators(function))
     try:
         yield
@@ -118,7 +118,7 @@ def _state(generator: Any) -> Any:
 
 
 def _frozen(state: Any) -> Any:
-    """Return a state that can be compared: arrays as bytes."""
+    """Return a state that can be compared, with arrays as bytes."""
     if isinstance(state, dict):
         items = cast("dict[str, Any]", state)
         return {key: _frozen(value) for key, value in items.items()}
@@ -146,37 +146,37 @@ def _parts(value: Any) -> Iterable[Any]:
             held = cast("partial[Any]", value)
             return (held.func, *held.args, *held.keywords.values())
         case dict():
-            return _some(cast("dict[Any, Any]", value).values())
+            return _if_small(cast("dict[Any, Any]", value).values())
         case list() | tuple() | set():
-            return _some(cast("Iterable[Any]", value))
+            return _if_small(cast("Iterable[Any]", value))
         case _:
             return _attributes(value)
 
 
-def _some(values: Any) -> Iterable[Any]:
+def _if_small(values: Any) -> Iterable[Any]:
     return values if len(values) <= _WIDTH else ()
 
 
 def _attributes(value: Any) -> Iterable[Any]:
     kind = cast("type[Any]", type(value))
     held = getattr(value, "__dict__", None)
-    if isinstance(value, type) or not isinstance(held, dict) or _is_foreign(kind):
+    if isinstance(value, type) or not isinstance(held, dict) or _is_library_class(kind):
         return ()
     own = vars(kind).get("__call__")
-    return (*_some(list(cast("dict[str, Any]", held).values())), own)
+    return (*_if_small(list(cast("dict[str, Any]", held).values())), own)
 
 
-def _is_foreign(kind: type) -> bool:
-    """Tell whether objects of this class are a library's: modules above all, which hold everything."""
+def _is_library_class(kind: type) -> bool:
+    """Return True if a class belongs to a library; such objects, like modules, can reach everything."""
     return kind.__module__.partition(".")[0] in ("builtins", "jax", "jaxlib", "numpy", "evenfeed")
 
 
 def parts_of_function(function: FunctionType) -> Iterator[Any]:
-    """Yield the values that a function uses besides its arguments."""
+    """Yield the values that a function uses in addition to its arguments."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
-        except ValueError:  # a name that has no value yet
+        except ValueError:  # the name has no value yet
             continue
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
@@ -185,7 +185,7 @@ def parts_of_function(function: FunctionType) -> Iterator[Any]:
 
 
 def names_of(code: CodeType) -> Iterator[str]:
-    """Yield the names of globals and attributes that a function uses, also in the functions written inside it."""
+    """Yield the names of globals and attributes that a function uses, including its inner functions."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

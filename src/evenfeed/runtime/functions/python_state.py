@@ -1,7 +1,7 @@
-"""Python objects that a user's function keeps something in: counters, lists, iterators.
+"""Saves and restores the Python objects that a user function changes: counters, lists, attributes.
 
-A function is called a few times to be looked at, and nobody should see that in them. Only what the function
-names itself is known: variables of the functions around it, globals, attributes of its own object.
+evenfeed calls a function a few times to inspect it, and these calls must leave no trace. Only objects that the
+function names are covered: closure variables, globals and attributes of its own object.
 """
 
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -21,8 +21,8 @@ from evenfeed.runtime.functions.purity import (
     parts_of_function,
 )
 
-_DEPTH: Final = 2  # a list in a closure of a function that the function calls
-_WIDTH: Final = 100  # what holds more is data
+_DEPTH: Final = 2  # a list in the closure of a function that the function calls
+_WIDTH: Final = 100  # a larger container holds data
 
 _MAPPINGS: Final = (dict, Counter, OrderedDict, defaultdict)
 _LISTS: Final = (list, deque, bytearray)
@@ -34,19 +34,19 @@ Undo: TypeAlias = Callable[[], None]
 
 @final
 class PythonState:
-    """What the objects that a function uses hold at one time."""
+    """A snapshot of the objects that a function uses."""
 
     def __init__(self, function: object) -> None:
         self._undo = list(_undoing(function, set(), _DEPTH))
 
     def put_back(self) -> None:
-        """Let them hold it again."""
+        """Restore the objects."""
         for undo in self._undo:
             undo()
 
 
 def uses_iterator(function: object) -> bool:
-    """Return True if a function names a Python iterator: each look at it would take an element."""
+    """Return True if a function refers to a Python iterator: a probe would consume an element of it."""
     return any(map(_is_iterator, named_by(function)))
 
 
@@ -81,7 +81,7 @@ def _undoing(value: Any, seen: set[int], depth: int) -> Iterator[Undo]:
 def _undo_cell(cell: CellType) -> Undo:
     try:
         old = cell.cell_contents
-    except ValueError:  # a name that has no value yet
+    except ValueError:  # the name has no value yet
         return _nothing
 
     def undo() -> None:
@@ -104,7 +104,7 @@ def _undo_names(names: dict[str, Any], used: Iterable[str]) -> Iterator[Undo]:
 
 
 def _undo_attributes(owner: Any, function: object) -> Iterator[Undo]:
-    """Undo what a method does to counters and the like: other attributes may belong to each other."""
+    """Undo what a method does to plain values and small containers. Other attributes may depend on each other."""
     own = own_attributes(owner, function)
     old = {name: value for name, value in own.items() if isinstance(value, _PLAIN)}
     held = cast("dict[str, Any]", vars(owner)) if old else {}
@@ -135,7 +135,7 @@ def _refill(container: Any, fill: Callable[[Any], None], old: Any) -> None:
 
 
 def _is_same(container: Any, old: Any) -> bool:
-    """Return True if both hold the same objects. To compare them by value might be a tensor."""
+    """Return True if both hold the same objects. Comparing values could produce a tensor."""
     if len(container) != len(old):
         return False
     if isinstance(old, dict):

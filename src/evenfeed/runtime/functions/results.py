@@ -1,7 +1,8 @@
-"""Makes arrays of what users' functions return, as specs say that they must be.
+"""Converts the results of user functions and generators to arrays, and checks them against their specs.
 
-The rules are those of TensorFlow's from_generator: what NumPy can cast is cast. Only a whole number that
-does not fit is an error here, where TensorFlow lets it wrap around.
+`converted` and `column_maker` follow TensorFlow's from_generator: everything that NumPy can cast is cast. Only an
+integer that does not fit is an error here, while TensorFlow lets it wrap around. `Results` checks what a mapped
+function returns for each element.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.functions.calls import Asked
 from evenfeed.runtime.functions.tracing import Finding
 
-# The column (which may be None itself), or None where the values must be looked at one by one.
+# The column in a tuple (the column itself may be None), or None if the values must be converted one by one.
 Made: TypeAlias = tuple[Column] | None
 ColumnMaker: TypeAlias = Callable[[Sequence[Any]], Made]
 
@@ -35,20 +36,20 @@ _TEXTS: Final[frozenset[type]] = frozenset({str, bytes})
 
 
 def converted(value: Any, spec: TypeSpec) -> Any:
-    """Return one value as an array of `spec`, or a dataset or Optional as it is; an error where it is none."""
+    """Return one value as an array of `spec`, or a dataset or Optional unchanged; raise if it does not fit."""
     if not isinstance(spec, TensorSpec):
         if not _fits(value, spec):
             promised = "None" if isinstance(spec, NoneTensorSpec) else str(spec)
-            raise InvalidArgumentError(f"{shortened(value)} stands where {promised} was promised.")
+            raise InvalidArgumentError(f"expected {promised}, but got {shortened(value)}.")
         return value
     array = _array(value, spec.dtype)
     if not spec.shape.is_compatible_with(array.shape):
-        raise InvalidArgumentError(f"a part has shape {array.shape}, not {spec.shape}.")
+        raise InvalidArgumentError(f"expected shape {spec.shape}, but got shape {array.shape}.")
     return array
 
 
 def column_maker(spec: TypeSpec) -> ColumnMaker:
-    """Return a function that makes one column of many values, if they need no closer look."""
+    """Return a function that converts many values to one column, or returns None if that is not possible."""
     if isinstance(spec, NoneTensorSpec):
         return _all_none
     if not isinstance(spec, TensorSpec):
@@ -64,7 +65,7 @@ def _array(value: Any, dtype: DType) -> Array:
     if dtype == dtypes.string:
         return to_array(value, dtype)
     if dtype.kind in "iu" and _are_plain(value):
-        return np.array(value, dtype)  # NumPy itself refuses a Python int that does not fit
+        return np.array(value, dtype)  # NumPy rejects a Python int that does not fit
     return _cast(np.asarray(value), value, dtype)
 
 
@@ -73,7 +74,7 @@ def _cast(array: Array, value: Any, dtype: DType) -> Array:
         return array
     if array.dtype.kind in "iu" and dtype.kind in "iu":
         _check_fits(array, dtype)
-    elif array.dtype.kind in "OSU":  # text that reads as a number, None, huge ints: as NumPy does
+    elif array.dtype.kind in "OSU":  # numeric text, None and huge ints: NumPy decides
         return np.asarray(value, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         return array.astype(dtype)
@@ -92,8 +93,8 @@ def _check_fits(array: Array, dtype: DType) -> None:
 
 
 def all_of(values: Sequence[Any], kind: type) -> bool:
-    """Tell whether all values are of exactly this type."""
-    return list(map(type, values)).count(kind) == len(values)  # half the time of a set of them
+    """Return True if all values are of exactly this type."""
+    return list(map(type, values)).count(kind) == len(values)  # takes half the time of a set
 
 
 def _all_none(values: Sequence[Any]) -> Made:
@@ -109,11 +110,11 @@ def _fits(value: Any, spec: TypeSpec) -> bool:
 
 
 def _scalars(values: Sequence[Any], spec: TensorSpec) -> Made:
-    """Return numbers as a column; NumPy itself refuses what has a shape or does not fit."""
+    """Return numbers as a column; NumPy rejects values that are not scalar or do not fit."""
     try:
         if spec.dtype.kind != "f":
             return (np.fromiter(values, spec.dtype, len(values)),)
-        with np.errstate(over="ignore"):  # what does not fit is infinite, as in TensorFlow
+        with np.errstate(over="ignore"):  # values that do not fit become infinite, as in TensorFlow
             return (np.fromiter(values, spec.dtype, len(values)),)
     except (TypeError, ValueError, OverflowError):
         return None
@@ -131,7 +132,7 @@ def _texts(values: Sequence[Any]) -> Made:
 
 
 def _arrays(values: Sequence[Any], spec: TensorSpec) -> Made:
-    """Return arrays of one shape and dtype, or lists of numbers, as a column; of many shapes as a list."""
+    """Return arrays, or lists of numbers, as a column; as a list of arrays if their shapes differ."""
     try:
         column = None if spec.dtype == dtypes.string else _numbers(values, spec.dtype)
     except (TypeError, ValueError, OverflowError):
@@ -152,12 +153,12 @@ def _numbers(values: Sequence[Any], dtype: DType) -> Array | None:
         return None
     column = np.stack(arrays) if arrays else np.array(values)
     allowed = {"i": "iu", "u": "iu", "f": "iuf", "b": "b"}.get(dtype.kind, dtype.kind)
-    # A row of other numbers would have changed the dtype of all: then each is looked at alone.
+    # One row of another kind would change the dtype of all rows. Then each row is converted alone.
     return _cast(column, values, dtype) if column.dtype.kind in allowed else None
 
 
 def _are_ragged(values: Sequence[Any]) -> bool:
-    """Tell of lists, faster than NumPy would, whether they differ in length."""
+    """Return True if lists differ in length. This is faster than letting NumPy find out."""
     if type(values[0]) is not list:
         return False
     return len({len(cast("list[Any]", value)) for value in values if type(value) is list}) > 1
@@ -169,11 +170,11 @@ def _are_plain(value: Any) -> bool:
 
 @final
 class Results:
-    """The spec of a function's results, which the first one tells where nothing else did.
+    """The spec of a function's results. The first result provides it if nothing else does.
 
     Attributes:
-        spec: What the function returns; None while that is not known.
-        casts: Whether results are converted to the spec, instead of compared with it.
+        spec: The output spec; None while it is unknown.
+        casts: Whether results are cast to the spec, instead of compared with it.
     """
 
     def __init__(self, asked: Asked, finding: Finding) -> None:
@@ -182,60 +183,61 @@ class Results:
         self._asked = asked
         self._name = finding.calling.name
         self._specs: list[TypeSpec] | None = None if self.spec is None else flatten(self.spec, DATA)
-        self._fits: tuple[Any, ...] | None = None  # what the last result looked like, if it fitted
+        # The dtypes and shapes of the last result, if it fitted.
+        self._last_kinds: tuple[Any, ...] | None = None
 
     def fitted(self, structure: Any, leaves: list[Any]) -> list[Any]:
-        """Return the parts of a result as the spec says."""
+        """Return the parts of a result as the spec requires."""
         specs = self._specs
         assert specs is not None
         if structure is not None or len(specs) != 1 or self.spec is not specs[0]:
             assert_same(self.spec, structure, DATA, names=("spec", "result"))
-        seen = _look(leaves)
-        if seen != self._fits:
+        kinds = _kinds(leaves)
+        if kinds != self._last_kinds:
             leaves = [self._fit(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)]
-            self._fits = seen if seen == _look(leaves) else None
+            self._last_kinds = kinds if kinds == _kinds(leaves) else None
         return leaves
 
     def learn(self, spec: Any) -> None:
-        """Take notice of what the function returns."""
+        """Set the output spec."""
         self.spec, self._specs = spec, flatten(spec, DATA)
 
     def _fit(self, leaf: Any, spec: TypeSpec) -> Any:
         if not isinstance(spec, TensorSpec) or leaf is None or isinstance(leaf, ElementValue):
             if not spec.is_compatible_with(leaf):
-                raise self._unlike(leaf, spec)
+                raise self._mismatch(leaf, spec)
             return leaf
         if leaf.dtype != spec.dtype:
             text = dtypes.string in (leaf.dtype, spec.dtype)
-            if text or not (self.casts or self._is_narrow(leaf, spec)):
-                raise self._unlike(leaf, spec)
+            if text or not (self.casts or self._is_narrower_integer(leaf, spec)):
+                raise self._mismatch(leaf, spec)
             leaf = leaf.astype(spec.dtype)
         if not spec.shape.is_compatible_with(leaf.shape):
-            raise self._unlike(leaf, spec)
+            raise self._mismatch(leaf, spec)
         return leaf
 
-    def _is_narrow(self, leaf: Any, spec: TensorSpec) -> bool:
-        whole = self._asked.returns is not None and leaf.dtype.kind in "iu"
-        return whole and np.can_cast(leaf.dtype, spec.dtype)  # it only has fewer bits
+    def _is_narrower_integer(self, leaf: Any, spec: TensorSpec) -> bool:
+        is_integer = self._asked.returns is not None and leaf.dtype.kind in "iu"
+        return is_integer and np.can_cast(leaf.dtype, spec.dtype)  # an integer with fewer bits
 
-    def _unlike(self, leaf: Any, spec: TypeSpec) -> InvalidArgumentError:
+    def _mismatch(self, leaf: Any, spec: TypeSpec) -> InvalidArgumentError:
         spec_of_leaf = type_spec_from_value(leaf)
         got = str(spec_of_leaf)
         if isinstance(spec_of_leaf, TensorSpec):
             got = f"{dtypes.name_of(leaf.dtype)} of shape {leaf.shape}"
         return InvalidArgumentError(
             f"{self._name} returned {got} where {spec} was expected.",
-            fix="return one dtype and rank for all elements, or say output_signature=.",
+            fix="return the same dtype and rank for all elements, or pass output_signature=.",
             origin=self._asked.origin,
         )
 
 
-def _look(leaves: Sequence[Any]) -> tuple[Any, ...]:
+def _kinds(leaves: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(
-        (leaf.dtype, leaf.shape) if type(leaf) is np.ndarray else _look_at_value(leaf)
+        (leaf.dtype, leaf.shape) if type(leaf) is np.ndarray else _kind_of_value(leaf)
         for leaf in leaves
     )
 
 
-def _look_at_value(leaf: Any) -> Any:
+def _kind_of_value(leaf: Any) -> Any:
     return None if leaf is None else type_spec_from_value(leaf)

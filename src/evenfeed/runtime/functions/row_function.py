@@ -1,4 +1,4 @@
-"""Users' functions on Blocks: traced once, then run on whole Blocks or element by element."""
+"""A user function in a plan: traced once, then run on whole Blocks or element by element."""
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -40,15 +40,15 @@ Way: TypeAlias = Literal["vectorised", "per element"]
 
 
 @final
-class FailedRow(Exception):  # noqa: N818 - not an error of its own: it carries the user's
+class FailedRow(Exception):  # noqa: N818 - not an error itself: it carries the user's exception
     """A function failed at one row of a Block.
 
     Attributes:
-        index: Which row.
-        before: The results of the rows before it; None where it was the first.
+        index: The index of the row.
+        before: The results of the rows before it; None if it was the first.
         error: The user's exception, with its note.
-        damaged: How many rows from this one on are lost to the same damage of a file, which is told once; 0
-            where the file is not damaged.
+        damaged: How many rows, from this one on, are lost to the same damage in a file, which is reported once;
+            0 if the file is not damaged.
     """
 
     def __init__(
@@ -63,15 +63,15 @@ class FailedRow(Exception):  # noqa: N818 - not an error of its own: it carries 
 
 @final
 class RowFunction:
-    """A user's function that takes and gives elements.
+    """A user function from elements to elements.
 
     Attributes:
-        origin: The user's line that asked for it.
-        effects: What it reads and changes besides its arguments, as far as it was seen.
+        origin: The line of user code that asked for it.
+        effects: The side effects seen so far.
         way: How it runs.
         why: Why it runs that way, for explain().
-        parallel_calls: How many elements to work on at a time, where it runs per element.
-        meter: How fast it ran so far, without what it took to compile it.
+        parallel_calls: How many elements to process at a time, if it runs per element.
+        meter: How fast it has run so far, without compilations.
     """
 
     def __init__(self, asked: Asked, finding: Finding) -> None:
@@ -89,7 +89,7 @@ class RowFunction:
         self._tensors = argument_types(asked.input_spec, casts=finding.casts)
         self._first_calls = FirstCalls()
         self._recalled = FirstCalls()
-        self._itself = object()  # the same for all passes
+        self._itself = object()  # identifies the function in all passes
         self._was_called = False
         self._drawn = Counter[Any]()
 
@@ -97,26 +97,26 @@ class RowFunction:
         return f"<function {self.name}, asked for at {self.origin}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _traced, (self._asked,)  # programs are not sent: the other side traces again
+        return _traced, (self._asked,)  # programs are not pickled: the other process traces again
 
     def sendable(self) -> "Callable[[], RowFunction]":
-        """Return what makes this function in another process, per element, without tracing it there."""
+        """Return a picklable factory that makes this function in another process, per element and untraced."""
         asked = replace(self._asked, first_elements=None)
         return partial(_as_found, asked, self.output_spec, casts=self._results.casts)
 
     @property
     def is_pure(self) -> bool:
-        """Whether it gives the same for the same element each time, and nobody sees that it was called."""
+        """Whether it has no side effects, and always returns the same for the same element."""
         return not self.effects
 
     @property
     def name(self) -> str:
-        """What the user calls it."""
+        """Its name in user code."""
         return self._calling.name
 
     @property
     def asked(self) -> tuple[Any, ...]:
-        """What decides its results: the user's function, and what was said of it."""
+        """What determines its results: the user function and its options."""
         return self._asked.function, self._asked.vectorize, self._asked.output_signature
 
     @property
@@ -126,22 +126,22 @@ class RowFunction:
 
     @property
     def opens_datasets(self) -> bool:
-        """Whether it returns datasets, which are read in place of the element."""
+        """Whether it returns datasets, which replace the element."""
         return self._asked.returns_values
 
     @property
     def threads(self) -> int:
-        """How many threads share a Block, where it runs on these."""
+        """How many threads share a Block, if it runs on whole Blocks."""
         return threads_for(self._kernels, self.parallel_calls)
 
     @property
     def variables(self) -> tuple[Any, ...]:
-        """Those that it reads, where it runs on whole Blocks: what they hold then is what it sees."""
+        """The variables that it reads, if it runs on whole Blocks. It sees their values at that time."""
         return self._kernels.variables
 
     @property
     def compilations(self) -> int:
-        """How often it was compiled, or is being compiled."""
+        """How often it was compiled, counting compilations in progress."""
         return 0 if self._compiled is None else self._compiled.compilations
 
     @property
@@ -151,25 +151,25 @@ class RowFunction:
 
     @property
     def output_spec(self) -> Any:
-        """The specs of what it returns; where they were not known, those of the first element."""
+        """The output spec; if it is unknown, calls the function with the first elements."""
         if self._results.spec is None and not self._asked.returns_values:
             self._try_first_elements()
         return self._results.spec
 
     @property
     def first_elements(self) -> FirstElements | None:
-        """The first elements that it is given, of which some may have been read."""
+        """The first elements that it gets. Some of them may have been read already."""
         return self._asked.first_elements
 
     def recalling(self) -> "RowFunction":
-        """Return the same function for the pass over the first elements: those are not called again."""
+        """Return a copy for the pass over the first elements, which are not passed to the function again."""
         return self._like(_recalled=self._first_calls.handed_over())
 
     def in_pass(self, run: Run) -> "RowFunction":
-        """Return the same function for one pass, in which the sequences of its random operations begin."""
+        """Return a copy for one pass, at whose start its random operations restart their sequences."""
         if self.is_vectorised:
             return self
-        # A dataset that is made for each element has another function each time, of the same line.
+        # An inner dataset has a new function object for each element, from the same line of user code.
         key = self._itself if run.is_outermost else (self.name, self.origin)
         return self._like(_drawn=run.draws_of(key, self._drawn if self._recalled else None))
 
@@ -179,7 +179,7 @@ class RowFunction:
         return made
 
     def _try_first_elements(self) -> None:
-        """Learn what it returns from the first element at which it does not fail, or else without values."""
+        """Find the output spec from the first element that does not fail, or else without values."""
         for result in self.first_results():
             if not isinstance(result, Exception):
                 return
@@ -191,19 +191,19 @@ class RowFunction:
             raise errors[0]
         raise ValueError(
             described(
-                f"What {self.name} returns is not known: it needs values to run, and there is "
-                "no element to call it with.",
-                fix="say it: map(..., output_signature=tf.TensorSpec(shape, dtype)).",
+                f"The output spec of {self.name} is unknown: the function needs concrete values, and "
+                "there is no element to call it with.",
+                fix="pass it: map(..., output_signature=tf.TensorSpec(shape, dtype)).",
                 origin=self.origin,
             )
         )
 
     def first_results(self) -> Iterator[Result]:
-        """Yield what comes of the first elements, before a pass asks for it; see `recalling`."""
+        """Yield the results of the first elements, before a pass reads them; see `recalling`."""
         return self._first_calls.make(self.one, self.first_elements)
 
     def one(self, parts: list[Any], number: int | None = None) -> list[Any]:
-        """Return the parts of the result for one element; what the function returned, with `returns_values`."""
+        """Return the parts of the result for one element; with `returns_values`, the result itself in a list."""
         known = self._recalled.take(number) if self._recalled else None
         if isinstance(known, Exception):
             raise known from known.__cause__
@@ -213,7 +213,7 @@ class RowFunction:
         try:
             with host_rules(), self._noted():
                 result = self._one(parts)
-        except Exception as error:  # noqa: BLE001 - it goes on with a note
+        except Exception as error:  # noqa: BLE001 - raised again with a note
             raised = explained(error, self._calling, self._asked.doing, self.origin, number, parts)
         else:
             self.meter.add(1, perf_counter() - began)
@@ -225,10 +225,10 @@ class RowFunction:
 
         Args:
             block: The elements.
-            first: The number of the first one, or of each, for the note of an error.
+            first: The number of the first element, or the numbers of all, for the notes of errors.
 
         Raises:
-            FailedRow: The function failed at one of them.
+            FailedRow: The function failed at an element.
         """
         began, compilations = perf_counter(), self.compilations
         done = self._all_at_once(block, first) if self._compiled is not None else None
@@ -239,7 +239,7 @@ class RowFunction:
         return done
 
     def _noted(self) -> AbstractContextManager[None]:
-        """Take down what the function does besides returning a result."""
+        """Record the side effects of the function in this context."""
         if self._was_called:
             return noted(self.effects, self._drawn)
         self._was_called = True
@@ -247,7 +247,7 @@ class RowFunction:
 
     @contextmanager
     def _noted_with_chance(self) -> Generator[None]:
-        """Take down what the function draws too: at the first call only, for it takes a while."""
+        """Also record random draws: only at the first call, because that is slow."""
         with chance_noted(self._asked.function, self.effects), noted(self.effects, self._drawn):
             yield
 
@@ -276,24 +276,24 @@ class RowFunction:
                     raise FailedRow(index, of_rows(done) if done else None, known)
                 try:
                     done.append(known or self._one(rows.row(index)))
-                except Exception as error:  # noqa: BLE001 - it goes on with a note
+                except Exception as error:  # noqa: BLE001 - raised again with a note
                     before = of_rows(done) if done else None
                     raise self._failed(block, index, before, error, first) from None
         return of_rows(done)
 
     def _all_at_once(self, block: Block, first: int | Positions) -> Block | None:
-        """Return the results of the compiled function; None where this Block must go one by one."""
+        """Return the results of the compiled function; None if this Block must run element by element."""
         assert self._compiled is not None
         try:
             found = on_blocks(self._compiled, self._kernels, block, self.threads)
-        except (Exception, NewKernel, NewVariables, ProbeAbandoned):  # noqa: BLE001 - one by one it fails again, at the row that is wrong
+        except (Exception, NewKernel, NewVariables, ProbeAbandoned):  # noqa: BLE001 - run one by one, it fails again at the bad row
             return None
         if found is None:
             return None
         done, failed = found
         if failed is not None and failed.any():
             index = int(failed.argmax())
-            error = IndexError("it is out of bounds for the tensor that it is applied to.")
+            error = IndexError("out of bounds for the indexed tensor.")
             before = done.cut(0, index) if index else None
             raise self._failed(block, index, before, error, first)
         return done
@@ -310,11 +310,11 @@ class RowFunction:
             first + index if isinstance(first, int) else int(first[index]),
             block.row(index),
         )
-        told = explained(error, self._calling, self._asked.doing, self.origin, number, parts)
-        return FailedRow(index, before, told)
+        noted_error = explained(error, self._calling, self._asked.doing, self.origin, number, parts)
+        return FailedRow(index, before, noted_error)
 
 
-def trace(  # noqa: PLR0913 - what a user says of a function
+def trace(  # noqa: PLR0913 - the options of a user function
     function: Callable[..., Any],
     input_spec: Any,
     origin: Origin | None,
@@ -333,20 +333,20 @@ def trace(  # noqa: PLR0913 - what a user says of a function
     """Trace a function and choose how it runs.
 
     Args:
-        function: The user's.
-        input_spec: The specs of the elements that it gets.
-        origin: The user's line that asked for it.
+        function: The user function.
+        input_spec: The spec of the elements that it gets.
+        origin: The line of user code that asked for it.
         vectorize: False runs it element by element, on NumPy values.
-        output_signature: What it returns, where it cannot be traced.
-        num_parallel_calls: How many elements to work on at a time, where it runs per element.
-        returns: What it has to return, where it cannot be traced: results are compared with it.
-        spread: Whether a tuple arrives as separate arguments.
-        returns_values: The function returns something else than tensors, such as a Dataset: it is
+        output_signature: The output spec, for a function that cannot be traced.
+        num_parallel_calls: How many elements to process at a time, if it runs per element.
+        returns: The output spec that is required of a function that cannot be traced. Results are compared with it.
+        spread: Whether a tuple is passed as separate arguments.
+        returns_values: Whether the function returns something other than tensors, such as a Dataset. It is then
             never traced, and `one` returns a list of that one value.
-        first_elements: Asked only where the spec is needed and cannot be found by tracing.
-        doing: What a note of an error says was being done.
-        untraced: Why it must not be traced, where it must not.
-        may_draw: Whether to raise DrawsForElements where elements need random bits.
+        first_elements: The first elements, read only if the output spec is needed and tracing cannot find it.
+        doing: The action that the notes of errors name.
+        untraced: Why it must not be traced; None if it may be.
+        may_draw: Whether to raise DrawsForElements if elements need random bits.
     """
     return _traced(
         Asked(

@@ -1,4 +1,4 @@
-"""Finds the places in a trace where an index may be out of range."""
+"""Facts about a jaxpr: whether an index may be out of range, and how much work it does."""
 
 from collections.abc import Iterable, Iterator
 from math import prod
@@ -15,17 +15,17 @@ def _equations(jaxpr: Any) -> Iterator[Any]:
 
 
 def indexing(jaxpr: Any) -> tuple[bool, bool]:
-    """Return whether the function reads where JAX would make a wrong place valid, and whether at a fixed place."""
+    """Return whether JAX would clamp an out-of-range index, and whether one of the indices is constant."""
     reads = False
     for equation in _equations(jaxpr):
         name = equation.primitive.name
         if name.startswith("scatter") or "CLIP" in str(equation.params.get("mode", "")):
-            return False, False  # asked for by name: what is out of range is dropped, or clipped
+            return False, False  # the user chose what happens out of range: dropped or clipped
         reads = reads or name in _READS
-    return reads, reads and _reads_at_fixed_place(jaxpr)
+    return reads, reads and _has_constant_index(jaxpr)
 
 
-def _reads_at_fixed_place(jaxpr: Any) -> bool:
+def _has_constant_index(jaxpr: Any) -> bool:
     depends = set(jaxpr.invars)
     for equation in jaxpr.eqns:
         variables = [var for var in equation.invars if not hasattr(var, "val")]
@@ -36,20 +36,20 @@ def _reads_at_fixed_place(jaxpr: Any) -> bool:
     return False
 
 
-# A loop that ends when it likes is taken to make so many turns.
-_TURNS: Final = 1024
+# The assumed number of iterations of a while loop.
+_WHILE_ITERATIONS: Final = 1024
 _CUBIC: Final = frozenset(
     {"cholesky", "eig", "eigh", "geqrf", "householder_product", "lu", "svd", "triangular_solve"}
 )
 
 
 def work_of(jaxpr: Any) -> int:
-    """Return about how many numbers are computed or looked at on the way to the results."""
+    """Return roughly how many numbers a jaxpr computes or reads."""
     return sum(map(_work, jaxpr.eqns))
 
 
 def inner_jaxprs(equation: Any) -> Iterator[Any]:
-    """Yield the functions that an equation calls: of a loop, a branch, a function within the function."""
+    """Yield the inner jaxprs of an equation: a loop body, a branch, a jitted function."""
     for value in equation.params.values():
         is_several = isinstance(value, (list, tuple))
         for inner in cast("Iterable[Any]", value if is_several else (value,)):
@@ -61,23 +61,23 @@ def inner_jaxprs(equation: Any) -> Iterator[Any]:
 def _work(equation: Any) -> int:
     inner = sum(map(work_of, inner_jaxprs(equation)))
     if inner:
-        return inner * _turns(equation)
+        return inner * _iterations(equation)
     results = sum(map(_size, equation.outvars))
-    return max(results * _each(equation), *map(_size, equation.invars), 1)
+    return max(results * _inputs_per_output(equation), *map(_size, equation.invars), 1)
 
 
-def _turns(equation: Any) -> int:
+def _iterations(equation: Any) -> int:
     match equation.primitive.name:
         case "scan":
             return equation.params["length"]
         case "while":
-            return _TURNS
+            return _WHILE_ITERATIONS
         case _:
             return 1
 
 
-def _each(equation: Any) -> int:
-    """Return how many numbers one number of the result is made of."""
+def _inputs_per_output(equation: Any) -> int:
+    """Return how many inputs contribute to one number of the result."""
     match equation.primitive.name:
         case "dot_general":
             (contracted, _), _ = equation.params["dimension_numbers"]

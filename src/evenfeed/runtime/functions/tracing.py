@@ -1,4 +1,4 @@
-"""Decides, by tracing it, how a user's function runs and what it returns."""
+"""Traces a user function to decide how it runs, and to find its output spec."""
 
 import warnings
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from evenfeed.core.side_effects import Effect, Effects, ProbeAbandoned
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.runtime.functions.calls import Calling, as_argument, explained, host_rules
-from evenfeed.runtime.functions.compared_traces import ComparedTraces, Outcome, unseen
+from evenfeed.runtime.functions.compared_traces import ComparedTraces, Outcome, without_side_effects
 from evenfeed.runtime.functions.compiled import Compiled, RowShapes
 from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.probing import NewVariables, looked_at
@@ -23,27 +23,27 @@ from evenfeed.runtime.functions.purity import uses_generator
 from evenfeed.runtime.functions.python_state import PythonState, uses_iterator
 from evenfeed.runtime.functions.vectorise import Row, Traced, refuses_tracing, shared_count
 
-# Lengths to try where one is not known. What follows them in the result is not known either. Short
-# ones show slices (`x[:2]`), those with many divisors allow reshapes.
+# Lengths to try for an unknown dimension. Dimensions of the result that change with it are unknown too. A short length
+# shows slices (`x[:2]`); lengths with many divisors allow reshapes.
 _LENGTHS: Final = (1, 12, 24)
 
-# A function that needs more calls ever more kernels, in a loop over elements of its own.
+# A function that needs more traces calls more kernels each time, in a loop over its own elements.
 _MOST_TRACES: Final = 50
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is known of a function before it runs.
+    """What is known about a function before it runs.
 
     Attributes:
         calling: The function, and how it is called.
-        compiled: Its programs; None where it runs per element.
-        kernels: What is done before it runs on a Block, and the specs of the parts that it gets then.
+        compiled: Its programs; None if it runs per element.
+        kernels: The kernels that run before it on a Block, and the specs of the parts that it gets then.
         why: Why it runs that way.
-        output_spec: What it returns; None where only a first element can tell.
-        effects: What it reads and changes besides its arguments, as far as it is known.
-        casts: Whether results are converted to the spec, instead of compared with it.
+        output_spec: The output spec; None if only a first element can show it.
+        effects: The known side effects.
+        casts: Whether results are cast to the spec, instead of compared with it.
     """
 
     calling: Calling
@@ -55,7 +55,7 @@ class Finding:
     casts: bool = False
 
 
-def found_by_tracing(  # noqa: PLR0913 - what a user says of a function
+def found_by_tracing(  # noqa: PLR0913 - the options of a user function
     calling: Calling,
     input_spec: Any,
     origin: Origin | None,
@@ -65,16 +65,14 @@ def found_by_tracing(  # noqa: PLR0913 - what a user says of a function
     doing: str,
     may_draw: bool = False,
 ) -> Finding:
-    """Trace a function for elements of `input_spec`, and say how it runs.
+    """Trace a function for elements of `input_spec`, and decide how it runs.
 
     Raises:
-        DrawsForElements: It draws random numbers that follow from positions, with `may_draw`.
+        DrawsForElements: With `may_draw`, it draws random numbers that depend on the element's position.
     """
     kernels, effects = kernels_for(input_spec), Effects()
     if not all(map(_has_rank, kernels.specs)):
-        return _untraced(
-            calling, kernels, "the rank of an element is not known", signature, effects
-        )
+        return _untraced(calling, kernels, "the rank of an element is unknown", signature, effects)
     if uses_iterator(calling.function):
         effects.add(Effect.PULLS)
         return _untraced(calling, kernels, f"it {effects.text()}", signature, effects)
@@ -85,22 +83,22 @@ def found_by_tracing(  # noqa: PLR0913 - what a user says of a function
         found = _found_with_kernels(asked, state, may_draw=may_draw)
         is_compiled = found.compiled is not None
     finally:
-        if not is_compiled:  # whoever calls it per element sees each call, and none before
+        if not is_compiled:  # per element, user code must see each call, and none before the first
             state.put_back()
     return found
 
 
 def _found_with_kernels(asked: "_Asked", state: PythonState, *, may_draw: bool) -> Finding:
-    """Trace a function anew as often as it shows that more must be known before it runs."""
+    """Restart the trace with each kernel or variable that it discovers."""
     kernels, effects = asked.kernels, asked.effects
     why = "it works on text"
     for _ in range(_MOST_TRACES):
         try:
             return _found(replace(asked, kernels=kernels))
-        except NewKernel as new:  # its results become parts of the element, and all begins anew
+        except NewKernel as new:  # its results become parts of the element
             try:
                 kernels = kernels.with_call(new.call)
-            except TypeError:  # it fails where it runs, and says why there
+            except TypeError:  # it fails again when it runs, and says why
                 break
         except Computed as wanted:
             kernels = kernels.with_computed(wanted.part)
@@ -122,7 +120,7 @@ def _found_with_kernels(asked: "_Asked", state: PythonState, *, may_draw: bool) 
 @final
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a user said of a function, and the kernels that it is known to call."""
+    """A function, its options, and the kernels that it is known to call."""
 
     calling: Calling
     kernels: Kernels
@@ -146,43 +144,43 @@ def _found(asked: _Asked) -> Finding:
     outcomes = [watched.trace(rows) for rows in attempts]
     done = [outcome for outcome in outcomes if isinstance(outcome, Traced)]
     if not done:
-        if (part := kernels.uncomputed()) is not None:  # JAX may know what to do with an array
+        if (part := kernels.uncomputed()) is not None:  # JAX may be able to use an array
             raise Computed(part)
         error = next(outcome for outcome in outcomes if isinstance(outcome, Exception))
         if not kernels.hide_values and _fails_always(asked, attempts[-1], outcomes):
-            told = explained(error, calling, asked.doing, asked.origin, None)
-            raise told from told.__cause__
+            noted_error = explained(error, calling, asked.doing, asked.origin, None)
+            raise noted_error from noted_error.__cause__
         text = kernels.hide_values and not kernels.in_rows
         why = "it works on text" if text else _reason(error)
         return _untraced(calling, kernels, why, signature, effects)
     spec = _common_spec(done, inputs, len(attempts))
-    compiled = Compiled(unseen(call, calling.function))
-    why = _why_per_element(effects, asked.vectorize) or _why_not_signed(spec, signature)
+    compiled = Compiled(without_side_effects(call, calling.function))
+    why = _why_per_element(effects, asked.vectorize) or _why_signature_differs(spec, signature)
     if len(attempts) == 1 and why is None:
         _check_fixed_index(compiled, attempts[0], done[0], kernels, asked.origin)
     if asked.vectorize is not False:
         _warn(calling.name, effects, asked.origin)
     if why is None:
-        watched.leave_one_trace()
-    said = signature if signature is not None else spec
+        watched.restore_after_one_trace()
+    output_spec = signature if signature is not None else spec
     return Finding(
         calling,
         None if why else compiled,
         kernels,
         why or "it traces",
-        said,
+        output_spec,
         effects,
         casts=True,
     )
 
 
 def not_traced(calling: Calling, input_spec: Any, why: str, signature: Any) -> Finding:
-    """Say of a function that it runs per element, without looking at what it does."""
+    """Return the finding for a function that runs per element, without tracing it."""
     return _untraced(calling, kernels_for(input_spec), why, signature, Effects())
 
 
 def kernels_for(input_spec: Any) -> Kernels:
-    """Return no kernels, for a function of elements of `input_spec`."""
+    """Return an empty set of kernels, for a function of elements of `input_spec`."""
     return Kernels((), tuple(flatten(input_spec, DATA)))
 
 
@@ -209,7 +207,7 @@ def _row(spec: TypeSpec, length: int, handle: bool) -> Row | None:
 def _untraced(
     calling: Calling, kernels: Kernels, why: str, signature: Any, effects: Effects
 ) -> Finding:
-    if uses_generator(calling.function):  # tracing may not have come so far
+    if uses_generator(calling.function):  # the trace may have stopped before the draw
         effects.add(Effect.DRAWS)
     return Finding(calling, None, kernels, why, signature, effects, casts=signature is not None)
 
@@ -222,12 +220,12 @@ def _reason(error: Exception) -> str:
 
 
 def _fails_always(asked: _Asked, rows: RowShapes, outcomes: Sequence[Outcome]) -> bool:
-    """Tell whether a function that did not trace fails for real values too, whatever they are."""
+    """Return True if a function that did not trace also fails for concrete values, whatever they are."""
     errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     if any(refuses_tracing(e) or isinstance(e, OSError) for e in errors):
         return False
     if len(errors) > 1 and len({str(error) for error in errors}) > 1:
-        return False  # it depends on a length that is not known yet
+        return False  # the error depends on an unknown length
     own = rows[: len(rows) - shared_count(rows)]
     sample = [None if row is None else np.zeros(row.shape, row.dtype) for row in own]
     try:
@@ -235,16 +233,16 @@ def _fails_always(asked: _Asked, rows: RowShapes, outcomes: Sequence[Outcome]) -
             asked.calling([as_argument(part) for part in sample])
     except (OSError, ProbeAbandoned):
         return False
-    except Exception:  # noqa: BLE001 - the question was whether it fails
+    except Exception:  # noqa: BLE001 - any failure counts
         return True
     return False
 
 
 def _common_spec(done: Sequence[Traced], inputs: Sequence[TypeSpec], attempts: int) -> Any:
-    """Return the spec that all traces have in common: a dimension that follows a length is unknown."""
+    """Return the common spec of all traces. Dimensions that change with an unknown length are unknown."""
     columns = zip(*(found.parts for found in done), strict=True)
     specs = [_common([_part_spec(part, inputs) for part in parts]) for parts in columns]
-    if len(done) < min(2, attempts):  # one length alone does not show what follows it
+    if len(done) < min(2, attempts):  # one length alone does not show what depends on it
         specs = [_without_lengths(spec) for spec in specs]
     structure = done[0].structure
     return specs[0] if structure is None else pack(structure, specs, DATA)
@@ -280,8 +278,8 @@ def _why_per_element(effects: Effects, vectorize: bool | None) -> str | None:
     return "vectorize=False" if vectorize is False else None
 
 
-def _why_not_signed(spec: Any, signature: Any) -> str | None:
-    """Say why a signature keeps a function from running on Blocks: each result is converted to it."""
+def _why_signature_differs(spec: Any, signature: Any) -> str | None:
+    """Return why an output_signature forces a function to run per element: it differs from the traced spec."""
     if signature is None:
         return None
     assert_same(signature, spec, DATA, names=("output_signature", "result"))
@@ -295,7 +293,7 @@ def _why_not_signed(spec: Any, signature: Any) -> str | None:
 def _check_fixed_index(
     compiled: Compiled, rows: RowShapes, found: Traced, kernels: Kernels, origin: Origin | None
 ) -> None:
-    """Raise where an index that is written in the function is out of range for every element."""
+    """Raise if a constant index in the function is out of range for every element."""
     program = compiled.add(rows, found)
     if not found.fixed_index:
         return
@@ -306,30 +304,30 @@ def _check_fixed_index(
     if failed is not None and failed.any() and _is_fixed(program, zeros, held):
         raise InvalidArgumentError(
             "An index is out of range for every element.",
-            fix="index within the shape that element_spec says.",
+            fix="index within the shape in element_spec.",
             origin=origin,
         )
 
 
 def _is_fixed(program: Any, zeros: Sequence[Any], held: Sequence[Any]) -> bool:
-    """Tell whether other values fail as well: an index may also come from the data."""
+    """Return True if other values fail too. Otherwise the index comes from the data."""
     _, failed = program.run([column + np.ones_like(column) for column in zeros], 1, held=held)
     return bool(failed.any())
 
 
 def _warn(name: str, effects: Effects, origin: Origin | None) -> None:
-    """Warn of a function that runs per element though nobody asked for it: by chance, or for a change unseen."""
+    """Warn about a function that runs per element because it draws random numbers or its results vary."""
     if Effect.DRAWS in effects:
         text = (
-            f"{name} draws random numbers, so it runs once for each element: compiled, it would draw "
-            "them once for all. Call random_map instead: its function gets a key, or a generator, made "
-            "of the seed and the element's position."
+            f"{name} draws random numbers, so it runs once per element: if it were compiled, all elements "
+            "would get the same numbers. Call random_map instead: it passes the function a key, or a "
+            "generator, derived from the seed and the element's position."
         )
     elif Effect.VARIES in effects:
         text = (
             f"{name} returns something else each time it is called, as a counter or a clock does, so it "
-            "runs once for each element: compiled, it would be called once for all. Number elements "
-            "with enumerate, carry a state with scan, or draw random numbers with random_map instead."
+            "runs once per element: if it were compiled, it would be called only once. Number elements "
+            "with enumerate, carry state with scan, or draw random numbers with random_map instead."
         )
     else:
         return

@@ -1,10 +1,10 @@
-"""Traces a user's function with JAX, and runs it on whole Blocks: the one place of the runtime that knows JAX.
+"""Traces a user function with JAX and runs it on whole Blocks: the only module of the runtime that uses JAX.
 
-Everything is traced with 64-bit types, so that no id is lost. Their defaults are wider then than
-TensorFlow's; `_settled` says which of the results keep 64 bits.
+Everything is traced with 64-bit types, so that no id is truncated. JAX's defaults are then wider than TensorFlow's;
+`_settled` decides which results keep 64 bits.
 """
 
-# JAX leaves parts of its own types unknown.
+# JAX is only partly typed.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
 
@@ -27,10 +27,10 @@ from evenfeed.core.promotion import NARROWER, fits_32_bits
 from evenfeed.runtime.functions.column_arithmetic import ColumnArithmetic, arithmetic_of
 from evenfeed.runtime.functions.trace_facts import indexing, work_of
 
-# Takes the parts of an element; returns the structure of the result, and its parts.
+# Maps the parts of an element to the structure of the result and its parts.
 Call: TypeAlias = Callable[[list[Any]], tuple[Any, list[Any]]]
 
-# What takes 64 bits of another kind over into its result.
+# Primitives whose result can take its 64 bits from an operand of another dtype.
 _CONVERTS: Final = ("convert_element_type", "dot_general")
 _WIDER: Final = {dtypes.int32: dtypes.int64, dtypes.uint32: dtypes.uint64}
 
@@ -38,7 +38,7 @@ _WIDER: Final = {dtypes.int32: dtypes.int64, dtypes.uint32: dtypes.uint64}
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The shape and dtype of one part of an element, all known; of a variable, which all elements share."""
+    """The static shape and dtype of one part of an element, or of a variable that all elements share."""
 
     shape: tuple[int, ...]
     dtype: DType
@@ -48,14 +48,18 @@ class Row:
 @final
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """What one trace of a function found.
+    """The result of one trace of a function.
 
-    `parts` holds for each part of the result a Row (computed), a Handle (handed on), or a constant.
-    `wider` says which parts need 64-bit whole numbers on the way, as TensorFlow divides them.
-    `text` is the same for two traces exactly if they did the same. `indexes` says that the function
-    reads at places that may be out of range; `fixed_index`, that one of these is known already. `work`
-    is about how many numbers it computes; `arithmetic` does it without JAX, where it is that simple.
-    `calls_back` says that compiled code would call Python, which must see each element once.
+    Attributes:
+        structure: The structure of the function's result.
+        parts: For each part of the result a Row (computed), a Handle (passed through) or a constant.
+        wider: The parts that need 64-bit integers internally, because TensorFlow divides in float64.
+        text: Equal for two traces exactly if they did the same.
+        indexes: Whether the function indexes at places that may be out of range.
+        fixed_index: Whether one of these indices is constant.
+        work: Roughly how many numbers it computes.
+        arithmetic: The same computation without JAX, if it is simple enough.
+        calls_back: Whether compiled code would call Python, which must see each element exactly once.
     """
 
     structure: Any
@@ -75,8 +79,8 @@ def _host() -> Any:
 
 
 @final
-class on_host:  # noqa: N801 - called like a function; a generator would take twice as long
-    """Lets JAX run on the host's processor with 64-bit types, also where there are GPUs."""
+class on_host:  # noqa: N801 - used like a function; a generator-based one would take twice as long
+    """Runs JAX on the host CPU with 64-bit types, even if there are GPUs."""
 
     __slots__ = ("_device", "_wide")
 
@@ -91,28 +95,28 @@ class on_host:  # noqa: N801 - called like a function; a generator would take tw
 
 
 def is_array(value: object) -> bool:
-    """Tell whether `value` is an array of JAX's, or what stands for one while a function is traced."""
+    """Return True if `value` is a JAX array or a tracer."""
     return isinstance(value, jax.Array)
 
 
 def trace_state() -> object:
-    """Return how JAX traces the code that runs; None while JAX is not loaded."""
+    """Return the current trace state of JAX; None while JAX is not loaded."""
     return jax_extend_core.get_opaque_trace_state() if "jax" in sys.modules else None
 
 
 def stand_in(spec: Any) -> Any:
-    """Return zeros of a spec whose shape is known: as part of a trace, where JAX traces."""
+    """Return zeros for a spec of known shape; a tracer if JAX is tracing."""
     return jax.numpy.zeros(tuple(spec.shape), spec.dtype)
 
 
 def typed_key(words: Any) -> Any:
-    """Return a key for jax.random made of two words, whatever implementation is JAX's default."""
-    # Whole numbers may come wider than they are, where that is tried out (`_divided`).
+    """Return a threefry key for jax.random made of two words, whatever the default implementation is."""
+    # The words may arrive as wider integers, when `_divided` tries that out.
     return jax.random.wrap_key_data(jax.numpy.asarray(words, np.uint32), impl="threefry2x32")
 
 
 def refuses_tracing(error: Exception) -> bool:
-    """Tell whether `error` says that the function needs values, which tracing does not have."""
+    """Return True if `error` says that the function needs concrete values, which a trace does not have."""
     kinds = jax.errors
     return isinstance(
         error,
@@ -127,10 +131,10 @@ def refuses_tracing(error: Exception) -> bool:
 
 
 def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
-    """Trace a function for elements of these shapes and dtypes; None for what JAX cannot hold."""
-    if not any(rows):  # nothing for JAX to do: it need not even be loaded
+    """Trace a function for elements of these shapes and dtypes; None marks parts that JAX cannot hold."""
+    if not any(rows):  # nothing for JAX to do, so it is not loaded
         structure, leaves = call(_filled(rows, ()))
-        return Traced(structure, tuple(leaves), text=repr([_shown(leaf) for leaf in leaves]))
+        return Traced(structure, tuple(leaves), text=repr([_comparable(leaf) for leaf in leaves]))
     with on_host():
         found, closed = _jaxpr(call, rows)
         computed = [part for part in found.parts if isinstance(part, Row)]
@@ -155,7 +159,7 @@ def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
 
 
 def shared_count(rows: Sequence[Row | None]) -> int:
-    """Return how many parts, the last ones, are shared by all elements."""
+    """Return the number of trailing parts that all elements share."""
     return sum(row is not None and row.shared for row in rows)
 
 
@@ -177,7 +181,7 @@ def _part(leaf: Any) -> Any:
 
 
 def _called(call: Call, rows: Sequence[Row | None], arrays: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Call the function; what it only hands on is not computed, and becomes a handle."""
+    """Call the function. Parts that it returns unchanged become handles, and are not computed."""
     parts = _filled(rows, arrays)
     structure, leaves = call(list(parts))
     own = parts[: len(parts) - shared_count(rows)]
@@ -186,17 +190,17 @@ def _called(call: Call, rows: Sequence[Row | None], arrays: Sequence[Any]) -> tu
 
 
 def _filled(rows: Sequence[Row | None], arrays: Sequence[Any]) -> list[Any]:
-    """Put handles where JAX gets nothing."""
+    """Return the arrays, with handles for the parts that JAX does not get."""
     left = iter(arrays)
     return [Handle(i) if row is None else next(left) for i, row in enumerate(rows)]
 
 
 def _text(closed: Any, found: Traced) -> str:
-    """Write down all that a trace did, without the addresses of objects."""
+    """Return a text of everything that a trace did, without object addresses."""
     constants = [
         (str(c.dtype), c.shape, np.asarray(c).tobytes()) for c in map(_array, closed.consts)
     ]
-    parts = [_shown(part) for part in found.parts]
+    parts = [_comparable(part) for part in found.parts]
     return re.sub(r" at 0x[0-9a-f]+", "", f"{closed.jaxpr}\n{constants}\n{parts}")
 
 
@@ -204,7 +208,7 @@ def _array(constant: Any) -> Any:
     return constant if is_array(constant) else np.asarray(constant)
 
 
-def _shown(part: Any) -> object:
+def _comparable(part: Any) -> object:
     if isinstance(part, Handle):
         return f"part {part.index}"
     return (part.dtype.str, part.tolist()) if isinstance(part, np.ndarray) else part
@@ -216,10 +220,10 @@ def _shown(part: Any) -> object:
 def _settled(
     call: Call, rows: Sequence[Row | None], closed: Any
 ) -> tuple[list[DType], frozenset[int]]:
-    """Return the dtypes of the computed parts, and which of them need wider whole numbers.
+    """Return the dtypes of the computed parts, and which of them need wider integers.
 
-    A 64-bit result that comes only from narrower parts and from defaults becomes what TensorFlow's
-    default is; one of a 64-bit part, of a 64-bit constant or of a dtype asked for by name stays.
+    A 64-bit result that comes only from narrower parts and defaults gets TensorFlow's default dtype. It stays
+    64-bit if it comes from a 64-bit part, a 64-bit constant or an explicit dtype.
     """
     origins = _origins(closed)
     found = [np.dtype(aval.dtype) for aval in closed.out_avals]
@@ -239,9 +243,9 @@ def _settled(
 def _divided(
     call: Call, rows: Sequence[Row | None], closed: Any, settled: list[DType]
 ) -> frozenset[int]:
-    """Find results of dividing 32-bit whole numbers: float64 in TensorFlow and NumPy, float32 in JAX.
+    """Find results of dividing 32-bit integers: float64 in TensorFlow and NumPy, float32 in JAX.
 
-    Such a result is float64 where the whole numbers have 64 bits; one that was cast is not.
+    Such a result is float64 when traced with 64-bit integers. A result that was cast is not.
     """
     narrow = any(row is not None and row.dtype in _WIDER for row in rows)
     if not narrow or dtypes.float32 not in settled:
@@ -256,14 +260,14 @@ def _divided(
 
 
 def _asks_for_64_bits(call: Call, rows: Sequence[Row | None]) -> bool:
-    """Tell whether the function names a 64-bit dtype: without them, JAX and evenfeed then complain."""
-    with warnings.catch_warnings(record=True) as said, jax.enable_x64(False):
+    """Return True if the function names a 64-bit dtype: with x64 disabled, JAX and evenfeed warn about it."""
+    with warnings.catch_warnings(record=True) as caught, jax.enable_x64(False):
         warnings.simplefilter("always")
         try:
             _jaxpr(call, [_with_dtype(row, NARROWER) for row in rows])
         except Exception:  # noqa: BLE001 - it traced with 64 bits, so it needs them
             return True
-    texts = [str(warning.message) for warning in said]
+    texts = [str(warning.message) for warning in caught]
     return any("Explicitly requested dtype" in t or "was asked for" in t for t in texts)
 
 
@@ -272,15 +276,15 @@ def _with_dtype(row: Row | None, others: dict[DType, DType]) -> Row | None:
 
 
 def _origins(closed: Any, given: Sequence[str] | None = None) -> list[str]:
-    """Say for each result where its 64 bits come from: "input", "constant" or "default".
+    """Return for each result where its 64 bits come from: "input", "constant" or "default".
 
     Args:
-        closed: What was traced.
-        given: The same of its arguments; they are parts of the element where it is left away.
+        closed: The closed jaxpr.
+        given: The origins of its arguments; by default they are parts of the element.
     """
     jaxpr = closed.jaxpr
-    told = given or ["input"] * len(jaxpr.invars)
-    pairs = zip(jaxpr.invars, told, strict=True)
+    origins = given or ["input"] * len(jaxpr.invars)
+    pairs = zip(jaxpr.invars, origins, strict=True)
     known: dict[Any, str] = {var: origin for var, origin in pairs if _is_wide(var)}
     for var, value in zip(jaxpr.constvars, closed.consts, strict=True):
         if _is_wide(var):
@@ -290,15 +294,15 @@ def _origins(closed: Any, given: Sequence[str] | None = None) -> list[str]:
         for number, var in enumerate(equation.outvars):
             if _is_wide(var):
                 known[var] = inside[number] if inside else _origin(equation, var, known)
-    return [_of(var, known) for var in jaxpr.outvars]
+    return [_origin_of(var, known) for var in jaxpr.outvars]
 
 
 def _origins_inside(equation: Any, known: dict[Any, str]) -> list[str]:
-    """Say it for the results of a function that JAX keeps in one piece, as most of jax.numpy's."""
+    """Return the origins for the results of a jitted inner function, such as most of jax.numpy."""
     if equation.primitive.name not in ("jit", "pjit") or not any(map(_is_wide, equation.outvars)):
         return []
-    inside = _origins(equation.params["jaxpr"], [_of(var, known) for var in equation.invars])
-    # `2 ** x` only asks for the bits of x, yet its result is as wide as x.
+    inside = _origins(equation.params["jaxpr"], [_origin_of(var, known) for var in equation.invars])
+    # The jaxpr of `2 ** x` only tests the bits of x, yet its result is as wide as x.
     pairs = zip(inside, equation.outvars, strict=True)
     return ["input" if _origin(equation, var, known) == "input" else one for one, var in pairs]
 
@@ -306,7 +310,7 @@ def _origins_inside(equation: Any, known: dict[Any, str]) -> list[str]:
 def _origin(equation: Any, result: Any, known: dict[Any, str]) -> str:
     converts = equation.primitive.name in _CONVERTS
     operands = [
-        _of(var, known)
+        _origin_of(var, known)
         for var in equation.invars
         if converts or getattr(var.aval, "dtype", None) == result.aval.dtype
     ]
@@ -319,8 +323,8 @@ def _is_wide(var: Any) -> bool:
     return getattr(var.aval, "dtype", None) in NARROWER
 
 
-def _of(var: Any, known: dict[Any, str]) -> str:
-    literal = getattr(var, "val", None)  # a constant written into the equation itself
+def _origin_of(var: Any, known: dict[Any, str]) -> str:
+    literal = getattr(var, "val", None)  # a literal in the equation
     if literal is None:
         return known.get(var, "default")
     big = var.aval.dtype in NARROWER and not fits_32_bits(literal)
@@ -336,9 +340,9 @@ class BlockProgram:
 
     Args:
         call: The function.
-        rows: The shapes of the parts of an element, and those of variables behind them.
-        found: What a trace for these found.
-        length: How many rows the columns have, which must be known where there are none.
+        rows: The shapes of the parts of an element, then those of variables.
+        found: The trace for these shapes.
+        length: The number of rows, which is needed if there are no columns.
     """
 
     def __init__(
@@ -349,12 +353,12 @@ class BlockProgram:
         self._call = call
         body = self._checked if found.indexes else self._unchecked
         axes = tuple(None if row.shared else 0 for row in rows if row is not None)
-        # Where JAX gets nothing, it is not even loaded.
+        # JAX is not loaded if it gets no arguments.
         run: Any = jax.jit(jax.vmap(body, axes, axis_size=length)) if axes else None
         self._run = run
 
     def start(self, columns: Sequence[Array], held: Sequence[Array] = ()) -> "Started":
-        """Begin to compute on columns and variables, which is compiled for them at the first time."""
+        """Start the computation on columns and variables. The first call compiles it."""
         with on_host():
             return Started(*self._run(*columns, *held))
 
@@ -364,7 +368,7 @@ class BlockProgram:
     def _checked(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
         checked = checkify.checkify(self._body, errors=checkify.index_checks)
         error, outputs = checked(*arrays)
-        # Only whether it failed: what else an error says would be computed for every row.
+        # Only whether a row failed: the error details would be computed for every row.
         return [leaf for leaf in jax.tree.leaves(error) if leaf.dtype == np.bool_], outputs
 
     def _body(self, *arrays: Any) -> list[Any]:
@@ -376,7 +380,7 @@ class BlockProgram:
         return [output.astype(dtype) for output, dtype in zip(outputs, kept, strict=True)]
 
     def _computed(self, arrays: Sequence[Any]) -> list[Any]:
-        # The same parts as in the trace: what was handed on there may come as another object here.
+        # Computes the same parts as the trace: a part passed through there may be another object here.
         _, leaves = self._call(_filled(self._rows, arrays))
         pairs = zip(leaves, self._found.parts, strict=True)
         return [leaf for leaf, part in pairs if isinstance(part, Row)]
@@ -385,13 +389,13 @@ class BlockProgram:
 @final
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Results on their way."""
+    """A computation in progress."""
 
     failed: Sequence[Any]
     outputs: Sequence[Any]
 
     def wait(self) -> tuple[list[Array], Array | None]:
-        """Return the computed columns, and which rows read out of range (None where none can)."""
+        """Return the computed columns, and which rows indexed out of range (None if none can)."""
         flags = [np.asarray(flag) for flag in self.failed]
         failed = np.logical_or.reduce(flags) if flags else None
         return [np.asarray(output) for output in self.outputs], failed

@@ -1,0 +1,90 @@
+"""Copies values that user code may write to again.
+
+A generator or a function may return the same buffer for every element: camera frames, simulators, `readinto`.
+Elements that wait to become a batch would all show what was written last.
+"""
+
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
+
+import numpy as np
+
+from evenfeed.core.specs import TensorSpec
+from evenfeed.core.structure import DATA, flatten, opened, pack
+
+Keep: TypeAlias = Callable[[Any], Any]
+
+
+@runtime_checkable
+class _Clonable(Protocol):
+    """A tensor of PyTorch, which may be written to."""
+
+    def clone(self) -> Any: ...
+
+
+def unshared(result: Any) -> Any:
+    """Return a result of a user function, as a copy if its memory may belong to somebody else.
+
+    It counts references, so call it as `[unshared(result) for result in results]`.
+    """
+    if not isinstance(result, np.ndarray):
+        return kept(result) if isinstance(result, _Clonable) else result
+    if result.base is None:
+        return result if getrefcount(result) <= _OWN_REFERENCES else result.copy()
+    return result if _references_to_memory(result) <= _OWN_REFERENCES_TO_MEMORY else result.copy()
+
+
+def _references_to_memory(view: Any) -> int:
+    """Return how many references the array has that a view shows; many if it is none of NumPy's."""
+    memory = view.base
+    return getrefcount(memory) if type(memory) is np.ndarray and memory.base is None else _MANY
+
+
+def _references(result: Any) -> int:
+    return getrefcount(result)
+
+
+# Measured, because Python's versions count differently: what an array has that nobody else refers to.
+_MANY: Final = 1 << 30
+_OWN_REFERENCES: Final = [_references(result) for result in [np.zeros(1)]][0]
+_OWN_REFERENCES_TO_MEMORY: Final = [_references_to_memory(v) for v in [np.zeros(2)[:1]]][0]
+
+
+def keeper(signature: Any) -> Keep | None:
+    """Return a function that copies what can be written to in an element; None if it holds nothing of the kind.
+
+    Scalars and tuples of scalars need no copy, which keeps their generators fast.
+    """
+    branch = opened(signature, DATA)
+    if branch is None:
+        is_scalar = isinstance(signature, TensorSpec) and signature.shape.rank == 0
+        return None if is_scalar else kept
+    if type(signature) is tuple and not any(map(keeper, cast("tuple[Any, ...]", signature))):
+        return None
+    return kept
+
+
+def kept(value: Any) -> Any:
+    """Return a value as it is now: arrays and lists are copied, at any depth of an element."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return value.copy()
+    if kind is tuple:
+        return tuple(map(kept, value))
+    if kind is list:
+        return list(map(kept, value))
+    if kind is dict:
+        return {key: kept(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return cast("np.ndarray[Any, Any]", value).copy()
+    if isinstance(value, _Clonable):
+        return value.clone()
+    if opened(value, DATA) is None:
+        return value
+    return pack(value, list(map(kept, flatten(value, DATA))), DATA)
+
+
+def holds_arrays(value: Any) -> bool:
+    """Return True if an element holds an array, also where a scalar is expected."""
+    return any(isinstance(part, np.ndarray) for part in flatten(value, DATA))
