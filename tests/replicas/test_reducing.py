@@ -144,8 +144,8 @@ def refused(kind, what, fix, value=None, *, axis=0):
 def test_a_sum_of_what_is_the_same_everywhere_says_so():
     refused(
         ValueError,
-        "A value that is the same on all replicas, 2.0, has no sum over them.",
-        "pass what strategy.run returned, or multiply by strategy.num_replicas_in_sync.",
+        "SUM needs a per-replica value, but got 2.0, which is the same on all replicas.",
+        "pass a result of strategy.run, or multiply by strategy.num_replicas_in_sync.",
         lambda strategy: 2.0,
         axis=None,
     )
@@ -154,7 +154,7 @@ def test_a_sum_of_what_is_the_same_everywhere_says_so():
 def test_shapes_that_differ_say_to_reduce_over_the_batch():
     refused(
         InvalidArgumentError,
-        "Parts of the shapes [(1,), (2,)] have no sum over the replicas.",
+        "SUM over the replicas needs parts of one shape, but got the shapes [(1,), (2,)].",
         "reduce over the batch too: strategy.reduce(op, value, axis=0).",
         lambda strategy: parts_on(strategy, [np.ones(1), np.ones(2)]),
         axis=None,
@@ -164,13 +164,13 @@ def test_shapes_that_differ_say_to_reduce_over_the_batch():
 def test_an_axis_that_is_not_there_says_so():
     refused(
         ValueError,
-        "A part of the shape (2,) has no axis 1.",
-        "name an axis that the parts have.",
+        "A part of shape (2,) has no axis 1.",
+        "pass an axis that the parts have.",
         axis=1,
     )
     refused(
         ValueError,
-        "A part of the shape () has no axis 0.",
+        "A part of shape () has no axis 0.",
         "pass axis=None for scalars.",
         lambda strategy: parts_on(strategy, [tf.constant(1.0), tf.constant(2.0)]),
     )
@@ -179,25 +179,25 @@ def test_an_axis_that_is_not_there_says_so():
 def test_axes_are_whole_numbers_each_once():
     refused(
         TypeError,
-        "axis must be None, a whole number or a tuple of them, but got [0].",
+        "axis must be None, an integer or a tuple of integers, but got [0].",
         "write axis=0, or axis=(0, 1).",
         axis=[0],
     )
     refused(
         InvalidArgumentError,
-        "axis=(0, -1) names an axis twice.",
-        "name each axis once.",
+        "axis=(0, -1) contains an axis twice.",
+        "list each axis once.",
         axis=(0, -1),
     )
 
 
 def test_text_and_bools_have_no_sum():
     for value, kind, what in (
-        (["a", "b"], TypeError, "Text has no sum and no mean."),
+        (["a", "b"], TypeError, "Strings cannot be reduced with SUM or MEAN."),
         (
             [np.array([True]), np.array([False])],
             TypeError,
-            "Values of True and False have no sum and no mean.",
+            "Bools cannot be reduced with SUM or MEAN.",
         ),
     ):
         strategy = strategy_of(2)
@@ -208,8 +208,8 @@ def test_text_and_bools_have_no_sum():
 def test_parts_of_several_dtypes_are_refused():
     refused(
         InvalidArgumentError,
-        "The replicas' parts have several dtypes: ['float32', 'int32'].",
-        "let every replica return the same dtype, with evenfeed.cast.",
+        "The replicas' parts have different dtypes: ['float32', 'int32'].",
+        "return the same dtype from every replica, with evenfeed.cast.",
         lambda strategy: parts_on(strategy, [tf.constant(1.0), tf.constant(1)]),
         axis=None,
     )
@@ -218,8 +218,8 @@ def test_parts_of_several_dtypes_are_refused():
 def test_a_nest_has_no_axis():
     refused(
         TypeError,
-        "A nest of values, …",
-        "reduce each value in it by itself, or all over the replicas alone with axis=None.",
+        "axis must be None to reduce the structure …",
+        "reduce each value separately, or pass axis=None to reduce over the replicas only.",
         lambda strategy: [parts_on(strategy, [np.ones(1), np.ones(1)])],
     )
 
@@ -227,11 +227,16 @@ def test_a_nest_has_no_axis():
 def test_gather_says_what_cannot_be_joined():
     strategy = strategy_of(2)
     for value, axis, kind, what in (
-        ([np.ones((1, 2)), np.ones((1, 3))], 0, InvalidArgumentError, "cannot be joined along"),
-        ([np.ones((1, 2)), np.ones(1)], 0, InvalidArgumentError, "cannot be joined along"),
+        (
+            [np.ones((1, 2)), np.ones((1, 3))],
+            0,
+            InvalidArgumentError,
+            "cannot be concatenated along",
+        ),
+        ([np.ones((1, 2)), np.ones(1)], 0, InvalidArgumentError, "cannot be concatenated along"),
         ([tf.constant(1.0), tf.constant(2.0)], 0, InvalidArgumentError, "Scalars have no axis"),
         ([np.ones(1), np.ones(1)], 1, InvalidArgumentError, "has no axis 1"),
-        ([np.ones(1), np.ones(1)], None, ValueError, "gather joins along an axis"),
+        ([np.ones(1), np.ones(1)], None, ValueError, "axis must be an integer, but got None"),
     ):
         with pytest.raises(kind, match=what):
             strategy.gather(parts_on(strategy, value), axis)

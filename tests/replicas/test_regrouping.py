@@ -62,7 +62,7 @@ def test_a_variable_stays_itself():
 def test_unlike_structures_are_refused(one, other):
     with error_saying(
         ValueError,
-        "The replicas returned different structures: replica 0 …",
+        "The replicas returned different structures: replica 0 returned …",
         fix="return the same structure from every replica.",
     ):
         regrouped([one, other])
@@ -87,9 +87,9 @@ def test_arrays_that_are_bound_to_a_device_come_to_the_replicas_own():
 
 
 def test_a_per_replica_value_cannot_be_a_part_of_one():
-    """What a replica returns is its own part: a value of all replicas stays the one object that it is."""
+    """A replica returns its own part. A distributed value that all replicas return stays the same object."""
     strategy = mirrored(2)
     value = tf.distribute.PerReplica([1, 2])
     assert strategy.run(lambda: value) is value
-    with pytest.raises(ValueError, match="value of all replicas"):
+    with pytest.raises(ValueError, match="returned a distributed value where"):
         strategy.run(lambda: tf.distribute.PerReplica([number(), 2]))

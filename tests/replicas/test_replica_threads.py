@@ -15,7 +15,7 @@ from tests.mirroring import context, each, mirrored, number, parts, replica_thre
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.replicas.run import replica_threads as crew
+from evenfeed.replicas.run import replica_threads as threads
 
 
 def total(value):
@@ -133,11 +133,11 @@ def test_replicas_that_meet_for_different_things_are_told_so():
 
     text = str(fails_in(mirrored(2), step, RuntimeError))
     assert text.startswith(
-        "The replicas do not meet at the same place: replica 0 at all_reduce of float32[] (tests"
+        "The replicas do not meet at the same collective: replica 0 at all_reduce of float32[] (tests"
     )
     assert "; replica 1 at merge_call (tests" in text
     assert "test_replica_threads.py:" in text
-    assert text.endswith("fix: let every replica call the same collectives in the same order.")
+    assert text.endswith("fix: make every replica call the same collectives in the same order.")
 
 
 def test_replicas_that_reduce_different_shapes_are_told_so():
@@ -170,7 +170,7 @@ def test_a_replica_that_returns_without_a_meeting_is_named(lazy):
     text = str(fails_in(mirrored(3), step, RuntimeError))
     waiting = 1 if lazy == 0 else 0
     assert text.startswith(
-        f"Replica {waiting} waits at all_reduce of int32[], but replica {lazy} has returned without it."
+        f"Replica {waiting} waits at all_reduce of int32[], but replica {lazy} has returned without calling it."
     )
     assert "  at:  tests" in text
 
@@ -215,7 +215,7 @@ def test_run_and_scope_inside_of_run_are_refused():
     strategy = mirrored(2)
     with pytest.raises(RuntimeError, match="run works across replicas"):
         strategy.run(lambda: strategy.run(lambda: 1))
-    with pytest.raises(RuntimeError, match=r"scope\(\) must not be entered inside of run"):
+    with pytest.raises(RuntimeError, match=r"scope\(\) must not be entered inside run"):
         strategy.run(lambda: strategy.scope().__enter__())
     assert replica_threads() == []
 
@@ -347,6 +347,6 @@ def test_a_crew_keeps_no_error_alive():
     with pytest.raises(KeyError) as caught:
         strategy.run(lambda: {}[number()])
     frames = [entry.frame.f_locals.get("self") for entry in caught.traceback]
-    crews = [found for found in frames if isinstance(found, crew.Crew)]
+    crews = [found for found in frames if isinstance(found, threads.ReplicaThreads)]
     assert crews
     assert not any(value is caught.value for value in vars(crews[0])["_failed"])

@@ -111,7 +111,7 @@ def test_across_replicas_reduce_is_named():
     x = tf.distribute.PerReplica([jnp.ones(2)] * 2)
     with error_saying(
         RuntimeError,
-        "valid_mean was called across replicas; inside of run() each replica calls it.",
+        "valid_mean was called across replicas, but it must be called by each replica inside run().",
         fix='across replicas, write strategy.reduce("MEAN", value, axis=0, valid=valid).',
     ):
         tf.distribute.valid_mean(x, x)
@@ -123,7 +123,7 @@ def test_across_replicas_reduce_is_named():
 def test_rows_lie_along_axis_0(axis):
     strategy = strategy_of(2)
     x = tf.distribute.PerReplica([jnp.ones((2, 2))] * 2)
-    with pytest.raises(ValueError, match="valid marks rows, which lie along axis 0, but axis is"):
+    with pytest.raises(ValueError, match="valid marks rows, so axis must be 0, but got"):
         strategy.reduce("MEAN", x, axis=axis, valid=x)
 
 

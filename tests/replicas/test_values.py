@@ -30,7 +30,7 @@ def sharded(values, devices):
 def refuses(parts, why, fix):
     value = tf.distribute.PerReplica(parts)
     with error_saying(
-        InvalidArgumentError, f"The replicas' parts are not one sharded array: {why}.", fix=fix
+        InvalidArgumentError, f"The replicas' parts cannot form one sharded array: {why}.", fix=fix
     ):
         value.array  # noqa: B018 - the access is the test
 
@@ -84,28 +84,28 @@ def test_empty_parts_are_one_empty_array():
 
 
 ON_THEIR_OWN = (
-    "put each part on a device of its own with jax.device_put(part, device), or join them on one "
+    "put each part on a different device with jax.device_put(part, device), or join them on one "
     "device with jax.numpy.concatenate(value.values)."
 )
 
 
 def test_parts_that_share_a_device_say_so():
-    refuses([on(1, [1]), on(1, [2])], f"they lie on {[str(DEVICES[1])] * 2}", ON_THEIR_OWN)
+    refuses([on(1, [1]), on(1, [2])], f"they are on {[str(DEVICES[1])] * 2}", ON_THEIR_OWN)
 
 
 def test_parts_on_the_host_say_so():
-    refuses([np.zeros(2), np.ones(2)], "they lie on ['the host', 'the host']", ON_THEIR_OWN)
+    refuses([np.zeros(2), np.ones(2)], "they are on ['the host', 'the host']", ON_THEIR_OWN)
 
 
 def test_a_part_that_is_sharded_itself_says_so():
     part = sharded([1, 2], DEVICES[:2])
     both = " and ".join(sorted(map(str, DEVICES[:2])))
-    refuses([part, part], f"they lie on {[both, both]}", ON_THEIR_OWN)
+    refuses([part, part], f"they are on {[both, both]}", ON_THEIR_OWN)
 
 
 def test_parts_that_are_traced_say_so():
     def step(part):
-        refuses([part, part], f"they lie on {['no device yet (JAX is tracing)'] * 2}", ON_THEIR_OWN)
+        refuses([part, part], f"they are on {['no device yet (JAX is tracing)'] * 2}", ON_THEIR_OWN)
         return part
 
     jax.jit(step)(np.zeros(2, np.float32))
@@ -117,25 +117,25 @@ def test_parts_that_are_traced_say_so():
     ids=["str", "bytes", "objects", "unicode"],
 )
 def test_text_says_that_it_stays_on_the_host(parts):
-    refuses(parts, "they are text, which stays on the host", "use value.values.")
+    refuses(parts, "they are strings, which stay on the host", "use value.values.")
 
 
 @pytest.mark.parametrize(
     ("parts", "names"), [([None, None], "NoneType, NoneType"), ([on(0, [1]), 2], "int")]
 )
 def test_what_is_no_array_says_so(parts, names):
-    refuses(parts, f"they are no arrays but {names}", "use value.values.")
+    refuses(parts, f"they are not arrays but {names}", "use value.values.")
 
 
 def test_no_parts_at_all_say_so():
-    refuses([], "there are none", "pass one part for each replica.")
+    refuses([], "there are no parts", "pass one part for each replica.")
 
 
 def test_parts_of_several_shapes_say_so():
     refuses(
         [on(0, [1, 2]), on(1, [3])],
         "their shapes are [(2,), (1,)]",
-        "choose a batch size that the number of replicas divides, and drop_remainder=True.",
+        "use a batch size that is a multiple of the number of replicas, and drop_remainder=True.",
     )
 
 

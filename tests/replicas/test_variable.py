@@ -88,7 +88,7 @@ def test_a_first_value_that_is_traced_is_refused():
     def step(x):
         with error_saying(
             ValueError,
-            "A variable starts from a value that is only there when the function runs.",
+            "The initial value of a variable is a tracer: it depends on the traced function's arguments.",
             fix="pass a function: Variable(lambda: value), or create the variable outside.",
         ):
             tf.Variable(x)
@@ -105,8 +105,8 @@ def test_another_shape_is_refused(value, shape, said):
     w = tf.Variable([1.0, 2.0], name="w")
     with error_saying(
         ValueError,
-        f"The variable 'w:0' has the shape {shape}, but the value has {said}.",
-        fix=f"pass a value of the shape {shape}, or create the variable with None for a length that "
+        f"The variable 'w:0' has shape {shape}, but the value has shape {said}.",
+        fix=f"pass a value of shape {shape}, or create the variable with None for a length that "
         "changes: Variable(value, shape=[None]).",
     ):
         w.assign(value)
@@ -116,8 +116,8 @@ def test_what_is_added_is_not_spread_out():
     w = tf.Variable([[1.0, 2.0]], name="w")
     with error_saying(
         InvalidArgumentError,
-        "The variable 'w:0' holds a value of the shape (1, 2), to which one of (2,) cannot be added.",
-        fix="pass a value of the same shape, as by jax.numpy.broadcast_to.",
+        "The variable 'w:0' has shape (1, 2), so a value of shape (2,) cannot be added.",
+        fix="pass a value of the same shape, for example with jax.numpy.broadcast_to.",
     ):
         w.assign_add([1.0, 1.0])
 
@@ -132,7 +132,7 @@ def test_a_length_may_change_where_it_is_none():
 
 def test_text_is_refused():
     with error_saying(
-        TypeError, "A variable holds numbers, but got 'a'.", fix="keep text in Python."
+        TypeError, "A variable holds numbers, but got 'a'.", fix="keep strings in Python objects."
     ):
         tf.Variable("a")
 
@@ -225,8 +225,8 @@ def test_numpy_while_tracing_says_where_to_call_it():
     def step():
         with error_saying(
             NotImplementedError,
-            "The variable 'w:0' has no numbers while a function is traced.",
-            fix="call numpy() outside of evenfeed.function.",
+            "The variable 'w:0' has no concrete value while a function is traced.",
+            fix="call numpy() outside evenfeed.function.",
         ):
             w.numpy()
         return w.value()
@@ -247,7 +247,7 @@ def test_a_shape_that_does_not_fit_cannot_be_set():
     w = tf.Variable([1, 2], shape=[None])
     w.set_shape([2])
     assert w.shape.as_list() == [2]
-    with pytest.raises(ValueError, match="has the shape"):
+    with pytest.raises(ValueError, match="has shape"):
         w.set_shape([3])
 
 

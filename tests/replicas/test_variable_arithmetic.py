@@ -26,7 +26,7 @@ def test_a_sign_in_place_says_how_to_assign(sign, instead):
     with pytest.raises(RuntimeError) as caught:
         exec(f"v {sign}= 1.0", names)  # the statement is the test
     assert str(caught.value).startswith(
-        f"variable {sign}= value would put a tensor in place of the variable 'w:0'."
+        f"variable {sign}= value would replace the variable 'w:0' with a tensor."
     )
     assert f"fix: {instead} to change it, or variable = variable {sign} value" in str(caught.value)
     assert isinstance(names["v"], tf.Variable)
@@ -43,7 +43,7 @@ def test_the_error_says_which_places_there_are():
     v = tf.Variable([1.0, 2.0])
     with error_saying(
         InvalidArgumentError,
-        "5 is not between -2 and 1, the places of an axis of the shape (2,).",
+        "The index 5 must be between -2 and 1 for the shape (2,).",
         fix="count from 0, or from the end with -1.",
     ):
         v[5]

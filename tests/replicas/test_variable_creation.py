@@ -113,5 +113,5 @@ def test_none_stands_for_the_defaults_of_aggregation_and_synchronization(made, t
             v = tf.Variable(1.0, aggregation=None, synchronization=None)
             assert v.synchronization is tf.VariableSynchronization.AUTO
         else:
-            with pytest.raises(ValueError, match="synchronization is None"):
+            with pytest.raises(ValueError, match="synchronization must not be None"):
                 tf.Variable(1.0, synchronization=None)

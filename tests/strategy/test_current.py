@@ -46,7 +46,7 @@ def test_the_run_of_the_default_strategy_is_no_strategy_of_its_own():
 def test_the_default_scope_inside_another_is_refused():
     mirrored = DISTRIBUTE.MirroredStrategy(["CPU:0"])
     default = DISTRIBUTE.get_strategy()
-    with mirrored.scope(), pytest.raises(RuntimeError, match="is used inside of the scope of"):
+    with mirrored.scope(), pytest.raises(RuntimeError, match="is used inside the scope of"):
         default.scope()
 
 
@@ -75,5 +75,7 @@ def test_a_function_sees_the_strategy_that_is_current_where_it_is_traced():
 
 
 def test_only_a_strategy_can_be_set():
-    with error_saying(TypeError, "A strategy is needed, but got 3.", fix="pass one, or None."):
+    with error_saying(
+        TypeError, "strategy must be a Strategy, but got 3.", fix="pass a strategy, or None."
+    ):
         DISTRIBUTE.experimental_set_strategy(3)

@@ -120,7 +120,7 @@ def test_visible_devices_must_be_of_this_machine_and_type(devices, device_type):
 
 
 def test_hiding_a_misspelt_type_is_refused():
-    with pytest.raises(ValueError, match="device_type 'gpu' is none of CPU, GPU, TPU"):
+    with pytest.raises(ValueError, match="device_type must be one of CPU, GPU, TPU, but got 'gpu'"):
         config.set_visible_devices([], "gpu")
 
 
@@ -165,7 +165,7 @@ def test_a_name_finds_its_jax_device():
 
 def test_a_worker_finds_the_devices_of_its_own_task():
     assert jax_device("/job:worker/replica:0/task:0/device:CPU:0") is jax_device("CPU:0")
-    with pytest.raises(InvalidArgumentError, match="devices of its own task only"):
+    with pytest.raises(InvalidArgumentError, match="can only use the devices of its own task"):
         jax_device("/job:worker/replica:0/task:1/device:CPU:0")
 
 
@@ -179,7 +179,7 @@ def test_a_device_of_another_job_or_replica_is_refused(name):
     with error_saying(
         InvalidArgumentError,
         f"There is no device {DeviceName.parse(name)} in this process: it has CPU:0, …",
-        fix="use one of those. Each process names the devices of its own task only.",
+        fix="use one of those. A process can only use the devices of its own task.",
     ):
         jax_device(name)
 
@@ -187,7 +187,7 @@ def test_a_device_of_another_job_or_replica_is_refused(name):
 def test_a_missing_cpu_is_refused_with_the_line_to_type():
     with pytest.raises(InvalidArgumentError, match=r"no device CPU:99 .*: it has CPU:0") as refused:
         jax_device("CPU:99")
-    assert "CPU:0 to CPU:99 are there if this line comes before" in str(refused.value)
+    assert "To get CPU:0 to CPU:99, add this line before" in str(refused.value)
     line = str(refused.value).splitlines()[-1].strip()
     assert line.endswith("[evenfeed.config.LogicalDeviceConfiguration()] * 100)")
     compile(line, "the line to type", "eval")

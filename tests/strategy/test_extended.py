@@ -118,7 +118,7 @@ def test_variables_are_created_beside_others_of_the_scope_only(strategy, variabl
     with (
         error_saying(
             ValueError,
-            "3 is no variable of this strategy's scope.",
+            "3 was not created in this strategy's scope.",
             fix="pass a variable that was created in strategy.scope().",
         ),
         strategy.extended.colocate_vars_with(3),

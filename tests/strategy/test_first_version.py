@@ -62,7 +62,7 @@ def test_a_configuration_is_copied():
 def test_what_is_no_configuration_is_refused(given):
     with error_saying(
         TypeError,
-        f"A ConfigProto is needed, but got {given!r}.",
+        f"config_proto must be a ConfigProto, but got {given!r}.",
         fix="pass evenfeed.compat.v1.ConfigProto().",
     ):
         V1.distribute.MirroredStrategy(["CPU:0"]).update_config_proto(given)
@@ -123,7 +123,9 @@ def test_an_iterator_of_a_function_drops_a_step_with_too_few_batches():
 def test_an_iterator_of_a_function_has_one_dataset():
     strategy = V1.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     mode = tf.distribute.InputReplicationMode.PER_REPLICA
-    with pytest.raises(ValueError, match=r"PER_REPLICA.*is not supported here"):
+    with pytest.raises(
+        ValueError, match=r"replication_mode must be PER_WORKER, but got .*PER_REPLICA"
+    ):
         strategy.make_input_fn_iterator(lambda _: tf.data.Dataset.range(5).batch(2), mode)
 
 

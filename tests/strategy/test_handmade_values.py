@@ -88,7 +88,7 @@ def test_merge_call_gives_each_replica_its_part(way, replicas):
 def test_parts_for_other_than_this_workers_replicas_are_refused(what, replicas):
     expected = (
         "InvalidArgumentError: A per-replica value must have one part for each replica of this worker: "
-        f"{replicas} expected, {replicas + 1} found."
+        f"expected {replicas}, but got {replicas + 1}."
     )
     assert seen(replicas, what) == [expected] * 2
 

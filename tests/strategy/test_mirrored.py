@@ -56,7 +56,7 @@ def test_each_replica_needs_a_device_of_its_own(names):
 def test_one_name_alone_must_stand_in_a_list():
     with error_saying(
         ValueError,
-        "A list of device names is needed, but got 'CPU:0'.",
+        "devices must be a list of device names, but got 'CPU:0'.",
         fix="write MirroredStrategy(['CPU:0']).",
     ):
         tf.distribute.MirroredStrategy("CPU:0")
@@ -66,7 +66,7 @@ def test_one_name_alone_must_stand_in_a_list():
 def test_what_is_no_list_is_refused(devices):
     with error_saying(
         TypeError,
-        f"A list of device names is needed, but got {devices!r}.",
+        f"devices must be a list of device names, but got {devices!r}.",
         fix='write MirroredStrategy(["CPU:0", "CPU:1"]).',
     ):
         tf.distribute.MirroredStrategy(devices)
@@ -81,7 +81,7 @@ def test_a_logical_device_alone_must_stand_in_a_list():
     device = tf.config.list_logical_devices("CPU")[1]
     with error_saying(
         ValueError,
-        f"{device!r} is not a device's name: it is LogicalDevice, not a string.",
+        f"{device!r} is not a device name: it is LogicalDevice, not a string.",
         fix="pass device.name, here '/device:CPU:1'.",
     ):
         tf.distribute.MirroredStrategy(device)
@@ -92,7 +92,7 @@ def test_a_physical_device_is_passed_as_a_logical_one(alone):
     device = tf.config.list_physical_devices("CPU")[0]
     with error_saying(
         ValueError,
-        f"{device!r} is not a device's name: it is PhysicalDevice, not a string.",
+        f"{device!r} is not a device name: it is PhysicalDevice, not a string.",
         fix="pass the name of a logical device, here 'CPU:0'.",
     ):
         tf.distribute.MirroredStrategy(device if alone else [device])
@@ -104,7 +104,7 @@ def test_gpus_that_are_not_there_can_be_tried_as_cpus(asked, proposed):
     with error_saying(
         InvalidArgumentError,
         "There is no device GPU:0 in this process: it has CPU:0, …",
-        fix="this process has no GPU. Logical CPUs can stand in; before anything computes:\n"
+        fix="this process has no GPU. To use logical CPUs instead, add these lines before anything computes:\n"
         "       evenfeed.config.set_logical_device_configuration("
         'evenfeed.config.list_physical_devices("CPU")[0], '
         f"[evenfeed.config.LogicalDeviceConfiguration()] * {proposed})\n"
@@ -117,7 +117,7 @@ def test_replicas_that_could_not_meet_are_refused_at_once(monkeypatch):
     monkeypatch.setattr("evenfeed.strategy.xla_threads.pool_threads", lambda: 3)
     with error_saying(
         RuntimeError,
-        "4 CPU devices cannot meet in a collective with the 3 threads …",
+        "JAX's backend started with 3 threads, too few for collectives between 4 CPU devices: …",
         fix="export …",
     ):
         tf.distribute.MirroredStrategy(["CPU:0", "CPU:1", "CPU:2", "CPU:3"])
@@ -157,7 +157,7 @@ def test_a_structure_of_another_strategys_values_is_refused(parts):
     with error_saying(
         InvalidArgumentError,
         f"A value in the structure has {parts} parts, but this strategy has 2 replicas.",
-        fix="ask the strategy that the value was made by, …",
+        fix="use the strategy that made the value, …",
     ):
         strategy_of(2).experimental_local_results({"a": value})
 

@@ -42,7 +42,7 @@ def test_structures_that_differ_are_refused(strategy):
 def test_what_is_no_function_is_refused(strategy):
     with error_saying(
         TypeError,
-        "A function of a ValueContext is needed, but got 3.",
+        "value_fn must be a function of a ValueContext, but got 3.",
         fix="pass lambda context: value.",
     ):
         strategy.experimental_distribute_values_from_function(3)
@@ -104,8 +104,8 @@ def test_another_scope_inside_says_whose(strategy):
         strategy.scope(),
         error_saying(
             RuntimeError,
-            f"{other!r} is used inside of the scope of {strategy!r}.",
-            fix="leave one scope before you use another strategy.",
+            f"{other!r} is used inside the scope of {strategy!r}.",
+            fix="leave that scope before you use another strategy.",
         ),
     ):
         other.run(lambda: 1)

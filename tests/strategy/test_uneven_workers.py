@@ -63,19 +63,19 @@ SAME = {
     "messages of one plain array": 1,
     "mean of a plain value in a function": [1.0, 2.5],
     "texts": ["\xff0", "\xff1", "\xff2", "\xff3"],
-    "sum of lengths": "InvalidArgumentError: Parts of the shapes [(1,), (2,), (3,), (4,)] have no sum over "
-    "the replicas.",
-    "other axes": "InvalidArgumentError: A part of the shape (2,) has no axis 1.",
-    "eager sum": "InvalidArgumentError: The workers do not meet at the same place: worker 0 at all_reduce of "
+    "sum of lengths": "InvalidArgumentError: SUM over the replicas needs parts of one shape, but got the "
+    "shapes [(1,), (2,), (3,), (4,)].",
+    "other axes": "InvalidArgumentError: A part of shape (2,) has no axis 1.",
+    "eager sum": "InvalidArgumentError: The workers are not at the same point of the program: worker 0 at all_reduce of "
     "float32[2]; worker 1 at all_reduce of float32[3].",
-    "compiled sum": "InvalidArgumentError: The workers do not meet at the same place: worker 0 at all_reduce of "
+    "compiled sum": "InvalidArgumentError: The workers are not at the same point of the program: worker 0 at all_reduce of "
     "float32[2]; worker 1 at all_reduce of float32[3].",
-    "in a jit": "UnimplementedError: A collective stands in code that JAX compiles (jit, scan, cond), in a "
-    "function that runs as plain Python: there it cannot reach the replicas of other workers.",
-    "one array": "InvalidArgumentError: The replicas' parts are not one sharded array: their shapes are "
+    "in a jit": "UnimplementedError: A collective was called in code that JAX compiles (jit, scan, cond), inside a "
+    "function that runs as plain Python. There it cannot reach the replicas of other workers.",
+    "one array": "InvalidArgumentError: The replicas' parts cannot form one sharded array: their shapes are "
     "[(1,), (2,), (3,), (4,)].",
-    "variable": "InvalidArgumentError: The variable 'v:0' begins with float32[2], float32[3] on different "
-    "workers.",
+    "variable": "InvalidArgumentError: The initial value of the variable 'v:0' differs between workers: "
+    "float32[2], float32[3].",
     "scalars": "InvalidArgumentError:   fix: call batch(global_batch_size) on the dataset before you distribute it.",
     "first on read": [5.0, 5.0],
     "warned": [["The variable 'alone:0'"], []],

@@ -1,1 +1,1 @@
-"""Values that differ from replica to replica, and how functions and variables run on them."""
+"""Per-replica values, variables, and running functions on replicas."""

@@ -1,4 +1,8 @@
-"""Dicts, lists and tuples of users' own classes: TensorFlow opens them, and JAX does not."""
+"""Makes JAX flatten containers that TensorFlow flattens but JAX does not.
+
+These are user subclasses of dicts, lists and tuples, which are replaced by registered pytree nodes, and
+classes with `__tf_flatten__`, which are registered themselves.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -8,12 +12,12 @@ from evenfeed.core.lazy_jax import jax_tree
 from evenfeed.core.structure import NEST, is_branch, opened, opens_itself
 from evenfeed.replicas.values import DistributedValues
 
-_tree: Any = jax_tree  # whose functions have no types
+_tree: Any = jax_tree  # its functions have no type stubs
 
 
 @final
 class _Kind:
-    """What a container is besides its parts: equal for those of one class with the same keys."""
+    """The pytree metadata of a container. Equal for containers of one class with the same keys."""
 
     __slots__ = ("_identity", "rebuild")
 
@@ -21,7 +25,7 @@ class _Kind:
         branch = opened(container, NEST)
         assert branch is not None
         self._identity: tuple[type[Any], tuple[str, ...]] = type(container), branch.labels
-        # Of one without its values: programs are kept for a kind, and would keep these alive.
+        # Rebuild from an empty container: compiled programs keep the kind, and with it would keep the values alive.
         hollow = opened(branch.rebuild([None] * len(branch.parts)), NEST)
         self.rebuild: Callable[[Sequence[Any]], Any] = (hollow or branch).rebuild
 
@@ -37,7 +41,7 @@ class _Kind:
 
 @final
 class _Opened:
-    """Stands for a container where JAX works on trees."""
+    """A pytree node that replaces a container in a tree for JAX."""
 
     __slots__ = ("kind", "parts")
 
@@ -46,33 +50,33 @@ class _Opened:
         self.kind = kind
         self.parts = tuple(parts)
 
-    def taken_apart(self) -> tuple[tuple[Any, ...], _Kind]:
-        """Return its parts, and what it is besides."""
+    def flatten(self) -> tuple[tuple[Any, ...], _Kind]:
+        """Return its children and metadata, for `register_pytree_node`."""
         return self.parts, self.kind
 
 
 @cache
 def _register() -> None:
-    _tree.register_pytree_node(_Opened, _Opened.taken_apart, _Opened)
+    _tree.register_pytree_node(_Opened, _Opened.flatten, _Opened)
 
 
 def has_containers(value: Any) -> bool:
-    """Return True if there is a container in a structure that JAX does not open."""
+    """Return True if a structure has a container that JAX does not flatten."""
     return any(map(_is_container, _tree.tree_leaves(value, is_leaf=_is_whole)))
 
 
 def open_containers(value: Any) -> Any:
-    """Return a structure of JAX's, with what stands for them in the place of containers."""
+    """Replace the containers that JAX does not flatten with pytree nodes."""
     return _tree.tree_map(_open, value, is_leaf=_is_whole) if has_containers(value) else value
 
 
 def close_containers(value: Any) -> Any:
-    """Return a structure with the containers that `open_containers` found in it, and other parts."""
+    """Undo `open_containers`. The leaves may have changed in between."""
     return _tree.tree_map(_close, value, is_leaf=_is_whole_or_opened)
 
 
 def call_closed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function with containers, where it is given what stands for them."""
+    """Call a function after undoing `open_containers` on its arguments."""
     closed_args, closed_kwargs = close_containers((args, kwargs))
     return function(*closed_args, **closed_kwargs)
 
@@ -103,13 +107,11 @@ def _is_whole_or_opened(value: Any) -> bool:
     return isinstance(value, (DistributedValues, _Opened))
 
 
-_dataclass_tree: Any = jax_tree  # whose functions have no types
-
 _seen: Final[set[type]] = set()
 
 
 def opens_more(leaves: Iterable[Any]) -> bool:
-    """Return True if JAX opens some of these leaves from now on: they must be looked for again."""
+    """Register classes with `__tf_flatten__`. Return True if there were new ones: flatten again."""
     kinds = set(map(type, leaves))
     if kinds <= _seen:
         return False
@@ -125,4 +127,4 @@ def _register_dataclass(kind: Any) -> None:
         metadata, parts = value.__tf_flatten__()
         return tuple(parts), metadata
 
-    _dataclass_tree.register_pytree_node(kind, opened, kind.__tf_unflatten__)
+    _tree.register_pytree_node(kind, opened, kind.__tf_unflatten__)

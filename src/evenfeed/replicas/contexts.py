@@ -1,4 +1,4 @@
-"""Which strategy, and which of its replicas, the code of a thread runs for."""
+"""Thread-local state: the strategy and the replica that the code of a thread runs for."""
 
 import threading
 from collections.abc import Generator
@@ -19,8 +19,8 @@ class Frame:
     Attributes:
         strategy: The strategy.
         replicas: Its replicas.
-        context: The ReplicaContext of the replica that runs; None across replicas.
-        updating: The replica whose copy of a variable `extended.update` works on.
+        context: The ReplicaContext of the running replica, or None in a cross-replica context.
+        updating: The replica whose copy of a variable `extended.update` is updating.
     """
 
     strategy: Any
@@ -30,7 +30,7 @@ class Frame:
 
 
 class _Thread(threading.local):
-    """What one thread is in: the frames, and the functions that are being traced."""
+    """The state of one thread: its frames, and the functions that it is tracing."""
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []
@@ -44,13 +44,13 @@ here = _Thread()
 
 
 def frame() -> Frame | None:
-    """Return the innermost level; None where no strategy is current."""
+    """Return the innermost frame, or None if no strategy is current."""
     return here.frames[-1] if here.frames else here.chosen
 
 
 @contextmanager
 def entered(level: Frame) -> Generator[None]:
-    """Run a block at a level."""
+    """Run a block in a frame."""
     here.frames.append(level)
     try:
         yield
@@ -59,16 +59,16 @@ def entered(level: Frame) -> Generator[None]:
 
 
 def staging() -> Any:
-    """Return the function that is being traced; None where values are there."""
+    """Return the function that is being traced, or None outside a trace."""
     return here.stagings[-1] if here.stagings else None
 
 
 @contextmanager
 def staged(what: Any) -> Generator[None]:
-    """Trace a block."""
+    """Run a block while a function is traced."""
     here.stagings.append(what)
     try:
-        with watched_by(None):  # a trace knows itself what the function reads and assigns
+        with watched_by(None):  # the trace itself records what the function reads and assigns
             reading.instead = what.refuse_elements
             yield
     finally:
@@ -76,6 +76,6 @@ def staged(what: Any) -> Generator[None]:
 
 
 def replica_context() -> Any:
-    """Return the ReplicaContext of the replica that runs; None across replicas or without a strategy."""
+    """Return the running replica's ReplicaContext; None across replicas or without a strategy."""
     level = frame()
     return None if level is None else level.context

@@ -1,4 +1,4 @@
-"""The replicas of all workers: their devices, and the way of data to those of this one."""
+"""The replicas of all workers: their device mesh, and copying data to this worker's devices."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -17,54 +17,54 @@ from evenfeed.tensors.placement import bound, held_dtype, narrowed
 
 AXIS: Final = "replica"
 
-_jax: Any = jax  # whose device_put has no types
+_jax: Any = jax  # device_put has no type stubs
 
-# Says a text to all workers, and returns what each of them said, in their order.
+# Sends a string to all workers, and returns the strings of all workers, in worker order.
 Tell: TypeAlias = Callable[[str], list[str]]
 
 
 @final
 class Replicas:
-    """The devices that hold one replica each, in order, those of a worker beside each other.
+    """The devices of the replicas, one each, with each worker's devices next to each other.
 
-    A worker reaches its own replicas alone. In the methods they are numbered among themselves.
+    A worker can only access its own replicas. Methods number replicas within this worker.
 
     Args:
         devices: The devices.
-        tell: The way to the other workers, off the devices, where they have some.
-        patience: How many seconds workers wait for what another says; None for the default.
+        tell: Exchanges messages with the other workers over the network, if there are any.
+        patience: Seconds to wait for another worker's message, or None for the default.
     """
 
     def __init__(
         self, devices: Sequence[Any], tell: Tell | None = None, patience: float | None = None
     ) -> None:
-        self.devices: tuple[Any, ...] = tuple(devices)  # JAX's, which have no types
+        self.devices: tuple[Any, ...] = tuple(devices)  # JAX devices have no type stubs
         self._tell = tell
         self.patience = patience
 
     def told(self, what: str, said: Any = None) -> list[Any]:
-        """Say something at a place of the program that all workers come to; return what each said there.
+        """Exchange data with all workers at the same point of the program. Return every worker's data.
 
         Args:
-            what: What is done there.
-            said: Data for JSON.
+            what: The operation that the workers perform at this point, to detect a mismatch.
+            said: This worker's data, JSON-serializable.
 
         Raises:
-            RuntimeError: The workers do different things.
-            InvalidArgumentError: They do the same thing, on tensors that do not go together.
+            RuntimeError: The workers perform different operations.
+            InvalidArgumentError: They perform the same operation on incompatible tensors.
         """
         if self._tell is None:
             return [said]
-        heard: list[Any] = [json.loads(text) for text in self._tell(json.dumps([what, said]))]
-        places = [place for place, _ in heard]
+        received: list[Any] = [json.loads(text) for text in self._tell(json.dumps([what, said]))]
+        places = [place for place, _ in received]
         if len(set(places)) > 1:
             seen = "; ".join(f"worker {worker} at {place}" for worker, place in enumerate(places))
             raise not_met(
                 places,
-                f"The workers do not meet at the same place: {seen}.",
-                "let all workers run the same program, with the same collectives in the same order.",
+                f"The workers are not at the same point of the program: {seen}.",
+                "run the same program on all workers, with the same collectives in the same order.",
             )
-        return [each for _, each in heard]
+        return [each for _, each in received]
 
     @cached_property
     def local_devices(self) -> tuple[Any, ...]:
@@ -75,167 +75,167 @@ class Replicas:
 
     @cached_property
     def local_count(self) -> int:
-        """How many replicas this worker has."""
+        """The number of this worker's replicas."""
         return len(self.local_devices)
 
     @cached_property
     def first(self) -> int:
-        """The number of this worker's first replica among all."""
+        """The global index of this worker's first replica."""
         return self.devices.index(self.local_devices[0])
 
     @cached_property
     def spans(self) -> bool:
-        """Whether other workers have some of the replicas."""
+        """Whether some replicas are on other workers."""
         return self.local_count < self.count
 
     @property
     def count(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas, over all workers."""
         return len(self.devices)
 
     @cached_property
     def mesh(self) -> "jax.sharding.Mesh":
-        """The devices as a mesh with the one axis `replica`."""
+        """The devices as a mesh with a single axis, `replica`."""
         return jax.sharding.Mesh(np.array(self.devices), (AXIS,))
 
     @cached_property
     def sharding(self) -> "jax.sharding.NamedSharding":
-        """How a batch lies on the devices: cut along its first axis."""
+        """The sharding of a batch: split along its first axis."""
         return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(AXIS))
 
     @cached_property
     def replicated(self) -> "jax.sharding.NamedSharding":
-        """How a value lies that every device holds as a whole."""
+        """The sharding of a value that every device holds entirely."""
         return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec())
 
     @cached_property
     def shardings(self) -> "frozenset[jax.sharding.Sharding]":
-        """The ways in which the arrays of a program lie on the devices."""
+        """The shardings that a program's arrays can have."""
         return frozenset((self.sharding, self.replicated))
 
     def put(self, array: Array, replica: int, what: str) -> Any:
-        """Copy an array to the device of one replica; text stays on the host."""
+        """Copy an array to the device of one replica. Strings stay on the host."""
         if array.dtype == dtypes.string:
             return array
         return _jax.device_put(_owned(narrowed(array, what)), self.local_devices[replica])
 
     def put_sharded(self, batch: Array, what: str) -> "jax.Array":
-        """Copy each replica's rows of a batch to its device, as one array."""
+        """Copy each replica's rows of a batch to its device, as one sharded array."""
         rows = _owned(narrowed(batch, what))
-        return self._brought(rows.shape, rows.__getitem__)
+        return self._copied(rows.shape, rows.__getitem__)
 
     def put_pieces(self, pieces: Sequence[Array], what: str) -> "jax.Array":
-        """Copy a piece to the device of each replica, as one array; they are of one shape, and not empty."""
+        """Copy one piece to each replica's device, as one array. Pieces have the same, non-empty shape."""
         rows = [_owned(narrowed(piece, what)).reshape(pieces[0].shape or 1) for piece in pieces]
         size = len(rows[0])
 
         def piece(index: Any) -> Array:
             return rows[(index[0].start or 0) // size - self.first]
 
-        return self._brought((size * self.count, *rows[0].shape[1:]), piece)
+        return self._copied((size * self.count, *rows[0].shape[1:]), piece)
 
-    def _brought(self, shape: tuple[int, ...], rows: Callable[[Any], Array]) -> "jax.Array":
-        # On small batches quicker than jax.device_put, which also would be traced in a user's jit. A
-        # user who lets JAX refuse hidden transfers did ask for this one.
+    def _copied(self, shape: tuple[int, ...], rows: Callable[[Any], Array]) -> "jax.Array":
+        # Faster than jax.device_put for small batches, and not traced inside a user's jit. The transfer
+        # is explicit, so it is allowed even if the user made JAX refuse implicit ones.
         with _jax.transfer_guard_host_to_device("allow"):
             return _jax.make_array_from_callback(shape, self.sharding, rows)
 
     def put_each(self, pieces: Sequence[Array], what: str) -> list[Any]:
-        """Copy a piece to the device of each replica, also where JAX is tracing."""
+        """Copy one piece to each replica's device, even during a trace."""
         owned = [_owned(narrowed(piece, what)) for piece in pieces]
         with jax.ensure_compile_time_eval():
             return _jax.device_put(owned, list(self.local_devices))
 
     def everywhere(self, array: Any) -> "jax.Array":
-        """Return an array that all devices hold; itself where they do already."""
+        """Replicate an array on all devices. Returns the array itself if it already is replicated."""
         if not self.spans:
             return _jax.device_put(array, self.replicated)
-        # JAX would compare the values of all workers; what a program is given may be each worker's own.
+        # device_put would check that all workers pass equal values, but a worker's arguments may be its own.
         return self.held_alike([self.to_replica(array, r) for r in range(self.local_count)])
 
     def held_alike(self, copies: "Sequence[jax.Array]") -> "jax.Array":
-        """Make one array of equal copies that lie on their devices already."""
+        """Make one replicated array from equal copies that are already on their devices."""
         make: Any = _jax.make_array_from_single_device_arrays
         return make(copies[0].shape, self.replicated, list(copies))
 
     def to_replica(self, array: Any, replica: int) -> Any:
-        """Return a `jax.Array` on the device of one replica; itself where it lies there."""
+        """Copy an array to the device of one replica. Returns the array itself if it is already there."""
         device = self.local_devices[replica]
-        # JAX would find that out too, in ten times the time.
+        # jax.device_put checks this too, but takes ten times as long.
         if getattr(array, "committed", None) is not None:
             there = array.devices()
             if there == {device}:
                 return array if array.committed else bound(array)
-            if device in there and array.is_fully_replicated:  # also where others have copies too
+            if device in there and array.is_fully_replicated:  # other devices have copies too
                 return next(s.data for s in array.addressable_shards if s.device == device)
         return _jax.device_put(array, device)
 
     def joined(self, parts: "Sequence[jax.Array]") -> "jax.Array":
-        """Make one sharded array of equal parts that lie on their devices already, without a copy.
+        """Make one sharded array from parts that are already on their devices, without copying.
 
-        Those of other workers belong to it: they must be of the same shape.
+        All parts must have the same shape, including those of other workers.
         """
         first = parts[0].shape
         shape = (self.count * first[0], *first[1:])
         return _jax.make_array_from_single_device_arrays(shape, self.sharding, list(parts))
 
     def stacked(self, parts: "Sequence[jax.Array]") -> "jax.Array":
-        """Make one array with an axis for the replicas of parts that lie on their devices."""
-        # JAX computes with an array that is bound to no device on its default one, not where it lies.
+        """Stack parts along a new replica axis, as one sharded array."""
+        # JAX computes with an uncommitted array on the default device, not on the device that holds it.
         placed = [self.to_replica(part, replica) for replica, part in enumerate(parts)]
         return self.joined([jnp.expand_dims(part, 0) for part in placed])
 
     def arriving(self, dtype: DType) -> DType:
-        """Return the dtype in which values of `dtype` arrive on the devices."""
+        """Return the dtype that values of `dtype` have on the devices."""
         return held_dtype(dtype)
 
 
 @final
 class Width:
-    """Whether JAX has 64-bit types where this is made: JAX keeps that setting for each thread and block."""
+    """The value of `jax_enable_x64` at creation. JAX keeps that setting per thread and per `with` block."""
 
     def __init__(self) -> None:
         self._wide: bool = _jax.config.read("jax_enable_x64")
 
     def kept(self) -> AbstractContextManager[Any]:
-        """Return a block, also for another thread, in which JAX has what it had."""
+        """Return a context manager that restores the setting, in any thread."""
         if _jax.config.read("jax_enable_x64") == self._wide:
             return nullcontext()
         return _jax.enable_x64(self._wide)
 
 
 def shards(array: "jax.Array") -> tuple[Any, ...]:
-    """Return what each device holds of an array that is cut along its first axis, in order."""
+    """Return the shards of an array that is split along its first axis, in order."""
     sharding: Any = array.sharding
     mesh = getattr(sharding, "mesh", None)
     if mesh is not None and mesh.axis_names == (AXIS,) and not array.is_fully_replicated:
-        # The order of the mesh is that of the rows; JAX takes long to say which rows lie where.
+        # Rows are in mesh order. Looking up the row indices of each shard is slow in JAX.
         return tuple(map(array.addressable_data, range(len(sharding.addressable_devices))))
     found = sorted(array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
     return tuple(shard.data for shard in found)
 
 
 def not_met(places: Sequence[str], what: str, fix: str) -> Exception:
-    """Return the error for replicas or workers that came to different places.
+    """Return the error for replicas or workers that reached different collectives.
 
     Args:
-        places: Where they came to: a collective, then " of " and what it is given.
-        what: The sentence that lists the places.
-        fix: What to do where they are different collectives.
+        places: For each of them, the collective, then " of " and its arguments.
+        what: The error message, which lists the places.
+        fix: The fix if the collectives differ.
     """
     kinds = {place.partition(" of ")[0] for place in places}
     if len(kinds) > 1:
         return RuntimeError(described(what, fix=fix))
     return InvalidArgumentError(
         what,
-        fix="pass tensors of one dtype and shape; those of all_gather may differ in length along its axis.",
+        fix="pass tensors of one dtype and shape; for all_gather, lengths along its axis may differ.",
     )
 
 
 def _owned(array: Array) -> Array:
-    """Return an array that nobody will write to: JAX may keep it as the memory of its own.
+    """Return an array that nobody else will write to, because JAX may use its memory directly.
 
-    A read-only array is a view of what the user passed, and the user may write there at any time;
-    `may_alias=False` does not keep JAX from sharing it on the CPU.
+    A read-only array is a view of the user's array, which the user may change at any time. On the CPU,
+    `may_alias=False` does not keep JAX from sharing it.
     """
     return array if array.flags.writeable else array.copy()

@@ -1,4 +1,4 @@
-"""Values that are the same on every replica."""
+"""`Mirrored`: a value that is the same on every replica."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -12,19 +12,19 @@ from evenfeed.replicas.one_array import copies_of, count_here, replicated_array
 from evenfeed.replicas.values import DistributedValues
 from evenfeed.replicas.variables.variable_arithmetic import Operators
 
-_jax: Any = jax  # whose functions have no types
+_jax: Any = jax  # its functions have no type stubs
 
 
 @final
 class Mirrored(DistributedValues, Operators):
-    """A value that every replica holds, and that is the same for all.
+    """A value with an equal copy on every replica.
 
-    It can be used as the tensor that it is: `value + 1`, `value.shape`, `value.numpy()`, `float(value)`.
+    It can be used like a tensor: `value + 1`, `value.shape`, `value.numpy()`, `float(value)`.
 
     Args:
-        values: The copies, by replica, each on its device.
-        array: The same as one array that is replicated over the replicas' devices.
-        count: How many replicas there are, where JAX traces the array and cannot say it.
+        values: The copies in replica order, each on its device.
+        array: Instead of `values`, one array that is replicated over the replicas' devices.
+        count: The number of replicas, for an array that is a tracer and has no devices.
 
     Examples:
         >>> import evenfeed as tf
@@ -53,14 +53,14 @@ class Mirrored(DistributedValues, Operators):
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The copies, by replica, as they are held."""
+        """The copies in replica order, committed to their devices."""
         if self._parts is None:
             self._parts = copies_of(self.array, self.part_count)
         return self._parts
 
     @property
     def part_count(self) -> int:
-        """How many copies there are at hand."""
+        """The number of copies on this worker."""
         return count_here(self._array, self._count) if self._parts is None else len(self._parts)
 
     @property
@@ -86,10 +86,10 @@ class Mirrored(DistributedValues, Operators):
         return self.values[0].dtype
 
     def __getattr__(self, name: str) -> Any:
-        # As in TensorFlow, it has all that its tensor has: `numpy()`, `ndim`, `sum()`, …
+        # As in TensorFlow, it has all attributes of its tensor: `numpy()`, `ndim`, `sum()`, …
         if not name.startswith("_"):
             return getattr(self.values[0], name)
-        raise AttributeError(f"A Mirrored has no {name!r}.", name=name, obj=self)
+        raise AttributeError(f"A Mirrored has no attribute {name!r}.", name=name, obj=self)
 
     def __jax_array__(self) -> Any:
         return self.values[0]
@@ -98,14 +98,14 @@ class Mirrored(DistributedValues, Operators):
         return np.array(self.values[0], dtype, copy=copy)
 
     def opened(self) -> tuple[tuple[Any, ...], int]:
-        """Return what `jax.tree` takes it as, and what it keeps besides."""
-        # It opens as it was closed, whatever `jax.tree.map` put in the place of its array.
+        """Flatten it for `jax.tree`: return its children and metadata."""
+        # It flattens the way it was unflattened, whatever `jax.tree.map` put in place of its array.
         array = self.array if self._count is None else self._array
         return (array,), self.part_count
 
     @staticmethod
     def closed(count: int, children: Sequence[Any]) -> "Mirrored":
-        """Return the value that `jax.tree` took apart, with another array."""
+        """Unflatten it for `jax.tree`."""
         made = Mirrored(array=children[0], count=count)
         if children[0] is None:
             made._parts = (None,) * count
@@ -117,5 +117,5 @@ class Mirrored(DistributedValues, Operators):
 
 @cache
 def _register() -> None:
-    """Make the values pytrees, when the first one is made: JAX is loaded by then."""
+    """Register the pytree node when the first value is made, because JAX is loaded by then."""
     _jax.tree_util.register_pytree_node(Mirrored, Mirrored.opened, Mirrored.closed)

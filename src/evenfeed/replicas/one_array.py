@@ -1,4 +1,4 @@
-"""Makes one sharded array of the parts of a value, or says why they are none; and takes it apart again."""
+"""Joins the parts of a per-replica value into one sharded array, and splits it again."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -12,18 +12,18 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.mesh import Replicas, shards
 from evenfeed.tensors.placement import is_traced
 
-_jax: Any = jax  # whose arrays do not say the type of their devices
+_jax: Any = jax  # the devices of arrays have no type stubs
 
-# Of the parts of a value on all replicas.
+# The shape of each replica's part, over all workers.
 Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 def are_alike(parts: Sequence[Any], shapes: Shapes | None) -> bool:
-    """Tell whether the parts are arrays of one shape and dtype, each on a device of its own.
+    """Return True if the parts are arrays of one shape and dtype, each on a different device.
 
     Args:
-        parts: Those of this worker.
-        shapes: Those of all workers, where there are others.
+        parts: The parts of this worker.
+        shapes: The shapes of the parts of all workers, if there are other workers.
     """
     if shapes is not None and len(set(shapes)) > 1:
         return False
@@ -36,32 +36,36 @@ def are_alike(parts: Sequence[Any], shapes: Shapes | None) -> bool:
 def joined_parts(
     parts: Sequence[Any], of: Replicas | None, shapes: Shapes | None
 ) -> "tuple[jax.Array, bool]":
-    """Make one sharded array of parts that lie on their devices already; tell whether they are scalars."""
+    """Make one sharded array from parts that are already on their devices.
+
+    Returns:
+        The array, and True if the parts are scalars.
+    """
     _check_numbers(parts)
     _check_alike(parts, shapes)
     devices = [device_of(part) for part in parts]
     own = [device for device in dict.fromkeys(devices) if device is not None]
     if len(own) < len(parts):
         raise not_one_array(
-            f"they lie on {[_place(part) for part in parts]}",
-            "put each part on a device of its own with jax.device_put(part, device), or join them "
+            f"they are on {[_place(part) for part in parts]}",
+            "put each part on a different device with jax.device_put(part, device), or join them "
             "on one device with jax.numpy.concatenate(value.values).",
         )
     replicas = Replicas(own) if of is None else of
     if parts[0].shape:
         return replicas.joined(parts), False
-    with jax.ensure_compile_time_eval():  # also of scalars that a function captures
+    with jax.ensure_compile_time_eval():  # a traced function may have captured the scalars
         return replicas.stacked(parts), True
 
 
 def _check_numbers(parts: Sequence[Any]) -> None:
     if any(isinstance(part, (str, bytes)) or _is_text(part) for part in parts):
-        raise not_one_array("they are text, which stays on the host", "use value.values.")
+        raise not_one_array("they are strings, which stay on the host", "use value.values.")
     if not parts:
-        raise not_one_array("there are none", "pass one part for each replica.")
+        raise not_one_array("there are no parts", "pass one part for each replica.")
     others = [type(part).__name__ for part in parts if not is_tensor(part)]
     if others:
-        raise not_one_array(f"they are no arrays but {', '.join(others)}", "use value.values.")
+        raise not_one_array(f"they are not arrays but {', '.join(others)}", "use value.values.")
 
 
 def _check_alike(parts: Sequence[Any], of_all: Shapes | None) -> None:
@@ -69,7 +73,7 @@ def _check_alike(parts: Sequence[Any], of_all: Shapes | None) -> None:
     if len(set(shapes)) > 1:
         raise not_one_array(
             f"their shapes are {shapes}",
-            "choose a batch size that the number of replicas divides, and drop_remainder=True.",
+            "use a batch size that is a multiple of the number of replicas, and drop_remainder=True.",
         )
     names = [str(part.dtype) for part in parts]
     if len(set(names)) > 1:
@@ -77,18 +81,20 @@ def _check_alike(parts: Sequence[Any], of_all: Shapes | None) -> None:
 
 
 def not_one_array(why: str, fix: str) -> InvalidArgumentError:
-    """Return the error that says why parts are not one array."""
-    return InvalidArgumentError(f"The replicas' parts are not one sharded array: {why}.", fix=fix)
+    """Return the error for parts that cannot be joined into one array."""
+    return InvalidArgumentError(
+        f"The replicas' parts cannot form one sharded array: {why}.", fix=fix
+    )
 
 
 def _is_text(part: Any) -> bool:
-    # A key of jax.random has a dtype of JAX's own.
+    # A jax.random key has an extended dtype, which is not a np.dtype.
     dtype: Any = part.dtype if is_tensor(part) else None
     return isinstance(dtype, np.dtype) and dtype.kind in "OSU"
 
 
 def device_of(part: Any) -> Any:
-    """Return the one device of an array; None for an array of the host, of several, or of none yet."""
+    """Return an array's device; None for a host array, a tracer, or an array on several devices."""
     if not isinstance(part, _jax.Array) or is_traced(part):
         return None
     devices = list(part.devices())
@@ -107,25 +113,25 @@ def _place(part: Any) -> str:
 
 
 def replicated_array(parts: Sequence[Any]) -> "jax.Array":
-    """Make one replicated array of equal copies that lie on their devices already."""
+    """Make one replicated array from equal copies that are already on their devices."""
     replicas = Replicas([device for part in parts if (device := device_of(part)) is not None])
     return replicas.held_alike(parts)
 
 
 def count_here(array: Any, count: int | None) -> int:
-    """Return how many parts of an array this worker has, of so many where JAX cannot say it."""
+    """Return the number of this worker's parts of an array; `count` if the array cannot tell."""
     if count is None or not is_at_hand(array):
         return len(array.sharding.addressable_devices)
     return count
 
 
 def is_at_hand(array: Any) -> bool:
-    """Return True unless other workers hold some of an array: one that is traced cannot say where it lies."""
+    """Return True unless other workers hold parts of the array. A tracer counts as local."""
     return is_traced(array) or getattr(array, "is_fully_addressable", True)
 
 
 def pieces_of(array: Any, count: int) -> tuple[Any, ...]:
-    """Return the parts of an array that is cut along its first axis."""
+    """Return the parts of an array that is split along its first axis."""
     if is_traced(array):  # it has no shards yet
         return tuple(jnp.split(array, count))
     if not isinstance(array, jax.Array):
@@ -133,14 +139,13 @@ def pieces_of(array: Any, count: int) -> tuple[Any, ...]:
     pieces = shards(array)
     if len(pieces) == count:
         return pieces
-    with (
-        jax.ensure_compile_time_eval()
-    ):  # it came back from a file, or from the host, and lies on one device
+    # The array was restored from a file or from the host, and is on a single device.
+    with jax.ensure_compile_time_eval():
         return tuple(jnp.split(array, count))
 
 
 def _of_host(value: Any, count: int) -> tuple[Any, ...]:
-    """Return the parts of what `jax.tree.map` or a library put in the place of the array."""
+    """Return the parts of an object that `jax.tree.map` or a library put in place of the array."""
     if isinstance(value, np.ndarray):
         rows = cast("Any", value)
         return (

@@ -1,6 +1,6 @@
-"""The parts of a value on all replicas: as one array, or each by itself, and where they are known."""
+"""Access to the parts of a distributed value, as one array or separately, for reduce and gather."""
 
-# JAX leaves parts of its own types unknown.
+# JAX's type stubs are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Callable, Sequence
@@ -23,24 +23,24 @@ from evenfeed.tensors.placement import is_traced
 
 
 def has_parts(value: Any) -> bool:
-    """Tell whether a value has a part for each replica."""
+    """Return True if a value has one part for each replica."""
     return isinstance(value, (DistributedValues, DistributedVariable))
 
 
 def meets_workers(replicas: Replicas) -> bool:
-    """Tell whether the parts at hand are those of one worker among others."""
+    """Return True if this worker only has some of the parts and must exchange them with others."""
     return replicas.spans and contexts.staging() is None
 
 
 def spread(replicas: Replicas, value: Any) -> Any:
-    """Return what each worker has of its own, in a function that is traced, as a value of all replicas."""
+    """In a traced function, turn a plain value of each worker into a per-replica value."""
     level = contexts.staging()
     if level is None or level.within is not None or not replicas.spans:
         return value
     if not level.apart and whole_of(value) is not None:
         return value
     if level.apart or isinstance(value, PerReplica):
-        raise Unstaged("it brings together what each worker has of its own", expected=True)
+        raise Unstaged("it combines values that are local to each worker", expected=True)
     tensor: Any = value.array if isinstance(value, Mirrored) else convert_to_tensor(value)
     spec = jax.sharding.PartitionSpec
     rows = jax.shard_map(
@@ -61,7 +61,7 @@ def _with_rows(own: Any) -> Any:
 
 
 def whole_of(value: Any) -> tuple[Any, int, bool] | None:
-    """Return the parts as one array, how many, and whether they have an axis of their own in it."""
+    """Return the parts as one array, their number, and True if the array has a replica axis."""
     if isinstance(value, DistributedVariable):
         return value.stack, value.replicas.count, True
     if isinstance(value, PerReplica) and _lies_apart(value.whole, value):
@@ -70,28 +70,28 @@ def whole_of(value: Any) -> tuple[Any, int, bool] | None:
 
 
 def _lies_apart(array: Any, value: PerReplica) -> bool:
-    """Return True unless the array of a value came back from a file, or from the host, to fewer devices."""
+    """Return True if a value has an array with a device per replica. A restored one may have fewer."""
     if array is None or is_traced(array):
         return array is not None
     return isinstance(array, jax.Array) and len(array.sharding.device_set) == value.replica_count
 
 
 def part_shape(array: Any, count: int, stacked: bool) -> tuple[int, ...]:
-    """Return the shape of a part of an array of all."""
+    """Return the shape of one part of the array of all parts."""
     return array.shape[1:] if stacked else (array.shape[0] // count, *array.shape[1:])
 
 
 def stack_of(array: Any, count: int, stacked: bool) -> Any:
-    """Return an array of all parts with an axis for the replicas."""
+    """Return the array of all parts with a leading replica axis."""
     return array if stacked else array.reshape(count, *part_shape(array, count, stacked))
 
 
 def computed(replicas: Replicas, array: Any, compute: Callable[..., Any], kind: Any) -> Any:
-    """Compute from an array of all parts what all replicas know then, in one program."""
-    # One that a function captures is a part of the function's program.
+    """Compute a replicated result from the array of all parts, in one program."""
+    # In a traced function the computation becomes part of the function's program.
     if is_traced(array) or contexts.staging() is not None:
         result = compute(array, *kind)
-        # Else XLA might leave each device a piece of the result.
+        # Otherwise XLA might shard the result.
         return jax.lax.with_sharding_constraint(result, replicas.replicated)
     program = _program(getattr(array.sharding, "mesh", replicas.mesh), compute, kind)
     return program(array).addressable_data(0)
@@ -107,11 +107,11 @@ def _program(mesh: Any, compute: Callable[..., Any], kind: Any) -> Any:
     return jax.jit(program, out_shardings=everywhere)
 
 
-# --- parts that are no one array --------------------------------------------------------------
+# --- separate parts ---------------------------------------------------------------------------
 
 
 def is_apart(value: Any) -> bool:
-    """Tell whether the parts of a traced value lie on devices of their own, one shape or not."""
+    """Return True if the value is traced as separate parts, one per device, of any shapes."""
     return (
         isinstance(value, PerReplica)
         and not value.is_open
@@ -124,7 +124,13 @@ def is_apart(value: Any) -> bool:
 
 
 def afterwards(call: Callable[[Any], Any], like: Any, value: PerReplica) -> Any:
-    """Call a function on a value when the trace is run; `like` has the shape and dtype of the result."""
+    """Call a function on a value when the traced program runs, in a host callback.
+
+    Args:
+        call: The function.
+        like: The shape and dtype of its result.
+        value: Its argument.
+    """
     replicas, shapes = value.replicas, value.shapes
 
     def done(*parts: Any) -> list[Any]:
@@ -134,20 +140,20 @@ def afterwards(call: Callable[[Any], Any], like: Any, value: PerReplica) -> Any:
 
 
 def tensors_of(replicas: Replicas, value: Any) -> list[Any]:
-    """Return the parts of this worker's replicas; a plain value is the part of each."""
+    """Return the parts of this worker's replicas. A plain value is the part of each replica."""
     if not has_parts(value):
         parts = [value] * replicas.local_count
     else:
-        # A program cannot have arrays in it that are bound to several devices.
+        # A program cannot contain arrays that are committed to different devices.
         parts = value.parts if contexts.staging() is None else value.values
     return [convert_to_tensor(part) for part in parts]
 
 
 def looks_of(replicas: Replicas, value: Any, parts: Sequence[Any]) -> list[Look]:
-    """Return what the parts of all replicas look like.
+    """Return the shape and dtype of the parts of all replicas.
 
-    Workers tell each other, unless the value knows it. Each then checks the parts of all: what is wrong
-    on one worker raises on every one.
+    Workers exchange them, unless the value knows them already. Every worker can then check all parts, so
+    a bad part on one worker raises on all of them.
     """
     if isinstance(value, PerReplica) and value.shapes is not None:
         return [Look(shape, str(parts[0].dtype)) for shape in value.shapes]
@@ -156,22 +162,22 @@ def looks_of(replicas: Replicas, value: Any, parts: Sequence[Any]) -> list[Look]
 
 
 def on_first(replicas: Replicas, part: Any) -> Any:
-    """Return a part on the device of this worker's first replica; in a program JAX chooses the place."""
+    """Copy a part to this worker's first device. In a program, JAX chooses the device."""
     if is_traced(part) or replicas.count == 1 or contexts.staging() is not None:
         return part
     return replicas.to_replica(part, 0)
 
 
 def no_axis(shape: Sequence[int], axis: int) -> str:
-    """Say that a part has no such axis."""
-    return f"A part of the shape {tuple(shape)} has no axis {axis}."
+    """Return the error message for a part without the given axis."""
+    return f"A part of shape {tuple(shape)} has no axis {axis}."
 
 
 def check_one_dtype(looks: Sequence[Look]) -> None:
-    """Refuse parts of several dtypes."""
+    """Check that all parts have the same dtype."""
     names = [look.dtype for look in looks]
     if len(set(names)) > 1:
         raise InvalidArgumentError(
-            f"The replicas' parts have several dtypes: {names}.",
-            fix="let every replica return the same dtype, with evenfeed.cast.",
+            f"The replicas' parts have different dtypes: {names}.",
+            fix="return the same dtype from every replica, with evenfeed.cast.",
         )

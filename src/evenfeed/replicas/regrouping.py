@@ -1,4 +1,4 @@
-"""From what each replica has to values of all, and back."""
+"""Splits structures of distributed values into replica arguments, and regroups replica results."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,17 +15,17 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.tensors.placement import is_traced, unbound
 
-_tree: Any = jax_tree  # whose functions have no types
+_tree: Any = jax_tree  # its functions have no type stubs
 
 
 def leaves_of(value: Any) -> tuple[list[Any], Any]:
-    """Return the leaves of a structure of JAX's, values of all replicas among them as they are."""
+    """Flatten a pytree. Distributed values are leaves."""
     leaves, tree = _tree.tree_flatten(value, is_leaf=_is_whole)
     return leaves_of(value) if opens_more(leaves) else (leaves, tree)
 
 
 def packed(tree: Any, leaves: Sequence[Any]) -> Any:
-    """Return the structure with other leaves."""
+    """Unflatten a pytree."""
     return _tree.tree_unflatten(tree, leaves)
 
 
@@ -34,7 +34,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def share_of(value: Any, replica: int) -> Any:
-    """Return what one replica gets of a structure of values."""
+    """Return one replica's part of a structure of values."""
     leaves, tree = leaves_of(value)
     if has_containers(leaves):
         return close_containers(share_of(open_containers(value), replica))
@@ -44,9 +44,9 @@ def share_of(value: Any, replica: int) -> Any:
 
 
 def placed(replicas: Replicas, share: Any, replica: int) -> Any:
-    """Bring the arrays of a replica's share to its device, without binding them to it.
+    """Copy a replica's arrays to its device, without committing them to it.
 
-    Those that JAX moves by itself, as they are bound to no device, stay the objects that they are.
+    Uncommitted arrays stay the same objects, because JAX moves them by itself.
     """
 
     def there(leaf: Any) -> Any:
@@ -59,7 +59,7 @@ def placed(replicas: Replicas, share: Any, replica: int) -> Any:
 
 
 def regrouped(results: Sequence[Any], replicas: Replicas | None = None) -> Any:
-    """Join what the replicas returned leaf by leaf; what is one object for all stays that."""
+    """Combine the replicas' results leaf by leaf. An object that all replicas returned stays as it is."""
     if len(results) == 1:
         return results[0]
     if any(map(has_containers, results)):
@@ -71,8 +71,8 @@ def regrouped(results: Sequence[Any], replicas: Replicas | None = None) -> Any:
         if other != tree:
             raise ValueError(
                 described(
-                    f"The replicas returned different structures: replica 0 {tree}, and "
-                    f"replica {replica} {other}.",
+                    f"The replicas returned different structures: replica 0 returned {tree}, and "
+                    f"replica {replica} returned {other}.",
                     fix="return the same structure from every replica.",
                 )
             )
@@ -81,7 +81,7 @@ def regrouped(results: Sequence[Any], replicas: Replicas | None = None) -> Any:
 
 
 def _with_nones(value: Any) -> tuple[list[Any], Any]:
-    """Return the leaves, None among them: one replica may return nothing where another returns something."""
+    """Flatten with None as a leaf, because a replica may return None where another returns a value."""
 
     def is_leaf(part: Any) -> bool:
         return part is None or _is_whole(part)
@@ -96,17 +96,17 @@ def _together(parts: Sequence[Any], replicas: Replicas | None) -> Any:
     if any(map(_is_whole, parts)):
         raise ValueError(
             described(
-                "A replica returned a value of all replicas, where another returned something else.",
+                "One replica returned a distributed value where another returned something else.",
                 fix="return this replica's own part: value.values[replica].",
             )
         )
     if replicas is not None:
-        parts = [_alone(replicas, part, replica) for replica, part in enumerate(parts)]
+        parts = [_on_own_device(replicas, part, replica) for replica, part in enumerate(parts)]
     return PerReplica(parts, replicas=replicas)
 
 
-def _alone(replicas: Replicas, part: Any, replica: int) -> Any:
-    """Return a replica's part on its device, where it was computed with an array that is bound to others."""
+def _on_own_device(replicas: Replicas, part: Any, replica: int) -> Any:
+    """Copy a part to its replica's device, if it was computed with an array committed elsewhere."""
     if not isinstance(part, jax.Array) or is_traced(part) or not part.committed:
         return part
     return replicas.to_replica(part, replica)

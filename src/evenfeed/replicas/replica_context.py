@@ -1,4 +1,4 @@
-"""What one replica can do while its function runs: meet the others."""
+"""`ReplicaContext`, the API inside `Strategy.run`, and `Replica`, the contract behind it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
@@ -20,7 +20,7 @@ from evenfeed.tensors.creation import convert_to_tensor
 
 @contextmanager
 def noted(note: str) -> Generator[None]:
-    """Add a note to an error of the user's function."""
+    """Add a note to an exception from a user function."""
     try:
         yield
     except Exception as error:
@@ -29,40 +29,40 @@ def noted(note: str) -> Generator[None]:
 
 
 class Replica(ABC):
-    """One replica of a function that runs."""
+    """A running replica. Subclasses implement its collectives."""
 
     replicas: Replicas
 
     @property
     @abstractmethod
     def index(self) -> Any:
-        """Which one: a number, or a tensor in a compiled function."""
+        """The global index of the replica: an int, or a tensor in a compiled function."""
 
     @property
     def place(self) -> int:
-        """Which of this worker's, where code runs for one of them."""
+        """The index among this worker's replicas, if the code runs for one of them."""
         return 0
 
     @abstractmethod
     def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
-        """Return the sums or means of what all replicas pass, in one collective."""
+        """Return the sums or means over all replicas, in one collective."""
 
     @abstractmethod
     def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
-        """Return what all replicas pass, joined along an axis."""
+        """Return the arrays of all replicas, concatenated along an axis."""
 
     @abstractmethod
     def from_first(self, array: Any) -> Any:
-        """Return what replica 0 passes."""
+        """Return the array that replica 0 passes."""
 
     @abstractmethod
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call `function` once, across replicas, with what all pass, and return this one's share."""
+        """Call `function` once, across replicas, with all replicas' arguments. Return this replica's part."""
 
 
 @final
 class Alone(Replica):
-    """The only replica: it meets nobody."""
+    """The only replica of a strategy. Its collectives return their arguments."""
 
     def __init__(
         self, replicas: Replicas, across: Callable[[], AbstractContextManager[None]]
@@ -72,23 +72,18 @@ class Alone(Replica):
 
     @property
     def index(self) -> int:
-        """Return 0."""
         return 0
 
-    def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:  # noqa: ARG002 - of one, either
-        """Return the arrays."""
+    def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:  # noqa: ARG002
         return list(arrays)
 
-    def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:  # noqa: ARG002 - there is one
-        """Return the arrays."""
+    def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:  # noqa: ARG002
         return list(arrays)
 
     def from_first(self, array: Any) -> Any:
-        """Return the array."""
         return array
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call the function."""
         with self._across():
             return function(*args, **kwargs)
 
@@ -96,27 +91,27 @@ class Alone(Replica):
 @final
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a function runs: a strategy and its replicas."""
+    """A strategy and its replicas, for entering their contexts."""
 
     strategy: Any
     replicas: Replicas
 
     def inside(self, replica: Replica) -> AbstractContextManager[None]:
-        """Let a block run for one replica."""
+        """Return a context manager that enters the context of one replica."""
         context = ReplicaContext(self.strategy, replica)
         return contexts.entered(Frame(self.strategy, self.replicas, context))
 
     def across(self) -> AbstractContextManager[None]:
-        """Let a block run across replicas."""
+        """Return a context manager that enters the cross-replica context."""
         return contexts.entered(Frame(self.strategy, self.replicas))
 
 
 class ReplicaContext:
-    """One replica while its function runs. Got by `evenfeed.distribute.get_replica_context()`.
+    """The context of one replica inside `Strategy.run`. `evenfeed.distribute.get_replica_context()` returns it.
 
     Args:
         strategy: The strategy.
-        replica: Meets the others.
+        replica: The running replica, which performs the collectives.
     """
 
     def __init__(self, strategy: Any, replica: Replica) -> None:
@@ -130,30 +125,30 @@ class ReplicaContext:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas, over all workers."""
         return self.replica.replicas.count
 
     @property
     def replica_id_in_sync_group(self) -> Any:
-        """Which replica this is, counted from 0: in a compiled function a tensor."""
+        """The index of this replica, from 0. In a compiled function it is a tensor."""
         index = self.replica.index
-        # As in TensorFlow, a tensor where there are several workers.
+        # As in TensorFlow, it is a tensor if there are several workers.
         return convert_to_tensor(index) if self.replica.replicas.spans else index
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The name of this replica's device; in a compiled function, of those of all replicas."""
+        """The name of this replica's device. In a compiled function, the names of all replicas' devices."""
         index = self.replica.index
         every: tuple[str, ...] = self._strategy.devices
         return (every[index],) if isinstance(index, int) else every
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: object = None) -> Any:
-        """Return the sum or the mean of what all replicas pass; all of them must call it.
+        """Return the sum or mean of a value over all replicas. Every replica must call it.
 
         Args:
             reduce_op: SUM or MEAN.
-            value: A tensor, or a nest of them, which is reduced in one collective.
-            options: Taken for compatibility.
+            value: A tensor, or a structure of tensors, which is reduced in one collective.
+            options: Accepted for compatibility.
 
         Examples:
             >>> import evenfeed as tf
@@ -171,18 +166,18 @@ class ReplicaContext:
         for tensor in tensors:
             if tensor.dtype.kind in "bOSU":
                 raise InvalidArgumentError(
-                    f"Numbers can be reduced, but a tensor is {tensor.dtype.name}.",
+                    f"all_reduce needs numbers, but a tensor has dtype {tensor.dtype.name}.",
                     fix="cast it first: evenfeed.cast(x, evenfeed.int32).",
                 )
         return close_containers(packed(tree, self.replica.all_reduce(op, tensors)))
 
     def all_gather(self, value: Any, axis: int, options: object = None) -> Any:
-        """Return what all replicas pass, joined along an axis, along which the lengths may differ.
+        """Return the tensors of all replicas, concatenated along an axis. Every replica must call it.
 
         Args:
-            value: A tensor, or a nest of them.
-            axis: Which one; it must exist.
-            options: Taken for compatibility.
+            value: A tensor, or a structure of tensors. Lengths along the axis may differ.
+            axis: The axis. Each tensor must have it.
+            options: Accepted for compatibility.
         """
         del options
         leaves, tree = leaves_of(open_containers(value))
@@ -190,28 +185,28 @@ class ReplicaContext:
         for tensor in tensors:
             if tensor.dtype.kind in "OSU":
                 raise InvalidArgumentError(
-                    "Text stays on the host, and replicas do not meet there.",
-                    fix="return it, and join the parts outside of run with strategy.gather.",
+                    "all_gather works on devices, but strings stay on the host.",
+                    fix="return the strings, and gather them outside run with strategy.gather.",
                 )
             if not -tensor.ndim <= axis < tensor.ndim:
                 raise ValueError(
                     described(
-                        f"A tensor of the shape {tensor.shape} has no axis {shortened(axis)} to be joined along.",
-                        fix="give it an axis with jax.numpy.expand_dims(x, 0).",
+                        f"A tensor of shape {tensor.shape} has no axis {shortened(axis)} to gather along.",
+                        fix="add an axis with jax.numpy.expand_dims(x, 0).",
                     )
                 )
         return close_containers(packed(tree, self.replica.all_gather(tensors, axis)))
 
     def merge_call(self, merge_fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function once, across replicas, with what all of them pass.
+        """Call a function once, in the cross-replica context. Every replica must call it.
 
         Args:
-            merge_fn: Called with the strategy, and the arguments of all replicas as per-replica values.
-            args: This replica's.
-            kwargs: This replica's, by name.
+            merge_fn: Called with the strategy and the arguments of all replicas, as per-replica values.
+            args: This replica's positional arguments.
+            kwargs: This replica's keyword arguments.
 
         Returns:
-            This replica's share of what the function returns.
+            This replica's part of the function's result.
         """
 
         def merged(*whole: Any, **named: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Sums and means over the rows that are valid: those of the dataset, and not what a short batch was filled with."""
+"""Sums and means over valid rows only, leaving out the padding of short batches."""
 
-# JAX leaves parts of its own types unknown.
+# JAX's type stubs are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from typing import Any
@@ -17,11 +17,11 @@ from evenfeed.tensors.creation import convert_to_tensor
 
 
 def reduced_valid(replicas: Replicas, op: ReduceOp, value: Any, axis: Any, valid: Any) -> Any:
-    """Reduce over the replicas and their valid rows; a mean of none is NaN, as one of no rows is."""
+    """Reduce over the replicas and their valid rows. The mean of no rows is NaN."""
     if axis not in (0, (0,)):
         raise ValueError(
             described(
-                f"valid marks rows, which lie along axis 0, but axis is {axis!r}.",
+                f"valid marks rows, so axis must be 0, but got {axis!r}.",
                 fix="write strategy.reduce(op, value, axis=0, valid=valid).",
             )
         )
@@ -33,14 +33,14 @@ def reduced_valid(replicas: Replicas, op: ReduceOp, value: Any, axis: Any, valid
 
 
 def valid_mean(values: Any, valid: Any) -> Any:
-    """Return the mean of the valid rows of all replicas. Each replica calls it in its function.
+    """Return the mean over the valid rows of all replicas. Call it inside `run`, on every replica.
 
-    Its gradient, averaged over the replicas by `all_reduce("MEAN", gradient)`, is that of the mean. Where no
-    replica has a valid row, it is 0, and so is the gradient.
+    To get the gradient of the mean, average the replicas' gradients with `all_reduce("MEAN", gradient)`.
+    If no replica has a valid row, the mean and its gradient are 0.
 
     Args:
-        values: A tensor with a value, or more, for each row of this replica, such as losses.
-        valid: A bool for each row, as steps of `InputOptions(pad_partial_batches=True)` bring it.
+        values: A tensor with one or more values for each row of this replica, such as losses.
+        valid: A bool for each row, as in the steps of `InputOptions(pad_partial_batches=True)`.
 
     Examples:
         >>> import evenfeed as tf
@@ -56,7 +56,7 @@ def valid_mean(values: Any, valid: Any) -> Any:
     if isinstance(values, PerReplica) or (level is not None and level.context is None):
         raise RuntimeError(
             described(
-                "valid_mean was called across replicas; inside of run() each replica calls it.",
+                "valid_mean was called across replicas, but it must be called by each replica inside run().",
                 fix='across replicas, write strategy.reduce("MEAN", value, axis=0, valid=valid).',
             )
         )
@@ -67,7 +67,7 @@ def valid_mean(values: Any, valid: Any) -> Any:
 
 
 def _of_each(change: Any, *values: Any) -> Any:
-    """Call a function on the parts of values, as one array where they are one."""
+    """Call a function on the parts of values, all at once if they are one array."""
     if not all(isinstance(value, PerReplica) for value in values):
         return change(*values)
     whole = [value.whole for value in values]
@@ -81,11 +81,12 @@ def _of_each(change: Any, *values: Any) -> Any:
 
 
 def _kept(values: Any, valid: Any) -> Any:
-    """Return the values with zeros in place of rows that are not valid."""
+    """Replace rows that are not valid with zeros."""
     rows, marks = jnp.asarray(convert_to_tensor(values)), _marks(valid)
     if rows.ndim == 0 or rows.shape[:1] != marks.shape:
         raise InvalidArgumentError(
-            f"valid has the shape {marks.shape}, and the values have the shape {rows.shape}.",
+            f"valid must have one bool for each row, but its shape is {marks.shape} and the values have "
+            f"shape {rows.shape}.",
             fix="pass one bool for each row of the values.",
         )
     return jnp.where(marks.reshape(-1, *(1,) * (rows.ndim - 1)), rows, jnp.zeros((), rows.dtype))

@@ -1,4 +1,4 @@
-"""Values that differ from replica to replica."""
+"""`PerReplica` and its spec, and `DistributedValues`, the base class of distributed values."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from evenfeed.replicas.run.avals import Look, looks_of_all
 from evenfeed.tensors.placement import unbound
 from evenfeed.tensors.printing import tensor_repr, tensor_text
 
-_jax: Any = jax  # whose arrays do not say the type of their devices
+_jax: Any = jax  # the devices of arrays have no type stubs
 
 
 class DistributedValues(Specified, Composite):
@@ -35,11 +35,11 @@ class DistributedValues(Specified, Composite):
     @property
     @abstractmethod
     def parts(self) -> tuple[Any, ...]:
-        """The parts, by replica, as they are held: programs of evenfeed run where these lie."""
+        """The parts in replica order, committed to their devices. evenfeed's own programs use these."""
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The parts, by replica. They lie on their devices, and JAX brings them together where they meet."""
+        """The parts in replica order, on their devices but not committed: JAX can combine them."""
         if self._loose is None:
             self._loose = tuple(map(unbound, self.parts))
         return self._loose
@@ -56,7 +56,7 @@ class DistributedValues(Specified, Composite):
 
     @property
     def part_count(self) -> int:
-        """How many parts there are at hand."""
+        """The number of parts on this worker."""
         return len(self.parts)
 
     def __str__(self) -> str:
@@ -72,20 +72,20 @@ class DistributedValues(Specified, Composite):
 
 @final
 class PerReplica(DistributedValues):
-    """A value that differs from replica to replica, such as each replica's part of a batch.
+    """A value with a different part for each replica, such as the rows of a global batch.
 
-    It is a pytree of JAX: `jax.jit` and `jax.tree.map` take it as its one sharded array where it has
-    one, else as its parts.
+    It is a JAX pytree. Its leaf for `jax.jit` and `jax.tree.map` is one sharded array if the parts form
+    one; otherwise its leaves are the parts.
 
     Args:
-        values: The parts, by replica: arrays on their devices, or values of the host.
-        array: The same as one array that is sharded over the replicas along its first axis, if that
-            is what there is; the parts are then taken from it when they are asked for.
-        lifted: The parts are scalars, which stand in `array` as rows of length one.
-        count: How many parts `array` has, where it is one that JAX traces and cannot say it.
-        replicas: Whose parts they are, where other workers have some of them. Without it, the first operation
-            of a strategy over several workers takes them for those of this worker.
-        shapes: Those of the parts of all replicas, where it is known what other workers have.
+        values: The parts in replica order: arrays on their devices, or host values.
+        array: Instead of `values`, one array that is sharded over the replicas along its first axis. The
+            parts are taken from it on demand.
+        lifted: The parts are scalars, which are rows of length one in `array`.
+        count: The number of parts in `array`, if it is a tracer and has no devices.
+        replicas: The replicas of the parts, if other workers have some of the parts. Without it, the first
+            operation of a multi-worker strategy treats the parts as those of this worker.
+        shapes: The shapes of the parts of all replicas, if the parts of other workers are known.
 
     Examples:
         >>> import evenfeed as tf
@@ -108,7 +108,7 @@ class PerReplica(DistributedValues):
         "_shapes",
     )
 
-    def __init__(  # noqa: PLR0913 - each is told apart by its name
+    def __init__(  # noqa: PLR0913 - keyword-only arguments
         self,
         values: Sequence[Any] = (),
         *,
@@ -132,7 +132,7 @@ class PerReplica(DistributedValues):
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The parts, by replica, as they are held."""
+        """The parts in replica order, committed to their devices."""
         if self._parts is None:
             parts = pieces_of(self.array, self.part_count)
             self._parts = tuple(map(first_of, parts)) if self._lifted else parts
@@ -142,22 +142,24 @@ class PerReplica(DistributedValues):
     def array(self) -> "jax.Array":
         """All parts as one `jax.Array`, sharded over the replicas along its first axis.
 
-        Scalars are rows of length one in it.
+        Scalar parts become rows of length one.
 
         Raises:
-            InvalidArgumentError: The parts are text or None, are not of one shape and dtype, or
-                share a device.
+            InvalidArgumentError: The parts are strings or None, differ in shape or dtype, or share a
+                device.
         """
         if self._array is None:
             agree([self])
             if self.is_open:
-                raise not_one_array("other workers have parts of another kind", "use value.values.")
+                raise not_one_array(
+                    "the parts of other workers have another type", "use value.values."
+                )
             self._array, self._lifted = joined_parts(self.parts, self._replicas, self._shapes)
         return self._array
 
     @property
     def part_count(self) -> int:
-        """How many parts there are at hand."""
+        """The number of parts on this worker."""
         return count_here(self._array, self._count) if self._parts is None else len(self._parts)
 
     def __getitem__(self, replica: int) -> Any:
@@ -168,12 +170,12 @@ class PerReplica(DistributedValues):
 
     @property
     def replicas(self) -> Replicas | None:
-        """Whose parts they are, where other workers have some of them."""
+        """The replicas of the parts, if other workers have some of the parts."""
         return self._replicas
 
     @property
     def replica_count(self) -> int:
-        """How many parts there are in all, those of other workers too."""
+        """The number of parts over all workers."""
         array: Any = self._array
         if array is None:
             return self.part_count if self._replicas is None else self._replicas.count
@@ -181,33 +183,33 @@ class PerReplica(DistributedValues):
 
     @property
     def shapes(self) -> Shapes | None:
-        """The shapes of the parts of all replicas; None where nobody knows what other workers have."""
+        """The shapes of the parts of all replicas, or None if other workers' parts are unknown."""
         return self._shapes
 
     @property
     def is_open(self) -> bool:
-        """Whether it is not known what parts other workers have."""
+        """Whether other workers have parts, of unknown shapes."""
         own = self._replicas is None or not self._replicas.spans
         return not own and self._array is None and self._shapes is None
 
     @property
     def is_local(self) -> bool:
-        """Whether it has the parts at hand and no others, as far as it knows."""
+        """Whether all parts, as far as it knows, are on this worker."""
         if self._replicas is not None and self._replicas.spans:
             return False
         return is_at_hand(self._array)
 
     def among(self, replicas: Replicas) -> "PerReplica":
-        """Return the same parts as those of one worker among others.
+        """Return a value over all workers, whose parts on this worker are these.
 
-        The result is kept: workers tell each other what it looks like once, not at each use.
+        The result is cached, so that workers exchange its shapes once, not at each use.
         """
         if self._joint is None or self._joint.replicas is not replicas:
             self._joint = PerReplica(self.parts, replicas=replicas)
         return self._joint
 
     def close(self, looks: Sequence[Look | None]) -> None:
-        """Know what the parts of all replicas look like; where all are tensors, they go to their devices."""
+        """Store the shapes of all replicas' parts. If all are tensors, copy them to their devices."""
         tensors = [look for look in looks if look is not None and not look.is_text]
         alike = len(tensors) == len(looks) and len({look.dtype for look in tensors}) == 1
         if not alike or self._replicas is None:
@@ -218,19 +220,19 @@ class PerReplica(DistributedValues):
 
     @property
     def is_lifted(self) -> bool:
-        """Whether `array` has one row for the scalar of each replica."""
+        """Whether the parts are scalars, which are rows of length one in `array`."""
         return self._lifted
 
     @property
     def whole(self) -> "jax.Array | None":
-        """The array, or None where the parts are not one."""
+        """The array, or None if the parts do not form one."""
         if self._array is None and not self.is_open and are_alike(self.parts, self._shapes):
             return self.array
         return self._array
 
     def opened(self) -> "tuple[tuple[Any, ...], _Kind]":
-        """Return what `jax.tree` takes it as, its one array or its parts, and what it keeps besides."""
-        kind = self._kind  # kept: every compiled step opens its arguments
+        """Flatten it for `jax.tree`: return its array or its parts, and the metadata."""
+        kind = self._kind  # cached, because every compiled step flattens its arguments
         if kind is None:
             if self.whole is None:
                 return self.parts, (self.part_count, False, False, self._replicas, self._shapes)
@@ -238,23 +240,23 @@ class PerReplica(DistributedValues):
         return (self._array,), kind
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By its parts: a pickled jax.Array comes back on one device, where it would be one part.
+        # Pickle the parts: an unpickled jax.Array is on one device, so it would be a single part.
         return PerReplica, (self.parts,)
 
 
 @cache
 def _register() -> None:
-    """Make the values pytrees, when the first one is made: JAX is loaded by then."""
+    """Register the pytree node when the first value is made, because JAX is loaded by then."""
     _jax.tree_util.register_pytree_node(PerReplica, PerReplica.opened, _closed)
 
 
 def agree(values: Sequence[PerReplica]) -> bool:
-    """Let workers tell each other what values look like of which they know their own parts alone.
+    """Exchange the shapes of values that are only known in part, between all workers.
 
-    All workers must come to here. What is known already costs no message.
+    All workers must call it. If everything is known already, no message is sent.
 
     Returns:
-        Whether there were such values.
+        True if there were such values.
     """
     unknown = [value for value in values if value.is_open]
     if not unknown:
@@ -267,12 +269,12 @@ def agree(values: Sequence[PerReplica]) -> bool:
     return True
 
 
-# What `jax.tree` keeps of a PerReplica: how many parts, whether they are one array, of scalars, whose, and
-# the shapes of all, where other workers have some.
+# The pytree metadata of a PerReplica: the number of parts, whether they are one array, whether they are scalars,
+# and, if other workers have some, the replicas and the shapes of all parts.
 _Kind: TypeAlias = tuple[int, bool, bool, Replicas | None, Shapes | None]
 
 
-# A compiled step makes its results by this: it costs less than the checks of `__init__`.
+# Compiled steps make their results with this function, because it is faster than `__init__`.
 def _closed(kind: _Kind, children: Sequence[Any]) -> PerReplica:
     count, is_whole, lifted, replicas, shapes = kind
     if not is_whole:
@@ -280,7 +282,7 @@ def _closed(kind: _Kind, children: Sequence[Any]) -> PerReplica:
     made = _new(PerReplica)
     made._replicas = made._joint = made._parts = made._shapes = made._loose = None
     made._array, made._count, made._lifted = children[0], count, lifted
-    made._kind = kind  # it opens as it was closed, whatever is put in the place of its array
+    made._kind = kind  # it flattens the way it was unflattened, whatever replaces its array
     if children[0] is None:
         made._parts = (None,) * count
     return made
@@ -300,12 +302,11 @@ class PerReplicaSpec(CompositeSpec, Composite):
 
     @property
     def value_specs(self) -> tuple[TypeSpec, ...]:
-        """The specs, by replica."""
+        """The specs in replica order."""
         return self._value_specs
 
     @property
     def value_type(self) -> type:
-        """PerReplica."""
         return PerReplica
 
     @property

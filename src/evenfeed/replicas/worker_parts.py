@@ -1,4 +1,4 @@
-"""Values that users make by hand: on a worker among others they hold that worker's parts."""
+"""Hand-made per-replica values: with several workers, they hold the parts of this worker."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from evenfeed.tensors.placement import is_traced
 
 
 def of_all_workers(replicas: Replicas, value: Any) -> Any:
-    """Return a value as one of the replicas of all workers.
+    """Turn a value with this worker's parts into a value over the replicas of all workers.
 
-    A PerReplica that a user made, or another strategy, does not know of other workers: its parts are
-    those of this one.
+    A PerReplica that the user or another strategy made has no knowledge of other workers: its parts
+    belong to this one.
 
     Raises:
-        Unstaged: A function is traced, where workers cannot tell each other what they have.
-        InvalidArgumentError: It does not have a part for each replica of this worker.
+        Unstaged: A function is being traced, and workers cannot exchange shapes during a trace.
+        InvalidArgumentError: It does not have one part for each replica of this worker.
     """
     if not (replicas.spans and isinstance(value, PerReplica) and value.is_local):
         return value
@@ -26,17 +26,17 @@ def of_all_workers(replicas: Replicas, value: Any) -> Any:
     if value.replica_count == replicas.count and (inside or _is_traced(value)):
         return value
     if inside:
-        raise Unstaged("it is not known what other workers have of a value", expected=True)
+        raise Unstaged("other workers' parts of a value are unknown", expected=True)
     if _is_traced(value):
         raise InvalidArgumentError(
-            "JAX traces a value of which only this worker's parts are known.",
-            fix="call the strategy outside of jax.jit, or use evenfeed.function.",
+            "JAX is tracing a per-replica value, but only this worker's parts are known.",
+            fix="call the strategy outside jax.jit, or use evenfeed.function.",
         )
     if value.part_count != replicas.local_count:
         raise InvalidArgumentError(
             "A per-replica value must have one part for each replica of this worker: "
-            f"{replicas.local_count} expected, {value.part_count} found.",
-            fix="pass the parts of this worker's replicas alone; the other workers pass theirs.",
+            f"expected {replicas.local_count}, but got {value.part_count}.",
+            fix="pass only the parts of this worker's replicas; the other workers pass theirs.",
         )
     return value.among(replicas)
 

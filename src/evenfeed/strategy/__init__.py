@@ -1,1 +1,1 @@
-"""Where the computation runs: devices, replicas, and the values that are spread over them."""
+"""Distribution strategies, and the devices that their replicas run on."""

@@ -1,8 +1,8 @@
-"""`CrossDeviceOps` and its kinds: names by which programs ask how values cross devices.
+"""`CrossDeviceOps` and its subclasses, with which programs choose an all-reduce algorithm.
 
-XLA compiles each collective for the devices that meet in it (NCCL between GPUs, the interconnect
-between TPUs, memory between CPUs), and joins those that stand side by side. So the kinds all mean the same
-here; their arguments are checked, and kept.
+They have no effect here. XLA compiles each collective for the devices that take part in it (NCCL between
+GPUs, the interconnect between TPUs, memory between CPUs) and combines adjacent ones. The arguments are
+checked and stored.
 """
 
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from evenfeed.core.errors import described
 
 
 class CrossDeviceOps:
-    """How the replicas' values are brought together. XLA decides on it, whichever kind is passed."""
+    """The algorithm for collectives between devices. XLA chooses it, whichever subclass is passed."""
 
 
 @final
 class ReductionToOneDevice(CrossDeviceOps):
-    """Sums on one device, then copies.
+    """Reduces on one device, then copies the result to the others.
 
     Args:
-        reduce_to_device: Its name.
-        accumulation_fn: How values are added.
+        reduce_to_device: The name of that device.
+        accumulation_fn: The function that adds values.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class ReductionToOneDevice(CrossDeviceOps):
 
 @final
 class NcclAllReduce(CrossDeviceOps):
-    """Sums over NCCL.
+    """All-reduce with NCCL.
 
     Args:
-        num_packs: In how many packs values are sent.
+        num_packs: The number of packs that values are sent in.
 
     Examples:
         >>> import evenfeed as tf
@@ -54,10 +54,10 @@ class NcclAllReduce(CrossDeviceOps):
 
 @final
 class HierarchicalCopyAllReduce(CrossDeviceOps):
-    """Sums in a tree of devices.
+    """All-reduce along a hierarchy of devices.
 
     Args:
-        num_packs: In how many packs values are sent.
+        num_packs: The number of packs that values are sent in.
     """
 
     def __init__(self, num_packs: int = 1) -> None:
@@ -73,7 +73,7 @@ def _packs(number: int) -> int:
 
 
 def check_cross_device_ops(given: object) -> None:
-    """Refuse what is no CrossDeviceOps."""
+    """Raise TypeError unless the argument is a CrossDeviceOps or None."""
     if given is not None and not isinstance(given, CrossDeviceOps):
         raise TypeError(
             described(

@@ -1,4 +1,8 @@
-"""The strategy where none was chosen: one replica, on JAX's default device."""
+"""The current strategy and replica context, and the default strategy.
+
+The default strategy is current when the program has not chosen one. It has one replica, on JAX's default
+device.
+"""
 
 from contextlib import nullcontext
 from functools import cache, cached_property
@@ -16,12 +20,12 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.replica_context import Alone, ReplicaContext, Site
 from evenfeed.strategy.strategy import Strategy
 
-_jax: Any = jax  # whose functions have no types
+_jax: Any = jax  # these functions have no type stubs
 
 
 @final
 class DefaultStrategy(Strategy):
-    """Runs functions as they are."""
+    """One replica on JAX's default device. Functions run unchanged."""
 
     is_default = True
     mirrors = False
@@ -35,75 +39,76 @@ class DefaultStrategy(Strategy):
         return ReplicaContext(self, Alone(site.replicas, site.across))
 
     def replica_context(self) -> ReplicaContext:
-        """Return the context of its one replica."""
+        """Return the context of its only replica."""
         return self._context
 
     def experimental_distribute_dataset(self, dataset: Any, options: object = None) -> Any:
-        """Return the dataset: there is nobody to share it with."""
+        """Return the dataset unchanged, because there is only one replica."""
         input_options(options)
         return checked_dataset(dataset, Dataset)
 
     def distribute_datasets_from_function(self, dataset_fn: Any, options: object = None) -> Any:
-        """Return what the function makes."""
+        """Return the dataset that the function returns, unchanged."""
         input_options(options)
         return checked_dataset(dataset_fn(InputContext()), Dataset)
 
     def scope(self) -> Any:
-        """Change nothing: the default strategy is current already."""
+        """Return a context that changes nothing, because the default strategy is already current."""
         self.check_current()
         return nullcontext(self)
 
 
 @cache
 def default_strategy() -> DefaultStrategy:
-    """Return the default strategy, which starts JAX's backend when it is first asked for."""
+    """Return the default strategy. The first call starts JAX's backend."""
     return DefaultStrategy()
 
 
 def get_strategy() -> Strategy:
-    """Return the strategy whose scope or run the code is in, or else the default one."""
+    """Return the strategy whose `scope` or `run` the code is in, or else the default strategy."""
     level = contexts.frame()
     return default_strategy() if level is None else level.strategy
 
 
 def has_strategy() -> bool:
-    """Tell whether the code is in the scope or the run of a strategy other than the default one."""
+    """Return True if the code is in the `scope` or `run` of a strategy other than the default one."""
     level = contexts.frame()
     return level is not None and not level.strategy.is_default
 
 
 def in_cross_replica_context() -> bool:
-    """Tell whether the code runs for all replicas of a strategy together, as in its scope."""
+    """Return True if the code runs once for all replicas of a strategy, as in its scope."""
     level = contexts.frame()
     return level is not None and level.context is None
 
 
 def get_replica_context() -> ReplicaContext | None:
-    """Return the context of the replica that runs; None across replicas.
+    """Return the context of the running replica, or None in a cross-replica context.
 
-    Without a strategy it is that of the default one, which has one replica.
+    Outside any strategy, this is the context of the default strategy's only replica.
     """
     level = contexts.frame()
     return default_strategy().replica_context() if level is None else level.context
 
 
 def experimental_set_strategy(strategy: Strategy | None) -> None:
-    """Make a strategy current from here on, without a block; None ends that.
+    """Make a strategy current from here on, without a `with` block. None resets it.
 
     Raises:
-        RuntimeError: The code is inside of a scope.
+        RuntimeError: The call is inside `scope()` or `run()`.
     """
     if contexts.here.frames:
         raise RuntimeError(
             described(
-                "experimental_set_strategy must not be called inside of scope() or run().",
-                fix="call it before, or use `with strategy.scope():` alone.",
+                "experimental_set_strategy must not be called inside scope() or run().",
+                fix="call it earlier, or use only `with strategy.scope():`.",
             )
         )
     if strategy is not None and not isinstance(strategy, Strategy):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             described(
-                f"A strategy is needed, but got {shortened(strategy)}.", fix="pass one, or None."
+                f"strategy must be a Strategy, but got {shortened(strategy)}.",
+                fix="pass a strategy, or None.",
             )
         )
     chosen: Any = None

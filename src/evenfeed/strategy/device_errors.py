@@ -1,4 +1,4 @@
-"""What is said of devices that are not there, and of choices that JAX cannot follow."""
+"""Errors about devices that do not exist, and about device settings that JAX does not support."""
 
 from collections.abc import Sequence
 
@@ -14,28 +14,28 @@ from evenfeed.strategy.device_names import DEVICE_TYPES, DeviceName, PhysicalDev
 def unknown_device(
     device: object, known: Sequence[PhysicalDevice], kinds: Sequence[str]
 ) -> ValueError:
-    """Return the error for what is none of this machine's devices of these types."""
+    """Return the error for a device that this machine does not have."""
     names = ", ".join(one.name for one in known) or f"no {' or '.join(kinds)}"
     return ValueError(
         described(
             f"Unrecognized device: {device!r}. This machine has {names}.",
-            fix="pass what evenfeed.config.list_physical_devices() returns.",
+            fix="pass devices from evenfeed.config.list_physical_devices().",
         )
     )
 
 
 def unknown_type(device_type: object) -> ValueError:
-    """Return the error for a type that no device has: nothing would be hidden."""
+    """Return the error for an unknown device type, which would hide nothing."""
     return ValueError(
         described(
-            f"device_type {device_type!r} is none of {', '.join(DEVICE_TYPES)}: nothing is hidden.",
+            f"device_type must be one of {', '.join(DEVICE_TYPES)}, but got {device_type!r}.",
             fix='write it in capitals, as in set_visible_devices([], "GPU").',
         )
     )
 
 
 def not_configurations(logical_devices: object) -> TypeError:
-    """Return the error for what is no list of configurations."""
+    """Return the error for an argument that is not a list of configurations."""
     return TypeError(
         described(
             "logical_devices must be a list of LogicalDeviceConfiguration, "
@@ -46,7 +46,7 @@ def not_configurations(logical_devices: object) -> TypeError:
 
 
 def cpu_takes_no_settings(configuration: object) -> ValueError:
-    """Return the error for a logical CPU with a memory limit or the like."""
+    """Return the error for a logical CPU with a memory limit or another setting."""
     return ValueError(
         described(
             f"A logical CPU device takes no settings, but got {configuration!r}.",
@@ -56,16 +56,16 @@ def cpu_takes_no_settings(configuration: object) -> ValueError:
 
 
 def gpu_stays_whole(device: PhysicalDevice, asked: Sequence[object]) -> UnimplementedError:
-    """Return the error for a GPU that is to be divided or limited."""
+    """Return the error for splitting a GPU or limiting its memory."""
     return UnimplementedError(
-        f"JAX uses a GPU whole: {device.name} cannot become {asked!r}.",
-        fix="limit its memory with the environment variable XLA_PYTHON_CLIENT_MEM_FRACTION=0.5 "
-        "before the program starts; try many replicas on logical CPU devices.",
+        f"JAX cannot split a GPU: {device.name} cannot become {asked!r}.",
+        fix="to limit its memory, set the environment variable XLA_PYTHON_CLIENT_MEM_FRACTION=0.5 "
+        "before the program starts; to try several replicas, use logical CPU devices.",
     )
 
 
 def tpu_stays_whole() -> ValueError:
-    """Return the error for a TPU chip that is to be configured."""
+    """Return the error for a logical configuration of a TPU chip."""
     return ValueError(
         described(
             "Logical devices are not supported for TPU.", fix="use the TPU chips as they are."
@@ -74,15 +74,15 @@ def tpu_stays_whole() -> ValueError:
 
 
 def some_tpus(count: int) -> UnimplementedError:
-    """Return the error for TPU chips of which some are to be hidden."""
+    """Return the error for hiding only some of the TPU chips."""
     return UnimplementedError(
-        f"JAX cannot be told to use only {count} of the TPU chips.",
+        f"JAX has no setting to use only {count} of the TPU chips.",
         fix="set the environment variable TPU_VISIBLE_CHIPS before the program starts.",
     )
 
 
 def too_late_to_hide() -> RuntimeError:
-    """Return the error for devices that are to be hidden from a JAX that has started."""
+    """Return the error for hiding devices after JAX has started."""
     return RuntimeError(
         described(
             "Visible devices cannot be modified after JAX has started its backend.",
@@ -93,7 +93,7 @@ def too_late_to_hide() -> RuntimeError:
 
 
 def too_late_to_divide(device_type: str, *, have: int, asked: int) -> RuntimeError:
-    """Return the error for logical devices that a JAX that has started does not have."""
+    """Return the error for asking for other logical devices after JAX has started."""
     return RuntimeError(
         described(
             "Logical devices cannot be modified after JAX has started its backend "
@@ -106,7 +106,7 @@ def too_late_to_divide(device_type: str, *, have: int, asked: int) -> RuntimeErr
 
 
 def no_cpu() -> NotFoundError:
-    """Return the error for a program that hid the CPU, without which JAX cannot start."""
+    """Return the error for a program that hid the CPU. JAX cannot start without it."""
     return NotFoundError(
         "No CPU devices are available in this process: the program hid the CPU.",
         fix='hide one type only, as in set_visible_devices([], "GPU"), and give '
@@ -115,10 +115,10 @@ def no_cpu() -> NotFoundError:
 
 
 def other_task(name: DeviceName, have: Sequence[str]) -> InvalidArgumentError:
-    """Return the error for a device of another process, or of a job that there is not."""
+    """Return the error for a device of another process or of an unknown job."""
     return InvalidArgumentError(
         f"There is no device {name} in this process: it has {', '.join(have)}.",
-        fix="use one of those. Each process names the devices of its own task only.",
+        fix="use one of those. A process can only use the devices of its own task.",
     )
 
 
@@ -127,20 +127,20 @@ def missing_device(name: DeviceName, have: Sequence[str], asked: int) -> Invalid
 
     Args:
         name: The device.
-        have: The short names of those that there are.
-        asked: How many devices the program asks for, this one included.
+        have: The short names of the devices that exist.
+        asked: The number of devices that the program asks for, including this one.
     """
     return InvalidArgumentError(
         f"There is no device {name.short} in this process: it has {', '.join(have)}.",
-        fix=_how_to_have(name, have, asked),
+        fix=_missing_device_fix(name, have, asked),
     )
 
 
-def _how_to_have(name: DeviceName, have: Sequence[str], asked: int) -> str:
+def _missing_device_fix(name: DeviceName, have: Sequence[str], asked: int) -> str:
     if name.device_type == "CPU":
         return (
-            f"use one of those. CPU:0 to CPU:{name.index} are there "
-            f"if this line comes before anything computes:\n{_logical_cpus(name.index + 1)}"
+            f"use one of those. To get CPU:0 to CPU:{name.index}, "
+            f"add this line before anything computes:\n{_logical_cpus(name.index + 1)}"
         )
     if any(one.startswith(f"{name.device_type}:") for one in have):
         return "use one of those."
@@ -150,7 +150,8 @@ def _how_to_have(name: DeviceName, have: Sequence[str], asked: int) -> str:
 def _cpus_instead(device_type: str, count: int) -> str:
     cpus = ", ".join(f'"CPU:{index}"' for index in range(count))
     return (
-        f"this process has no {device_type}. Logical CPUs can stand in; before anything computes:\n"
+        f"this process has no {device_type}. To use logical CPUs instead, "
+        "add these lines before anything computes:\n"
         f"{_logical_cpus(count)}\n"
         f"       strategy = evenfeed.distribute.MirroredStrategy([{cpus}])"
     )

@@ -1,4 +1,4 @@
-"""Devices by name, as TensorFlow writes them: `/job:worker/replica:0/task:1/device:GPU:0`."""
+"""Device names in TensorFlow's format: `/job:worker/replica:0/task:1/device:GPU:0`."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple, NoReturn, final
@@ -15,7 +15,7 @@ _HOW_TO_WRITE: Final = (
 
 
 class PhysicalDevice(NamedTuple):
-    """A device of this machine: the CPU, one GPU, one TPU chip.
+    """A device of this machine: the CPU, a GPU or a TPU chip.
 
     Examples:
         >>> import evenfeed as tf
@@ -28,7 +28,7 @@ class PhysicalDevice(NamedTuple):
 
 
 class LogicalDevice(NamedTuple):
-    """A device that computations run on; the CPU can be several of them.
+    """A device that computations run on. The CPU can be split into several.
 
     Examples:
         >>> import evenfeed as tf
@@ -43,7 +43,7 @@ class LogicalDevice(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class DeviceName:
-    """One device of one process; its string is TensorFlow's canonical name.
+    """The name of one device of one process. `str()` gives TensorFlow's canonical form.
 
     Examples:
         >>> str(DeviceName.parse("gpu:1"))
@@ -60,12 +60,12 @@ class DeviceName:
 
     @classmethod
     def parse(cls, text: object) -> "DeviceName":
-        """Read a name of any length, from `cpu` to the canonical one; what is left out is 0."""
+        """Parse a name of any length, from `cpu` to the canonical form. Missing numbers are 0."""
         if not isinstance(text, str):
-            _refuse_other(text)
+            _reject_non_string(text)
         parts = _parts(text)
         if "type" not in parts:
-            _refuse(text, "it names no device")
+            _reject(text, "it has no device type")
         return cls(
             job=parts.get("job", "localhost"),
             replica=_number(text, parts.get("replica", "0")),
@@ -76,7 +76,7 @@ class DeviceName:
 
     @property
     def short(self) -> str:
-        """The name inside its own process: `CPU:0`."""
+        """The name within its own process, such as `CPU:0`."""
         return f"{self.device_type}:{self.index}"
 
     def __str__(self) -> str:
@@ -84,17 +84,17 @@ class DeviceName:
 
 
 def _parts(text: str) -> dict[str, str]:
-    """Split a name into what each part says; every part may stand at any place, but only once."""
+    """Split a name into its fields. The parts may come in any order, each at most once."""
     found: dict[str, str] = {}
     for part in filter(None, text.split("/")):
-        said = _said(text, part)
-        if said.keys() & found.keys():
-            _refuse(text, f"{part!r} says again what an earlier part said")
-        found |= said
+        fields = _fields(text, part)
+        if fields.keys() & found.keys():
+            _reject(text, f"{part!r} repeats an earlier part")
+        found |= fields
     return found
 
 
-def _said(text: str, part: str) -> dict[str, str]:
+def _fields(text: str, part: str) -> dict[str, str]:
     match part.split(":"):
         case [("job" | "replica" | "task") as key, value] if value:
             return {key: value}
@@ -103,33 +103,33 @@ def _said(text: str, part: str) -> dict[str, str]:
         case [kind] if kind not in _KEYS:
             return {"type": _device_type(text, kind), "index": "0"}
         case _:
-            return _refuse(text, f"{part!r} is no part of a device's name")
+            return _reject(text, f"{part!r} is not part of a device name")
 
 
 def _device_type(text: str, kind: str) -> str:
     if kind.upper() not in DEVICE_TYPES:
-        _refuse(text, f"{kind!r} is none of {', '.join(DEVICE_TYPES)}")
+        _reject(text, f"{kind!r} is not one of {', '.join(DEVICE_TYPES)}")
     return kind.upper()
 
 
 def _number(text: str, digits: str) -> int:
     if not (digits.isascii() and digits.strip().isdigit()):
-        _refuse(text, f"{digits!r} is not a number from 0 on")
+        _reject(text, f"{digits!r} is not a non-negative integer")
     return int(digits)
 
 
-def _refuse_other(value: object) -> NoReturn:
-    """Refuse what is no string; of a device, say which string to pass."""
+def _reject_non_string(value: object) -> NoReturn:
+    """Raise ValueError for a value that is not a string. For a device, name the string to pass."""
     why = f"it is {type(value).__name__}, not a string"
     match value:
         case LogicalDevice():
-            _refuse(value, why, fix=f"pass device.name, here {value.name!r}.")
+            _reject(value, why, fix=f"pass device.name, here {value.name!r}.")
         case PhysicalDevice():
             logical = value.name.removeprefix("/physical_device:")
-            _refuse(value, why, fix=f"pass the name of a logical device, here {logical!r}.")
+            _reject(value, why, fix=f"pass the name of a logical device, here {logical!r}.")
         case _:
-            _refuse(value, why)
+            _reject(value, why)
 
 
-def _refuse(text: object, why: str, fix: str = _HOW_TO_WRITE) -> NoReturn:
-    raise ValueError(described(f"{text!r} is not a device's name: {why}.", fix=fix))
+def _reject(text: object, why: str, fix: str = _HOW_TO_WRITE) -> NoReturn:
+    raise ValueError(described(f"{text!r} is not a device name: {why}.", fix=fix))

@@ -1,7 +1,7 @@
-"""Physical and logical devices, as `tf.config` shows them, and the JAX devices that they are.
+"""Physical and logical devices for `tf.config`, and the JAX devices behind them.
 
-What is chosen here must be chosen before JAX's backend starts, so reading and choosing never start
-it; whatever needs a real device does.
+Devices must be configured before JAX's backend starts. Listing physical devices and configuring them
+therefore never starts the backend; anything that needs a real device does.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,17 +28,17 @@ from evenfeed.strategy.device_names import (
 )
 from evenfeed.strategy.xla_threads import arrange_threads
 
-_jax: Any = jax  # whose settings and devices have no types
+_jax: Any = jax  # its settings and devices have no type stubs
 
-# What TensorFlow calls the job of a process that holds replicas, alone or in a cluster.
+# The job names that TensorFlow uses for a process with replicas, alone or in a cluster.
 _JOBS: Final = ("localhost", "worker", "chief")
 
 
 class LogicalDeviceConfiguration(NamedTuple):
-    """One logical device to be made of a physical one.
+    """The configuration of one logical device on a physical device.
 
-    JAX divides neither the memory nor the time of a device, so the three settings must stay None;
-    they are there because TensorFlow's programs pass them.
+    JAX cannot limit a device's memory or set its priority, so all three settings must stay None. They
+    exist for compatibility with TensorFlow.
     """
 
     memory_limit: float | None = None
@@ -48,11 +48,11 @@ class LogicalDeviceConfiguration(NamedTuple):
 
 @dataclass
 class _Choices:
-    """What the program chose before JAX started. JAX's own settings cannot be asked for it."""
+    """The program's choices before JAX started. JAX's own settings do not keep all of them."""
 
     logical: dict[PhysicalDevice, list[LogicalDeviceConfiguration]]
     visible: dict[str, list[PhysicalDevice]]
-    # What there was before anything was hidden: JAX does not see the hidden ones.
+    # The accelerators before any were hidden. JAX does not see hidden devices.
     machine: Accelerators | None = None
     platforms: str | None = None
 
@@ -61,10 +61,10 @@ _chosen = _Choices(logical={}, visible={})
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """List the devices of this machine, hidden ones too. JAX is not loaded for it.
+    """List the devices of this machine, including hidden ones, without loading JAX.
 
     Args:
-        device_type: "CPU", "GPU" or "TPU", in capitals; all of them by default.
+        device_type: "CPU", "GPU" or "TPU", in capitals. By default, all types are listed.
 
     Examples:
         >>> import evenfeed as tf
@@ -85,7 +85,7 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """List the physical devices that JAX may use.
 
     Args:
-        device_type: "CPU", "GPU" or "TPU", in capitals; all of them by default.
+        device_type: "CPU", "GPU" or "TPU", in capitals. By default, all types are listed.
 
     Examples:
         >>> import evenfeed as tf
@@ -103,16 +103,16 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 def set_visible_devices(
     devices: PhysicalDevice | Sequence[PhysicalDevice], device_type: str | None = None
 ) -> None:
-    """Choose the physical devices that JAX may use, before anything computes.
+    """Choose the physical devices that JAX may use. Call this before anything computes.
 
     Args:
-        devices: The devices to use, from `list_physical_devices`; `[]` hides all.
-        device_type: The type that is chosen; others stay as they are. Without it, whatever is
-            not in `devices` is hidden, the CPU included.
+        devices: The devices to use, from `list_physical_devices`. `[]` hides all of them.
+        device_type: The type to choose devices of; other types are unaffected. Without it, every device
+            that is not in `devices` is hidden, including the CPU.
 
     Raises:
-        ValueError: A device is not of this machine, or not of that type.
-        RuntimeError: JAX has started, and would have to change.
+        ValueError: This machine has no such device, or the device has another type.
+        RuntimeError: JAX has already started with other devices.
 
     Examples:
         >>> import evenfeed as tf
@@ -135,7 +135,7 @@ def set_visible_devices(
 def get_logical_device_configuration(
     device: PhysicalDevice,
 ) -> list[LogicalDeviceConfiguration] | None:
-    """Return what `set_logical_device_configuration` chose for a device; None where it did not.
+    """Return the configuration that `set_logical_device_configuration` set for a device, or None.
 
     Args:
         device: One of `list_physical_devices()`.
@@ -148,19 +148,19 @@ def get_logical_device_configuration(
 def set_logical_device_configuration(
     device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration]
 ) -> None:
-    """Make several logical devices of the CPU, before anything computes.
+    """Split the CPU into several logical devices. Call this before anything computes.
 
-    A program for many replicas can be tried on any machine that way. XLA gets the threads that
-    it needs for it (the environment variable NPROC).
+    This lets you try a program with several replicas on any machine. It also raises the environment
+    variable NPROC, so that XLA has enough threads.
 
     Args:
-        device: The CPU: `list_physical_devices("CPU")[0]`. A GPU can only be left whole.
+        device: The CPU: `list_physical_devices("CPU")[0]`. A GPU cannot be split.
         logical_devices: One configuration for each logical device.
 
     Raises:
-        ValueError: The device is not of this machine, or the CPU is given a memory limit.
-        RuntimeError: JAX has started, by evenfeed or by the program's own JAX code.
-        UnimplementedError: A GPU is to be divided, or to have a memory limit.
+        ValueError: This machine has no such device, or a CPU configuration has a memory limit.
+        RuntimeError: evenfeed or the program has already started JAX.
+        UnimplementedError: The configuration splits a GPU or limits its memory.
 
     Examples:
         >>> import evenfeed as tf
@@ -188,7 +188,7 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """List the devices that computations run on. This starts JAX's backend.
 
     Args:
-        device_type: "CPU", "GPU" or "TPU", in capitals; all of them by default.
+        device_type: "CPU", "GPU" or "TPU", in capitals. By default, all types are listed.
 
     Examples:
         >>> import evenfeed as tf
@@ -204,21 +204,21 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 
 def default_devices() -> tuple[str, ...]:
-    """Name the devices of a strategy that is given none: the GPUs or TPUs, else the CPUs."""
+    """Return the names of a strategy's default devices: the GPUs or TPUs, or else the CPUs."""
     devices = _devices("GPU") or _devices("TPU") or _devices("CPU")
     return tuple(device_string(device) for device in devices)
 
 
 def jax_device(name: str, asked: int = 1) -> Device:
-    """Return this process's JAX device of a name.
+    """Return the JAX device of this process with the given name.
 
     Args:
         name: The name, of any length.
-        asked: How many devices the program asks for in all, for the error where there is none.
+        asked: The total number of devices that the program asks for. Used in the error text.
 
     Raises:
-        ValueError: The string is not a device's name.
-        InvalidArgumentError: There is no such device in this process.
+        ValueError: The string is not a device name.
+        InvalidArgumentError: This process has no such device.
     """
     parsed = DeviceName.parse(name)
     devices = _devices(parsed.device_type)
@@ -230,7 +230,7 @@ def jax_device(name: str, asked: int = 1) -> Device:
 
 
 def device_string(device: Device, *, job: str = "localhost", task: int = 0) -> str:
-    """Return the canonical name of a JAX device, counted within its own process."""
+    """Return the canonical name of a JAX device, with its index within its own process."""
     every: list[Device] = _jax.local_devices(device.process_index, backend=device.platform)
     kind = device.platform.upper()
     return str(DeviceName(job=job, task=task, device_type=kind, index=every.index(device)))
@@ -245,7 +245,7 @@ def _machine() -> Accelerators:
 
 
 def _devices(device_type: str) -> list[Device]:
-    """List JAX's devices of a type, once what must come before JAX's start is arranged."""
+    """List JAX's devices of a type. Prepares the settings that JAX needs before it starts."""
     cpu = PhysicalDevice("/physical_device:CPU:0", "CPU")
     if cpu not in get_visible_devices() or _chosen.logical.get(cpu) == []:
         raise device_errors.no_cpu()
@@ -277,7 +277,7 @@ def _hide_others(choice: dict[str, list[PhysicalDevice]]) -> None:
 
 def _gpu_numbers(gpus: list[PhysicalDevice]) -> str:
     if not gpus or gpus == list_physical_devices("GPU"):
-        return "all"  # none at all is said by jax_platforms
+        return "all"  # jax_platforms hides all GPUs
     return ",".join(gpu.name.rpartition(":")[2] for gpu in gpus)
 
 
@@ -290,7 +290,7 @@ def _kinds(device_type: str | None) -> tuple[str, ...]:
 
 
 def _listed(devices: object) -> list[PhysicalDevice]:
-    # Whatever is no list is taken for one device, and refused with its value.
+    # Anything but a list counts as a single device, so that the error names it.
     several = isinstance(devices, list | tuple)
     return list(cast("Iterable[PhysicalDevice]", devices if several else [devices]))
 

@@ -1,4 +1,4 @@
-"""`StrategyExtended`: what libraries such as optimizers need of a strategy."""
+"""`StrategyExtended`: the API of a strategy for libraries such as optimizers."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ from evenfeed.replicas.variables.variable_rules import check_synchronization
 
 
 class StrategyExtended:
-    """What libraries need of a strategy; programs use the strategy itself.
+    """The additional API of a strategy for libraries. Programs use the strategy itself.
 
     Args:
         strategy: The strategy.
@@ -42,7 +42,7 @@ class StrategyExtended:
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
-        """The names of the devices that compute for this worker."""
+        """The names of this worker's devices."""
         return tuple(map(self._strategy.device_name, self.replicas.local_devices))
 
     @property
@@ -52,26 +52,26 @@ class StrategyExtended:
 
     @property
     def experimental_require_static_shapes(self) -> bool:
-        """False: uneven parts work."""
+        """Always False: the parts of a value may have different shapes."""
         return False
 
     @property
     def experimental_between_graph(self) -> bool:
-        """Whether each worker's process runs the program by itself, as clients of their own."""
+        """Whether each worker runs its own copy of the program."""
         return self._strategy.cluster_resolver is not None
 
     @property
     def should_checkpoint(self) -> bool:
-        """Whether this process is the one that saves checkpoints."""
+        """Whether this process saves checkpoints."""
         return self._strategy.is_chief
 
     @property
     def should_save_summary(self) -> bool:
-        """Whether this process is the one that writes summaries."""
+        """Whether this process writes summaries."""
         return self._strategy.is_chief
 
     def variable_kind(self, plain: type[Variable], asked: dict[str, Any]) -> type[Variable]:
-        """Return the class of a variable that is created in this strategy's scope."""
+        """Return the class for a new variable in this strategy's scope."""
         if not self._strategy.mirrors:
             return plain
         check_synchronization(asked)
@@ -81,7 +81,7 @@ class StrategyExtended:
         return SyncOnReadVariable if on_read else MirroredVariable
 
     def variable_created_in_scope(self, v: Variable) -> bool:
-        """Tell whether a variable was created in this strategy's scope."""
+        """Return True if a variable was created in this strategy's scope."""
         return isinstance(v, Variable) and v.home is self.replicas  # pyright: ignore[reportUnnecessaryIsInstance]
 
     def call_for_each_replica(
@@ -95,14 +95,14 @@ class StrategyExtended:
     def reduce_to(
         self, reduce_op: ReduceOp | str, value: Any, destinations: Any, options: object = None
     ) -> Any:
-        """Reduce the parts of a value, or of a nest, and copy the result to where another value lies.
+        """Reduce a per-replica value, or a structure of them, and copy the result to a destination.
 
         Args:
             reduce_op: SUM or MEAN.
             value: A per-replica value.
-            destinations: A variable or a value of all replicas, for a result that all of them hold; else
-                the result lies on the first device.
-            options: Taken for compatibility.
+            destinations: A distributed variable or value to copy the result to all replicas. With anything
+                else, the result stays on the first device.
+            options: Accepted for compatibility.
         """
         del options
         self._strategy.check_across("reduce_to")
@@ -121,12 +121,12 @@ class StrategyExtended:
         value_destination_pairs: Sequence[tuple[Any, Any]],
         options: object = None,
     ) -> list[Any]:
-        """Reduce several values, each to a destination."""
+        """Reduce several values, each to its own destination."""
         del options
         return [self.reduce_to(reduce_op, value, to) for value, to in value_destination_pairs]
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """Copy a tensor to where another value lies: to all replicas, where it is a value of theirs."""
+        """Copy a tensor to all replicas if `destinations` is a distributed value or variable."""
         self._strategy.check_across("broadcast_to")
         everywhere = isinstance(destinations, (DistributedVariable, DistributedValues))
         if self.replicas.count == 1 or not everywhere or not is_tensor(tensor):
@@ -147,17 +147,17 @@ class StrategyExtended:
         kwargs: Any = None,
         group: bool = True,
     ) -> Any:
-        """Call a function on each copy of a variable, with the parts of the arguments that belong to it.
+        """Call a function on each copy of a variable.
 
         Args:
-            var: The variable. What the function assigns to it, it assigns to one copy.
+            var: The variable. Each call assigns to one copy only.
             fn: Called with the variable and the arguments.
-            args: Of a per-replica value each call gets its part.
-            kwargs: The same, by name.
-            group: False returns what the calls on the copies of this worker return, as tuples.
+            args: Positional arguments. Each call gets its own part of a per-replica value.
+            kwargs: Keyword arguments, handled the same way.
+            group: If False, return the results for this worker's copies as tuples.
 
         Returns:
-            What the calls return, as a per-replica value.
+            The results of the calls, as a per-replica value.
 
         Examples:
             >>> import evenfeed as tf
@@ -175,7 +175,7 @@ class StrategyExtended:
         return map_structure(self._strategy.experimental_local_results, found, rules=NEST)
 
     def _update_from(self, var: Variable, fn: Callable[..., Any], given: Any) -> Any:
-        """Update across replicas, wherever this is called from."""
+        """Run the update in the cross-replica context, entering it if called by a replica."""
         context = contexts.replica_context()
         if context is not None and not context.strategy.is_default:
 
@@ -205,22 +205,22 @@ class StrategyExtended:
             return fn(var, *own_args, **own_kwargs)
 
     def _updated_inside(self, var: Variable, fn: Callable[..., Any], given: Any) -> Any:
-        """Update in a merge_call of mapped code: one call stands for those of all replicas."""
+        """Update in a merge_call of SPMD code, where one call stands for all replicas."""
         own_args, own_kwargs = own_share(given)
         with contexts.entered(Frame(self._strategy, self.replicas, updating=0)):
             return fn(var, *own_args, **own_kwargs)
 
     def value_container(self, value: Any) -> Any:
-        """Return the value that a copy belongs to: here values stand for themselves."""
+        """Return the container of a value, which here is the value itself."""
         return value
 
     @contextmanager
     def colocate_vars_with(self, colocate_with_variable: Variable) -> Generator[None]:
-        """Create variables where another one lies; under this strategy they all do."""
+        """Create variables on the devices of another one. A strategy's variables always share devices."""
         if not self.variable_created_in_scope(colocate_with_variable):
             raise ValueError(
                 described(
-                    f"{shortened(colocate_with_variable)} is no variable of this strategy's scope.",
+                    f"{shortened(colocate_with_variable)} was not created in this strategy's scope.",
                     fix="pass a variable that was created in strategy.scope().",
                 )
             )
@@ -231,7 +231,7 @@ def _check_variable(given: object) -> None:
     if not isinstance(given, Variable):
         raise ValueError(
             described(
-                f"update changes a variable, but got {shortened(given)}.",
+                f"var must be a variable, but got {shortened(given)}.",
                 fix="pass an evenfeed.Variable first, then the function.",
             )
         )

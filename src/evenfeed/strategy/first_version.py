@@ -1,4 +1,4 @@
-"""`ConfigProto`: what programs of TensorFlow 1 say about a session."""
+"""The TensorFlow 1 API (`tf.compat.v1`): its strategies, `ConfigProto` and `GPUOptions`."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -23,12 +23,12 @@ from evenfeed.strategy.strategy import Strategy
 @final
 @dataclass
 class GPUOptions:
-    """What a session may take of GPUs. JAX has settings of its own for that, such as `XLA_PYTHON_CLIENT_PREALLOCATE`.
+    """GPU options of a session. They have no effect: use JAX's settings, such as `XLA_PYTHON_CLIENT_PREALLOCATE`.
 
     Attributes:
-        allow_growth: Whether memory is taken when it is needed, and not at once.
-        per_process_gpu_memory_fraction: How much of a GPU's memory to take.
-        visible_device_list: Which GPUs to use, as numbers with commas.
+        allow_growth: Whether memory is allocated on demand instead of all at once.
+        per_process_gpu_memory_fraction: The fraction of a GPU's memory to use.
+        visible_device_list: The numbers of the GPUs to use, separated by commas.
     """
 
     allow_growth: bool = False
@@ -39,16 +39,16 @@ class GPUOptions:
 @final
 @dataclass
 class ConfigProto:
-    """The configuration of a session, for programs that pass one on; there are no sessions, so nothing reads it.
+    """The configuration of a session, for programs that pass one. It has no effect, because there are no sessions.
 
     Attributes:
-        allow_soft_placement: Whether another device may be taken than the one that was named.
-        log_device_placement: Whether to say where operations run.
-        inter_op_parallelism_threads: How many operations to run at a time.
-        intra_op_parallelism_threads: How many threads one operation may have.
-        isolate_session_state: Whether sessions share no state.
-        device_count: How many devices of each type to use.
-        gpu_options: What to take of GPUs.
+        allow_soft_placement: Whether operations may run on another device than the named one.
+        log_device_placement: Whether to log where operations run.
+        inter_op_parallelism_threads: The number of operations to run in parallel.
+        intra_op_parallelism_threads: The number of threads for one operation.
+        isolate_session_state: Whether sessions keep their state separate.
+        device_count: The number of devices of each type to use.
+        gpu_options: GPU options.
 
     Examples:
         >>> import evenfeed as tf
@@ -69,16 +69,16 @@ class ConfigProto:
 
 
 class StrategyV1(Strategy):
-    """What a strategy of TensorFlow 1 can do besides."""
+    """A strategy with the additional methods of TensorFlow 1."""
 
     def reduce(
         self, reduce_op: ReduceOp | str, value: Any, axis: Any = None, valid: Any = None
     ) -> Any:
-        """Return one value for the parts that the replicas hold, by default over the replicas alone."""
+        """Reduce a per-replica value to a single value, by default over the replicas only."""
         return super().reduce(reduce_op, value, axis, valid)
 
     def make_dataset_iterator(self, dataset: Dataset) -> InputIterator:
-        """Return an iterator over a dataset whose global batches are cut over the replicas."""
+        """Return an iterator over a dataset whose global batches are split over the replicas."""
         return InputIterator(self.experimental_distribute_dataset(dataset))
 
     def make_input_fn_iterator(
@@ -86,16 +86,18 @@ class StrategyV1(Strategy):
         input_fn: Callable[[InputContext], Dataset],
         replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER,
     ) -> InputIterator:
-        """Return an iterator over what a function makes: one batch for each replica; a step with fewer is dropped.
+        """Return an iterator over the dataset that a function returns, with one batch per replica in each step.
+
+        A last step with too few batches is dropped.
 
         Args:
-            input_fn: Called with an InputContext; returns a dataset.
+            input_fn: Called with an InputContext. Returns a dataset.
             replication_mode: PER_WORKER.
         """
         if replication_mode is not InputReplicationMode.PER_WORKER:
             raise ValueError(
                 described(
-                    f"The replication mode {shortened(replication_mode)} is not supported here.",
+                    f"replication_mode must be PER_WORKER, but got {shortened(replication_mode)}.",
                     fix="use distribute_datasets_from_function with InputOptions.",
                 )
             )
@@ -105,11 +107,11 @@ class StrategyV1(Strategy):
         )
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
-        """Call a function on each replica, with the next element of an iterator where one is passed.
+        """Call a function on each replica, with the next element of an iterator if one is passed.
 
         Args:
-            fn: The function: of the element, or of nothing.
-            input_iterator: Has `get_next()`.
+            fn: The function. It takes the element, or no arguments without an iterator.
+            input_iterator: An iterator with `get_next()`.
 
         Examples:
             >>> import evenfeed as tf
@@ -121,16 +123,16 @@ class StrategyV1(Strategy):
         return self.run(fn, () if input_iterator is None else (input_iterator.get_next(),))
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: object = None) -> Dataset:
-        """Make a dataset of the rows of arrays, or of a nest of them; a list of arrays is stacked."""
+        """Make a dataset from the rows of an array or of a structure of arrays. A list is stacked."""
         del session
         return Dataset.from_tensor_slices(numpy_input)
 
     def update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
-        """Return a copy of the configuration of a session, for this strategy. There are no sessions to read it."""
+        """Return a copy of a session configuration with `isolate_session_state` set. It has no effect."""
         if not isinstance(config_proto, ConfigProto):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 described(
-                    f"A ConfigProto is needed, but got {shortened(config_proto)}.",
+                    f"config_proto must be a ConfigProto, but got {shortened(config_proto)}.",
                     fix="pass evenfeed.compat.v1.ConfigProto().",
                 )
             )
@@ -140,20 +142,20 @@ class StrategyV1(Strategy):
 
 
 class MirroredStrategyV1(StrategyV1, MirroredStrategy):
-    """One replica on each of several devices of this machine, all in step; see `MirroredStrategy`."""
+    """Synchronous training on several devices of this machine; see `MirroredStrategy`."""
 
 
 @final
 class OneDeviceStrategyV1(StrategyV1, OneDeviceStrategy):
-    """One replica, on the device of that name; see `OneDeviceStrategy`."""
+    """One replica on one named device; see `OneDeviceStrategy`."""
 
 
 class MultiWorkerMirroredStrategyV1(StrategyV1, MultiWorkerMirroredStrategy):
-    """One replica on each device of each worker, all in step; see `MultiWorkerMirroredStrategy`.
+    """Synchronous training on the devices of several workers; see `MultiWorkerMirroredStrategy`.
 
     Args:
-        communication: What brings values from worker to worker.
-        cluster_resolver: Says who the workers are; by default what TF_CONFIG says.
+        communication: The implementation of collectives between workers.
+        cluster_resolver: Lists the workers. By default, reads TF_CONFIG.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Synchronous training on the devices of one machine."""
+"""`MirroredStrategy`: synchronous training on the devices of one machine."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
@@ -14,12 +14,12 @@ from evenfeed.strategy.xla_threads import ensure_threads
 
 
 class MirroredStrategy(Strategy):
-    """One replica on each of several devices of this machine, all in step.
+    """Synchronous training on several devices of this machine, with one replica per device.
 
     Args:
-        devices: Names such as `["GPU:0", "GPU:1"]`, or logical devices; by default all GPUs or TPUs, or
+        devices: Names such as `["GPU:0", "GPU:1"]`, or logical devices. By default all GPUs or TPUs, or
             else all logical CPUs.
-        cross_device_ops: A CrossDeviceOps. XLA chooses how values cross devices, so all mean the same.
+        cross_device_ops: A CrossDeviceOps. It has no effect: XLA chooses the algorithm of each collective.
 
     Examples:
         >>> import evenfeed as tf
@@ -51,7 +51,7 @@ class MirroredStrategy(Strategy):
 
 
 def replicas_on(devices: Sequence[Any]) -> Replicas:
-    """Return a replica on each of these devices, which can meet."""
+    """Return one replica for each device. Makes sure that their collectives have enough threads."""
     ensure_threads(sum(device.platform == "cpu" for device in devices))
     return Replicas(devices)
 
@@ -61,17 +61,17 @@ def _name(device: str | LogicalDevice) -> str:
 
 
 def _listed(devices: object) -> tuple[str, ...]:
-    """Return the names in a list; a lone device is taken for a list, and refused with its value."""
+    """Return the names in a list. A single device counts as a list, so that a later error names it."""
     if isinstance(devices, (LogicalDevice, PhysicalDevice)):
         return (cast("Any", devices),)
     if isinstance(devices, Iterable) and not isinstance(devices, (str, bytes)):
         return tuple(map(_name, cast("Iterable[str | LogicalDevice]", devices)))
-    # TensorFlow reads a text as a list of letters, whence the class of its error.
+    # TensorFlow reads a string as a list of characters and raises ValueError.
     kind = ValueError if isinstance(devices, str) else TypeError
     example = f"[{devices!r}]" if isinstance(devices, str) else '["CPU:0", "CPU:1"]'
     raise kind(
         described(
-            f"A list of device names is needed, but got {shortened(devices)}.",
+            f"devices must be a list of device names, but got {shortened(devices)}.",
             fix=f"write MirroredStrategy({example}).",
         )
     )

@@ -1,4 +1,4 @@
-"""Synchronous training on the devices of several workers."""
+"""`MultiWorkerMirroredStrategy`: synchronous training on the devices of several workers."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,20 +27,20 @@ from evenfeed.strategy.mirrored import replicas_on
 from evenfeed.strategy.strategy import Strategy
 from evenfeed.strategy.xla_threads import arrange_threads, ensure_threads
 
-_jax: Any = jax  # whose devices have no types
+_jax: Any = jax  # its devices have no type stubs
 
 
 class MultiWorkerMirroredStrategy(Strategy):
-    """One replica on each device of each worker, all in step.
+    """Synchronous training on several workers, with one replica per device.
 
-    Every worker runs the same program. Without a cluster there is one worker, this process.
+    Every worker runs the same program. Without a cluster, this process is the only worker.
 
     Args:
-        cluster_resolver: Says who the workers are; by default what TF_CONFIG says.
-        communication_options: What holds for collectives between workers.
+        cluster_resolver: Lists the workers. By default, reads TF_CONFIG.
+        communication_options: Options for collectives between workers.
 
     Raises:
-        ValueError: The cluster cannot train, or this process is none of it.
+        ValueError: The cluster has no workers that can train, or this process is not one of them.
 
     Examples:
         >>> import evenfeed as tf
@@ -61,34 +61,36 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     @property
     def cluster_resolver(self) -> ClusterResolver:
-        """Says who the workers are, and which of them this process is."""
+        """Lists the workers, and identifies this process among them."""
         return self._resolver
 
     @property
     def is_chief(self) -> bool:
-        """Whether this worker saves for all: the chief, or else worker 0."""
+        """Whether this worker saves checkpoints for all: the chief, or else worker 0."""
         return self._membership.is_chief
 
     def device_name(self, device: Any) -> str:
-        """Return the full name of a replica's device, with the task of the worker that has it."""
+        """Return the full name of a replica's device, with the task of its worker."""
         place: int = device.process_index
         worker = self._membership.workers[place]
         return device_string(device, job=worker.job, task=worker.index)
 
 
-class _Recognises(type):
-    """Makes the experimental class recognise what the other one makes, as in TensorFlow."""
+class _SharedInstances(type):
+    """Makes `isinstance` accept any MultiWorkerMirroredStrategy for the experimental class, as in TensorFlow."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, MultiWorkerMirroredStrategy)
 
 
-class ExperimentalMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy, metaclass=_Recognises):
+class ExperimentalMultiWorkerMirroredStrategy(
+    MultiWorkerMirroredStrategy, metaclass=_SharedInstances
+):
     """The older form of `MultiWorkerMirroredStrategy`.
 
     Args:
-        communication: What brings values from worker to worker.
-        cluster_resolver: Says who the workers are; by default what TF_CONFIG says.
+        communication: The implementation of collectives between workers.
+        cluster_resolver: Lists the workers. By default, reads TF_CONFIG.
     """
 
     def __init__(
@@ -118,7 +120,7 @@ def _resolver(given: object) -> ClusterResolver:
 
 
 def _replicas(membership: Membership, options: CommunicationOptions) -> Replicas:
-    """Return a replica on each device of each worker, in the order of the workers."""
+    """Return one replica for each device of each worker, ordered by worker."""
     if membership.worker_count > 1:
         arrange_threads()
         if options.timeout_seconds is not None and not backend_started():
@@ -131,25 +133,26 @@ def _replicas(membership: Membership, options: CommunicationOptions) -> Replicas
     ensure_threads(len(own))
     every: Any = _jax.devices(own[0].platform)
     devices = sorted(every, key=lambda device: (device.process_index, device.id))
-    _check_as_many(membership, devices)
+    _check_equal_counts(membership, devices)
     patience = options.timeout_seconds
     agreement = StoredAgreement(membership.place, membership.worker_count, patience)
-    # All that the replicas agree on in the course of the program is one talk.
-    talk = Topic(topic_name(), agreement).next_pass()
-    return Replicas(devices, talk.exchange, patience)
+    # The replicas use a single conversation for everything they agree on during the program.
+    conversation = Topic(topic_name(), agreement).next_pass()
+    return Replicas(devices, conversation.exchange, patience)
 
 
-def _check_as_many(membership: Membership, devices: Sequence[Any]) -> None:
-    """Refuse workers with different numbers of devices: batches are cut over equal workers."""
+def _check_equal_counts(membership: Membership, devices: Sequence[Any]) -> None:
+    """Check that all workers have the same number of devices, because batches are split evenly."""
     found = Counter(device.process_index for device in devices)
     counts = [found[place] for place in range(membership.worker_count)]
     if len(set(counts)) > 1:
-        said = ", ".join(
-            f"{count} on {worker}" for count, worker in zip(counts, membership.workers, strict=True)
+        listed = ", ".join(
+            f"{worker} has {count}"
+            for count, worker in zip(counts, membership.workers, strict=True)
         )
         raise InvalidArgumentError(
-            f"The workers have not as many {devices[0].platform.upper()} devices as each other: {said}.",
-            fix="give all workers as many devices.",
+            f"Workers must have the same number of {devices[0].platform.upper()} devices, but {listed}.",
+            fix="give every worker the same number of devices.",
         )
 
 
@@ -157,6 +160,6 @@ def _check_possible(options: CommunicationOptions, devices: Any) -> None:
     nccl = options.implementation is CommunicationImplementation.NCCL
     if nccl and any(device.platform == "cpu" for device in devices):
         raise InvalidArgumentError(
-            "NCCL brings values from GPU to GPU, but the workers compute on CPUs.",
-            fix="leave the implementation out: JAX takes what fits the devices.",
+            "NCCL connects GPUs, but the workers compute on CPUs.",
+            fix="leave the implementation out: JAX chooses one that fits the devices.",
         )

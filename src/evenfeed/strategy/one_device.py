@@ -1,4 +1,4 @@
-"""All on one device that is named."""
+"""`OneDeviceStrategy`: run everything on one named device."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from evenfeed.strategy.strategy import Strategy
 
 
 class OneDeviceStrategy(Strategy):
-    """One replica, on the device of that name. Values and variables are plain.
+    """One replica on one named device. Values and variables are plain arrays and variables.
 
     Args:
         device: A name such as `"GPU:0"`.

@@ -1,4 +1,4 @@
-"""`RunOptions`: what `Strategy.run` can be told."""
+"""`Strategy`, the base class of all strategies, with `RunOptions` and `ValueContext`."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ContextDecorator
@@ -30,28 +30,28 @@ from evenfeed.tensors.placement import is_traced
 
 
 class RunOptions(NamedTuple):
-    """Options of `Strategy.run`, taken for compatibility.
+    """Options of `Strategy.run`, accepted for compatibility and ignored.
 
-    Parts whose lengths differ work without them: JAX compiles a program for each shape.
+    Replicas may have parts of different lengths without them: JAX compiles one program per shape.
     """
 
     #: Whether the batch size may change.
     experimental_enable_dynamic_batch_size: bool = True
-    #: Whether lengths are padded to a few.
+    #: Whether to pad dynamic lengths to a few fixed ones.
     experimental_bucketizing_dynamic_shape: bool = False
-    #: Options of XLA.
+    #: XLA options.
     experimental_xla_options: Any = None
 
 
 class Strategy:
-    """Replicas of a computation, in step.
+    """Runs a computation on several replicas in sync. The base class of all strategies.
 
     Args:
-        replicas: Their devices.
+        replicas: The replicas and their devices.
     """
 
     is_default: ClassVar[bool] = False
-    mirrors: ClassVar[bool] = True  # variables of its scope belong to its replicas
+    mirrors: ClassVar[bool] = True  # variables created in its scope have a copy on each replica
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
@@ -59,27 +59,27 @@ class Strategy:
 
     @property
     def extended(self) -> StrategyExtended:
-        """What libraries need of a strategy."""
+        """The additional API for libraries such as optimizers."""
         return self._extended
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas, over all workers."""
         return self._replicas.count
 
     @property
     def cluster_resolver(self) -> ClusterResolver | None:
-        """Says who the workers are; None where all replicas are in this process for sure."""
+        """The resolver that lists the workers, or None if the strategy only uses this process."""
         return None
 
     @property
     def is_chief(self) -> bool:
-        """Whether this process is the one that saves for all."""
+        """Whether this process saves checkpoints for all workers."""
         return True
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The full names of the replicas' devices, in order."""
+        """The full names of the replicas' devices, in replica order."""
         return tuple(map(self.device_name, self._replicas.devices))
 
     def device_name(self, device: Any) -> str:
@@ -88,15 +88,15 @@ class Strategy:
 
     @property
     def mesh(self) -> "jax.sharding.Mesh":
-        """The replicas' devices as a JAX mesh with the one axis `replica`."""
+        """The replicas' devices as a JAX mesh with a single axis, `replica`."""
         return self._replicas.mesh
 
     def sharding(self, *axes: str | None) -> "jax.sharding.NamedSharding":
-        """Return how an array lies on the replicas' devices.
+        """Return a JAX sharding of an array over the replicas' devices.
 
         Args:
-            axes: For each axis of the array `"replica"`, if it is cut over the replicas, or None; without
-                any, every device holds the whole array.
+            axes: For each axis of the array, `"replica"` to split it over the replicas, or None. Without
+                arguments, every device holds the whole array.
 
         Examples:
             >>> import jax
@@ -109,9 +109,9 @@ class Strategy:
         return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(*axes))
 
     def scope(self) -> "AbstractContextManager[Strategy]":
-        """Make this strategy current in a block: variables created there are its replicas'.
+        """Make this strategy current in a `with` block. Variables created there live on its replicas.
 
-        What it returns may be entered several times, also inside itself.
+        The returned context manager can be entered several times and can be nested in itself.
         """
         return _Scope(self, self._replicas)
 
@@ -120,17 +120,18 @@ class Strategy:
     ) -> Any:
         """Call a function on each replica.
 
-        Inside `evenfeed.function`, or where `fn` is one, it is compiled for all replicas at once; else it
-        is called for each as plain Python, and the replicas meet at collectives.
+        Inside an `evenfeed.function`, or if `fn` is one, it is compiled once for all replicas. Otherwise it
+        runs as plain Python once per replica, and the replicas wait for each other at collectives.
 
         Args:
             fn: The function.
-            args: Its arguments. Of a per-replica value each replica gets its part, all else goes to each.
-            kwargs: Its arguments by name.
-            options: RunOptions, taken for compatibility.
+            args: Its positional arguments. Each replica gets its own part of a per-replica value, and the
+                same object for anything else.
+            kwargs: Its keyword arguments.
+            options: RunOptions, accepted for compatibility.
 
         Returns:
-            What the replicas return, leaf by leaf as per-replica values.
+            The structure that `fn` returns. Each leaf is a per-replica value.
 
         Examples:
             >>> import evenfeed as tf
@@ -145,7 +146,7 @@ class Strategy:
         if not callable(fn):
             raise TypeError(
                 described(
-                    f"run calls a function on each replica, but got {shortened(fn)}.",
+                    f"fn must be a function to call on each replica, but got {shortened(fn)}.",
                     fix="pass the function itself, and its arguments with args=(...).",
                 )
             )
@@ -161,15 +162,15 @@ class Strategy:
         return run_on_replicas(self, self._replicas, fn, tuple(given), dict(kwargs or {}))
 
     def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any, valid: Any = None) -> Any:
-        """Return one value for the parts that the replicas hold.
+        """Reduce a per-replica value to a single value.
 
         Args:
             reduce_op: SUM or MEAN.
             value: A per-replica value.
-            axis: None to reduce over the replicas alone; an axis, or a tuple of them, to reduce over these
-                too. A mean then weighs every element alike, whichever replica holds it.
-            valid: A bool for each row, as steps of `InputOptions(pad_partial_batches=True)` bring it: with
-                axis 0, the other rows count nothing.
+            axis: None to reduce over the replicas only, or an axis or a tuple of axes to reduce over as
+                well. A mean then gives every element the same weight, whichever replica holds it.
+            valid: A bool for each row, as in the steps of `InputOptions(pad_partial_batches=True)`. With
+                axis 0, rows that are False are left out.
         """
         self.check_across("reduce")
         if valid is not None:
@@ -177,15 +178,15 @@ class Strategy:
         return reduced(self._replicas, named(reduce_op), value, axis)
 
     def gather(self, value: Any, axis: int) -> Any:
-        """Join the parts that the replicas hold along an axis."""
+        """Concatenate the parts of a per-replica value along an axis."""
         self.check_across("gather")
         return gathered(self._replicas, value, axis)
 
     def experimental_distribute_dataset(self, dataset: Dataset, options: object = None) -> Any:
-        """Cut every global batch of `dataset` over the replicas, and bring the parts to them.
+        """Split every global batch of `dataset` over the replicas and copy the parts to their devices.
 
         Args:
-            dataset: Its batches hold the rows of all replicas.
+            dataset: A dataset of global batches.
             options: InputOptions.
         """
         return distributed(dataset, self._replicas, input_options(options))
@@ -193,10 +194,10 @@ class Strategy:
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Dataset], options: object = None
     ) -> Any:
-        """Feed the replicas what a function makes: each step takes one batch for each replica.
+        """Distribute the dataset that a function returns. Each step takes one batch for each replica.
 
         Args:
-            dataset_fn: Called with an InputContext; returns a dataset of batches for single replicas.
+            dataset_fn: Called with an InputContext. Returns a dataset of per-replica batches.
             options: InputOptions.
 
         Examples:
@@ -217,11 +218,11 @@ class Strategy:
     def experimental_distribute_values_from_function(
         self, value_fn: Callable[["ValueContext"], Any]
     ) -> Any:
-        """Make a per-replica value of what a function returns for each replica.
+        """Make a per-replica value from what a function returns for each replica.
 
         Args:
-            value_fn: Called once for each replica, with a ValueContext. The arrays in what it returns are
-                brought to that replica's device; text and Python's values stay as they are.
+            value_fn: Called once for each replica with a ValueContext. Arrays in the result are copied to
+                that replica's device. Strings and Python values are kept unchanged.
 
         Examples:
             >>> import evenfeed as tf
@@ -235,20 +236,20 @@ class Strategy:
         if not callable(value_fn):
             raise TypeError(
                 described(
-                    f"A function of a ValueContext is needed, but got {shortened(value_fn)}.",
+                    f"value_fn must be a function of a ValueContext, but got {shortened(value_fn)}.",
                     fix="pass lambda context: value.",
                 )
             )
         replicas = self._replicas
         made = [
-            self._on(value_fn(ValueContext(replicas.first + r, replicas.count)), r)
+            self._put_on(value_fn(ValueContext(replicas.first + r, replicas.count)), r)
             for r in range(replicas.local_count)
         ]
         if replicas.count == 1:
             return made[0]
         return map_structure(lambda *parts: PerReplica(parts, replicas=replicas), *made, rules=NEST)
 
-    def _on(self, value: Any, replica: int) -> Any:
+    def _put_on(self, value: Any, replica: int) -> Any:
         def placed(leaf: Any) -> Any:
             if isinstance(leaf, np.ndarray):
                 array = to_array(cast("Array", leaf))
@@ -260,7 +261,7 @@ class Strategy:
         return map_structure(placed, value, rules=NEST)
 
     def experimental_local_results(self, value: object) -> tuple[Any, ...]:
-        """Return the parts of a per-replica value, or of a structure of them, by replica."""
+        """Return this worker's parts of a per-replica value or structure, in replica order."""
         if isinstance(value, (DistributedValues, Variable)):
             return value.values
         if opened(value, NEST) is None:
@@ -271,23 +272,23 @@ class Strategy:
         return tuple(map_structure(_part_of(i), value, rules=NEST) for i in range(count))
 
     def check_across(self, method: str) -> None:
-        """Refuse what works across replicas in the function of one.
+        """Check that a cross-replica method is not called by a single replica.
 
         Raises:
-            RuntimeError: The code runs inside of `run`.
+            RuntimeError: The code runs inside `run`.
         """
         level = contexts.frame()
         if level is not None and level.context is not None:
             raise RuntimeError(
                 described(
-                    f"{method} works across replicas, but the code runs inside of one.",
-                    fix="call it outside of the function given to run; inside, use "
+                    f"{method} works across replicas, but was called inside a replica.",
+                    fix="call it outside the function passed to run; inside, use "
                     "evenfeed.distribute.get_replica_context().all_reduce or all_gather.",
                 )
             )
 
     def check_current(self) -> None:
-        """Refuse to be used in the scope of another strategy.
+        """Check that the code is not in the scope of another strategy.
 
         Raises:
             RuntimeError: Another strategy is current.
@@ -296,8 +297,8 @@ class Strategy:
         if level is not None and level.strategy is not self and not level.strategy.is_default:
             raise RuntimeError(
                 described(
-                    f"{self!r} is used inside of the scope of {level.strategy!r}.",
-                    fix="leave one scope before you use another strategy.",
+                    f"{self!r} is used inside the scope of {level.strategy!r}.",
+                    fix="leave that scope before you use another strategy.",
                 )
             )
 
@@ -307,7 +308,7 @@ class Strategy:
 
 @final
 class _Scope(ContextDecorator, AbstractContextManager[Strategy]):
-    """The block of a strategy. It keeps nothing of its own, so any thread may enter it again."""
+    """The scope of a strategy. It has no state of its own, so any thread may enter it, repeatedly."""
 
     def __init__(self, strategy: Strategy, replicas: Replicas) -> None:
         self._strategy = strategy
@@ -318,7 +319,7 @@ class _Scope(ContextDecorator, AbstractContextManager[Strategy]):
         if level is not None and level.context is not None and not level.strategy.is_default:
             raise RuntimeError(
                 described(
-                    "scope() must not be entered inside of run().",
+                    "scope() must not be entered inside run().",
                     fix="enter it around strategy.run, and create variables there.",
                 )
             )
@@ -331,7 +332,7 @@ class _Scope(ContextDecorator, AbstractContextManager[Strategy]):
 
 
 class ValueContext:
-    """Which replica a function makes a value for."""
+    """Identifies the replica that a `value_fn` is called for."""
 
     def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1) -> None:
         self.replica_id_in_sync_group = replica_id_in_sync_group
@@ -346,8 +347,7 @@ def _check_parts(leaf: object, replicas: int) -> None:
         raise InvalidArgumentError(
             f"A value in the structure has {leaf.part_count} parts, but this strategy has {replicas} "
             f"{'replica' if replicas == 1 else 'replicas'}.",
-            fix="ask the strategy that the value was made by, or pass the value itself, "
-            "outside of a structure.",
+            fix="use the strategy that made the value, or pass the value itself instead of a structure.",
         )
 
 

@@ -1,12 +1,11 @@
-"""Gives XLA's CPU client enough threads for its collectives to meet.
+"""Gives XLA's CPU client enough threads to run collectives without a deadlock.
 
-Each CPU device that waits in a collective holds a thread of the client's pool, which has as many
-threads as there are cores, or devices where those are more. Up to JAX 0.11 that is too few even
-with a core for each device: one device finds no thread, the others wait for it, and after 40 s XLA
-aborts the process. Measured with 2, 4 and 8 devices on JAX 0.9, 0.10 and 0.11: fewer than two threads
-per device hang within some hundred steps, two never did. JAX 0.12 runs programs on a pool of their
-own and never hung. The environment variable NPROC makes the pool larger, if it is set before the
-backend starts.
+Each CPU device that waits in a collective blocks a thread of the client's pool. The pool has one thread
+per core, or per device if there are more devices. Up to JAX 0.11 this is too few, even with a core for
+each device: one device gets no thread, the others wait for it, and after 40 s XLA aborts the process.
+Measured with 2, 4 and 8 devices on JAX 0.9, 0.10 and 0.11: with fewer than two threads per device it
+hangs within a few hundred steps; with two it never did. JAX 0.12 runs programs on a separate pool and
+never hung. The environment variable NPROC enlarges the pool if it is set before the backend starts.
 """
 
 import os
@@ -18,37 +17,37 @@ from evenfeed.cluster.jax_private import backend_started, pool_threads
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax
 
-_jax: Any = jax  # whose settings have no types
+_jax: Any = jax  # its settings have no type stubs
 
-_GIVEN: Final = 4  # per device: twice what was ever needed
+_THREADS_PER_DEVICE: Final = 4  # twice what was ever needed
 
 _FORCED = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
 
 
 def arrange_threads() -> None:
-    """Raise NPROC to four threads per CPU device, where the backend has not started yet."""
+    """Raise NPROC to four threads per CPU device, unless the backend has already started."""
     if backend_started():
         return
-    devices = _devices_asked_for()
-    if devices > 1 and _threads_to_come() < _GIVEN * devices:
-        os.environ["NPROC"] = str(_GIVEN * devices)
+    devices = _requested_devices()
+    if devices > 1 and _expected_threads() < _THREADS_PER_DEVICE * devices:
+        os.environ["NPROC"] = str(_THREADS_PER_DEVICE * devices)
 
 
 def ensure_threads(replicas: int | None = None) -> None:
-    """Make sure that CPU devices can meet in a collective, or say at once what to set.
+    """Make sure that XLA has enough threads for collectives between CPU devices.
 
     Args:
-        replicas: How many CPU devices will meet; by default all that there are. One alone
-            waits for nobody and needs nothing.
+        replicas: The number of CPU devices in a collective; by default all of them. A single device
+            waits for no other, so it needs nothing.
 
     Raises:
-        RuntimeError: The backend has started with too few threads, which cannot be changed.
+        RuntimeError: The backend has already started with too few threads.
     """
     arrange_threads()
     if not backend_started():
         return
     meeting = len(started_devices("CPU")) if replicas is None else replicas
-    threads = pool_threads() or max(_threads_to_come(), len(started_devices("CPU")))
+    threads = pool_threads() or max(_expected_threads(), len(started_devices("CPU")))
     if meeting > 1 and threads < _needed_per_device() * meeting:
         raise RuntimeError(_too_few(meeting, threads))
 
@@ -57,8 +56,8 @@ def _needed_per_device() -> int:
     return 1 if _jax.__version_info__ >= (0, 12) else 2
 
 
-def _devices_asked_for() -> int:
-    # jax_num_cpu_devices has read JAX_NUM_CPU_DEVICES; -1 says that nobody asked.
+def _requested_devices() -> int:
+    # jax_num_cpu_devices reflects JAX_NUM_CPU_DEVICES; -1 means that it is not set.
     configured = int(_jax.config.jax_num_cpu_devices)
     if configured >= 0:
         return configured
@@ -66,8 +65,8 @@ def _devices_asked_for() -> int:
     return int(forced[-1]) if forced else 1
 
 
-def _threads_to_come() -> int:
-    """Tell how many threads XLA will start: it overlooks an NPROC that is not a number."""
+def _expected_threads() -> int:
+    """Return the number of threads that XLA will start. It ignores an NPROC that is not a number."""
     try:
         return int(os.environ["NPROC"])
     except (KeyError, ValueError):
@@ -83,9 +82,9 @@ def _cores() -> int:
 
 def _too_few(meeting: int, threads: int) -> str:
     return described(
-        f"{meeting} CPU devices cannot meet in a collective with the {threads} threads that JAX's "
-        f"backend was started with: they would wait for each other until XLA aborts the process.",
-        fix=f"export NPROC={_GIVEN * meeting} before the program starts; or call "
-        "evenfeed.config.set_logical_device_configuration before anything else uses JAX: it sets "
-        "NPROC itself.",
+        f"JAX's backend started with {threads} threads, too few for collectives between {meeting} "
+        f"CPU devices: they would deadlock until XLA aborts the process.",
+        fix=f"export NPROC={_THREADS_PER_DEVICE * meeting} before the program starts; or call "
+        "evenfeed.config.set_logical_device_configuration, which sets NPROC, before anything else "
+        "uses JAX.",
     )

@@ -1,1 +1,1 @@
-"""Reductions and gathers over replicas."""
+"""Reduce and gather over replicas."""

@@ -1,6 +1,6 @@
-"""What replicas compute together: sums, means and joins over their devices, in one program each."""
+"""Collectives over the replicas' devices: sums, means and gathers, each in one program."""
 
-# JAX leaves parts of its own types unknown.
+# JAX's type stubs are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from evenfeed.replicas.reduce.reduce_op import ReduceOp, divided
 
 
 def unfolded(replicas: Replicas, arrays: Any) -> Any:
-    """Hide from XLA how arrays are computed, before workers bring them together in a program.
+    """Keep XLA from constant-folding arrays before a collective over several workers.
 
-    A constant of a traced function may be another one on another worker. XLA replaces a collective on a
-    constant by arithmetic: the result would be wrong, and workers that have no constant there would wait.
+    A constant of a traced function may differ between workers. XLA replaces a collective on a constant
+    with arithmetic: the result would be wrong, and workers without a constant there would deadlock.
     """
     return jax.lax.optimization_barrier(arrays) if replicas.spans else arrays
 
 
 def reduce_inside(op: ReduceOp, arrays: Sequence[Any], count: int) -> list[Any]:
-    """Reduce over the replicas, in code that is mapped over them."""
+    """Reduce over the replicas, inside a shard_map."""
     totals = jax.lax.psum(list(arrays), AXIS)
     if op is ReduceOp.SUM:
         return totals
@@ -31,25 +31,26 @@ def reduce_inside(op: ReduceOp, arrays: Sequence[Any], count: int) -> list[Any]:
 
 
 def first_inside(index: Any, array: Any) -> Any:
-    """Return replica 0's array, in code that is mapped over the replicas.
+    """Return replica 0's array, inside a shard_map.
 
-    What the others hold is not even multiplied by zero. JAX sums bools as ints, so the dtype is set again.
+    The other arrays are replaced with zeros, not multiplied by zero, so their NaNs do not spread. JAX sums
+    bools as ints, so the dtype is restored.
     """
     own = jnp.where(index == 0, array, jnp.zeros_like(array))
     return jax.lax.psum(own, AXIS).astype(own.dtype)
 
 
 def sum_parts(replicas: Replicas, parts: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Sum what lies on the devices, in one program.
+    """Sum arrays over the replicas, in one program.
 
     Args:
-        replicas: The devices.
-        parts: For each replica the arrays that it brings, on its device.
+        replicas: The replicas.
+        parts: For each replica, its arrays, on its device.
 
     Returns:
-        For each replica the sums, on its device.
+        For each replica, the sums, on its device.
     """
-    # A scalar has no axis that its parts could be cut along; one more operation for it, each way.
+    # A scalar has no axis to shard along, so it costs one more operation in each direction.
     rows = [[part if part.ndim else jnp.expand_dims(part, 0) for part in row] for row in parts]
     flat = [part.ndim == 0 for part in parts[0]]
     return [
@@ -59,14 +60,14 @@ def sum_parts(replicas: Replicas, parts: Sequence[Sequence[Any]]) -> list[list[A
 
 
 def sums_over(replicas: Replicas, parts: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Sum arrays that have a first axis, each on its replica's device."""
+    """Sum arrays over the replicas. The arrays have at least one axis and are on their devices."""
     columns = [replicas.joined(column) for column in zip(*parts, strict=True)]
-    totals = _met(replicas, _summer(replicas), columns)
+    totals = _run_collective(replicas, _sum_program(replicas), columns)
     return [list(row) for row in zip(*(shards(total) for total in totals), strict=True)]
 
 
 @lru_cache(maxsize=64)
-def _summer(replicas: Replicas) -> Any:
+def _sum_program(replicas: Replicas) -> Any:
     def summed(columns: list[Any]) -> list[Any]:
         return reduce_inside(ReduceOp.SUM, columns, replicas.count)
 
@@ -75,7 +76,7 @@ def _summer(replicas: Replicas) -> Any:
 
 @lru_cache(maxsize=64)
 def means(count: int) -> Any:
-    """Return the program that makes means of sums over so many replicas."""
+    """Return a program that divides sums by the number of replicas."""
 
     def divide(totals: list[Any]) -> list[Any]:
         return [divided(total, count) for total in totals]
@@ -84,9 +85,9 @@ def means(count: int) -> Any:
 
 
 def _mapped(replicas: Replicas, function: Any) -> Any:
-    """Map a function over the replicas: arrays in and out are cut along their first axis."""
+    """Map a function over the replicas. Its arguments and results are sharded along their first axis."""
     spec = jax.sharding.PartitionSpec(AXIS)
-    # With the check on, gradients after and through collectives are not TensorFlow's.
+    # With check_vma=True, gradients through collectives differ from TensorFlow's.
     return jax.shard_map(
         function, mesh=replicas.mesh, in_specs=spec, out_specs=spec, check_vma=False
     )
@@ -95,13 +96,13 @@ def _mapped(replicas: Replicas, function: Any) -> Any:
 def gather_parts(
     replicas: Replicas, parts: Sequence[Any], axis: int, lengths: Sequence[int]
 ) -> list[Any]:
-    """Join arrays of the replicas along an axis, on the device of each.
+    """Concatenate the replicas' arrays along an axis, and copy the result to each replica's device.
 
     Args:
-        replicas: The devices.
-        parts: What this worker's replicas bring.
-        axis: Which one.
-        lengths: How long the parts of all replicas are along it.
+        replicas: The replicas.
+        parts: The arrays of this worker's replicas.
+        axis: The axis.
+        lengths: The lengths of all replicas' arrays along the axis.
     """
     if replicas.spans:
         parts = _from_all_workers(replicas, parts, axis, lengths)
@@ -110,12 +111,12 @@ def gather_parts(
 
 
 def held_by_all(replicas: Replicas, array: Any) -> Any:
-    """Return the whole of an array that is cut over the replicas, on this worker's first device."""
-    return _met(replicas, _copier(replicas), array).addressable_data(0)
+    """Gather an array that is sharded over the replicas, on this worker's first device."""
+    return _run_collective(replicas, _copy_program(replicas), array).addressable_data(0)
 
 
-def _met(replicas: Replicas, program: Any, arrays: Any) -> Any:
-    """Run a program; on several workers wait for its results, so that none of them fails later, in a variable."""
+def _run_collective(replicas: Replicas, program: Any, arrays: Any) -> Any:
+    """Run a program. With several workers, wait for its results, so that a failure surfaces here."""
     if not replicas.spans:
         return program(arrays)
     try:
@@ -127,19 +128,19 @@ def _met(replicas: Replicas, program: Any, arrays: Any) -> Any:
 def _from_all_workers(
     replicas: Replicas, parts: Sequence[Any], axis: int, lengths: Sequence[int]
 ) -> list[Any]:
-    """Return the parts of all replicas. No program may see shapes that others do not have: all are filled up."""
+    """Return the parts of all replicas. All parts are padded to one shape, as an SPMD program needs."""
     own = [jnp.moveaxis(replicas.to_replica(p, r), axis, 0) for r, p in enumerate(parts)]
-    most = max(lengths)
-    filled = [jnp.pad(p, [(0, most - len(p)), *[(0, 0)] * (p.ndim - 1)]) for p in own]
-    whole = held_by_all(replicas, replicas.joined(filled))
+    longest = max(lengths)
+    padded = [jnp.pad(p, [(0, longest - len(p)), *[(0, 0)] * (p.ndim - 1)]) for p in own]
+    whole = held_by_all(replicas, replicas.joined(padded))
     return [
-        jnp.moveaxis(whole[place * most : place * most + length], 0, axis)
-        for place, length in enumerate(lengths)
+        jnp.moveaxis(whole[index * longest : index * longest + length], 0, axis)
+        for index, length in enumerate(lengths)
     ]
 
 
 @lru_cache(maxsize=64)
-def _copier(replicas: Replicas) -> Any:
+def _copy_program(replicas: Replicas) -> Any:
     def same(array: Any) -> Any:
         return array
 
@@ -147,6 +148,6 @@ def _copier(replicas: Replicas) -> Any:
 
 
 def copies_of_first(replicas: Replicas, parts: Sequence[Any]) -> list[Any]:
-    """Return what the first of all replicas brings, on the device of each of this worker."""
+    """Copy replica 0's array to the device of each of this worker's replicas."""
     first = held_by_all(replicas, replicas.stacked(parts))[0] if replicas.spans else parts[0]
     return [replicas.to_replica(first, replica) for replica in range(replicas.local_count)]

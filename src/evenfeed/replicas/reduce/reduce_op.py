@@ -1,6 +1,6 @@
-"""`ReduceOp`, and what it does to the parts of a value."""
+"""`ReduceOp`, and the enums for the synchronization and aggregation of variables."""
 
-# JAX leaves parts of its own types unknown.
+# JAX's type stubs are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from enum import Enum
@@ -12,7 +12,7 @@ from evenfeed.core.lazy_jax import jnp
 
 
 class VariableSynchronization(Enum):
-    """When the copies of a variable are brought together."""
+    """When the replicas' copies of a variable are synchronized."""
 
     AUTO = 0
     NONE = 1
@@ -21,7 +21,7 @@ class VariableSynchronization(Enum):
 
 
 class VariableAggregation(Enum):
-    """How what the replicas write to a variable becomes one value."""
+    """How the values that replicas assign to a variable are combined into one."""
 
     NONE = 0
     SUM = 1
@@ -30,19 +30,19 @@ class VariableAggregation(Enum):
 
 
 class ReduceOp(Enum):
-    """How the parts of a per-replica value become one."""
+    """How the parts of a per-replica value are combined into one."""
 
     SUM = "SUM"
     MEAN = "MEAN"
 
     @staticmethod
     def from_variable_aggregation(aggregation: VariableAggregation) -> "ReduceOp":
-        """Return the operation that a variable's aggregation stands for."""
+        """Return the operation for a variable's aggregation."""
         found = _OF_AGGREGATION.get(aggregation)
         if found is None:
             raise ValueError(
                 described(
-                    f"No reduction stands for {aggregation}.",
+                    f"{aggregation} has no ReduceOp.",
                     fix="pass VariableAggregation.SUM or MEAN.",
                 )
             )
@@ -56,24 +56,24 @@ _OF_AGGREGATION = {
 
 
 def reduce_op(given: object) -> ReduceOp:
-    """Return the operation that a user named, by the enum or in letters of any case."""
+    """Return the operation for an enum member or its name, in any case."""
     if isinstance(given, ReduceOp):
         return given
     if isinstance(given, str) and given.upper() in ReduceOp.__members__:
         return ReduceOp[given.upper()]
     raise ValueError(
         described(
-            f"The operation must be SUM or MEAN, but got {shortened(given)}.",
+            f"reduce_op must be SUM or MEAN, but got {shortened(given)}.",
             fix='pass "SUM", "MEAN", or a member of evenfeed.distribute.ReduceOp.',
         )
     )
 
 
 def divided(total: Any, count: Any) -> Any:
-    """Return a mean.
+    """Divide a sum by a count.
 
-    Whole numbers divide truly, as TensorFlow does it: short ones into float32, longer ones into float64
-    where JAX has that.
+    Integers use true division, as in TensorFlow: short ones become float32, longer ones float64 if JAX
+    has it enabled.
     """
     if total.dtype.kind in "iub":
         return jnp.asarray(total, jnp.float32 if total.dtype.itemsize < _LONG else float) / count

@@ -1,11 +1,9 @@
-"""Brings the parts of values together: `Strategy.reduce`."""
+"""`Strategy.reduce` and `Strategy.gather`: combine the parts of per-replica values."""
 
-# JAX leaves parts of its own types unknown.
+# JAX's type stubs are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 import math
-
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -44,9 +42,9 @@ from evenfeed.tensors.placement import unbound
 
 
 def reduced(replicas: Replicas, op: ReduceOp, value: Any, axis: Any) -> Any:
-    """Return one value for the parts of `value`: over the replicas, and over axes where asked.
+    """Reduce a value over the replicas and, if `axis` is given, over axes.
 
-    Over the replicas alone, a nest of values is reduced leaf by leaf.
+    Without an axis, a structure of values is reduced leaf by leaf.
     """
     if axis is None:
         return map_structure(partial(_over_replicas, replicas, op), value, rules=NEST)
@@ -54,15 +52,15 @@ def reduced(replicas: Replicas, op: ReduceOp, value: Any, axis: Any) -> Any:
     if _holds_values(value):
         raise TypeError(
             described(
-                f"A nest of values, {shortened(value)}, has no axis of its own.",
-                fix="reduce each value in it by itself, or all over the replicas alone with axis=None.",
+                f"axis must be None to reduce the structure {shortened(value)}, but got {axis!r}.",
+                fix="reduce each value separately, or pass axis=None to reduce over the replicas only.",
             )
         )
     return _reduced(replicas, op, value, axes)
 
 
 def _holds_values(value: Any) -> bool:
-    """Tell whether a value is a nest; a list or tuple of numbers is a tensor in the making."""
+    """Return True if a value is a structure. A list or tuple of numbers counts as a tensor."""
     if isinstance(value, (list, tuple)):
         parts: Sequence[Any] = value
         return any(has_parts(part) or _holds_values(part) for part in parts)
@@ -71,14 +69,14 @@ def _holds_values(value: Any) -> bool:
 
 def _over_replicas(replicas: Replicas, op: ReduceOp, leaf: Any) -> Any:
     own = replicas.spans and (op is ReduceOp.MEAN or replicas.local_count == 1)
-    if has_parts(leaf) or own:  # a plain value is this worker's own
+    if has_parts(leaf) or own:  # a plain value may differ between workers
         return _reduced(replicas, op, leaf, ())
     if op is ReduceOp.MEAN or replicas.count == 1:
         return leaf.value() if isinstance(leaf, Variable) else leaf
     raise ValueError(
         described(
-            f"A value that is the same on all replicas, {shortened(leaf)}, has no sum over them.",
-            fix="pass what strategy.run returned, or multiply by strategy.num_replicas_in_sync.",
+            f"SUM needs a per-replica value, but got {shortened(leaf)}, which is the same on all replicas.",
+            fix="pass a result of strategy.run, or multiply by strategy.num_replicas_in_sync.",
         )
     )
 
@@ -90,83 +88,88 @@ def _reduced(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]
 def _reduced_parts(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
     value = of_all_workers(replicas, value)
     if is_apart(value):
-        like = jax.eval_shape(partial(_of_equal, op, count=1, axes=axes), value.parts[0])
+        like = jax.eval_shape(partial(_reduce_equal, op, count=1, axes=axes), value.parts[0])
         return afterwards(lambda own: _reduced(replicas, op, own, axes), like, value)
     whole = whole_of(spread(replicas, value))
     if whole is not None:
         array, count, stacked = whole
         _check_numbers(str(array.dtype), axes)
-        places = _places(part_shape(array, count, stacked), axes)
-        return computed(replicas, array, _of_whole, (op, count, stacked, places))
+        positive = _normalized(part_shape(array, count, stacked), axes)
+        return computed(replicas, array, _reduce_whole, (op, count, stacked, positive))
     if meets_workers(replicas):
-        return _of_parts(replicas, op, value, axes)
+        return _reduce_separate(replicas, op, value, axes)
     if isinstance(value, Mirrored):
-        return _of_equal(op, value.parts[0], value.part_count, axes)
+        return _reduce_equal(op, value.parts[0], value.part_count, axes)
     if isinstance(value, DistributedValues):
-        return _of_parts(replicas, op, value, axes)
-    return _of_equal(op, value, replicas.count, axes)
+        return _reduce_separate(replicas, op, value, axes)
+    return _reduce_equal(op, value, replicas.count, axes)
 
 
-def _of_whole(array: Any, op: ReduceOp, count: int, stacked: bool, places: tuple[int, ...]) -> Any:
+def _reduce_whole(
+    array: Any, op: ReduceOp, count: int, stacked: bool, part_axes: tuple[int, ...]
+) -> Any:
     stack = stack_of(array, count, stacked)
-    axes = (0, *(place + 1 for place in places))
+    axes = (0, *(axis + 1 for axis in part_axes))
     total = jnp.sum(stack, axis=axes, dtype=stack.dtype)
     if op is ReduceOp.SUM:
         return total
     return divided(total, math.prod(stack.shape[axis] for axis in axes))
 
 
-def _of_parts(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
+def _reduce_separate(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
     parts = tensors_of(replicas, value)
     looks = looks_of(replicas, value, parts)
     for look in looks:
         _check_numbers(look.dtype, axes)
     check_one_dtype(looks)
-    places = [_places(look.shape, axes) for look in looks]
-    left = {_without(look.shape, at) for look, at in zip(looks, places, strict=True)}
-    if len(left) > 1:
+    axes_of_each = [_normalized(look.shape, axes) for look in looks]
+    remaining = {_without(look.shape, at) for look, at in zip(looks, axes_of_each, strict=True)}
+    if len(remaining) > 1:
         raise InvalidArgumentError(
-            f"Parts of the shapes {[look.shape for look in looks]} have no {op.name.lower()} over "
-            "the replicas.",
+            f"{op.name} over the replicas needs parts of one shape, but got the shapes "
+            f"{[look.shape for look in looks]}.",
             fix="reduce over the batch too: strategy.reduce(op, value, axis=0).",
         )
     sums = [
         jnp.sum(part, axis=at, dtype=part.dtype) if at else part
-        for part, at in zip(parts, _own(replicas, places), strict=True)
+        for part, at in zip(parts, _local_entries(replicas, axes_of_each), strict=True)
     ]
     total = _sum(replicas, sums)
     if op is ReduceOp.SUM:
         return total
-    counts = (math.prod(look.shape[i] for i in at) for look, at in zip(looks, places, strict=True))
+    counts = (
+        math.prod(look.shape[axis] for axis in at)
+        for look, at in zip(looks, axes_of_each, strict=True)
+    )
     return divided(total, sum(counts))
 
 
-def _own(replicas: Replicas, of_all: Sequence[Any]) -> Sequence[Any]:
-    """Return of what is there for all replicas that of the parts at hand."""
+def _local_entries(replicas: Replicas, of_all: Sequence[Any]) -> Sequence[Any]:
+    """Select this worker's entries from a list with one entry per replica."""
     if not meets_workers(replicas):
         return of_all
     return of_all[replicas.first : replicas.first + replicas.local_count]
 
 
-def _without(shape: tuple[int, ...], places: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(length for place, length in enumerate(shape) if place not in places)
+def _without(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(length for axis, length in enumerate(shape) if axis not in axes)
 
 
-def _of_equal(op: ReduceOp, value: Any, count: int, axes: tuple[int, ...]) -> Any:
-    """Reduce what every replica has alike."""
+def _reduce_equal(op: ReduceOp, value: Any, count: int, axes: tuple[int, ...]) -> Any:
+    """Reduce a value that is the same on every replica."""
     tensor = _tensor(value, axes)
-    places = _places(tensor.shape, axes)
-    total = jnp.sum(tensor, axis=places, dtype=tensor.dtype)
+    positive = _normalized(tensor.shape, axes)
+    total = jnp.sum(tensor, axis=positive, dtype=tensor.dtype)
     if op is ReduceOp.SUM:
         return (total * count).astype(tensor.dtype)
-    return divided(total, math.prod(tensor.shape[place] for place in places))
+    return divided(total, math.prod(tensor.shape[axis] for axis in positive))
 
 
 def _sum(replicas: Replicas, parts: Sequence[Any]) -> Any:
     if meets_workers(replicas):
         own = [[replicas.to_replica(part, r)] for r, part in enumerate(parts)]
         return sum_parts(replicas, own)[0][0]
-    # In the order of the replicas, on one device: the same bits each time.
+    # Sum in replica order on one device, so that the result is bitwise reproducible.
     total = on_first(replicas, parts[0])
     for part in parts[1:]:
         total = total + on_first(replicas, part)
@@ -185,11 +188,12 @@ def _tensor(part: Any, axes: tuple[int, ...]) -> Any:
 def _check_numbers(dtype: str, axes: tuple[int, ...]) -> None:
     if dtype not in ("bool", "object"):
         return
-    said = "Text has" if dtype == "object" else "Values of True and False have"
-    what, fix = f"{said} no sum and no mean.", "count them: evenfeed.cast(value, evenfeed.int32)."
+    kind = "Strings" if dtype == "object" else "Bools"
+    what = f"{kind} cannot be reduced with SUM or MEAN."
+    fix = "count them: evenfeed.cast(value, evenfeed.int32)."
     if dtype == "bool" and not axes:
         raise InvalidArgumentError(what, fix=fix)
-    raise TypeError(described(what, fix=fix if dtype == "bool" else "gather it."))
+    raise TypeError(described(what, fix=fix if dtype == "bool" else "use strategy.gather."))
 
 
 def _whole_axes(axis: Any) -> tuple[int, ...]:
@@ -198,36 +202,35 @@ def _whole_axes(axis: Any) -> tuple[int, ...]:
         return tuple(int(each) for each in axes)
     raise TypeError(
         described(
-            f"axis must be None, a whole number or a tuple of them, but got {shortened(axis)}.",
+            f"axis must be None, an integer or a tuple of integers, but got {shortened(axis)}.",
             fix="write axis=0, or axis=(0, 1).",
         )
     )
 
 
-def _places(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+def _normalized(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the axes counted from the start."""
     rank = len(shape)
     for axis in axes:
         if not -rank <= axis < rank:
-            fix = "name an axis that the parts have." if rank else "pass axis=None for scalars."
+            fix = "pass an axis that the parts have." if rank else "pass axis=None for scalars."
             raise ValueError(described(no_axis(shape, axis), fix=fix))
-    places = tuple(axis % rank for axis in axes)
-    if len(set(places)) < len(places):
+    positive = tuple(axis % rank for axis in axes)
+    if len(set(positive)) < len(positive):
         raise InvalidArgumentError(
-            f"axis={tuple(axes)} names an axis twice.", fix="name each axis once."
+            f"axis={tuple(axes)} contains an axis twice.", fix="list each axis once."
         )
-    return places
+    return positive
 
 
 def gathered(replicas: Replicas, value: Any, axis: Any) -> Any:
-    """Join the parts of `value` along an axis, on the device of the first replica.
+    """Concatenate the parts of `value` along an axis, on the first replica's device.
 
-    Of a nest every value is joined. What is the same on all replicas stays as it is.
+    In a structure, each value is gathered. A value that is the same on all replicas is returned as it is.
     """
     if not isinstance(axis, (int, np.integer)):
         raise ValueError(
-            described(
-                f"gather joins along an axis, but got axis={shortened(axis)}.", fix="pass axis=0."
-            )
+            described(f"axis must be an integer, but got {shortened(axis)}.", fix="pass axis=0.")
         )
     return map_structure(partial(_gathered, replicas, int(axis)), value, rules=NEST)
 
@@ -268,38 +271,38 @@ def _joined(replicas: Replicas, value: Any, axis: int) -> Any:
 
 
 def _joined_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ...]:
-    """Return the shape of all parts together."""
+    """Return the shape of the concatenated parts."""
     place = _join_place(shapes[0], axis)
     others = {(*shape[:place], *shape[place + 1 :]) for shape in shapes}
     if len(others) > 1 or len(set(map(len, shapes))) > 1:
         raise InvalidArgumentError(
-            f"Parts of the shapes {list(shapes)} cannot be joined along axis {axis}.",
-            fix="let the parts differ along that axis only.",
+            f"Parts of the shapes {list(shapes)} cannot be concatenated along axis {axis}.",
+            fix="pass parts whose shapes differ along that axis only.",
         )
     length = sum(shape[place] for shape in shapes)
     return (*shapes[0][:place], length, *shapes[0][place + 1 :])
 
 
 def _texts(replicas: Replicas, parts: Sequence[Array]) -> list[Array]:
-    """Return the texts of all replicas: they stay on the host, and so go the way of messages."""
+    """Return the strings of all replicas. They stay on the host, so workers exchange messages."""
     if not replicas.spans:
         return list(parts)
-    said = [[part.shape, [text.decode("latin-1") for text in part.flat]] for part in parts]
-    heard = [row for rows in replicas.told("gather of text", said) for row in rows]
+    own = [[part.shape, [text.decode("latin-1") for text in part.flat]] for part in parts]
+    received = [row for rows in replicas.told("gather of text", own) for row in rows]
     return [
         np.array([text.encode("latin-1") for text in texts], object).reshape(shape)
-        for shape, texts in heard
+        for shape, texts in received
     ]
 
 
 def _join_place(shape: Sequence[int], axis: int) -> int:
     if not shape:
         raise InvalidArgumentError(
-            "Scalars have no axis to be joined along.",
-            fix="give each part an axis with jax.numpy.expand_dims(part, 0).",
+            "Scalars have no axis to gather along.",
+            fix="add an axis to each part with jax.numpy.expand_dims(part, 0).",
         )
     if not -len(shape) <= axis < len(shape):
-        raise InvalidArgumentError(no_axis(shape, axis), fix="name an axis that the parts have.")
+        raise InvalidArgumentError(no_axis(shape, axis), fix="pass an axis that the parts have.")
     return axis % len(shape)
 
 

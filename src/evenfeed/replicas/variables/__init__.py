@@ -1,1 +1,1 @@
-"""Variables: plain, mirrored, and those that are synchronised when read."""
+"""Variables: plain, mirrored, and synchronized on read."""

@@ -1,6 +1,6 @@
-"""What every variable has that the scope of a strategy made, and the one of a single replica."""
+"""The base class of variables made in a strategy's scope, and the variable of a single replica."""
 
-# JAX leaves parts of its own types unknown.
+# JAX's type stubs are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from typing import Any, final
@@ -20,25 +20,25 @@ from evenfeed.replicas.variables.variable_rules import (
 
 
 class ScopedVariable(Variable):
-    """A variable that the scope of a strategy made, for one replica or several."""
+    """A variable made in the scope of a strategy, with one or several replicas."""
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """When the replicas' copies are brought together."""
+        """When the replicas' copies are synchronized."""
         asked = self._synchronization
         return VariableSynchronization.ON_WRITE if asked is VariableSynchronization.AUTO else asked
 
     def _check_kind(self) -> None:
         check_created(self)
 
-    def _level(self) -> Frame | None:
-        """Return the level of the strategy that made it; None where another or none is current."""
+    def _own_frame(self) -> Frame | None:
+        """Return the current frame if it is of the variable's own strategy, or else None."""
         level = contexts.frame()
         return level if level is not None and level.replicas is self.home else None
 
     def _is_inside(self) -> bool:
-        """Tell whether the code runs for one replica."""
-        level = self._level()
+        """Return True if the code runs for one replica."""
+        level = self._own_frame()
         return level is not None and (level.context is not None or level.updating is not None)
 
     def _check_strategy(self) -> None:
@@ -46,8 +46,8 @@ class ScopedVariable(Variable):
         if level is not None and level.replicas is not self.home and not level.strategy.is_default:
             raise RuntimeError(
                 described(
-                    f"The variable {self.name!r} was made in the scope of another strategy than the one "
-                    "that is current.",
+                    f"The variable {self.name!r} was created in the scope of another strategy, not the "
+                    "current one.",
                     fix="create it in the scope of the strategy that uses it.",
                 )
             )
@@ -64,7 +64,7 @@ class ScopedVariable(Variable):
 
 @final
 class LoneVariable(ScopedVariable):
-    """A variable of the one replica of a strategy: it is held like a plain one."""
+    """A variable of a strategy with one replica. It is stored like a plain variable."""
 
     def _current(self) -> Any:
         if not self._is_inside():
@@ -73,7 +73,6 @@ class LoneVariable(ScopedVariable):
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """What its replica holds."""
         watcher = side_effects.here.watcher
         found = None if watcher is None else watcher.read(self)
         return (super()._current() if found is None else found,)

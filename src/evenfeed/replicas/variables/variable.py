@@ -1,6 +1,6 @@
-"""`Variable`: a tensor that changes, one copy of it on each replica where it is made in a scope."""
+"""`Variable`: a tensor that can be assigned. In a strategy's scope, each replica has a copy."""
 
-# JAX leaves parts of its own types unknown.
+# JAX's type stubs are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import itertools
@@ -34,7 +34,7 @@ from evenfeed.tensors.printing import tensor_repr
 _numbers: Final = itertools.count()
 
 
-# How a value becomes another: what was held and what is given, to what is held then.
+# Computes a variable's new value from its old value and the argument of an assignment.
 How: TypeAlias = Callable[[Any, Any], Any]
 
 
@@ -55,41 +55,41 @@ def subtract(old: Any, new: Any) -> Any:
 
 
 @cache
-def _explain_to_jax() -> None:
-    """Say what to write where `jax.numpy` gets a variable; JAX is loaded with the first one."""
-    refuse_as_argument(Variable, _refuse)
+def _reject_in_jax() -> None:
+    """Give `jax.numpy` a helpful error for variables. JAX is loaded when the first one is made."""
+    refuse_as_argument(Variable, _reject)
 
 
-def _refuse(variable: "Variable") -> NoReturn:
-    raise ValueError(  # a TypeError would be JAX's own again, with other words
+def _reject(variable: "Variable") -> NoReturn:
+    raise ValueError(  # JAX would replace a TypeError with its own
         described(
-            f"JAX computes with arrays, but got the variable {variable.name!r}.",
-            fix="pass what it holds now: variable.value().",
+            f"JAX functions take arrays, but got the variable {variable.name!r}.",
+            fix="pass its current value: variable.value().",
         )
     )
 
 
 class Variable(Facts, metaclass=Created):
-    """A tensor that can be assigned. Made under `strategy.scope()`, every replica has a copy.
+    """A tensor that can be assigned. If made in `strategy.scope()`, each replica has a copy.
 
-    Code on `jax.numpy` reads it with `value()`; Python's operators and evenfeed's functions take the
+    `jax.numpy` functions need `variable.value()`. Python operators and evenfeed functions accept the
     variable itself.
 
     Args:
-        initial_value: What it holds first, or a function without arguments that returns that.
-        trainable: Whether an optimizer should change it; by default yes, unless it is only brought
-            together when read.
-        validate_shape: Taken for compatibility.
-        caching_device: Taken for compatibility.
-        name: How it is shown.
-        variable_def: Not taken: there are no graphs.
-        dtype: Which one; by default that of the initial value.
-        import_scope: Taken for compatibility.
-        constraint: A function that an optimizer calls on a new value.
-        synchronization: When the replicas' copies are brought together; None is AUTO, outside of the scope
+        initial_value: The initial value, or a function without arguments that returns it.
+        trainable: Whether optimizers should change it. By default True, unless it is synchronized on
+            read.
+        validate_shape: Accepted for compatibility.
+        caching_device: Accepted for compatibility.
+        name: The name, for printing.
+        variable_def: Not supported, because there are no graphs.
+        dtype: The dtype. By default, the dtype of the initial value.
+        import_scope: Accepted for compatibility.
+        constraint: A function that an optimizer applies to a new value.
+        synchronization: When the replicas' copies are synchronized. None means AUTO, except in the scope
             of a strategy that mirrors variables.
-        aggregation: How what the replicas assign becomes one value; None is NONE.
-        shape: What shapes it may hold, where that is not the shape of the initial value.
+        aggregation: How the values that replicas assign are combined. None means NONE.
+        shape: The shapes that it may hold, if not only that of the initial value.
 
     Examples:
         >>> import evenfeed as tf
@@ -115,7 +115,7 @@ class Variable(Facts, metaclass=Created):
         aggregation: VariableAggregation | None = VariableAggregation.NONE,
         shape: Any = None,
     ) -> None:
-        _explain_to_jax()
+        _reject_in_jax()
         synchronization = synchronization or VariableSynchronization.AUTO
         aggregation = aggregation or VariableAggregation.NONE
         check_arguments(initial_value, variable_def, synchronization, aggregation)
@@ -131,27 +131,27 @@ class Variable(Facts, metaclass=Created):
         self._name = "Variable:0" if name is None else f"{name}:0"
         array = first_value(initial_value, dtype)
         if (wide := asked_width(array)) is not None:
-            remember_width(self, wide)  # for what it is assigned later, too
+            remember_width(self, wide)  # later assignments need it too
         self._shape = TensorShape(array.shape) if shape is None else TensorShape(shape)
         self._dtype = np.dtype(array.dtype)
         self._check_shape(array.shape)
         level = contexts.frame()
         self.home: Replicas | None = None if level is None else level.replicas
         self._check_kind()
-        with jax.ensure_compile_time_eval():  # also where a function is traced to create it
+        with jax.ensure_compile_time_eval():  # a traced function may create variables
             self._hold(array)
         live.add(self)
 
     # --- what it is ------------------------------------------------------------------------
 
     def set_shape(self, shape: Any) -> None:
-        """Let it hold values of this shape only."""
+        """Restrict the shapes that it may hold."""
         self._check_shape(TensorShape(shape))
         self._shape = self._shape.merge_with(shape)
 
     @property
     def device(self) -> str:
-        """The name of the device where its value lies."""
+        """The name of the device that holds its value."""
         return self._device_of(self._array)
 
     @staticmethod
@@ -160,7 +160,7 @@ class Variable(Facts, metaclass=Created):
         return f"/job:localhost/replica:0/task:0/device:{device.platform.upper()}:{device.id}"
 
     def __copy__(self) -> "Variable":
-        # The copy of a holder holds the same: as in TensorFlow, assigning to one changes both.
+        # As in TensorFlow, a shallow copy shares its value: assigning to one changes both.
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
@@ -172,11 +172,11 @@ class Variable(Facts, metaclass=Created):
         return twin
 
     def _twin(self) -> dict[str, Any]:
-        """Return what a copy has. The arrays are nobody's to change, so both may hold them."""
+        """Return the attributes of a deep copy. It can share the arrays, because they are immutable."""
         return dict(self.__dict__)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By its value: where it is read again, the scope that is current there decides on copies.
+        # Pickle the value: the strategy scope in which it is unpickled decides about copies.
         given = {
             "initial_value": self.numpy(),
             "trainable": self.trainable,
@@ -198,7 +198,7 @@ class Variable(Facts, metaclass=Created):
     # --- reading ---------------------------------------------------------------------------
 
     def value(self) -> Any:
-        """Return what it holds, as a `jax.Array`: in a replica's function, that replica's copy."""
+        """Return its value as a `jax.Array`. Inside `run`, this is the replica's own copy."""
         watcher = side_effects.here.watcher
         found = None if watcher is None else watcher.read(self)
         return self._current() if found is None else found
@@ -208,33 +208,33 @@ class Variable(Facts, metaclass=Created):
         return self._array if level is None else level.read(self)
 
     def at_rest(self) -> Any:
-        """Return what it holds outside of all traces and replicas."""
+        """Return its value outside all traces and replicas."""
         return self._array
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """What each replica holds: one value, where it was made outside of a scope."""
+        """The value on each replica. A variable made outside a scope has only one."""
         return (self.value(),)
 
     def read_value(self) -> Any:
-        """Return what it holds."""
+        """Return its value."""
         return self.value()
 
     def numpy(self) -> Any:
-        """Return what it holds, as a NumPy array."""
+        """Return its value as a NumPy array."""
         value = self.value()
         if is_traced(value):
             raise NotImplementedError(
                 described(
-                    f"The variable {self.name!r} has no numbers while a function is traced.",
-                    fix="call numpy() outside of evenfeed.function.",
+                    f"The variable {self.name!r} has no concrete value while a function is traced.",
+                    fix="call numpy() outside evenfeed.function.",
                 )
             )
         array = np.asarray(value)
         return array[()] if array.ndim == 0 else array
 
     def initialized_value(self) -> Any:
-        """Return what it holds: it is always initialized."""
+        """Return its value. A variable is always initialized."""
         return self.value()
 
     def __jax_array__(self) -> Any:
@@ -254,17 +254,17 @@ class Variable(Facts, metaclass=Created):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Hold another value.
+        """Assign a new value.
 
         Args:
-            value: Of the variable's dtype and shape; Python's numbers take the dtype.
-            use_locking: Taken for compatibility, as `name` is.
-            name: Taken for compatibility.
-            read_value: False to return None.
+            value: A value of the variable's dtype and shape. Python numbers are converted to the dtype.
+            use_locking: Accepted for compatibility.
+            name: Accepted for compatibility.
+            read_value: If False, return None.
 
         Returns:
-            The variable. Of one with copies: in a replica's function its new copy, outside a value
-            with all of them.
+            The variable. For a variable with copies: inside `run`, the replica's new copy; outside, a
+            distributed value of all new copies.
         """
         del use_locking, name
         return self._assigned(put, value, read_value)
@@ -298,7 +298,7 @@ class Variable(Facts, metaclass=Created):
         return result if read_value else None
 
     def _trapped(self, how: How, value: Any) -> Any:
-        """Let the watcher keep the new value: the function that assigns is only looked at."""
+        """Store the new value in the watcher only, because the function is only being analyzed."""
         watcher: Any = side_effects.here.watcher
         check_place(watcher.rest, self.name)
         watcher.write(self, self._changed(how, self.value(), self._fitting(how, value)))
@@ -310,16 +310,16 @@ class Variable(Facts, metaclass=Created):
             self._check_at_rest()
         new = self._fitting(how, value)
         if level is None:
-            with self._changing:  # threads of a map may add to it at the same time
+            with self._changing:  # the threads of a map may change it concurrently
                 self._array = self._changed(how, self._array, new)
         elif level.within is not None and level.within.count > 1:
-            raise Unstaged(f"{self.name!r}, which no scope made, is assigned by every replica")
+            raise Unstaged(f"every replica assigns {self.name!r}, which was made outside a scope")
         else:
             level.write(self, self._changed(how, level.read(self), new))
         return self
 
     def _fitting(self, how: How, value: Any) -> Any:
-        """Return a value as a tensor that can be assigned to this variable, or added to it."""
+        """Convert a value to a tensor that can be assigned or added to this variable."""
         tensor: Any = convert_to_tensor(value, self._dtype)
         if how is put:
             self._check_shape(tensor.shape)
@@ -327,64 +327,64 @@ class Variable(Facts, metaclass=Created):
             raise self._cannot_add(self._shape, tensor.shape)
         elif self._dtype.kind == "b":
             raise InvalidArgumentError(
-                f"The variable {self.name!r} holds True and False, to which nothing can be added.",
+                f"The variable {self.name!r} is of dtype bool, which cannot be added to.",
                 fix="assign a new value.",
             )
         return tensor
 
     def _changed(self, how: How, old: Any, new: Any) -> Any:
-        """Return the next value. What is added has the shape of the value: it is not spread out."""
+        """Return the new value. Added values must have the same shape: they are not broadcast."""
         if how is not put and old.shape != new.shape:
             raise self._cannot_add(old.shape, new.shape)
         return how(old, new)
 
     def _cannot_add(self, held: Any, added: Any) -> InvalidArgumentError:
         return InvalidArgumentError(
-            f"The variable {self.name!r} holds a value of the shape {tuple(held)}, to which one of "
-            f"{tuple(added)} cannot be added.",
-            fix="pass a value of the same shape, as by jax.numpy.broadcast_to.",
+            f"The variable {self.name!r} has shape {tuple(held)}, so a value of shape {tuple(added)} "
+            "cannot be added.",
+            fix="pass a value of the same shape, for example with jax.numpy.broadcast_to.",
         )
 
     def _check_shape(self, shape: Any) -> None:
         if not self._shape.is_compatible_with(shape):
             raise ValueError(
                 described(
-                    f"The variable {self.name!r} has the shape {self._shape}, but the value has "
+                    f"The variable {self.name!r} has shape {self._shape}, but the value has shape "
                     f"{TensorShape(shape)}.",
-                    fix=f"pass a value of the shape {self._shape}, or create the variable with None for "
-                    "a length that changes: Variable(value, shape=[None]).",
+                    fix=f"pass a value of shape {self._shape}, or create the variable with None for a "
+                    "length that changes: Variable(value, shape=[None]).",
                 )
             )
 
     def _check_at_rest(self) -> None:
         check_place(_at_rest(), self.name)
 
-    # --- what it holds, for programs -------------------------------------------------------
+    # --- for compiled programs -------------------------------------------------------------
 
     @property
     def held(self) -> Any:
-        """All that it holds, as one `jax.Array`."""
+        """The value, or all copies, as one `jax.Array`."""
         return self._array
 
     def hold(self, array: Any) -> None:
-        """Take what a program has computed for it."""
+        """Store the array that a program computed for it."""
         self._array = array
 
     def _hold(self, array: Any) -> None:
-        # On the device of its strategy, where it has one replica on a device of its own.
+        # With a strategy of one replica, the value goes to that replica's device.
         home = self.home
         lone = home is not None and home.count == 1 and not is_traced(array)
         self._array = home.to_replica(array, 0) if home is not None and lone else array
 
     def _check_kind(self) -> None:
-        """Refuse what this kind of variable cannot be."""
+        """Check that this class of variable supports the arguments."""
 
 
 def shown(name: str, shape: TensorShape, value: Any) -> str:
-    """Write a variable as TensorFlow does; without numbers while it is traced."""
-    said = f"<tf.Variable {name!r} shape={shape} dtype={dtypes.name_of(np.dtype(value.dtype))}"
+    """Return the repr of a variable as in TensorFlow, without numbers while it is traced."""
+    start = f"<tf.Variable {name!r} shape={shape} dtype={dtypes.name_of(np.dtype(value.dtype))}"
     numbers = "" if is_traced(value) else tensor_repr(value).partition("numpy=")[2][:-1]
-    return f"{said}, numpy={numbers}>" if numbers else f"{said}>"
+    return f"{start}, numpy={numbers}>" if numbers else f"{start}>"
 
 
 def _at_rest() -> object:

@@ -1,6 +1,6 @@
-"""What a variable is made of: its arguments, and its first value."""
+"""A variable's arguments: their checks, the initial value, the properties, and `ref()`."""
 
-# JAX leaves parts of its own types unknown.
+# JAX's type stubs are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from collections.abc import Callable
 from typing import Any, final
@@ -20,32 +20,33 @@ from evenfeed.tensors.placement import is_traced
 
 
 def first_value(value: Any, dtype: Any) -> Any:
-    """Return the first value; one that needs the inputs of a function that is traced is refused."""
+    """Return the initial value. It must not depend on the arguments of a traced function."""
     with jax.ensure_compile_time_eval():
         given = value() if callable(value) else value
         tensor: Any = convert_to_tensor(given, None if dtype is None else dtypes.as_dtype(dtype))
     if is_traced(tensor):
         raise ValueError(
             described(
-                "A variable starts from a value that is only there when the function runs.",
+                "The initial value of a variable is a tracer: it depends on the traced function's arguments.",
                 fix="pass a function: Variable(lambda: value), or create the variable outside.",
             )
         )
     if isinstance(tensor, np.ndarray):
         raise TypeError(
             described(
-                f"A variable holds numbers, but got {shortened(given)}.", fix="keep text in Python."
+                f"A variable holds numbers, but got {shortened(given)}.",
+                fix="keep strings in Python objects.",
             )
         )
     return tensor
 
 
 def check_constraint(constraint: object) -> None:
-    """Refuse a constraint that cannot be called."""
+    """Check that a constraint is callable."""
     if constraint is not None and not callable(constraint):
         raise ValueError(
             described(
-                f"A constraint is a function of a new value, but got {shortened(constraint)}.",
+                f"constraint must be a function of the new value, but got {shortened(constraint)}.",
                 fix="pass a function that returns the value to keep.",
             )
         )
@@ -54,10 +55,10 @@ def check_constraint(constraint: object) -> None:
 def check_arguments(
     initial_value: Any, variable_def: object, synchronization: object, aggregation: object
 ) -> None:
-    """Refuse a variable without a value, and words that are none of TensorFlow's."""
+    """Check that a variable has an initial value and that its enum arguments are valid."""
     if initial_value is None or variable_def is not None:
         raise ValueError(
-            described("A variable needs its first value.", fix="pass it: Variable(1.0).")
+            described("A variable needs an initial value.", fix="pass it: Variable(1.0).")
         )
     for given, kind in (
         (synchronization, VariableSynchronization),
@@ -73,7 +74,7 @@ def check_arguments(
 
 
 class Facts(OperatorMethods):
-    """The facts of a variable, and what stands for it."""
+    """The read-only properties of a variable, and `ref()`."""
 
     _name: str
     _trainable: bool
@@ -85,27 +86,27 @@ class Facts(OperatorMethods):
 
     @property
     def name(self) -> str:
-        """How it is shown. Several variables may have one name."""
+        """The name, for printing. Names need not be unique."""
         return self._name
 
     @property
     def trainable(self) -> bool:
-        """Whether an optimizer should change it."""
+        """Whether optimizers should change it."""
         return self._trainable
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """When the replicas' copies are brought together."""
+        """When the replicas' copies are synchronized."""
         return self._synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """How what the replicas assign becomes one value."""
+        """How the values that replicas assign are combined."""
         return self._aggregation
 
     @property
     def constraint(self) -> Callable[[Any], Any] | None:
-        """The function that an optimizer calls on a new value."""
+        """The function that an optimizer applies to a new value."""
         return self._constraint
 
     @property
@@ -123,7 +124,7 @@ class Facts(OperatorMethods):
         return self._shape
 
     def ref(self) -> "Reference":
-        """Return what stands for this very variable: a key of dicts, equal to itself alone."""
+        """Return a hashable reference, which compares by identity and can be a dict key."""
         return Reference(self)
 
     experimental_ref = ref
@@ -131,7 +132,7 @@ class Facts(OperatorMethods):
 
 @final
 class Reference:
-    """Stands for one variable, by which it is compared and hashed."""
+    """A reference to a variable, compared and hashed by the variable's identity."""
 
     __slots__ = ("_variable",)
 

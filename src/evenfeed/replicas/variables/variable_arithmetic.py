@@ -1,6 +1,6 @@
-"""Python's operators on a variable, or on a mirrored value: they work on what it holds."""
+"""Python operators for variables and mirrored values. They operate on the value."""
 
-# Python leaves the types of its operators unknown.
+# Python's operators have no precise types.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 import operator
@@ -31,7 +31,7 @@ def _reflected(compute: Any) -> Any:
 
 
 def _compared(compare: Any, *, otherwise: bool) -> Any:
-    """Return a comparison that has an answer also for tensors whose shapes do not fit together."""
+    """Return a comparison that returns `otherwise` for tensors that cannot be broadcast."""
 
     def method(self: Any, other: Any) -> Any:
         left, right = convert_together([self, other])
@@ -45,23 +45,23 @@ def _compared(compare: Any, *, otherwise: bool) -> Any:
 
 
 def _in_place(sign: str, method: str | None) -> Any:
-    def refused(self: Any, other: Any) -> Any:
+    def reject(self: Any, other: Any) -> Any:
         del other
         instead = f"write variable.{method}(value)" if method else "write variable.assign(...)"
         raise RuntimeError(
             described(
-                f"variable {sign}= value would put a tensor in place of the variable {self.name!r}.",
+                f"variable {sign}= value would replace the variable {self.name!r} with a tensor.",
                 fix=f"{instead} to change it, or variable = variable {sign} value for a new tensor.",
             )
         )
 
-    return refused
+    return reject
 
 
 class Operators:
-    """What a tensor can do by Python's signs, for what has a `value()`; two such objects are equal if they are one."""
+    """Python operators for classes with a `value()`. Objects compare equal only to themselves."""
 
-    # NumPy's arrays leave what they are added to, and so on, to this class.
+    # NumPy arrays defer to this class in binary operations.
     __array_priority__ = 100
 
     def value(self) -> Any:
@@ -132,7 +132,7 @@ class Operators:
 
 
 class OperatorMethods(Operators):
-    """The signs of a variable: it is compared by its value, and not replaced by `+=`."""
+    """Operators of a variable: `==` compares values, and `+=` raises."""
 
     __iadd__ = _in_place("+", "assign_add")
     __isub__ = _in_place("-", "assign_sub")
@@ -150,20 +150,19 @@ class OperatorMethods(Operators):
 
 
 def _check_key(key: Any, shape: tuple[int, ...]) -> None:
-    """Refuse a number beyond the end, for which JAX would return the last value."""
+    """Check that indices are in bounds. JAX would clamp them."""
     keys = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
     plain = [each for each in keys if each is not None]
     if Ellipsis in [each for each in plain if not is_tensor(each)]:
         return
     if len(plain) > len(shape):
         raise InvalidArgumentError(
-            f"{shortened(key)} has more places than the shape {shape}.",
-            fix="name one for each axis.",
+            f"{shortened(key)} has too many indices for the shape {shape}.",
+            fix="pass one index for each axis.",
         )
     for each, length in zip(plain, shape, strict=False):
         if isinstance(each, (int, np.integer)) and not -length <= each < length:
             raise InvalidArgumentError(
-                f"{each} is not between {-length} and {length - 1}, the places of an axis of "
-                f"the shape {shape}.",
+                f"The index {each} must be between {-length} and {length - 1} for the shape {shape}.",
                 fix="count from 0, or from the end with -1.",
             )

@@ -1,4 +1,4 @@
-"""How `Variable(...)` chooses what to make: creators of the user's, and the strategy that is current."""
+"""Chooses the class that `Variable(...)` creates, by user creators and the current strategy."""
 
 import inspect
 from collections.abc import Callable, Generator
@@ -14,10 +14,9 @@ Creator = Callable[..., Any]
 
 
 class Created(type):
-    """The type of `Variable`: calling it asks the creators first, then the strategy."""
+    """The metaclass of `Variable`. Calling the class applies the creators, then asks the strategy."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Make a variable."""
         if cls.__name__ != "Variable":
             return super().__call__(*args, **kwargs)
         about_to_create()
@@ -31,9 +30,9 @@ class Created(type):
         return make(**_named(given))
 
     def make(cls, **kwargs: Any) -> Any:
-        """Make the variable that belongs into the scope that is current.
+        """Make a variable for the current scope.
 
-        In a replica's function all replicas make it together, from what the first one passes.
+        Inside `run`, all replicas make it together, with the arguments of the first one.
         """
         level = contexts.frame()
         if level is not None and level.context is not None and level.replicas.count > 1:
@@ -50,7 +49,7 @@ class Created(type):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Given:
-    """What one replica passes: a class of its own, so that no tree is taken apart."""
+    """The arguments of one replica, in a class that is not a pytree, so that they are not flattened."""
 
     kwargs: dict[str, Any]
 
@@ -68,10 +67,10 @@ def _with(creator: Creator, following: Creator) -> Creator:
 
 @contextmanager
 def variable_creator_scope(variable_creator: Creator) -> Generator[None]:
-    """Let a function make, or change, each variable that is created in the block.
+    """Call a function to make or change each variable that is created in the block.
 
     Args:
-        variable_creator: Called with the next creator and the arguments of `Variable`; returns the
+        variable_creator: Called with the next creator and the arguments of `Variable`. Returns the
             variable.
 
     Examples:
