@@ -4,6 +4,9 @@ A generator or a function may return the same buffer for every element: camera f
 Elements that wait to become a batch would all show what was written last.
 """
 
+# NumPy leaves parts of its own types unknown.
+# pyright: reportUnknownVariableType=false
+
 from collections.abc import Callable
 from sys import getrefcount
 from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
@@ -47,8 +50,8 @@ def _references(result: Any) -> int:
 
 # Measured, because Python's versions count differently: what an array has that nobody else refers to.
 _MANY: Final = 1 << 30
-_OWN_REFERENCES: Final = [_references(result) for result in [np.zeros(1)]][0]
-_OWN_REFERENCES_TO_MEMORY: Final = [_references_to_memory(v) for v in [np.zeros(2)[:1]]][0]
+_OWN_REFERENCES: Final = min([_references(result) for result in [np.zeros(1)]])
+_OWN_REFERENCES_TO_MEMORY: Final = min([_references_to_memory(v) for v in [np.zeros(2)[:1]]])
 
 
 def keeper(signature: Any) -> Keep | None:

@@ -15,6 +15,7 @@ from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten, opened
 from evenfeed.plan.sources import FromGenerator, Range, parts_up_to
 from evenfeed.runtime.functions.calls import name_of, never_stopping
+from evenfeed.runtime.functions.private_copies import holds_arrays, keeper, kept
 from evenfeed.runtime.functions.purity import chance_noted
 from evenfeed.runtime.functions.results import all_of, column_maker, converted
 from evenfeed.runtime.operator import Operator, State
@@ -57,6 +58,8 @@ _PATIENCE: Final = 0.01
 _TOGETHER: Final = 512
 
 Parts: TypeAlias = list[Sequence[Any]]
+_NOTHING: Final = object()
+
 Transpose: TypeAlias = Callable[[Sequence[Any]], Parts | None]
 
 
@@ -78,6 +81,8 @@ class PullElements(Operator):
         self._error: Exception | None = None  # raised after the elements pulled before it
         self._passed = 0
         self._step = 1  # how many to pull before checking the time
+        self._keep = keeper(node.signature)
+        self._is_first = True
         # One for the whole pass: a generator may read an iterator that it made while yielding earlier elements.
         self._watcher = Noting(node.effects, here.watcher)
 
@@ -107,7 +112,7 @@ class PullElements(Operator):
             before = len(self._pulled)
             try:
                 # Elements appended before the iterable raises stay in the list.
-                self._pulled.extend(islice(self._started(), min(step, count)))
+                self._take(islice(self._started(), min(step, count)))
             except Exception as error:  # noqa: BLE001 - raised after the elements before it
                 self._error = self._noted(error)
             got = len(self._pulled) - before
@@ -119,6 +124,18 @@ class PullElements(Operator):
                 return
             self._step = step  # the next read starts with the last step that was fast enough
             step *= 8
+
+    def _take(self, elements: Iterator[Any]) -> None:
+        if self._is_first:  # a step of one element
+            self._is_first = False
+            first = next(elements, _NOTHING)
+            if first is _NOTHING:
+                return
+            if self._keep is None and holds_arrays(first):
+                self._keep = kept
+            self._pulled.append(first if self._keep is None else self._keep(first))
+        # Copied before the iterable goes on and writes to them again.
+        self._pulled.extend(elements if self._keep is None else map(self._keep, elements))
 
     def _started(self) -> Iterator[Any]:
         if self._iterator is None:

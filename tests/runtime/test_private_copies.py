@@ -1,0 +1,131 @@
+"""Elements keep the values that a generator or function returned, though it writes to its buffer again."""
+
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import evenfeed as tf
+from evenfeed.runtime.functions.private_copies import keeper, unshared
+
+Dataset = tf.data.Dataset
+Spec = tf.TensorSpec
+Pair = namedtuple("Pair", "number image")
+
+
+def frames():
+    buffer = np.zeros(2, np.int64)
+    for number in range(6):
+        buffer[:] = number
+        yield buffer
+
+
+def scalars():
+    buffer = np.zeros((), np.int64)
+    for number in range(6):
+        buffer[()] = number
+        yield buffer
+
+
+def lists():
+    buffer = [[0], [0]]
+    for number in range(6):
+        buffer[0][0] = buffer[1][0] = number
+        yield buffer
+
+
+def dicts():
+    element = {}
+    for number in range(6):
+        element["a"] = number
+        yield element
+
+
+def pairs():
+    for number, frame in enumerate(frames()):
+        yield Pair(number, frame[:1])
+
+
+GENERATORS = {
+    "frames": (frames, Spec([2], tf.int64)),
+    "views": (lambda: (frame[1:] for frame in frames()), Spec([1], tf.int64)),
+    "scalars": (scalars, Spec([], tf.int64)),
+    "lists": (lists, Spec([2, 1], tf.int64)),
+    "ragged": (lists, Spec([None, None], tf.int64)),
+    "dicts": (dicts, {"a": Spec([], tf.int64)}),
+    "pairs": (pairs, Pair(Spec([], tf.int64), Spec([1], tf.int64))),
+    "in tuples": (
+        lambda: ((1, frame) for frame in frames()),
+        (Spec([], tf.int64), Spec([2], tf.int64)),
+    ),
+}
+READ = {
+    "batch": lambda data: data.batch(3).unbatch(),
+    "shuffle": lambda data: data.shuffle(1).batch(6).unbatch(),
+    "padded": lambda data: data.padded_batch(3).unbatch(),
+    "mapped": lambda data: data.map(lambda *x: x[0] if len(x) == 1 else x).batch(6).unbatch(),
+    "prefetch": lambda data: data.prefetch(3),
+}
+
+
+def numbers(dataset):
+    """Return the last number in each element."""
+    return [int(np.ravel(tf.nest.flatten(element)[-1])[-1]) for element in dataset]
+
+
+@pytest.mark.parametrize("read", READ.values(), ids=READ)
+@pytest.mark.parametrize(("generator", "signature"), GENERATORS.values(), ids=GENERATORS)
+def test_a_generator_may_use_its_buffer_again(generator, signature, read):
+    data = Dataset.from_generator(generator, output_signature=signature)
+    assert numbers(read(data)) == list(range(6))
+
+
+def writing(buffer, returned):
+    def function(x):
+        buffer[:] = int(x)
+        return returned(buffer)
+
+    return function
+
+
+RETURNED = {
+    "itself": lambda buffer: buffer,
+    "a view": lambda buffer: buffer[1:],
+    "in a dict": lambda buffer: {"a": 1, "b": buffer},
+    "a list": list,
+}
+
+
+@pytest.mark.parametrize("returned", RETURNED.values(), ids=RETURNED)
+def test_a_function_may_use_its_buffer_again(returned):
+    function = writing(np.zeros(2, np.int64), returned)
+    assert numbers(Dataset.range(6).map(function).batch(3).unbatch()) == list(range(6))
+
+
+@pytest.mark.parametrize("wrapped", [tf.numpy_function, tf.py_function])
+def test_a_function_that_is_called_from_tensors_may_use_its_buffer_again(wrapped):
+    function = writing(np.zeros(2, np.int64), lambda buffer: buffer)
+    data = Dataset.range(6).map(lambda x: wrapped(function, [x], tf.int64))
+    assert numbers(data.map(lambda x: x + 0).batch(5).unbatch()) == list(range(6))
+
+
+def test_what_is_saved_is_what_was_yielded(tmp_path):
+    data = Dataset.from_generator(frames, output_signature=Spec([2], tf.int64))
+    data.save(str(tmp_path / "saved"))
+    assert numbers(Dataset.load(str(tmp_path / "saved"))) == list(range(6))
+
+
+def test_arrays_that_nobody_else_holds_are_not_copied():
+    fresh = [np.zeros(3), np.zeros(3)[1:]]
+    assert [unshared(result) is result for result in fresh] == [True, True]
+    held = np.zeros(3)
+    shared = [held, held[1:]]
+    assert [unshared(result) is result for result in shared] == [False, False]
+
+
+def test_generators_of_scalars_need_no_copies():
+    scalar = Spec([], tf.int64)
+    assert keeper(scalar) is None
+    assert keeper((scalar, (scalar, scalar))) is None
+    assert keeper({"a": scalar}) is not None
+    assert keeper((scalar, Spec([2], tf.int64))) is not None
