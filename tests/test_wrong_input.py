@@ -18,20 +18,20 @@ Dataset = tf.data.Dataset
 )
 def test_what_is_no_function_is_refused(use):
     with pytest.raises(
-        TypeError, match=r"A function is needed, but got .*\n.*\n  fix: pass a function"
+        TypeError, match=r"Expected a function, but got .*\n.*\n  fix: pass a function"
     ):
         use(Dataset.range(3))
 
 
 def test_only_a_dataset_can_follow_another():
-    with pytest.raises(TypeError, match=r"A dataset is needed, but got \[1, 2\]"):
+    with pytest.raises(TypeError, match=r"Expected a Dataset, but got \[1, 2\]"):
         Dataset.range(3).concatenate([1, 2])
 
 
 @pytest.mark.parametrize("state", ["{}", {}, None, {"at": 3}])
 def test_what_is_no_state_is_refused(state):
     iterator = iter(Dataset.range(3))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"is no state of an iterator"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"state must be an iterator state"):
         iterator.set_state(state)
     assert int(next(iterator)) == 0
 
@@ -39,7 +39,7 @@ def test_what_is_no_state_is_refused(state):
 def test_a_state_of_another_version_or_dataset_is_refused():
     state = iter(Dataset.range(3)).get_state()
     iterator = iter(Dataset.range(4))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="over another dataset"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="over a different dataset"):
         iterator.set_state(state)
     with pytest.raises(tf.errors.InvalidArgumentError, match="has version 99"):
         iterator.set_state(state | {"version": 99})

@@ -132,8 +132,8 @@ def test_a_position_counts_what_was_delivered_not_what_was_read():
 
 def test_a_state_of_another_dataset_is_refused():
     iterator = ElementIterator(Batch(Range(0, 6), 2))
-    what = "The state was taken of an iterator over another dataset."
-    fix = "make the dataset as it was made then: the same steps, sizes and shapes."
+    what = "The state belongs to an iterator over a different dataset."
+    fix = "build the dataset with the same steps, sizes and shapes as when the state was taken."
     for other in (Batch(Range(0, 6), 3), Batch(Range(0, 7), 2), Range(0, 6)):
         with error_saying(InvalidArgumentError, what, fix=fix):
             iterator.set_state(state_of(other, 1))
@@ -143,8 +143,8 @@ def test_a_state_of_another_dataset_is_refused():
 def test_a_state_of_another_version_is_refused():
     iterator = ElementIterator(Range(0, 6))
     state = iterator.get_state() | {"version": 99}
-    what = "The state has version 99, but this evenfeed reads 2."
-    with error_saying(InvalidArgumentError, what, fix="read it with the evenfeed that wrote it, …"):
+    what = "The state has version 99, but this evenfeed reads version 2."
+    with error_saying(InvalidArgumentError, what, fix="use the evenfeed version that wrote it, …"):
         iterator.set_state(state)
 
 

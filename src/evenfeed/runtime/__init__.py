@@ -1,1 +1,1 @@
-"""How a plan runs: operators that pass on Blocks as they are asked for them."""
+"""Runs plans: operators that pass Blocks to one another on demand."""

@@ -124,7 +124,7 @@ class ElementIterator(Iterator, Forkable):
         """Return the position without checking for state outside the dataset."""
         run, at, rows = self._position()
         state = {"version": _VERSION, "plan": self._fingerprint, "run": run, "at": at, "rows": rows}
-        files = self._files.told()
+        files = self._files.file_sets()
         return state | {"files": files} if files else state
 
     def set_state(self, state: dict[str, Any]) -> None:

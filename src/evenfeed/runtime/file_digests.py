@@ -1,4 +1,8 @@
-"""Tells files apart by a few of their bytes, without reading them whole."""
+"""Digests of the files that a plan reads, so that a resumed iterator notices changed files.
+
+A file's digest covers its name, its length, and its first and last 4 KB. The digest of a set of files also shows
+which files have changed.
+"""
 
 import base64
 import binascii
@@ -19,23 +23,23 @@ from evenfeed.plan.files import Files
 from evenfeed.plan.node import Node
 from evenfeed.runtime.functions.called_functions import is_complete
 
-_EDGE: Final = 1 << 12  # so many bytes at the beginning, and at the end
-_AT_ONCE: Final = 64  # files that a thread looks at in one go
+_EDGE: Final = 1 << 12  # bytes to read at the start and at the end of a file
+_AT_ONCE: Final = 64  # files per thread task
 
 MISSING: Final = b"missing"
 
 
 def sketches(paths: Sequence[str]) -> list[bytes] | None:
-    """Return for each file what its length and its first and last 4 KB make; None where a network does not tell."""
+    """Return a digest of each file's length and first and last 4 KB; None if a remote filesystem fails."""
     found: dict[str, bytes] = {}
     far = [path for path in paths if is_remote(path)]
     try:
         found.update(_remote_sketches(far))
-    except Exception:  # noqa: BLE001 - each filesystem has errors of its own
+    except Exception:  # noqa: BLE001 - each filesystem raises its own errors
         return None
     here = [path for path in paths if not is_remote(path)]
     pieces = [here[at : at + _AT_ONCE] for at in range(0, len(here), _AT_ONCE)]
-    if len(pieces) > 1:  # a disk may be far away too
+    if len(pieces) > 1:  # a mounted disk may be slow, too
         waiting = [file_threads().submit(partial(_local_sketches, piece)) for piece in pieces]
         parts = [part.result() for part in waiting]
     else:
@@ -52,7 +56,7 @@ def _local_sketches(paths: list[str]) -> dict[str, bytes]:
 def _local_sketch(path: str) -> bytes:
     try:
         if not stat.S_ISREG(os.stat(local(path)).st_mode):
-            return b"stream"  # to open a pipe would wait for its writer
+            return b"stream"  # opening a pipe would wait for its writer
         with open_file(path) as file:
             size = os.fstat(file.fileno()).st_size
             first = file.read(_EDGE)
@@ -63,7 +67,7 @@ def _local_sketch(path: str) -> bytes:
 
 
 def _remote_sketches(paths: list[str]) -> dict[str, bytes]:
-    """Ask each filesystem for all its files in a few calls, which many of them answer at once."""
+    """Query each filesystem for all its files in a few batched calls."""
     systems: dict[int, tuple[Any, list[str], list[str]]] = {}
     for path in paths:
         system, inner = remote(path)
@@ -88,10 +92,10 @@ def _sketch(size: int, first: bytes, last: bytes) -> bytes:
 
 _PRIME: Final = 2**61 - 1
 _GROUPS: Final = 32
-_NAMED: Final = 3  # so many files are named where more have changed
+_NAMED: Final = 3  # the most files that an error names
 _FIX: Final = (
-    "restore the files that the state was taken over, or begin anew; to go on in what there is now, remove "
-    "'files' from the state."
+    "restore the original files, or start over; to resume with the current files, remove 'files' from the "
+    "state."
 )
 
 
@@ -100,11 +104,11 @@ _FIX: Final = (
 class FileSet:
     """The files that a plan, or a part of it, reads.
 
-    It stands in a position until that becomes a state: only then files are looked at, once.
+    Positions hold this object; the files are read, once, only when a position is turned into a state.
 
     Attributes:
-        paths: Where they are.
-        names: The same, relative to the folder that the files of each reader have in common.
+        paths: The paths of the files.
+        names: The same paths, relative to the common folder of each reader's files.
     """
 
     paths: tuple[str, ...]
@@ -112,7 +116,7 @@ class FileSet:
 
     @cached_property
     def digest(self) -> str | None:
-        """What tells these files from others; None where a network does not say."""
+        """A digest of the files; None if a remote filesystem fails."""
         return self._taken()
 
     def _taken(self) -> str | None:
@@ -124,34 +128,34 @@ class FileSet:
             group, value = 2 * (number % _GROUPS), _value(name, sketch)
             sums[group] = (sums[group] + value) % _PRIME
             sums[group + 1] = (sums[group + 1] + number * value) % _PRIME
-        packed = b"".join(value.to_bytes(8, "little") for value in self._told(sums))
+        packed = b"".join(value.to_bytes(8, "little") for value in self._stored(sums))
         return f"{len(self.paths)}:{base64.b64encode(packed).decode().rstrip('=')}"
 
-    def _told(self, sums: list[int]) -> list[int]:
-        """Return the sums that a digest holds: of few files, which are alone in their groups, the first of each."""
+    def _stored(self, sums: list[int]) -> list[int]:
+        """Return the sums to store: with few files, each is alone in its group and its first sum is enough."""
         count = len(self.paths)
         return sums if count > _GROUPS else [sums[2 * (n % _GROUPS)] for n in range(1, count + 1)]
 
-    def check(self, told: Any) -> None:
-        """Raise unless the files are those that a digest was taken of.
+    def check(self, digest: Any) -> None:
+        """Raise unless the files match a digest.
 
         Raises:
-            DataLossError: One has changed; it is named.
+            DataLossError: A file has changed; the error names it.
         """
-        now = None if told is None or isinstance(told, FileSet) else self._taken()
-        if now is None or now == told:
+        now = None if digest is None or isinstance(digest, FileSet) else self._taken()
+        if now is None or now == digest:
             return
-        count, then = _read(told)
+        count, then = _read(digest)
         if count != len(self.paths):
             raise DataLossError(
-                f"The state was taken over {count} files, but the dataset reads {len(self.paths)} now.",
+                f"The state was taken from {count} files, but the dataset now reads {len(self.paths)}.",
                 fix=_FIX,
             )
         changed, groups = self._changed(then, _read(now)[1])
         raise self._error(changed, groups).in_file(self.paths[min([*changed, *groups[0]])])
 
     def _changed(self, then: list[int], now: list[int]) -> tuple[list[int], list[list[int]]]:
-        """Return which files have changed, and groups of files of which several have."""
+        """Return the files that have changed, and the groups in which several files have."""
         count = len(self.paths)
         if count <= _GROUPS:
             return [n for n in range(count) if then[n] != now[n]], [[]]
@@ -173,20 +177,20 @@ class FileSet:
             what = ", ".join(named) + (f" and {more} more" if more else "")
         else:
             named = [self.paths[number] for number in groups[0][:_NAMED]]
-            what = f"Several of {len(groups[0])} files, which begin with {', '.join(named)}"
+            what = f"Several of {len(groups[0])} files, starting with {', '.join(named)}"
         some = (
             f", and several more of {sum(map(len, groups))} files" if changed and groups[0] else ""
         )
         return DataLossError(
-            f"{what}{some}: not as when the state was taken (its name, its length, or its first or last "
-            "4 KB are others).",
+            f"{what}{some}: changed since the state was taken (the name, the length, or the first or last "
+            "4 KB differ).",
             fix=_FIX,
         )
 
 
 @final
 class StateFiles:
-    """All files that a plan reads: those below each cache and snapshot, and the others."""
+    """All files that a plan reads: those below each cache and snapshot, and the rest."""
 
     def __init__(self, plan: Node) -> None:
         found: dict[int, tuple[Node | None, dict[str, str]]] = {}
@@ -197,25 +201,25 @@ class StateFiles:
             for keeper, names in found.values()
         ]
 
-    def told(self) -> list[FileSet]:
-        """Return what stands in a position."""
+    def file_sets(self) -> list[FileSet]:
+        """Return the file sets that a position holds."""
         return [files for _, files in self._sets]
 
-    def check(self, told: Any) -> None:
-        """Raise where a file has changed since a state was taken. What is kept whole needs its files no more."""
-        for (keeper, files), digest in zip(self._sets, told or (), strict=False):
+    def check(self, digests: Any) -> None:
+        """Raise if a file has changed since a state was taken. A complete cache or snapshot needs its files no more."""
+        for (keeper, files), digest in zip(self._sets, digests or (), strict=False):
             if keeper is None or not is_complete(keeper):
                 files.check(digest)
 
 
 def files_of(plan: Node) -> FileSet | None:
-    """Return the files that a plan reads whatever is kept; None where there are none."""
+    """Return all files that a plan reads, including those below complete caches; None if there are none."""
     names = {path: name for _, part in _named_in(plan, None, set()) for path, name in part.items()}
     return FileSet(tuple(names), tuple(names.values())) if names else None
 
 
 def with_digests(state: Any) -> Any:
-    """Return a position as data for JSON, with the digests of its files."""
+    """Replace the file sets of a position by their digests, to make it JSON-compatible."""
     if state is None or isinstance(state, (int, str)):
         return state
     if isinstance(state, FileSet):
@@ -230,7 +234,7 @@ def with_digests(state: Any) -> Any:
 def _named_in(
     node: Node, keeper: Node | None, seen: set[tuple[int, int]]
 ) -> Iterator[tuple[Node | None, dict[str, str]]]:
-    """Yield for each reader in a plan what keeps its rows, if something does, and the names of its files."""
+    """Yield for each reader in a plan the cache or snapshot above it, if any, and the names of its files."""
     if (id(node), id(keeper)) in seen:
         return
     seen.add((id(node), id(keeper)))
@@ -244,7 +248,7 @@ def _named_in(
 
 
 def _relative(paths: list[str]) -> list[str]:
-    """Return paths without the folders that all of them are in."""
+    """Return paths without their common folders."""
     parts = [_parts(path) for path in paths]
     folders = [part[:-1] for part in parts]
     pairs = zip(min(folders), max(folders), strict=False)
@@ -258,14 +262,14 @@ def _parts(path: str) -> list[str]:
 
 
 def _value(name: str, sketch: bytes) -> int:
-    told = name.encode(errors="surrogateescape") + b"\0" + sketch
-    return int.from_bytes(hashlib.blake2b(told, digest_size=8).digest(), "little") % _PRIME
+    data = name.encode(errors="surrogateescape") + b"\0" + sketch
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") % _PRIME
 
 
-def _read(told: Any) -> tuple[int, list[int]]:
-    """Return how many files a digest was taken of, and its sums."""
+def _read(digest: Any) -> tuple[int, list[int]]:
+    """Return the number of files and the sums that a digest holds."""
     try:
-        count, _, text = told.partition(":")
+        count, _, text = digest.partition(":")
         packed = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
         sums = [int.from_bytes(packed[at : at + 8], "little") for at in range(0, len(packed), 8)]
         if len(sums) != (int(count) if int(count) <= _GROUPS else 2 * _GROUPS):
@@ -273,6 +277,6 @@ def _read(told: Any) -> tuple[int, list[int]]:
         return int(count), sums
     except (AttributeError, ValueError, binascii.Error):
         raise InvalidArgumentError(
-            f"The state has no digest of its files, but {told!r}.",
+            f"The state must hold a digest of its files, but has {digest!r}.",
             fix="pass what get_state() returned.",
         ) from None

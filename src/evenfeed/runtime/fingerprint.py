@@ -1,7 +1,7 @@
-"""Tells whether two plans make the same elements, by their code and data.
+"""Identifies plans: `fingerprint` by structure and shapes, `identity` by code and data.
 
-A state is made often, so `fingerprint` looks at shapes alone. What is kept in files for other programs must
-be told apart better: a function that was changed makes other elements.
+States are saved often, so they carry the cheap `fingerprint`. Files that other programs may read need `identity`: a
+function that was edited makes other elements.
 """
 
 import sys
@@ -25,61 +25,61 @@ from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.purity import parts_of_function
 from evenfeed.runtime.functions.row_function import RowFunction
 
-Tell: TypeAlias = Callable[[bytes], None]
+Update: TypeAlias = Callable[[bytes], None]
 
-_DEPTH: Final = 20  # whatever lies deeper in the objects of a program is told by its type
+_DEPTH: Final = 20  # objects nested deeper are identified by their type only
 
-# What these hold is told by its name: it changes with their version, not with the program.
+# Their contents are identified by name: they change with the library's version, not with the program.
 _LIBRARIES: Final = sys.stdlib_module_names | {"evenfeed", "jax", "jaxlib", "numpy"}
 
 
 def identity(*values: object) -> str:
-    """Return a short text that plans and functions have in common only if they make the same.
+    """Return a short digest that values share only if they make the same elements.
 
-    Seeds are left out: most are drawn anew in each program. So is the name of a cache's files.
+    Seeds are left out, because most are drawn again in each program. So are the file names of caches.
     """
     digest = hashlib.blake2b(digest_size=12)
     _describe(values, digest.update, {}, _DEPTH)
     return digest.hexdigest()
 
 
-def _describe(value: Any, tell: Tell, seen: dict[int, tuple[int, Any]], depth: int) -> None:
-    tell(f"<{type(value).__name__}>".encode())
+def _describe(value: Any, update: Update, seen: dict[int, tuple[int, Any]], depth: int) -> None:
+    update(f"<{type(value).__name__}>".encode())
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
-        tell(repr(value).encode())
+        update(repr(value).encode())
     elif is_tensor(value):
-        _describe_array(value, tell)
+        _describe_array(value, update)
     elif id(value) in seen:
-        tell(f"as {seen[id(value)][0]}".encode())  # a function may call itself
+        update(f"as {seen[id(value)][0]}".encode())  # a function may refer to itself
     elif depth:
         if isinstance(value, Node) and value.depth > depth:
-            _describe_below(value, tell, seen)
-        seen[id(value)] = len(seen), value  # held, so that no other value gets its id
+            _describe_below(value, update, seen)
+        seen[id(value)] = len(seen), value  # keep a reference, so that the id is not reused
         for part in _parts(value):
-            _describe(part, tell, seen, depth - 1)
+            _describe(part, update, seen, depth - 1)
 
 
-def _describe_below(plan: Node, tell: Tell, seen: dict[int, tuple[int, Any]]) -> None:
-    """Tell what a deep plan reads, so that no node of it is left out."""
+def _describe_below(plan: Node, update: Update, seen: dict[int, tuple[int, Any]]) -> None:
+    """Describe all nodes below a deep plan, so that the depth limit skips none."""
     for node in plan.bottom_up():
         if node is not plan:
-            _describe(node, tell, seen, _DEPTH)
+            _describe(node, update, seen, _DEPTH)
 
 
-def _describe_array(value: Any, tell: Tell) -> None:
-    tell(f"{value.dtype} {value.shape}".encode())
+def _describe_array(value: Any, update: Update) -> None:
+    update(f"{value.dtype} {value.shape}".encode())
     try:
         array: Array = np.asarray(value)
-    except Exception:  # noqa: BLE001 - a tracer of JAX's that somebody kept: it has no values
+    except Exception:  # noqa: BLE001 - a leaked JAX tracer has no values
         return
     if array.dtype == dtypes.string:
-        tell(repr(array.tolist()).encode())
+        update(repr(array.tolist()).encode())
     else:
-        tell(cast("Any", np.ascontiguousarray(array).reshape(-1).view(np.uint8).data))
+        update(cast("Any", np.ascontiguousarray(array).reshape(-1).view(np.uint8).data))
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """Return what a value is made of."""
+    """Return the parts that identify a value."""
     match value:
         case Node():
             return _parts_of_node(value)
@@ -119,7 +119,7 @@ def _parts_of_data(value: Any) -> Iterable[Any]:
     if isinstance(value, Mapping):
         return list(cast("Mapping[Any, Any]", value).items())
     if isinstance(value, (set, frozenset)):
-        return sorted(map(repr, cast("set[Any]", value)))  # their order is another in each program
+        return sorted(map(repr, cast("set[Any]", value)))  # their order differs between programs
     if isinstance(value, (list, tuple)):
         return cast("list[Any]", value)
     held = getattr(value, "__dict__", None)
@@ -132,13 +132,13 @@ def _is_of_library(value: Any) -> bool:
     return str(value.__module__).partition(".")[0] in _LIBRARIES
 
 
-# A seed is part of the state itself; of what structure elements are, their spec says. A file may have
-# another name on another machine.
-_NOT_MEANING = {"origin", "passes", "seed", "structure", "filename", "folder", "effects"}
+# Seeds are part of the state itself, and the spec describes the structure of elements. Files may have
+# other names on another machine.
+_NOT_IN_FINGERPRINT = {"origin", "passes", "seed", "structure", "filename", "folder", "effects"}
 
 
 def fingerprint(plan: Node) -> str:
-    """Return a short text that two plans have in common only if they read alike."""
+    """Return a short digest that plans share only if they have the same steps, sizes and specs."""
     known: dict[int, str] = {}
     for node in plan.bottom_up():
         known[id(node)] = _digest(_parts_of(node, known))
@@ -151,26 +151,26 @@ def _digest(value: Any) -> str:
 
 def _parts_of(node: Node, known: dict[int, str]) -> Any:
     named = [(part.name, getattr(node, part.name)) for part in fields(node)]
-    parts = [(n, _described(v, known)) for n, v in named if n not in _NOT_MEANING]
+    parts = [(n, _described(v, known)) for n, v in named if n not in _NOT_IN_FINGERPRINT]
     return type(node).__name__, str(node.element_spec), parts
 
 
 def check_state(state: dict[str, Any], version: int, plan: Node) -> None:
-    """Raise unless `state` was taken of an iterator over this plan by this version."""
+    """Raise unless `state` is of this version and was taken from an iterator over this plan."""
     if type(state) is not dict or "version" not in state:
         raise InvalidArgumentError(
-            f"{shortened(state)} is no state of an iterator.",
-            fix="pass what get_state() returned; if it was written as text, json.loads(text).",
+            f"state must be an iterator state, but got {shortened(state)}.",
+            fix="pass what get_state() returned; decode JSON text with json.loads(text).",
         )
     if state["version"] != version:
         raise InvalidArgumentError(
-            f"The state has version {state['version']}, but this evenfeed reads {version}.",
-            fix="read it with the evenfeed that wrote it, or begin anew.",
+            f"The state has version {state['version']}, but this evenfeed reads version {version}.",
+            fix="use the evenfeed version that wrote it, or start over.",
         )
     if state["plan"] != fingerprint(plan):
         raise InvalidArgumentError(
-            "The state was taken of an iterator over another dataset.",
-            fix="make the dataset as it was made then: the same steps, sizes and shapes.",
+            "The state belongs to an iterator over a different dataset.",
+            fix="build the dataset with the same steps, sizes and shapes as when the state was taken.",
         )
 
 

@@ -1,4 +1,4 @@
-"""The first elements of a plan, read before anybody iterates over it."""
+"""Reads the first elements of a plan before any iterator does, to learn what a function returns."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -15,37 +15,37 @@ from evenfeed.plan.node import Node
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.run import Build, Run, next_pass
 
-# A function that fails at so many elements one after the other is not tried on more.
+# The most elements to try a function on, if it keeps failing.
 _MOST: Final = 16
 
 
 @final
 class Beginning:
-    """Reads the first elements of a plan, to see what a function makes of them, and keeps them.
+    """Reads the first elements of a plan, to see what a function returns for them, and keeps them.
 
-    They are for the first pass over the plan: a source that can be read only once, or slowly, is not
-    read again for them. Later passes begin at the source, as they would have.
+    The first pass over the plan uses them, so that a source that is slow or can be read only once is not read again.
+    Later passes start at the source as usual.
     """
 
     def __init__(self, plan: Node, build: Build) -> None:
         self._plan = plan
         self._build = build
-        self._kept: _Begun | None = None
+        self._kept: _EarlyOperator | None = None
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Beginning, (self._plan, self._build)
 
     def __call__(self) -> Iterator[tuple[int, list[Any]]]:
-        """Yield the numbers and the parts of the first elements, one by one; those that fail are passed over."""
-        begun = self._swapped(None) or _Begun(self._plan, self._build)
+        """Yield the indices and the parts of the first elements one by one, skipping those that fail."""
+        early = self._swapped(None) or _EarlyOperator(self._plan, self._build)
         errors: list[Exception] = []
-        whole = False
+        is_intact = False
         try:
             for number in range(_MOST):
-                whole = False  # an interrupted read has lost what it took
-                found = begun.look(number)
-                whole = True
+                is_intact = False  # an interrupted read has lost its elements
+                found = early.peek(number)
+                is_intact = True
                 if isinstance(found, Exception):
                     errors.append(found)
                 elif found is not None:
@@ -53,37 +53,37 @@ class Beginning:
                 else:
                     break
         finally:
-            if whole:
-                self._keep(begun)
+            if is_intact:
+                self._keep(early)
             else:
-                begun.close()
-        if len(errors) == begun.count > 0:
+                early.close()
+        if len(errors) == early.count > 0:
             raise errors[0]
 
     def take(self, plan: Node, run: Run, epoch: int) -> Operator | None:
-        """Return the operator that was begun, if it is that of this plan in this pass, to go on with."""
+        """Return the early operator if it fits this plan and pass, to continue it; None otherwise."""
         if plan is not self._plan or epoch:
             return None
-        begun = self._swapped(None)
-        if begun is None:
+        early = self._swapped(None)
+        if early is None:
             return None
-        if run.agrees_with(begun.run, plan):
-            run.adopt(begun.run)
-            return begun
-        begun.close()
+        if run.agrees_with(early.run, plan):
+            run.adopt(early.run)
+            return early
+        early.close()
         return None
 
-    def _keep(self, begun: "_Begun") -> None:
-        # What writes files would keep others from writing them.
+    def _keep(self, early: "_EarlyOperator") -> None:
+        # An operator that writes files would block other writers.
         if any(map(_writes, self._plan.walk())):
-            begun.close()
+            early.close()
         else:
-            self._swapped(begun)
+            self._swapped(early)
 
-    def _swapped(self, begun: "_Begun | None") -> "_Begun | None":
+    def _swapped(self, early: "_EarlyOperator | None") -> "_EarlyOperator | None":
         with self._lock:
-            old, self._kept = self._kept, begun
-        # In a fork, those that the parent has begun wait for its threads.
+            old, self._kept = self._kept, early
+        # In a forked child, the parent's operators would wait for threads that do not exist here.
         return old if old is None or old.owner.is_here else None
 
 
@@ -93,31 +93,31 @@ def _writes(node: Node) -> bool:
 
 @final
 class BehindState:
-    """The first elements of a plan behind a state: what a function that folds is given first."""
+    """The first elements of a plan, each preceded by the initial state of a scan."""
 
     def __init__(self, state: Sequence[Array], elements: Beginning) -> None:
         self._state = state
         self._elements = elements
 
     def __call__(self) -> Iterator[tuple[int, list[Any]]]:
-        """Yield the number of an element, and the parts of the state and of the element."""
+        """Yield the index of each element, and the parts of the state and of the element."""
         return ((n, [*map(_copied, self._state), *parts]) for n, parts in self._elements())
 
     def take(self, plan: Node, run: Run, epoch: int) -> Operator | None:
-        """Return the operator that the elements were read from, to go on with."""
+        """Return the early operator, as `Beginning.take` does."""
         return self._elements.take(plan, run, epoch)
 
 
 def _copied(part: Any) -> Any:
-    # A function that writes into what it is given must not do so twice.
+    # A function may write into its arguments; each call needs fresh ones.
     return np.array(part) if type(part) is np.ndarray else part
 
 
 @final
-class _Begun(Operator):
-    """An operator of which some elements were read one by one; they come once more.
+class _EarlyOperator(Operator):
+    """An operator from which some elements were read one by one; it returns them again.
 
-    Its states are those of the operator itself, so that they can be taken up without a beginning.
+    Its states are those of the underlying operator, so they can be restored without the early elements.
     """
 
     def __init__(self, plan: Node, build: Build) -> None:
@@ -128,18 +128,18 @@ class _Begun(Operator):
 
     @property
     def count(self) -> int:
-        """How many elements were read, those that failed too."""
+        """How many elements were read, including those that failed."""
         return len(self._items)
 
-    def look(self, number: int) -> Block | Exception | None:
-        """Return an element, or what it failed with; None behind the last."""
+    def peek(self, number: int) -> Block | Exception | None:
+        """Return an element, or the error it failed with; None after the last."""
         if number < len(self._items):
             return self._items[number][1]
         before = self._operator.state()
         try:
             found: Block | Exception | None = self._operator.read(1)
         except Exception as error:
-            if self._operator.state() == before:  # it would fail without end
+            if self._operator.state() == before:  # every read would fail
                 raise
             found = error
         if found is not None:
@@ -147,7 +147,6 @@ class _Begun(Operator):
         return found
 
     def read(self, most: int) -> Block | None:
-        """Return what was read, and then more."""
         if not self._items:
             return self._operator.read(most)
         _, found = self._items.popleft()
@@ -156,14 +155,11 @@ class _Begun(Operator):
         return found
 
     def state(self) -> State:
-        """Return the position behind what came once more."""
         return self._items[0][0] if self._items else self._operator.state()
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._items.clear()
         self._operator.restore(state)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the operator itself."""
         return (self._operator,)

@@ -1,4 +1,4 @@
-"""Reads in long stretches where nobody can see it, so that compiled functions are called seldom."""
+"""Reads long stretches ahead where that is unobservable, so that compiled functions are called less often."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -9,46 +9,46 @@ from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, PushbackOperator, rows_per_block
 from evenfeed.runtime.provenance import Provenance
 
-# What is read and not used in the end is lost, and whoever waits for the first element waits for all: no stretch takes
-# longer, or more memory.
+# In seconds. Elements that are never used are wasted work, and the first element waits for the whole stretch, so no
+# stretch takes longer.
 _LONGEST_READ: Final = 0.002
-# Twice as many elements are tried now and then, unless a read takes longer.
+# In seconds. Now and then twice as many elements are tried, unless a read takes longer than this.
 _LONGEST_TRIAL: Final = 0.02
-# So many reads pass between two trials: more from trial to trial, if none of them paid.
+# The number of reads between two trials; it grows as long as trials do not pay.
 _SHORTEST_WAIT: Final = 4
 _LONGEST_WAIT: Final = 256
-# An element must take so much less in a stretch that is twice as long.
+# A trial pays if the time per element falls below this fraction.
 _PAYS: Final = 0.75
 
 
 def widened(operator: Operator, child: Operator, function: RowFunction) -> Operator:
-    """Return an operator that runs `function` on what `child` gives, in long stretches where it may."""
+    """Let `operator`, which runs `function` on what `child` returns, read long stretches if that is unobservable."""
     free = child.reads_freely and function.is_pure and function.is_vectorised
     return ReadWide(operator) if free else operator
 
 
 @final
 class Stretch:
-    """How many elements to read at a time: 1, 2, 4, … times what is asked for, so that the first come soon.
+    """How many elements to read at a time: 1, 2, 4, … times what is asked for, so that the first elements come soon.
 
-    A stretch that takes too long is shorter the next time, unless that does not pay: a compiled function takes as
-    long for one element as for all that it was compiled for.
+    A stretch that took too long is shortened, unless that does not pay: a compiled function takes as long for one
+    element as for all that it was compiled for.
 
     Attributes:
-        rows: How many to read next, if not more are asked for.
+        rows: How many to read next, unless more are asked for.
     """
 
     def __init__(self) -> None:
         self.rows = 1
-        self._last = 0, 0.0  # how many were asked for, and what one took
-        self._least = 1  # fewer take as long
-        # How many reads to wait before twice as many are tried again: a busy machine may have spoilt the last trial.
+        self._last = 0, 0.0  # how many were asked for, and the time per element
+        self._least = 1  # shorter stretches take as long
+        # How many reads to wait before the next trial: a busy machine may have spoilt the last one.
         self._wait = 0
         self._waited = 0
 
     def read(self, read: Callable[[int], Block | None], most: int) -> Block | None:
         """Return the next stretch of elements, which may be more than `most`."""
-        # A multiple of what is asked for: no later read then has to join the rest of one stretch to the next.
+        # A multiple of what is asked for, so that no later read has to span two stretches.
         count = max(most, self.rows - self.rows % most)
         self.rows = 1  # after an error it starts over
         start = perf_counter()
@@ -58,7 +58,7 @@ class Stretch:
         return block
 
     def learn(self, count: int, block: Block, took: float) -> None:
-        """Choose how many to read next, from how long a read for `count` took."""
+        """Choose how many to read next, from how long a read of `count` took."""
         each = took / block.length
         self.rows = min(self._next(count, took, each), rows_per_block(block))
         self._last = count, each
@@ -77,7 +77,7 @@ class Stretch:
         return max(self._least, count // 2) if took > _LONGEST_READ else count
 
     def _tries(self) -> bool:
-        """Return True if it is time to try twice as many elements; the next wait is twice as long."""
+        """Return True if it is time to try twice as many elements; doubles the wait until the next trial."""
         self._waited += 1
         if self._waited <= self._wait:
             return False
@@ -89,7 +89,7 @@ class Stretch:
 class ReadWide(PushbackOperator):
     """Reads more than it is asked for, and keeps the rest for the next reads.
 
-    The elements do not depend on how long the stretches are.
+    The elements do not depend on the length of the stretches.
     """
 
     def __init__(self, child: Operator) -> None:
@@ -98,11 +98,10 @@ class ReadWide(PushbackOperator):
 
     @property
     def reads_freely(self) -> bool:
-        """It is only used where that is so."""
+        """It is used only where that holds."""
         return True
 
     def read(self, most: int) -> Block | None:
-        """Return elements that were read before, or else the first of a new stretch."""
         if not self._feed.is_used_up:
             return self._feed.read(most)
         rows = self._stretch.read(self._feed.read, most)
@@ -112,5 +111,4 @@ class ReadWide(PushbackOperator):
         return rows.cut(0, most)
 
     def provenance(self, count: int) -> Provenance:
-        """Return where the same elements of the child come from."""
         return self._feed.provenance(count)

@@ -1,4 +1,4 @@
-"""How many elements an iterator asks for at a time, where users' functions read and change what others see."""
+"""How many elements an iterator reads at a time, given the side effects of user functions."""
 
 from collections.abc import Sequence
 from time import perf_counter
@@ -18,13 +18,13 @@ from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.runtime.functions.called_functions import Called, functions_of
 from evenfeed.runtime.read_size import Stretch
 
-# Nodes that can be taken back a few elements: at once, and without anybody seeing that they are read again.
+# Nodes that can go back a few elements immediately, and read them again unobserved.
 _REWOUND: Final = (
     Range | Tensor | TensorSlice | Map | Batch | PaddedBatch | Take | Skip | Shard | Repeat | Zip
     | Concatenate | Enumerate | WithKeys | WithOptions
 )  # fmt: skip
 
-# A consumer that assigns again and again: so many elements are read one by one before more are tried.
+# If a consumer keeps assigning, the most elements read one by one before more are tried.
 _LONGEST_WAIT: Final = 1024
 
 
@@ -32,14 +32,14 @@ _LONGEST_WAIT: Final = 1024
 class Pace:
     """Decides how many elements an iterator asks for at a time.
 
-    More than one where nobody can see it, for as long as a stretch may take. Where functions only read
-    variables, more are read too, and what was read is read again if a variable changes before it is
-    handed out. Users' Python code runs for one element at a time: one that takes long, waits for the next
-    message or hangs must not hold back elements that are ready.
+    It asks for more than one where that is unobservable, within the time limit of a stretch. If functions only read
+    variables, it also asks for more, and elements are read again if a variable changes before they are returned.
+    User Python code runs for one element at a time: code that is slow, waits for the next message or hangs must not
+    hold back elements that are ready.
 
     Args:
-        plan: What is read.
-        called: The users' functions in it.
+        plan: The plan to read.
+        called: The user functions in it.
 
     Attributes:
         ask: How many to ask for next.
@@ -58,27 +58,27 @@ class Pace:
 
     @property
     def depends(self) -> bool:
-        """Whether what was read depends on what variables held."""
+        """True if elements depend on the values of variables."""
         return bool(self._variables)
 
     def begin(self) -> None:
-        """Remember what the variables hold, before elements are read."""
+        """Remember the values of the variables before elements are read."""
         self._held = [variable.at_rest() for variable in self._variables]
         self._began = perf_counter()
 
     def is_stale(self) -> bool:
-        """Return True if a variable has changed since."""
+        """Return True if a variable has changed since `begin`."""
         pairs = zip(self._variables, self._held, strict=True)
-        # By identity: arrays are never written to.
+        # By identity: arrays are never modified.
         return any(variable.at_rest() is not held for variable, held in pairs)
 
     def took_back(self) -> None:
-        """Read one by one for a while."""
+        """Read one by one for a while, because elements had to be read again."""
         self._wait = min(2 * self._wait, _LONGEST_WAIT)
         self._calm, self.ask = self._wait, 1
 
     def learn(self, block: Block) -> None:
-        """Choose how many to ask for next, when a Block has come."""
+        """Choose how many to ask for next, after a Block was read."""
         if self._singly:
             return
         self._calm = max(0, self._calm - 1)
@@ -90,9 +90,9 @@ class Pace:
 
 
 def _variables_of(plan: Node) -> list[Any]:
-    """Return the variables that functions read; none where elements cannot be read again unseen."""
+    """Return the variables that functions read; none if reading elements again would be observable."""
     found: dict[int, Any] = {}
-    depending: set[int] = set()  # the nodes whose elements hang on variables
+    depending: set[int] = set()  # the nodes whose elements depend on variables
     for node in plan.bottom_up():
         for function in functions_of(node):
             others = [effect for effect in function.effects if effect is not Effect.READS]
@@ -111,7 +111,9 @@ def _is_rewound(node: Node, *, depends: bool) -> bool:
     match node:
         case Files():
             return not any(file.is_read_again for file in node.files)
-        case Filter() | Unbatch():  # how many elements came would depend on what variables hold now
+        case (
+            Filter() | Unbatch()
+        ):  # the number of elements would depend on the variables' current values
             return not depends
         case _:
             return isinstance(node, _REWOUND)

@@ -1,7 +1,7 @@
-"""What `with` blocks change in a thread while elements are read, put back where Ctrl-C keeps a block from doing so.
+"""Restores thread-local settings when Ctrl-C interrupts a `with` block that changed them.
 
-`__enter__` and `__exit__` that are written in Python, evenfeed's and JAX's alike, can be interrupted at their first
-instruction and behind each call: then the change stays, and every later call in that thread would run under it.
+`__enter__` and `__exit__` written in Python, in evenfeed and in JAX, can be interrupted at their first instruction
+and after each call. The change then stays, and would affect every later call in that thread.
 """
 
 import contextlib
@@ -15,13 +15,13 @@ from evenfeed.core.iteration import reading
 from evenfeed.core.random_bits import DRAWS
 from evenfeed.core.side_effects import here
 
-# Those of JAX have no types here; what is asked for is loaded when JAX is.
+# JAX modules are untyped here. Those looked up are loaded together with JAX.
 _modules: Final[dict[str, Any]] = sys.modules
 
 
 @final
 class ThreadSettings:
-    """The settings of this thread as they are now."""
+    """A snapshot of this thread's settings."""
 
     __slots__ = ("_jax", "_values", "_watching")
 
@@ -31,7 +31,7 @@ class ThreadSettings:
         self._jax = _jax_settings()
 
     def restore(self, error: BaseException) -> None:
-        """Make the settings what they were, after code that changed them raised `error`."""
+        """Reset the settings, after code that changed them raised `error`."""
         _close_contexts(error.__traceback__)
         here.watcher, reading.instead, seeds.calling.call = self._watching
         DRAWS.set(self._values[0])
@@ -40,21 +40,21 @@ class ThreadSettings:
 
 
 def _close_contexts(step: TracebackType | None) -> None:
-    """Close the context managers that were interrupted while they were entered or left.
+    """Close the generator-based context managers that were interrupted on entry or exit.
 
-    Those made of generators would go on as soon as the exception is forgotten, and change the settings then.
+    They would continue when the exception is garbage-collected, and change the settings then.
     """
     while step is not None:
         if step.tb_frame.f_code.co_filename == contextlib.__file__:
-            with contextlib.suppress(RuntimeError):  # it is still running, and will leave its block
+            with contextlib.suppress(RuntimeError):  # it is still running, and will exit by itself
                 step.tb_frame.clear()
         step = step.tb_next
 
 
 def _jax_settings() -> tuple[Any, ...] | None:
-    """Return what tracing changes: 64-bit types, the default device, and the trace itself.
+    """Return the settings that tracing changes: 64-bit types, the default device, and the trace itself.
 
-    None where JAX is not loaded.
+    None if JAX is not loaded.
     """
     tracing = getattr(_modules.get("jax._src.core"), "trace_ctx", None)
     if tracing is None:  # another thread may be loading JAX
@@ -65,7 +65,7 @@ def _jax_settings() -> tuple[Any, ...] | None:
 
 
 def _restore_jax(kept: tuple[Any, ...] | None) -> None:
-    """Make the settings of this thread what `_jax_settings` returned."""
+    """Reset this thread's JAX settings to what `_jax_settings` returned."""
     if kept is None or kept == _jax_settings():
         return
     config, core = _modules["jax._src.config"], _modules["jax._src.core"]

@@ -1,4 +1,4 @@
-"""Finds the part of a plan whose rows can be addressed: it runs as arithmetic on positions."""
+"""Finds the part of a plan whose elements have positions: it runs as arithmetic on positions."""
 
 from collections.abc import Iterable
 from typing import Final, TypeAlias, final
@@ -28,42 +28,41 @@ from evenfeed.runtime.run import Run
 
 Indexed: TypeAlias = tuple[Rows, Order]
 
-# More datasets in a row than these are not looked at one by one before the first is read.
+# A concatenation of more datasets than this is not searched part by part before the first is read.
 _MANY: Final = 10_000
 
 
 def indexed(node: Node, run: Run, epoch: int = 0) -> Indexed | None:
-    """Return the rows of a plan and their order; None where elements must be read one after another.
+    """Return the rows of a plan and their order; None if elements must be read sequentially.
 
     Args:
-        node: What to read.
-        run: What is random in this pass.
-        epoch: The round of a repetition above: the rows and the order are those of that round.
+        node: The plan to read.
+        run: The random state of this pass.
+        epoch: The round of a repeat above; rows and order are those of that round.
     """
     return Search().indexed(node, run, epoch)
 
 
 @final
 class Search:
-    """Looks for rows and their orders, once for each node, in however many places it stands."""
+    """Finds the rows and orders of nodes, once for each node and place."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int, int], Indexed | None] = {}
         self._mixed: dict[int, bool] = {}
-        self._top: Node | None = None  # of what is looked for
-        self._declined = (
-            False  # to look into files: for another part of the plan it may be worth it
-        )
+        self._top: Node | None = None  # the plan being searched
+        # Whether row counts were not read. A search from another part of the plan may need them.
+        self._declined = False
 
     def indexed(self, node: Node, run: Run, epoch: int = 0) -> Indexed | None:
-        """Return the rows of a plan and their order in a round."""
+        """Return the rows of a plan and their order in a round; None if it must be read sequentially."""
         outside, self._top = self._top, node
         found = self._found(node, run, epoch)
         self._top = outside
         return None if found is None else (found[0], found[1].of_epoch(epoch))
 
     def _found(self, node: Node, run: Run, epoch: int) -> Indexed | None:
-        """Return rows as they are in an epoch, and an order that is still to be told the epoch."""
+        """Return the rows of an epoch, and an order to which the epoch is still to be applied."""
         key = id(node), epoch, run.place
         if key in self._known or run.is_sequential(node):
             return self._known.get(key)
@@ -116,7 +115,7 @@ class Search:
                 return self._files(node)
 
     def _files(self, node: Files) -> Indexed | None:
-        """Return the rows of files, which are looked into for their numbers only where positions help."""
+        """Return the rows of files. Reads their row counts only where positions help."""
         if node.counts is None and not _needs_positions(self._top or node):
             self._declined = True
             return None
@@ -138,7 +137,7 @@ class Search:
         return _forward(parts[0] if ends == 1 else Chained(parts[:ends]))
 
     def _parts(self, nodes: Iterable[tuple[Node, Run]], epoch: int) -> list[Rows] | None:
-        """Return the rows of several nodes, in their orders; None where one has none."""
+        """Return the rows of several nodes in their orders; None if one of them has no positions."""
         found: list[Rows] = []
         for node, run in nodes:
             part = self.indexed(node, run, epoch)
@@ -148,7 +147,7 @@ class Search:
         return found
 
     def _is_mixed_below(self, node: Repeat) -> bool:
-        """Return True if rows, not only their order, are others in each round: chance is part of them."""
+        """Return True if the rows themselves, not only their order, differ in each round."""
         passed: list[Node] = []
         rows: Node = node
         while isinstance(rows, Repeat | Take | Skip | Shard | Shuffle | Map):

@@ -17,33 +17,32 @@ class Order(ABC):
 
     @abstractmethod
     def at(self, steps: Positions) -> Positions:
-        """Return the positions that come at `steps`."""
+        """Return the positions at `steps`."""
 
     def stretch(self, start: int, count: int) -> Positions:
         """Return the positions of `count` steps from `start` on."""
         return self.at(np.arange(start, start + count, dtype=np.int64))
 
     def of_epoch(self, epoch: int) -> "Order":
-        """Return this order as it is in another round of a repetition."""
+        """Return this order as it is in another round of a repeat."""
         del epoch
         return self
 
 
 @final
 class Forward(Order):
-    """Every position once, from the first to the last."""
+    """Every position once, from first to last."""
 
     def __init__(self, size: int) -> None:
         self.size = size
 
     def at(self, steps: Positions) -> Positions:
-        """Return the steps themselves."""
         return steps
 
 
 @final
 class Every(Order):
-    """Every `step`-th of the steps of another order from `start` on: take, skip and shard."""
+    """Every `step`-th step of another order, starting at `start`: take, skip and shard."""
 
     def __init__(self, inner: Order, start: int, step: int, size: int) -> None:
         self._inner = inner
@@ -52,22 +51,19 @@ class Every(Order):
         self.size = size
 
     def at(self, steps: Positions) -> Positions:
-        """Return what the other order has at the steps that count."""
         return self._inner.at(self._start + self._step * steps)
 
     def stretch(self, start: int, count: int) -> Positions:
-        """Return the positions of `count` steps from `start` on."""
         first = self._start + self._step * start
         return self._inner.stretch(first, self._step * (count - 1) + 1)[:: self._step]
 
     def of_epoch(self, epoch: int) -> Order:
-        """Return the same steps of the other order as it then is."""
         return Every(self._inner.of_epoch(epoch), self._start, self._step, self.size)
 
 
 @final
 class Again(Order):
-    """Another order round after round, each round as it is in that epoch."""
+    """Another order repeated, each round as it is in that epoch."""
 
     def __init__(self, inner: Order, count: int) -> None:
         self._inner = inner
@@ -78,7 +74,6 @@ class Again(Order):
         self.size = size_of_rounds(inner.size, count)
 
     def at(self, steps: Positions) -> Positions:
-        """Return the positions round by round."""
         rounds, within = np.divmod(steps, self._length)
         out = np.empty_like(steps)
         for number in np.unique(rounds).tolist():
@@ -87,7 +82,6 @@ class Again(Order):
         return out
 
     def stretch(self, start: int, count: int) -> Positions:
-        """Return the positions of `count` steps from `start` on."""
         parts: list[Positions] = []
         while count > 0:
             number, within = divmod(start, self._length)
@@ -97,7 +91,6 @@ class Again(Order):
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def of_epoch(self, epoch: int) -> Order:
-        """Return the rounds of another epoch."""
         other = Again(self._inner, self._count)
         other._first = first_round(epoch, self._count)
         return other
@@ -110,13 +103,12 @@ class Again(Order):
 
 @final
 class Shuffled(Order):
-    """Another order through a shuffle buffer, with tf.data's meaning.
+    """Another order through a shuffle buffer, with the semantics of tf.data.
 
-    The buffer holds the next `buffer` positions; each step draws a slot, gives out what is in it and
-    fills it with the next input. So what leaves at step t is the input that came in when the slot was
-    drawn last: B + t' for the last step t' that drew the same slot, or the slot's own number if none did.
-    One sort of the draws of a stretch answers that for all its steps. When no input is left, the rest
-    of the buffer leaves in a random order.
+    The buffer holds the next `buffer` positions. Each step draws a slot, returns its content and refills it with the
+    next input. So the output of step t is the input that filled its slot last: B + t' for the last step t' that drew
+    the same slot, or the slot's own number if none did. One sort of the draws of a stretch answers that for all its
+    steps. When no input is left, the rest of the buffer comes in a random order.
     """
 
     def __init__(
@@ -137,7 +129,7 @@ class Shuffled(Order):
         self._left_over: Positions | None = None
 
     def at(self, steps: Positions) -> Positions:
-        """Return the positions at `steps`, which should lie near each other if the buffer is small."""
+        """Return the positions at `steps`, which should be close together if the buffer is small."""
         if len(steps) == 0:
             return steps
         if self._buffer == self.size:
@@ -146,11 +138,10 @@ class Shuffled(Order):
         return self.stretch(low, high - low + 1)[steps - low]
 
     def stretch(self, start: int, count: int) -> Positions:
-        """Return the positions of `count` steps from `start` on."""
         return self._inner.at(self._inputs(start, count))
 
     def of_epoch(self, epoch: int) -> Order:
-        """Return the shuffle of another round: a new one, unless every round is to be the same."""
+        """Return the shuffle of another round: a different one, unless `reshuffle` is False."""
         inner = self._inner.of_epoch(epoch)
         other = Shuffled(inner, self._asked, self._seed, reshuffle=self._reshuffle)
         other._start_epoch(epoch)
@@ -166,7 +157,7 @@ class Shuffled(Order):
         return np.concatenate([self._slots.leaving(start, filled), tail])
 
     def _drained(self, start: int, count: int) -> Positions:
-        """Return what leaves once no input is left: the rest, in a random order."""
+        """Return the outputs after the input has ended: the rest of the buffer, in a random order."""
         filled = self.size - self._buffer
         places = self._order_of_rest().stretch(start - filled, count)
         if filled == 0:
@@ -181,22 +172,22 @@ class Shuffled(Order):
         return self._rest
 
 
-_ENDLESS: Final = 1 << 64  # more rounds than anybody plays
-_LONGEST: Final = 1 << 62  # more steps than anybody takes
+_ENDLESS: Final = 1 << 64  # more rounds than any program reads
+_LONGEST: Final = 1 << 62  # more steps than any program reads
 
 
 def length_of_round(size: int) -> int:
-    """Return how many steps a round takes; the first round of what never ends is the only one."""
+    """Return the number of steps in a round; an infinite round is the only one."""
     return _LONGEST if size == INFINITE else size
 
 
 def size_of_rounds(size: int, count: int) -> int:
-    """Return how many steps `count` rounds take; without end where the count is negative."""
+    """Return the number of steps in `count` rounds; INFINITE if the count is negative."""
     return INFINITE if count < 0 or size == INFINITE else size * count
 
 
 def first_round(epoch: int, count: int) -> int:
-    """Return the number of the first of `count` rounds in an epoch: no two rounds have the same."""
+    """Return the number of the first of `count` rounds in an epoch; no two rounds share a number."""
     return epoch * (count if count >= 0 else _ENDLESS)
 
 
@@ -204,17 +195,17 @@ _SHORT_SORT: Final = 1 << 16
 
 
 class Moves(NamedTuple):
-    """What some steps do to the slots: each gives out the content of one and fills it anew."""
+    """What some steps do to the slots: each returns the content of one slot and refills it."""
 
     slots: Positions  # the slot of each step
-    source: Positions  # the step that filled it, if one of these did; else -1
-    last_slots: Positions  # the slots that were drawn,
-    last: Positions  # and the step that filled each of them last
+    source: Positions  # the step that filled it, if it is one of these steps; else -1
+    last_slots: Positions  # the distinct slots drawn
+    last: Positions  # the step that filled each of them last
 
 
 @final
 class Slots:
-    """The slots of a shuffle buffer that is filled anew at each step: which input leaves when."""
+    """The slots of a shuffle buffer that is refilled at each step: which input leaves when."""
 
     def __init__(self, key: int, count: int) -> None:
         self._key = key
@@ -247,7 +238,7 @@ class Slots:
         return Moves(slots, source, ordered[last], order[last])
 
     def content(self, step: int) -> Positions:
-        """Return which input is in each slot before `step`."""
+        """Return the input in each slot before `step`."""
         if self._inputs is None or self._step != step:
             self._inputs = self._rebuilt(step)
             self._step = step

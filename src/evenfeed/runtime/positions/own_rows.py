@@ -1,4 +1,4 @@
-"""Reads the part of each global batch that one worker gets."""
+"""Reads one worker's share of each global batch."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias, final
@@ -13,15 +13,15 @@ from evenfeed.plan.own_rows import OwnBatches, OwnRows, length_of
 from evenfeed.runtime.operator import Operator, State, read_before_error
 from evenfeed.runtime.positions.orders import Order
 
-# Tells how many rows a batch has, once the first of its own rows has come; 0 where there is none.
+# Returns how many rows a batch has, after the first of its own rows was read; 0 if it has none.
 Lengths: TypeAlias = Callable[[int], int]
 
-_FIX: Final = "give all elements one shape, or call padded_batch."
+_FIX: Final = "give all elements the same shape, or call padded_batch."
 
 
 @final
 class Owned(Order):
-    """The rows of one worker, of each batch of the steps of another order.
+    """The rows of one worker, from each batch of another order.
 
     Attributes:
         whole: How many rows all workers have together.
@@ -41,7 +41,6 @@ class Owned(Order):
         )
 
     def at(self, steps: Positions) -> Positions:
-        """Return what the other order has at the steps that are this worker's."""
         return self._inner.at(self._own(steps))
 
     def _own(self, steps: Positions) -> Positions:
@@ -53,16 +52,18 @@ class Owned(Order):
         return own
 
     def of_epoch(self, epoch: int) -> Order:
-        """Return the same steps of the other order as it then is."""
         return Owned(self._inner.of_epoch(epoch), self._node)
 
 
 @final
 class ReadOwnRows(Operator):
-    """Reads whole batches of elements that have no positions, and passes on those of one worker.
+    """Reads whole batches of elements without positions, and returns the rows of one worker.
+
+    The state is the position before a batch, how many batches were read, how many rows of this one were returned, and
+    the short last batch.
 
     Attributes:
-        raised: The last error that came from below: the batch it fell into is lost to all workers.
+        raised: The last error from below. All workers lose the batch it falls into.
     """
 
     def __init__(self, child: Operator, node: OwnRows) -> None:
@@ -71,12 +72,13 @@ class ReadOwnRows(Operator):
         self._own: Block | None = None
         self._used = 0
         self._before: State = child.state()
-        self._read = 0  # how many batches
-        self._last: tuple[int, int] | None = None  # the number of a short batch, and its rows
+        self._read = 0  # how many batches were read
+        self._last: tuple[int, int] | None = (
+            None  # the index of the short last batch, and its number of rows
+        )
         self.raised: Exception | None = None
 
     def read(self, most: int) -> Block | None:
-        """Return the next rows of this worker, of one batch."""
         while self._own is None or self._used == self._own.length:
             if not self._next_batch():
                 return None
@@ -85,7 +87,7 @@ class ReadOwnRows(Operator):
         return rows
 
     def length(self, number: int) -> int:
-        """Return how many rows a batch has; 0 where it is not there, or was not read yet."""
+        """Return how many rows a batch has; 0 if it does not exist or was not read yet."""
         if self._last is not None and number == self._last[0]:
             return self._last[1]
         return self._node.batch_size if number < self._read else 0
@@ -107,13 +109,11 @@ class ReadOwnRows(Operator):
         return True
 
     def state(self) -> State:
-        """Return the position before a batch, how many were read, and how much of its rows is done."""
         if self._own is None or self._used == self._own.length:
             return [self._child.state(), self._read, 0, self._last]
         return [self._before, self._read - 1, self._used, None]
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._before, self._read, used, last = state
         self._last = None if last is None else (last[0], last[1])
         self._child.restore(self._before)
@@ -123,16 +123,15 @@ class ReadOwnRows(Operator):
             self._used = used
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)
 
 
 @final
 class StackOwnRows(Operator):
-    """Makes one element of the rows that a worker gets of a batch. Its place among the batches is fixed.
+    """Stacks the rows that a worker gets of each batch into one element, at a fixed place among the batches.
 
-    An error of a function between takes the place of the batch that its row belongs to. Other workers do not
-    see it, so that the batches behind must stay where they are.
+    An error of a function in between takes the place of the batch that its row belongs to. Other workers do not see the
+    error, so the batches after it must keep their places.
     """
 
     def __init__(self, child: Operator, node: OwnBatches, size: int | None) -> None:
@@ -145,7 +144,6 @@ class StackOwnRows(Operator):
         self._number = 0
 
     def read(self, most: int) -> Block | None:
-        """Return the part of the next batch."""
         del most
         blocks, errors = read_before_error(self._child, self._asked())
         length = self._length(self._number)
@@ -161,7 +159,7 @@ class StackOwnRows(Operator):
         return Block((np.array([length], np.int64), *self._stacked(blocks)), 1)
 
     def _asked(self) -> int:
-        """Return how many rows surely belong to the next batch."""
+        """Return how many rows are known to belong to the next batch."""
         if self._size is not None:
             return self._rows.share.own(self._length(self._number))
         return self._rows.share.own(self._rows.batch_size)
@@ -173,7 +171,7 @@ class StackOwnRows(Operator):
         return length_of(self._rows, self._size, number)
 
     def _leave(self, error: Exception, left: int) -> None:
-        """Raise an error in the place of a batch, and pass the rest of its rows."""
+        """Raise an error in place of a batch, and skip the rest of its rows."""
         if self._source is None or error is not self._source.raised:
             left -= 1  # the row that failed
             while left > 0:
@@ -197,28 +195,25 @@ class StackOwnRows(Operator):
         whole: Any = stacked(column) if isinstance(column, list) else column
         if isinstance(whole, list):
             raise InvalidArgumentError(
-                "A batch holds elements of one shape, but its elements have several.",
+                "All elements of a batch must have the same shape, but they differ.",
                 fix=_FIX,
                 origin=self._origin,
             )
         return None if whole is None else whole[None]
 
     def state(self) -> State:
-        """Return how many batches came, and the child's position."""
         return [self._number, self._child.state()]
 
     def restore(self, state: State) -> None:
-        """Take up a position."""
         self._number, inner = state
         self._child.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:
-        """Return the child."""
         return (self._child,)
 
 
 def _source(operator: Operator) -> ReadOwnRows:
-    """Return what reads the rows that an operator makes others of."""
+    """Return the operator below that reads this worker's rows."""
     while not isinstance(operator, ReadOwnRows):
         operator = operator.children()[0]
     return operator

@@ -16,7 +16,7 @@ from evenfeed.runtime.positions.orders import Forward, Order, length_of_round, s
 from evenfeed.runtime.provenance import Provenance, RowOrigin, with_origin
 
 LARGEST_NUMBER: Final = 2**63 - 1
-_ALL: Final = 1 << 62  # more than anybody asks for, and a position that nobody comes to
+_ALL: Final = 1 << 62  # more rows than any read asks for, and a position beyond any row
 
 
 class Rows(ABC):
@@ -32,14 +32,14 @@ class Rows(ABC):
         """Return `count` elements from `start` on."""
         return self.fetch(np.arange(start, start + count, dtype=np.int64))
 
-    def provenance(self, position: int) -> RowOrigin | None:  # noqa: ARG002 - only some know
-        """Return where the row at `position` comes from; None if unknown."""
+    def provenance(self, position: int) -> RowOrigin | None:  # noqa: ARG002 - most rows do not know
+        """Return the origin of the row at `position`; None if unknown."""
         return None
 
 
 @final
 class Reordered(Rows):
-    """Rows in another order, which has an end."""
+    """Rows in a finite order."""
 
     def __init__(self, rows: Rows, order: Order) -> None:
         self._rows = rows
@@ -47,38 +47,33 @@ class Reordered(Rows):
         self.size = order.size
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the rows that the order has at `positions`."""
         return self._rows.fetch(self._order.at(positions))
 
     def run(self, start: int, count: int) -> Block:
-        """Return the rows of `count` steps from `start` on."""
         return fetch_steps(self._rows, self._order, start, count)
 
     def provenance(self, position: int) -> RowOrigin | None:
-        """Return where the row that the order has there comes from."""
         return self._rows.provenance(_at(self._order, position))
 
 
 @final
 class Zipped(Rows):
-    """Rows side by side, as many as the shortest has."""
+    """Rows side by side, as many as the shortest part has."""
 
     def __init__(self, parts: Sequence[Rows], size: int) -> None:
         self._parts = parts
         self.size = size
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the columns of all parts at `positions`."""
         return side_by_side([part.fetch(positions) for part in self._parts])
 
     def run(self, start: int, count: int) -> Block:
-        """Return the columns of all parts from `start` on."""
         return side_by_side([part.run(start, count) for part in self._parts])
 
 
 @final
 class Chained(Rows):
-    """The rows of several, one after the other; behind one without end there is none."""
+    """The rows of several parts, one part after the other; only the last may be infinite."""
 
     def __init__(self, parts: Sequence[Rows]) -> None:
         self._parts = parts
@@ -87,31 +82,28 @@ class Chained(Rows):
         self.size = INFINITE if parts[-1].size == INFINITE else sum(part.size for part in parts)
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the rows of all, back in the order that was asked for."""
         places = self._places(positions)
         within = positions - self._starts[places]
         return fetched_apart(places, within, lambda part, rows: self._parts[part].fetch(rows))
 
     def run(self, start: int, count: int) -> Block:
-        """Return rows from `start` on, which are often those of one part."""
         places: list[int] = self._places(np.array([start, start + count - 1])).tolist()
         if places[0] == places[1]:
             return self._parts[places[0]].run(start - int(self._starts[places[0]]), count)
         return super().run(start, count)
 
     def provenance(self, position: int) -> RowOrigin | None:
-        """Return where the row of one of them comes from."""
         place = int(self._places(np.array([position]))[0])
         return self._parts[place].provenance(position - int(self._starts[place]))
 
     def _places(self, positions: Positions) -> Positions:
-        """Return in which part each position lies; an empty part has none."""
+        """Return the part that each position lies in; an empty part has none."""
         return np.searchsorted(self._starts, positions, side="right") - 1
 
 
 @final
 class Rounds(Rows):
-    """Rows that are other ones in each round of a repetition, one round after the other."""
+    """Rows that differ in each round of a repeat, one round after the other."""
 
     def __init__(self, start: Callable[[int], Rows], size: int, count: int) -> None:
         self._start = start
@@ -120,7 +112,6 @@ class Rounds(Rows):
         self.size = size_of_rounds(size, count)
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the rows round by round, back in the order that was asked for."""
         rounds, within = np.divmod(positions, self._round)
         self._rows = {
             number: self._rows.get(number) or self._start(number)
@@ -129,7 +120,7 @@ class Rounds(Rows):
         return fetched_apart(rounds, within, lambda number, rows: self._rows[number].fetch(rows))
 
     def provenance(self, position: int) -> RowOrigin | None:
-        """Return where the row of its round comes from, if that round was fetched last."""
+        """Known only for rounds of the last fetch."""
         number, within = divmod(position, self._round)
         rows = self._rows.get(number)
         return None if rows is None else rows.provenance(within)
@@ -137,7 +128,7 @@ class Rounds(Rows):
 
 @final
 class Numbered(Rows):
-    """Rows behind a count."""
+    """Rows with a running count prepended."""
 
     def __init__(self, rows: Rows, start: int) -> None:
         self._rows = rows
@@ -145,7 +136,6 @@ class Numbered(Rows):
         self.size = rows.size
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the rows at `positions`, each behind its number."""
         if self._start > 0 and len(positions):
             last = int(positions.max()) + self._start
             if last > LARGEST_NUMBER:
@@ -153,21 +143,23 @@ class Numbered(Rows):
         return numbered(self._rows.fetch(positions), positions + self._start)
 
     def provenance(self, position: int) -> RowOrigin | None:
-        """Return where the same row comes from."""
         return self._rows.provenance(position)
 
 
 @final
 class Walk(Operator):
-    """Reads rows in an order. Its position is one number."""
+    """Reads rows in an order. Its position is a single number."""
 
     def __init__(self, rows: Rows, order: Order) -> None:
         self._rows = rows
         self._order = order
         self._step = 0
-        self._told: set[str] = set()
-        self._most = _ALL  # fewer are fetched at a time where rows have failed lately
-        self._last: tuple[int, Positions] = 0, np.zeros(0, np.int64)  # what was fetched last
+        self._reported: set[str] = set()
+        self._most = _ALL  # the most rows to fetch at a time; fewer after recent failures
+        self._last: tuple[int, Positions] = (
+            0,
+            np.zeros(0, np.int64),
+        )  # the first step and the positions of the last fetch
 
     @property
     def reads_freely(self) -> bool:
@@ -175,18 +167,17 @@ class Walk(Operator):
         return True
 
     def read(self, most: int) -> Block | None:
-        """Return the next rows."""
         while (left := self._left(min(most, self._most))) > 0:
             try:
                 block = self._fetched(left)
             except FailedRow as failed:
-                if left > 1:  # deliver what comes before the row that fails
+                if left > 1:  # first deliver the rows before the one that fails
                     self._most = left // 2
                     continue
                 self._step += 1
                 error = (
                     None
-                    if self._is_told(failed)
+                    if self._is_reported(failed)
                     else with_origin(failed.error, self.provenance(1)(0))
                 )
                 self._step += max(0, failed.damaged - 1)
@@ -202,12 +193,12 @@ class Walk(Operator):
     def _left(self, most: int) -> int:
         return most if self._order.size < 0 else min(most, self._order.size - self._step)
 
-    def _is_told(self, failed: FailedRow) -> bool:
-        """Return True if an earlier row told of the same damage: a page or a file that cannot be read is one error."""
-        told = str(getattr(failed.error, "message", failed.error))
-        if not failed.damaged or told in self._told:
+    def _is_reported(self, failed: FailedRow) -> bool:
+        """Return True if an earlier row reported the same damage: a damaged page or file is one error."""
+        message = str(getattr(failed.error, "message", failed.error))
+        if not failed.damaged or message in self._reported:
             return failed.damaged > 0
-        self._told.add(told)
+        self._reported.add(message)
         return False
 
     def _fetched(self, count: int) -> Block:
@@ -218,11 +209,10 @@ class Walk(Operator):
         return self._rows.fetch(positions)
 
     def provenance(self, count: int) -> Provenance:
-        """Return what says where the rows of the last `count` steps come from."""
         first, (start, positions) = self._step - count, self._last
 
         def found(index: int) -> RowOrigin | None:
-            at = first + index - start  # to go back in a shuffled order takes long
+            at = first + index - start  # going back in a shuffled order is slow
             known = 0 <= at < len(positions)
             return self._rows.provenance(
                 int(positions[at]) if known else _at(self._order, first + index)
@@ -231,17 +221,15 @@ class Walk(Operator):
         return found
 
     def state(self) -> State:
-        """Return how many rows were read."""
         return self._step
 
     def restore(self, state: State) -> None:
-        """Go to a row, without reading those before it."""
         self._step = state
-        self._told = set()
+        self._reported = set()
 
 
 def fetch_steps(rows: Rows, order: Order, start: int, count: int) -> Block:
-    """Return the rows that `order` has from step `start` on; views where it only goes forward."""
+    """Return the rows that `order` has from step `start` on; views if the order is `Forward`."""
     if isinstance(order, Forward):
         return rows.run(start, count)
     return rows.fetch(order.stretch(start, count))
@@ -252,20 +240,20 @@ def _at(order: Order, step: int) -> int:
 
 
 def side_by_side(blocks: Sequence[Block]) -> Block:
-    """Return the columns of all blocks, which have one length."""
+    """Return one Block with the columns of all Blocks, which have equal lengths."""
     columns = tuple(column for block in blocks for column in block.columns)
     return Block(columns, blocks[0].length)
 
 
 def uncountable() -> InvalidArgumentError:
-    """Return the error for an element whose number has more than 64 bits."""
+    """Return the error for an element whose index does not fit in 64 bits."""
     return InvalidArgumentError(
-        f"enumerate cannot count further than {LARGEST_NUMBER}: a larger number does not fit into 64 bits.",
+        f"enumerate cannot count beyond {LARGEST_NUMBER}, the largest 64-bit integer.",
         fix="pass a smaller start.",
     )
 
 
 def numbered(block: Block, numbers: Positions) -> Block:
-    """Return the block with a first column of numbers."""
+    """Prepend a column of numbers to a Block."""
     columns: tuple[Column, ...] = (numbers, *block.columns)
     return Block(columns, block.length)
