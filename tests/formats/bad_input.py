@@ -111,7 +111,7 @@ RECORDS = [
         damaged(THREE, cut(15)),
         read_records,
         DataLossError,
-        ("byte 40", "the length there is cut off"),
+        ("byte 40", "the record length is cut off"),
         40,
         (2, 0),
     ),
@@ -120,7 +120,7 @@ RECORDS = [
         damaged(THREE, flip(20)),
         read_records,
         DataLossError,
-        ("byte 20", "checksum of the length"),
+        ("byte 20", "checksum of the record length"),
         20,
         (1, 0),
     ),
@@ -129,7 +129,7 @@ RECORDS = [
         damaged(THREE, flip(28)),
         read_records,
         DataLossError,
-        ("byte 20", "checksum of the length"),
+        ("byte 20", "checksum of the record length"),
         20,
         (1, 0),
     ),
@@ -138,7 +138,7 @@ RECORDS = [
         damaged(THREE, flip(32)),
         read_records,
         DataLossError,
-        ("byte 32", "checksum of the record"),
+        ("byte 32", "checksum of the record is wrong"),
         32,
         (1, 1),
     ),
@@ -147,7 +147,7 @@ RECORDS = [
         damaged(THREE, flip(36)),
         read_records,
         DataLossError,
-        ("byte 32", "checksum of the record"),
+        ("byte 32", "checksum of the record is wrong"),
         32,
         (1, 1),
     ),
@@ -156,7 +156,7 @@ RECORDS = [
         PACKED,
         read_records,
         DataLossError,
-        ("byte 0", "not compressed?"),
+        ("byte 0", "is this an uncompressed TFRecord file?"),
         0,
     ),
     Bad(
@@ -164,7 +164,7 @@ RECORDS = [
         THREE,
         read_packed_records,
         DataLossError,
-        ("from byte 0 on", "GZIP"),
+        ("at byte 0", "GZIP"),
         0,
     ),
     Bad(
@@ -172,7 +172,7 @@ RECORDS = [
         plain(gzip.compress(b"no records at all")),
         read_packed_records,
         DataLossError,
-        ("byte 0", "checksum of the length"),
+        ("byte 0", "checksum of the record length"),
         0,
     ),
 ]
@@ -236,8 +236,12 @@ EXAMPLES = [
     )
     for what, bad, says in (
         ("a feature that is missing", example(x=[1.0, 2.0]), ("'y' (int64) is required",)),
-        ("a feature of another type", example(x=[1, 2], y=[3]), ("'x'", "is int64, but float32")),
+        (
+            "a feature of another type",
+            example(x=[1, 2], y=[3]),
+            ("'x'", "has dtype int64, but float32"),
+        ),
         ("a feature of another length", example(x=[1.0], y=[3]), ("'x'", "has 1 values")),
-        ("a record that is no example", b"\xff" * 9, ("is no Example",)),
+        ("a record that is no example", b"\xff" * 9, ("is not a valid Example",)),
     )
 ]

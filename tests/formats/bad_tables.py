@@ -43,7 +43,7 @@ TEXTS = [
         plain(gzip.compress(b"a\nb\n")),
         tf.data.TextLineDataset,
         DataLossError,
-        ("GZIP file begins at byte 0",),
+        ("it starts with a GZIP header",),
         0,
     ),
     Bad(
@@ -51,7 +51,7 @@ TEXTS = [
         damaged(plain(zlib.compress(b"abc\n" * 3)), cut(5)),
         lambda path: tf.data.TextLineDataset(path, "ZLIB"),
         DataLossError,
-        ("from byte 9 on", "ends within compressed data"),
+        ("at byte 9", "ends in the middle of compressed data"),
         9,
         (3, 0),
     ),
@@ -60,7 +60,7 @@ TEXTS = [
         plain(b"h" + b"abc" * 2 + b"d"),
         lambda path: tf.data.FixedLengthRecordDataset(path, 3, header_bytes=1),
         InvalidArgumentError,
-        ("has 7 bytes", "no whole number of records of 3"),
+        ("has 7 bytes", "not a multiple of record_bytes, 3"),
     ),
     Bad("no CSV file", nothing, read_csv, NotFoundError, ("does not exist",)),
     *(
@@ -77,8 +77,8 @@ TEXTS = [
         for what, bad, says in (
             ("a field that is no number", b"2,x", ("'x'", "float32")),
             ("an empty field", b",1", ("field 0 is empty",)),
-            ("too few fields", b"2", ("2 fields are wanted, but there are 1",)),
-            ("too many", b"2,3,4", ("2 fields are wanted, but there are 3",)),
+            ("too few fields", b"2", ("expected 2 fields, but found 1",)),
+            ("too many", b"2,3,4", ("expected 2 fields, but found 3",)),
             ("a quote inside", b'2,3"4', ("quote",)),
         )
     ),
@@ -93,9 +93,9 @@ TEXTS = [
             (1, 1),
         )
         for what, bad, says in (
-            ("that is none", b'{"x": 1,', ("no JSON",)),
-            ("that is no UTF-8", b'{"x": "\xff"}', ("byte 7 is no UTF-8",)),
-            ("without a key", b'{"x": 1, "y": {}}', ("there is no 'y.z'",)),
+            ("that is none", b'{"x": 1,', ("not valid JSON",)),
+            ("that is no UTF-8", b'{"x": "\xff"}', ("byte 7 is not valid UTF-8",)),
+            ("without a key", b'{"x": 1, "y": {}}', ("'y.z' is missing",)),
             ("with another kind of value", b'{"x": "1", "y": {"z": [1, 2]}}', ("'x'", "int64")),
             ("with another length", b'{"x": 1, "y": {"z": [1]}}', ("'y.z'", "shape (2,)")),
         )
@@ -154,7 +154,7 @@ TABLES = [
                 damaged(write(x=X), cut(9)),
                 reader,
                 DataLossError,
-                (f"is damaged, or no {kind} file",),
+                (f"is damaged, or not a valid {kind} file",),
                 rows=None,
             ),
             Bad(
@@ -162,7 +162,7 @@ TABLES = [
                 lambda path: Path(path).write_bytes(gzip.compress(b"x" * 99)),
                 reader,
                 DataLossError,
-                (f"no {kind} file",),
+                (f"not a valid {kind} file",),
                 rows=None,
             ),
             Bad(
@@ -258,7 +258,7 @@ SAMPLES = [
         plain(gzip.compress(b"x" * 9)),
         read_tar,
         DataLossError,
-        ("no whole tar file",),
+        ("not a complete tar file",),
     ),
     Bad(
         "a sample that lacks a part",

@@ -133,7 +133,9 @@ def test_feather_files_are_read_and_old_ones_refused(folder):
     feather.write_feather(table(), "a.feather")
     assert numbers(A("a.feather")) == list(range(ROWS))
     Path("old.feather").write_bytes(b"FEA1\0\0\0\0FEA1")
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"old\.feather is a Feather file"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"old\.feather is a Feather version 1 file"
+    ):
         A("old.feather")
 
 

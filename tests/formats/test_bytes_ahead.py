@@ -27,7 +27,7 @@ class Letters:
             self.waiting.set()
             assert self.go_on.wait(WAIT)
         if self.at == self.fails_at:
-            raise DataLossError("damaged", fix="write it anew.")
+            raise DataLossError("damaged", fix="write it again.")
         piece = b"abcdefghijklmnopqrstuvwxyz"[self.at : self.at + min(most, 3)]
         self.at += len(piece)
         return piece

@@ -43,12 +43,12 @@ def test_records_become_columns(records, defaults, options, expected):
         (["1,2", "1,2,3"], [0, 0], "Expect 2 fields but have 3 in record 1"),
         (["1,2", "1"], [0, 0], "Expect 2 fields but have 1 in record 1"),
         ("", ["x"], "Expect 1 fields but have 0 in record 0"),
-        (["1", "x"], [0], "Record 1: field 0 is b'x', which is no int32"),
-        (",1", [tf.int32, 0], "Record 0: field 0 is empty, and has no default"),
+        (["1", "x"], [0], "Record 1: field 0 is b'x', which is not a valid int32"),
+        (",1", [tf.int32, 0], "Record 0: field 0 is empty and has no default"),
         (["a", '"a'], [""], "Record 1 is b'\"a': a quote is not closed"),
         (["a", "a\nb"], ["x"], "Record 1 is b'a\\nb'"),
-        ("1", [[1, 2]], "must have one default"),
-        ("1", [np.uint8(1)], "cannot be uint8"),
+        ("1", [[1, 2]], "must have a single default"),
+        ("1", [np.uint8(1)], "cannot have dtype uint8"),
     ],
 )
 def test_a_bad_record_is_named(records, defaults, words):
@@ -64,7 +64,7 @@ def test_fields_are_chosen_in_order(select):
 
 
 def test_numbers_are_no_records():
-    with pytest.raises(TypeError, match="must be text"):
+    with pytest.raises(TypeError, match="must be strings"):
         decode(3, [0])
 
 

@@ -51,10 +51,10 @@ def test_what_is_wrong_is_said_with_the_line(tmp_path):
         rows += 1
     reader.close()
     assert said == [
-        "line 3: 2 fields are wanted, but there are 1.",
-        "line 4: field 1 is b'x', which is no int64.",
-        'line 5: a quote inside a quoted field must be written twice, as "".',
-        "line 8: a quote is opened, and not closed up to the end of the file.",
+        "line 3: expected 2 fields, but found 1.",
+        "line 4: field 1 is b'x', which is not a valid int64.",
+        'line 5: a quote inside a quoted field must be doubled, as "".',
+        "line 8: a quote is not closed before the end of the file.",
     ]
 
 

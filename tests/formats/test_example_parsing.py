@@ -87,13 +87,13 @@ BAD = {
     "missing": (
         example(m=[1]),
         FIXED([], tf.int64),
-        "Feature 'n' (int64) is required, but record 0 has none.",
+        "Feature 'n' (int64) is required, but record 0 does not have it.",
     ),
     "no kind": (example(n=None), FIXED([], tf.int64), "Feature 'n' (int64) is required…"),
     "type": (
         example(n=[1]),
         FIXED([], tf.float32),
-        "Feature 'n' of record 0 is int64, but float32 is wanted. Data types don't match.",
+        "Feature 'n' of record 0 has dtype int64, but float32 was requested. Data types don't match.",
     ),
     "length": (
         example(n=[1, 2]),
@@ -108,13 +108,17 @@ BAD = {
     "no example": (
         b"abc",
         FIXED([], tf.int64, default_value=7),
-        "Record 0, of 3 bytes, is no Example…",
+        "Record 0 (3 bytes) is not a valid Example…",
     ),
-    "type of many": (example(n=[1.0]), VARYING(tf.int64), "Feature 'n' of record 0 is float32…"),
+    "type of many": (
+        example(n=[1.0]),
+        VARYING(tf.int64),
+        "Feature 'n' of record 0 has dtype float32…",
+    ),
     "no multiple": (
         example(n=[1, 2, 3]),
         SEQUENCED([2], tf.int64, True),
-        "Feature 'n' of record 0 has 3 values, which is no multiple of the 2 of shape (2,).",
+        "Feature 'n' of record 0 has 3 values, which is not a multiple of the 2 values of shape (2,).",
     ),
 }
 
@@ -278,15 +282,15 @@ def test_wrong_features_are_refused():
         parse(b"", {"x": FIXED([None], tf.int64)})
     with error_saying(
         InvalidArgumentError,
-        "Feature 'x' is to be int32, but examples hold float32, int64 and string.",
-        fix="ask for one of these, and tf.cast what comes.",
+        "Feature 'x' cannot have dtype int32: examples hold only float32, int64 and string.",
+        fix="pass one of these, then tf.cast the result.",
     ):
         parse(b"", {"x": FIXED([], tf.int32)})
-    with pytest.raises(InvalidArgumentError, match="has 3 values, but 2 are needed"):
+    with pytest.raises(InvalidArgumentError, match="has 3 values, but needs 2"):
         parse(b"", {"x": FIXED([2], tf.int64, [1, 2, 3])})
     with pytest.raises(ValueError, match="serialized must be a scalar"):
         parse([b""], {"x": FIXED([], tf.int64, 1)})
-    with pytest.raises(InvalidArgumentError, match="one dimension at most"):
+    with pytest.raises(InvalidArgumentError, match="at most one dimension"):
         tf.io.parse_example([[b""]], {"x": FIXED([], tf.int64, 1)})
     with pytest.raises(ValueError, match="serialized must be bytes, but got 3"):
         parse(3, {"x": FIXED([], tf.int64, 1)})

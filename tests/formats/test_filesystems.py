@@ -10,8 +10,12 @@ from evenfeed.formats.bytes.filesystems import is_remote, local, matching, namin
         (FileNotFoundError(), errors.NotFoundError, "some/file does not exist"),
         (NotADirectoryError(), errors.NotFoundError, "some/file does not exist"),
         (IsADirectoryError(), errors.FailedPreconditionError, "some/file is a directory"),
-        (PermissionError(), errors.PermissionDeniedError, "some/file may not be opened"),
-        (FileExistsError(), errors.AlreadyExistsError, "some/file exists already"),
+        (
+            PermissionError(),
+            errors.PermissionDeniedError,
+            "some/file cannot be opened: permission denied",
+        ),
+        (FileExistsError(), errors.AlreadyExistsError, "some/file already exists"),
         (OSError(5, "no disk"), errors.UnknownError, "some/file cannot be used.*no disk"),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_plain_file_of_a_wrong_length_gives_nothing_and_the_next_follows(tmp_p
     assert odd.rows is None
     assert records_of(good, odd, good) == [b"xx", b"yy", InvalidArgumentError, b"xx", b"yy"]
     with pytest.raises(
-        InvalidArgumentError, match=r"odd has 3 bytes without its header \(0 bytes\)"
+        InvalidArgumentError, match=r"odd has 3 bytes between its header \(0 bytes\)"
     ):
         odd.open()
 
@@ -109,7 +109,7 @@ def test_a_missing_file_is_named_when_its_turn_comes(tmp_path):
 
 def test_a_plain_file_is_not_decompressed(tmp_path):
     file = file_of(tmp_path, b"xx", record_bytes=2)
-    with pytest.raises(DataLossError, match="from byte 0 on"):
+    with pytest.raises(DataLossError, match="at byte 0"):
         FixedRecordFile(file.path, "GZIP", record_bytes=2).open().read(0, 1)
 
 

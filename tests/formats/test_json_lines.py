@@ -21,18 +21,18 @@ GOOD = "".join(
 )
 BAD = [
     ('{"x": 1, "in": {"s": "a"}, "v": [1]}', None),
-    ('{"x": 1.5, "in": {"s": "a"}, "v": []}', "'x' is '1.5', which is no int32"),
-    ('{"x": true, "in": {"s": "a"}, "v": []}', "'x' is 'true', which is no int32"),
-    ('{"x": 3000000000, "in": {"s": "a"}, "v": []}', "'x' is '3000000000', which is no int32"),
-    ('{"x": 1, "in": {"s": null}, "v": []}', "'in.s' is 'null', which is no string"),
-    ('{"x": 1, "in": {}, "v": []}', "there is no 'in.s'"),
-    ('{"x": 1, "in": 3, "v": []}', "there is no 'in.s'"),
-    ('{"x": 1, "in": {"s": "a"}, "v": [[1]]}', "'v' is '[[1]]', which is no float32 of shape (None,)"),
-    ('{"x": 1, "in": {"s": "a"}, "v": "abc"}', "'v' is '\"abc\"', which is no float32 of shape"),
-    ('{"x": 1, "in": {"s": "\\ud800"}, "v": []}', "which is no string"),
-    ('{"x": 1', "it is no JSON"),
-    ("[1]", "there is no 'in.s'"),
-    ("[" * 100_000, "it is no JSON"),
+    ('{"x": 1.5, "in": {"s": "a"}, "v": []}', "'x' must be int32, but is '1.5'"),
+    ('{"x": true, "in": {"s": "a"}, "v": []}', "'x' must be int32, but is 'true'"),
+    ('{"x": 3000000000, "in": {"s": "a"}, "v": []}', "'x' must be int32, but is '3000000000'"),
+    ('{"x": 1, "in": {"s": null}, "v": []}', "'in.s' must be string, but is 'null'"),
+    ('{"x": 1, "in": {}, "v": []}', "'in.s' is missing"),
+    ('{"x": 1, "in": 3, "v": []}', "'in.s' is missing"),
+    ('{"x": 1, "in": {"s": "a"}, "v": [[1]]}', "'v' must be float32 of shape (None,), but is '[[1]]'"),
+    ('{"x": 1, "in": {"s": "a"}, "v": "abc"}', "'v' must be float32 of shape (None,), but is '\"abc\"'"),
+    ('{"x": 1, "in": {"s": "\\ud800"}, "v": []}', "'in.s' must be string, but is"),
+    ('{"x": 1', "it is not valid JSON"),
+    ("[1]", "'in.s' is missing"),
+    ("[" * 100_000, "it is not valid JSON"),
     ('{"x": 2, "in": {"s": "b"}, "v": [1, 2]}', None),
 ]  # fmt: skip
 
@@ -104,7 +104,7 @@ def test_what_is_wrong_is_said_with_the_line(folder):
 def test_bytes_that_are_no_text_are_said(folder):
     Path("x.jsonl").write_bytes(b'"a"\n"b\xff"\n"c"\n')
     dataset = J("x.jsonl", S([], tf.string))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="line 2: byte 2 is no UTF-8"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="line 2: byte 2 is not valid UTF-8"):
         list(dataset)
     assert [text.item() for text in dataset.ignore_errors()] == [b"a", b"c"]
 

@@ -15,7 +15,7 @@ def test_a_file_that_was_cut_short_is_an_error_not_the_end_of_the_process(tmp_pa
     file = MappedFile(str(path))
     file.check()
     os.truncate(path, 10)
-    with pytest.raises(tf.errors.DataLossError, match=r"was cut from 100000 to 10 bytes"):
+    with pytest.raises(tf.errors.DataLossError, match=r"was truncated from 100000 to 10 bytes"):
         file.check()
 
 
@@ -67,6 +67,6 @@ def test_readers_look_whether_the_file_is_still_as_long(tmp_path, written, mixed
     iterator = iter(dataset.shuffle(MANY, seed=1) if mixed else dataset)
     next(iterator)
     os.truncate(path, 4096)
-    with pytest.raises(tf.errors.DataLossError, match=r"was cut from .* to 4096 bytes"):
+    with pytest.raises(tf.errors.DataLossError, match=r"was truncated from .* to 4096 bytes"):
         for _ in iterator:
             pass

@@ -154,7 +154,9 @@ def test_a_file_that_is_another_one_when_it_is_opened_again_is_an_error_that_nam
     other = tmp_path / "other"
     other.write_bytes(b"another line\n" * 50_000)
     other.rename(paths[0])
-    with pytest.raises(tf.errors.DataLossError, match=r"0\.txt was replaced while it was read"):
+    with pytest.raises(
+        tf.errors.DataLossError, match=r"0\.txt was replaced while it was being read"
+    ):
         list(turns)
 
 

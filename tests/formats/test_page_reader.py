@@ -117,7 +117,7 @@ def test_a_file_that_is_gone_says_so(tmp_path):
     file = write(tmp_path / "file", [INT], [numbers(1)])
     (tmp_path / "file").unlink()
     with error_saying(
-        NotFoundError, f"There is no file {tmp_path / 'file'}.", fix="save the dataset again."
+        NotFoundError, f"{tmp_path / 'file'} does not exist.", fix="save the dataset again."
     ):
         file.open()
 
@@ -185,8 +185,8 @@ def test_a_file_of_another_version_is_refused(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"pages 1", b"pages 2"))
     with error_saying(
         DataLossError,
-        f"{path} is damaged: it is no file of evenfeed's, or of another version.",
-        fix="delete it, and write it anew.",
+        f"{path} is damaged: it is not an evenfeed page file, or has another version.",
+        fix="delete it, and write it again.",
     ):
         PageReader(path)
 

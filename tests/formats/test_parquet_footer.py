@@ -74,15 +74,15 @@ def test_a_long_table_is_read_in_two_pieces(tmp_path):
         (b"PAR1", "does not end"),
         (b"hello" * 99, "does not end"),
         (b"PAR1" + b"\xff\xff\0\0PAR1", "65535 bytes"),
-        (b"PAR1" + b"\0\0\0\0PAR1", "ends within a value"),
-        (b"PAR1" + b"\0\1\0\0\0PAR1", "lacks field 2"),
+        (b"PAR1" + b"\0\0\0\0PAR1", "ends in the middle of a value"),
+        (b"PAR1" + b"\0\1\0\0\0PAR1", "field 2 is missing"),
         (b"PAR1" + b"\0\0\0\0PARE", "encrypted"),
     ],
 )
 def test_what_has_no_such_table_says_why(tmp_path, content, why):
     path = tmp_path / "file"
     path.write_bytes(content)
-    with pytest.raises(DataLossError, match=f"file is damaged, or no Parquet file.*{why}"):
+    with pytest.raises(DataLossError, match=f"file is damaged, or not a valid Parquet file.*{why}"):
         groups_in(str(path))
 
 

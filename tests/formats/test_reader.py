@@ -40,7 +40,9 @@ def test_all_rows_of_a_run_come():
 
 
 def test_a_file_that_ends_early_is_an_error():
-    with pytest.raises(DataLossError, match="numbers ends at row 5, but was to have 9 or more"):
+    with pytest.raises(
+        DataLossError, match="numbers ends at row 5, but should have at least 9 rows"
+    ):
         Counting(5).whole(2, 7)
 
 

@@ -42,7 +42,7 @@ def test_wrong_arguments_are_refused(tmp_path):
         TFRecordWriter(tmp_path / "file", 3)
     with pytest.raises(NotFoundError, match="does not exist"):
         TFRecordWriter(tmp_path / "none" / "file")
-    with pytest.raises(TypeError, match="A record is bytes, but got 3"):
+    with pytest.raises(TypeError, match="A record must be bytes, but got 3"):
         TFRecordWriter(tmp_path / "file").write(3)
 
 

@@ -110,7 +110,7 @@ def test_a_folder_without_a_dataset_says_so(tmp_path):
     assert find_saved(str(tmp_path)) is None
     with error_saying(
         NotFoundError,
-        f"There is no saved dataset in {tmp_path}: no file {tmp_path}/dataset.json.",
+        f"There is no saved dataset in {tmp_path}: {tmp_path}/dataset.json does not exist.",
         fix="save one first: dataset.save(path).",
     ):
         load_saved(str(tmp_path))
@@ -124,8 +124,8 @@ def test_an_unfinished_one_says_so(tmp_path):
     writer.add(numbers(2))
     with error_saying(
         NotFoundError,
-        f"The dataset in {tmp_path} is not complete: it is being saved, or its writer was stopped.",
-        fix="save it again, or wait for it: load(path, wait=True).",
+        f"The dataset in {tmp_path} is incomplete: it is still being saved, or its writer was interrupted.",
+        fix="save it again, or wait for its writer: load(path, wait=True).",
     ):
         load_saved(str(tmp_path))
 
@@ -134,8 +134,8 @@ def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").touch()
     with error_saying(
         FailedPreconditionError,
-        f"{tmp_path / 'file'} is a file, where the dataset needs a folder.",
-        fix="pass the name of a folder…",
+        f"{tmp_path / 'file'} is a file, but the dataset needs a directory.",
+        fix="pass the path of a directory…",
     ):
         SavedWriter(str(tmp_path / "file"), INT, "")
 
@@ -157,7 +157,9 @@ def test_another_version_says_so(tmp_path):
     save(tmp_path, numbers(1))
     index = tmp_path / "dataset.json"
     index.write_text(json.dumps(json.loads(index.read_text()) | {"format": "evenfeed dataset 9"}))
-    with pytest.raises(DataLossError, match="says 'evenfeed dataset 9', but this evenfeed reads"):
+    with pytest.raises(
+        DataLossError, match="has format 'evenfeed dataset 9', but this version of evenfeed reads"
+    ):
         load_saved(str(tmp_path))
 
 

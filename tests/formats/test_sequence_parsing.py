@@ -59,12 +59,15 @@ def test_sequences_that_are_not_as_wanted():
     parse = tf.io.parse_single_sequence_example
     for wanted, what in [
         ({"w": SEQUENCED([], tf.int64)}, "'w' of step 0 of record 0 has 2 values, but shape"),
-        ({"w": SEQUENCED([2], tf.float32)}, "is int64, but float32 is wanted"),
-        ({"z": SEQUENCED([2], tf.int64)}, "Feature list 'z' is required, but record 0 has none"),
+        ({"w": SEQUENCED([2], tf.float32)}, "has dtype int64, but float32 was requested"),
+        (
+            {"z": SEQUENCED([2], tf.int64)},
+            "Feature list 'z' is required, but record 0 does not have it",
+        ),
     ]:
         with pytest.raises(InvalidArgumentError, match=what):
             parse(LONG, None, wanted)
-    with pytest.raises(InvalidArgumentError, match="is no SequenceExample"):
+    with pytest.raises(InvalidArgumentError, match="is not a valid SequenceExample"):
         parse(b"abc", None, {"w": SEQUENCED([2], tf.int64)})
     with pytest.raises(ValueError, match="Both context_features and sequence_features"):
         parse(LONG)

@@ -74,10 +74,14 @@ def test_what_is_written_is_what_tensorflow_writes(name):
 @pytest.mark.parametrize(
     ("content", "dtype", "words"),
     [
-        (b"\xff\xff", tf.int32, "is no TensorProto"),
-        (serialize([1.0]).item(), tf.int32, "of type float32, but out_type is int32"),
-        (bytes.fromhex("080312041202080222050100000002"), tf.int32, "no whole number"),
-        (bytes.fromhex("0803120412020803220401000000"), tf.int32, "has 3 values, but there are 1"),
+        (b"\xff\xff", tf.int32, "is not a valid TensorProto"),
+        (serialize([1.0]).item(), tf.int32, "has dtype float32, but out_type is int32"),
+        (bytes.fromhex("080312041202080222050100000002"), tf.int32, "not a whole number"),
+        (
+            bytes.fromhex("0803120412020803220401000000"),
+            tf.int32,
+            "needs 3 values, but there are 1",
+        ),
         (
             bytes.fromhex("0801120a120808ffffffffffff3f2a0400002040"),
             tf.float32,
@@ -97,7 +101,7 @@ def test_a_batch_of_bytes_is_refused():
 
 
 def test_a_dtype_without_a_form_is_refused():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="no form as bytes"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="int4 cannot be serialized"):
         parse(b"", tf.int4)
 
 

@@ -34,14 +34,14 @@ def test_fields_that_nobody_wants_are_passed_over():
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"\x15", "ends within a value"),
-        (b"\x38\x05ab", "ends within a value"),
-        (b"\x16\x02\x00", "another type"),
-        (b"\x15\x02\x05\x02\x04\x00", "there twice"),
-        (b"\x3d\x00", "no type 13"),
+        (b"\x15", "ends in the middle of a value"),
+        (b"\x38\x05ab", "ends in the middle of a value"),
+        (b"\x16\x02\x00", "wrong type"),
+        (b"\x15\x02\x05\x02\x04\x00", "appears twice"),
+        (b"\x3d\x00", "type 13 is unknown"),
         (b"\x15" + b"\xff" * 11, "too long"),
         (b"\x29\xf6\xff\xff\x03\x00", "65535 values does not fit"),
-        (b"\x29\x15\x00\x00", "values of type 5"),
+        (b"\x29\x15\x00\x00", "wrong type 5"),
         (b"\x3c" * 99, "nested too deep"),
     ],
 )

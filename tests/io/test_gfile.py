@@ -88,7 +88,7 @@ def test_files_are_removed_and_moved_and_copied(root):
     write(f"{root}/a", "text")
     write(f"{root}/b")
     for move in (gfile.rename, gfile.copy):
-        with pytest.raises(tf.errors.AlreadyExistsError, match="b exists already"):
+        with pytest.raises(tf.errors.AlreadyExistsError, match="b already exists"):
             move(f"{root}/a", f"{root}/b")
         with pytest.raises(tf.errors.NotFoundError, match="none does not exist"):
             move(f"{root}/none", f"{root}/d")
@@ -189,7 +189,7 @@ def test_bytes_that_are_no_text_are_named(tmp_path):
     file = gfile.GFile(path)
     assert file.readline() == "one\n"
     with pytest.raises(
-        tf.errors.InvalidArgumentError, match="file is no text: the byte 6 is no UTF-8"
+        tf.errors.InvalidArgumentError, match="file is not text: byte 6 is not valid UTF-8"
     ) as caught:
         file.readline()
     assert (caught.value.file, caught.value.offset) == (path, 6)

@@ -95,7 +95,7 @@ def test_a_bad_record_fails_alone():
     reading = iter(tf.data.Dataset.from_tensor_slices(bad).map(parse))
     for number in range(20):
         assert int(next(reading)[1]) == number
-    with pytest.raises(InvalidArgumentError, match="is no Example") as caught:
+    with pytest.raises(InvalidArgumentError, match="is not a valid Example") as caught:
         next(reading)
     assert any("mapping element 20 (abc) with parse" in note for note in caught.value.__notes__)
     assert [int(label) for _, label, _ in reading] == list(range(21, 40))

@@ -160,19 +160,19 @@ def test_a_position_in_what_a_reader_function_made_is_found_again(tmp_path):
         (
             lambda shards: shards,
             InvalidArgumentError,
-            "reader_func makes elements with DatasetSpec",
+            "but returns DatasetSpec",
         ),
         (
             lambda shards: shards.flat_map(lambda x: x).map(lambda x: (x, x)),
             ValueError,
-            "saved elements and the elements that are read differ",
+            "saved elements and the elements of reader_func differ",
         ),
         (
             lambda shards: shards.flat_map(lambda x: x).map(lambda x: tf.cast(x, tf.float32)),
             InvalidArgumentError,
-            "reader_func makes elements with",
+            "reader_func must return elements with the saved spec",
         ),
-        (7, TypeError, "A function is needed"),
+        (7, TypeError, "Expected a function"),
     ],
 )
 def test_a_reader_function_that_reads_something_else_is_refused(tmp_path, wrong, kind, match):
@@ -227,7 +227,7 @@ def test_an_error_leaves_what_was_there(tmp_path):
 def test_an_endless_dataset_is_refused(tmp_path):
     with error_saying(
         InvalidArgumentError,
-        "The dataset is endless, and no folder holds all its elements.",
+        "The dataset is infinite, so it cannot be saved.",
         fix="call take(count) first.",
     ):
         Dataset.range(3).repeat().save(tmp_path / "a")
@@ -250,7 +250,7 @@ def test_wrong_arguments_are_refused(tmp_path):
             write(tmp_path, compression="SNAPPY")
         with pytest.raises(TypeError, match="compression must be text"):
             write(tmp_path, compression=3)
-    with pytest.raises(UnimplementedError, match="cannot be stopped and resumed yet"):
+    with pytest.raises(UnimplementedError, match="cannot be interrupted and resumed yet"):
         Dataset.range(3).save(tmp_path, checkpoint_args={})
     with pytest.raises(NotFoundError, match="There is no saved dataset"):
         Dataset.load(tmp_path)
@@ -277,7 +277,7 @@ def test_a_spec_that_the_elements_do_not_have_is_refused(tmp_path):
     with error_saying(
         InvalidArgumentError,
         f"The elements in {tmp_path} do not have the element_spec …",
-        fix="leave element_spec out: the folder knows it.",
+        fix="omit element_spec: the directory stores it.",
     ):
         Dataset.load(tmp_path, element_spec=INT)
 
@@ -351,7 +351,7 @@ def test_a_writer_that_is_stopped_leaves_nothing_that_is_taken_for_whole(tmp_pat
     if number == signal.SIGINT:
         assert not list(Path(path).rglob("*.pages"))
     elif way == "save":
-        with pytest.raises(NotFoundError, match="its writer was stopped"):
+        with pytest.raises(NotFoundError, match="its writer was interrupted"):
             Dataset.load(path)
     Dataset.range(3).save(path)
     assert numbers(Dataset.load(path)) == [0, 1, 2]

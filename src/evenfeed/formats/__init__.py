@@ -1,1 +1,1 @@
-"""Files: from bytes to Blocks, and back."""
+"""File formats: reading files as Blocks, and writing them."""

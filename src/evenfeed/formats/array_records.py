@@ -1,4 +1,4 @@
-"""ArrayRecord files: records by their numbers, through the package array-record."""
+"""ArrayRecord files, read by record number with the array-record package."""
 
 import os
 from collections.abc import Generator
@@ -16,19 +16,19 @@ from evenfeed.formats.bytes.open_files import Reopened
 from evenfeed.formats.chunks import bytes_column
 from evenfeed.formats.reader import Reader
 
-_MOST: Final = 1024  # records that are read at once, in one piece of memory
+_MOST: Final = 1024  # records per read, all in memory at once
 
 
 @final
 @dataclass(frozen=True)
 class ArrayRecordFile(ByteFile):
-    """A file that says itself how many records it has."""
+    """An ArrayRecord file, which stores its own record count."""
 
     read_by: ClassVar[str] = "from_array_record"
 
     @property
     def rows(self) -> int | None:
-        """How many records; None where the file is no good, which is said when its turn comes."""
+        """The number of records; None if the file is damaged, which raises when the file is read."""
         try:
             return self.open().count
         except EvenfeedError:
@@ -36,37 +36,33 @@ class ArrayRecordFile(ByteFile):
 
     @property
     def extent(self) -> tuple[int, int]:
-        """The whole file."""
         return 0, self.bytes
 
     def open(self) -> "ArrayRecordReader":
-        """Open it."""
         return ArrayRecordReader(self.path)
 
 
 @final
 class ArrayRecordReader(Reader):
-    """Reads records by their numbers.
+    """Reads records by number.
 
     Attributes:
-        count: How many there are.
+        count: Number of records.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         with naming(path):
-            os.stat(local(path))  # the library waits with that until a record is read
+            os.stat(local(path))  # the library would notice a missing file only at the first record
         self._file = Reopened(partial(_opened, path))
         with _explained(path):
             self.count: int = self._file.opened().num_records()
 
     @property
     def goes_on(self) -> bool:
-        """Each record has a place of its own."""
         return True
 
     def read(self, start: int, count: int) -> Block | None:
-        """Return records from `start` on."""
         stop = min(start + min(count, _MOST), self.count)
         if start >= stop:
             return None
@@ -74,12 +70,10 @@ class ArrayRecordReader(Reader):
             return _block(self._file.opened().read(start, stop))
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the records at `positions`, in that order."""
         with _explained(self.path):
             return _block(self._file.opened().read(positions.tolist()))
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 
@@ -88,7 +82,7 @@ def _opened(path: str) -> Any:
         records: Any = _library().ArrayRecordReader(local(path))
         if records.ok():
             return records
-    raise DataLossError(f"{path} is no whole ArrayRecord file.", fix="write it anew.")
+    raise DataLossError(f"{path} is not a complete ArrayRecord file.", fix="write the file again.")
 
 
 def _block(records: list[bytes]) -> Block:
@@ -99,18 +93,18 @@ def _block(records: list[bytes]) -> Block:
 def _explained(path: str) -> Generator[None]:
     try:
         yield
-    except RuntimeError as error:  # all that the library raises
-        raise DataLossError(f"{path}: {error}", fix="check the file, or write it anew.") from error
+    except RuntimeError as error:  # the only class that the library raises
+        raise DataLossError(f"{path}: {error}", fix="check the file, or write it again.") from error
 
 
 def _library() -> Any:
     library: Any = array_record
     try:
-        library.ArrayRecordReader  # noqa: B018 - the door opens here
+        library.ArrayRecordReader  # noqa: B018 - the lazy import runs here
     except ImportError as error:
         raise ImportError(
             described(
-                "ArrayRecord files are read by the package array-record.",
+                "Reading ArrayRecord files needs the array-record package.",
                 fix="pip install 'evenfeed[array-record]'.",
             )
         ) from error

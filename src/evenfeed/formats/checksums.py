@@ -1,9 +1,9 @@
-"""The checksums of TFRecord files: CRC32C, turned and shifted so that it differs from one inside a payload.
+"""TFRecord checksums: CRC32C, masked so that it differs from a CRC stored inside a payload.
 
-Those of many records of one length are verified together. The checksum of records one behind the other
-follows from theirs: appending as many bytes as a record has changes a checksum by a linear map, bit by bit. So
-one call computes it for all of them, and what was written for each must add up to it. A record that is
-damaged alone always shows; several may hide each other once in 2³² times, as one may from its own.
+Records of equal length are verified together. The CRC of concatenated records follows from their own CRCs:
+appending a record's worth of bytes changes a CRC by a map that is linear in its bits. So one call computes the CRC
+of all records, and the stored checksums must combine to the same value. A single damaged record is always found;
+several can cancel out once in 2³² times, the same odds as a damaged record that matches its own checksum.
 """
 
 from collections.abc import Sequence
@@ -16,37 +16,37 @@ from numpy.typing import NDArray
 from evenfeed.core.conversion import Array
 from evenfeed.core.lazy import google_crc32c
 
-# The library says nothing of its types.
+# The library has no type annotations.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 Checksums = NDArray[np.uint32]
 
 _ADDED: Final = 0xA282EAD8
-# How many records are verified by one call: their maps take 32 kB for each length.
+# Records verified by one call: their maps take 32 kB per length.
 _TOGETHER: Final = 256
 
 
 def masked(data: bytes) -> int:
-    """Return the checksum of `data` as it is written."""
+    """Return the masked checksum of `data`, as stored in a file."""
     crc: int = google_crc32c.value(data)
     return ((crc >> 15 | crc << 17) + _ADDED) & 0xFFFFFFFF
 
 
 def all_masked(parts: Sequence[bytes | Array]) -> Checksums:
-    """Return the checksum of each part as it is written."""
+    """Return the masked checksum of each part, as stored in a file."""
     crcs = np.fromiter(map(google_crc32c.value, parts), np.uint32, len(parts))
     return (crcs >> np.uint32(15) | crcs << np.uint32(17)) + np.uint32(_ADDED)
 
 
-def are_right(rows: Array, said: Checksums) -> bool:
-    """Tell whether the checksums of records are what was written.
+def are_right(rows: Array, stored: Checksums) -> bool:
+    """Return True if the checksums of all records match the stored ones.
 
     Args:
-        rows: The records, a row of bytes for each; they have at least one.
-        said: What was written for each.
+        rows: The records, one row of bytes each, at least one byte long.
+        stored: The stored checksum of each record.
     """
-    turned = said - np.uint32(_ADDED)
-    crcs = turned << np.uint32(15) | turned >> np.uint32(17)
+    rotated = stored - np.uint32(_ADDED)
+    crcs = rotated << np.uint32(15) | rotated >> np.uint32(17)
     return all(
         _joined(crcs[start : start + _TOGETHER], rows.shape[1])
         == google_crc32c.value(rows[start : start + _TOGETHER])
@@ -55,18 +55,18 @@ def are_right(rows: Array, said: Checksums) -> bool:
 
 
 def _joined(crcs: Checksums, length: int) -> int:
-    """Return the checksum of records one behind the other."""
+    """Return the CRC of the concatenated records."""
     maps = _maps(length)[_TOGETHER - len(crcs) :]
     return int(np.bitwise_xor.reduce(_bits(crcs) * maps, axis=None))
 
 
 @lru_cache(maxsize=64)
 def _maps(length: int) -> Checksums:
-    """Return what each bit of a checksum becomes when records of a length follow: none behind the last row."""
+    """Return, per row, what each bit of a CRC becomes after the records that follow; none follow the last row."""
     nothing = bytes(length)
     zero = google_crc32c.extend(0, nothing)
     one_more = [google_crc32c.extend(1 << bit, nothing) ^ zero for bit in range(32)]
-    step = np.array(one_more, np.uint32)  # for as many records as there are maps already
+    step = np.array(one_more, np.uint32)  # the map for as many records as `maps` has rows
     maps = np.uint32(1) << np.arange(32, dtype=np.uint32)[None]
     while len(maps) < _TOGETHER:
         maps = np.concatenate([_mapped(maps, step), maps])
@@ -79,6 +79,6 @@ def _mapped(values: Checksums, by: Checksums) -> Checksums:
 
 
 def _bits(values: Checksums) -> Array:
-    """Return the bits of numbers, the lowest first, along a further axis."""
+    """Return the bits of each number along a new last axis, lowest first."""
     flat = np.ascontiguousarray(values, "<u4").view(np.uint8)
     return np.unpackbits(flat, bitorder="little").reshape(*values.shape, 32)

@@ -1,4 +1,4 @@
-"""Readers of files in which rows have no places: they are read from the beginning on, in chunks."""
+"""Base readers for formats without an index: rows are read sequentially, in chunks."""
 
 from abc import abstractmethod
 from bisect import bisect
@@ -19,13 +19,13 @@ from evenfeed.formats.reader import Reader
 @final
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some rows, and what is wrong with those that are no good, in order: something stands in their places."""
+    """A run of rows. `wrong` maps bad rows to their error, in order; the Block holds placeholders for them."""
 
     block: Block
     wrong: Mapping[int, str] = field(default_factory=dict[int, str])
 
     def good(self, start: int, count: int) -> Block | None:
-        """Return rows from `start` on, up to one that is wrong; None where that is the first."""
+        """Return rows from `start` up to the first bad one; None if row `start` is bad."""
         if start in self.wrong:
             return None
         rows = [*self.wrong, self.block.length]
@@ -33,7 +33,7 @@ class Chunk:
 
 
 class RowReader(Reader):
-    """Reads rows, a chunk at a time. A row is found by passing over those before it."""
+    """Reads rows a chunk at a time. Reaching a row means reading all rows before it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -42,32 +42,31 @@ class RowReader(Reader):
 
     @property
     def goes_on(self) -> bool:
-        """Whether one row was wrong, and not the file."""
+        """True if the last error was about one row, not the file."""
         return self._passed
 
     @abstractmethod
     def _next(self) -> Chunk | None:
-        """Return the rows behind the chunk, none at all where only the next ones may come; None at the end."""
+        """Return the rows after the current chunk, possibly zero while more follow; None at the end."""
 
     @abstractmethod
     def _rewind(self) -> None:
-        """Go back to the beginning."""
+        """Go back to the start of the file."""
 
     def _error(self, row: int, what: str) -> InvalidArgumentError:
-        """Return what is said of a row of the chunk that is wrong."""
+        """Return the error for a bad row of the chunk."""
         return InvalidArgumentError(f"{self.path}, row {self._first + row}: {what}")
 
     def byte_of(self, row: int) -> int | None:
-        """Return the byte at which a row of the chunk begins; None for others, or where that is not known."""
+        """Return the byte at which a row of the current chunk starts; None if unknown or in another chunk."""
         inside = self._first <= row < self._first + self._chunk.block.length
         return self._byte(row - self._first) if inside else None
 
-    def _byte(self, row: int) -> int | None:  # noqa: ARG002 - others know
-        """Return the byte at which a row of the chunk begins."""
+    def _byte(self, row: int) -> int | None:  # noqa: ARG002 - subclasses use it
+        """Return the byte at which a row of the chunk starts."""
         return None
 
     def read(self, start: int, count: int) -> Block | None:
-        """Return rows from `start` on, of one chunk."""
         self._passed = False
         if start < self._first:
             self._rewind()
@@ -86,16 +85,16 @@ class RowReader(Reader):
         return good
 
     def _begin_at(self, row: int) -> None:
-        self._first = row  # the row with which the chunk begins
+        self._first = row  # the first row of the chunk
         self._chunk = Chunk(Block((), 0))
 
 
 class ChunkReader(RowReader):
-    """Reads rows of bytes, of which none is wrong."""
+    """Reads rows of bytes, none of which can be bad."""
 
     @abstractmethod
     def _more(self) -> Array | Texts | None:
-        """Return the rows behind the chunk, none at all where only the next ones may come; None at the end."""
+        """Return the rows after the current chunk, possibly zero while more follow; None at the end."""
 
     def _next(self) -> Chunk | None:
         rows = self._more()
@@ -103,7 +102,7 @@ class ChunkReader(RowReader):
 
 
 def bytes_column(rows: list[bytes]) -> Array:
-    """Return a column of text."""
+    """Return a string column of these rows."""
     column = np.empty(len(rows), dtypes.string)
     column[:] = rows
     return column

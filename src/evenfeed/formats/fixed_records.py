@@ -1,4 +1,4 @@
-"""Files of records that are all equally long."""
+"""Files of fixed-length records: `tf.data.FixedLengthRecordDataset`."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
@@ -22,7 +22,7 @@ _READ: Final = 1 << 20
 @final
 @dataclass(frozen=True)
 class FixedRecordFile(ByteFile):
-    """A file of records of `record_bytes` each, between a header and a footer that are left out."""
+    """A file of records of `record_bytes` each, between a header and a footer that are skipped."""
 
     read_by: ClassVar[str] = "FixedLengthRecordDataset"
 
@@ -32,17 +32,17 @@ class FixedRecordFile(ByteFile):
 
     @property
     def rows(self) -> int | None:
-        """How many records there are; None where only reading tells, or that the file is no good."""
+        """The number of records; None if the file must be read to count them, or has a wrong length."""
         if self.compression or is_remote(self.path):
             return None
         try:
             return self.whole_records()
         except EvenfeedError:
-            return None  # it is raised when the file's turn comes
+            return None  # raised again when the file is read
 
     @property
     def extent(self) -> tuple[int, int]:
-        """What is between header and footer."""
+        """The bytes between header and footer."""
         return self.header_bytes, self.bytes - self.footer_bytes
 
     @property
@@ -51,38 +51,37 @@ class FixedRecordFile(ByteFile):
         return f"{super()._kind} {sizes}"
 
     def whole_records(self) -> int:
-        """Return how many records there are, where the file is not compressed."""
+        """Return the number of records in an uncompressed file; raise if its length does not fit."""
         body = self.bytes - self.header_bytes - self.footer_bytes
         if body < 0 or body % self.record_bytes:
             raise InvalidArgumentError(self.misfit(body), fix=_FIX)
         return body // self.record_bytes
 
     def byte_of(self, row: int) -> int:
-        """Return where a record begins, in what the file holds."""
+        """Return the byte at which a record starts, after decompression."""
         return self.header_bytes + row * self.record_bytes
 
     def misfit(self, body: int) -> str:
-        """Say that the length of the file fits no number of records."""
+        """Return the error text for a length that is not a multiple of the record size."""
         return (
-            f"{self.path} has {body} bytes without its header ({self.header_bytes} bytes) and footer "
-            f"({self.footer_bytes} bytes), which are no whole number of records of "
-            f"{self.record_bytes} bytes."
+            f"{self.path} has {body} bytes between its header ({self.header_bytes} bytes) and footer "
+            f"({self.footer_bytes} bytes), which is not a multiple of record_bytes, {self.record_bytes}."
         )
 
     def open(self) -> Reader:
-        """Open it: mapped into memory where it is a plain file of this machine."""
+        """Open the file; an uncompressed local one is memory-mapped."""
         if self.compression:
             return StreamedRecords(self)
         rows = self.whole_records()
         return StreamedRecords(self) if is_remote(self.path) else MappedRecords(self, rows)
 
 
-_FIX: Final = "check record_bytes, header_bytes and footer_bytes, and whether the file is whole."
+_FIX: Final = "check record_bytes, header_bytes and footer_bytes, and that the file is complete."
 
 
 @final
 class MappedRecords(Reader):
-    """Reads records by their numbers."""
+    """Reads records by number from a memory-mapped file."""
 
     def __init__(self, file: FixedRecordFile, rows: int) -> None:
         self.path = file.path
@@ -92,27 +91,24 @@ class MappedRecords(Reader):
         self._first = file.header_bytes
 
     def _records(self) -> Array:
-        """Return the records, a row of bytes each; raise where the file was cut short."""
+        """Return the records, one row of bytes each; raise if the file was truncated."""
         self._file.check()
         (rows, length), first = self._shape, self._first
         joined = np.frombuffer(self._file.bytes, np.uint8, rows * length, first if rows else 0)
         return joined.reshape(rows, length)
 
     def read(self, start: int, count: int) -> Block | None:
-        """Return records from `start` on."""
         rows = self._records()[start : start + count]
         return self._block(rows.copy(), start + np.arange(len(rows))) if len(rows) else None
 
     def byte_of(self, row: int) -> int | None:
-        """Return where a record begins."""
         return self._byte_of(row)
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the records at `positions`, in that order."""
         return self._block(self._records()[positions], positions)
 
     def _block(self, records: Array, numbers: Positions) -> Block:
-        """Return rows of single bytes, which nobody else has, as a column of text."""
+        """Return a freshly copied matrix of bytes as a string column."""
         places = self._first + numbers * records.shape[1]
         return Block(
             (_texts(self.path, records.reshape(-1), places, records.shape[1]),), len(records)
@@ -120,33 +116,33 @@ class MappedRecords(Reader):
 
 
 def _texts(path: str, data: Array, places: Positions, length: int) -> Texts:
-    """Return records one behind the other as a column; `places` are where in the file they were."""
+    """Return concatenated records as a column; `places` are their offsets in the file."""
     starts = length * np.arange(len(places))
     return Texts(data, starts, starts + length, Origins.in_file(path, starts, places))
 
 
 @final
 class StreamedRecords(ChunkReader):
-    """Reads records from the first on, where the file must be decompressed or is far away."""
+    """Reads records sequentially from a compressed or remote file."""
 
     def __init__(self, file: FixedRecordFile) -> None:
         super().__init__(file.path)
         self._file = file
-        self._begin()
+        self._start()
 
     def _rewind(self) -> None:
         self.close()
-        self._begin()
+        self._start()
 
     def _byte(self, row: int) -> int | None:
         return self._file.byte_of(self._first + row)
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         self._bytes = open_bytes(self.path, self._file.compression)
-        self._rest = b""  # what is read, but may be the footer or half a record
+        self._rest = b""  # read, but may be the footer or part of a record
         self._header_left = self._file.header_bytes
-        self._place = self._file.header_bytes  # where the next record begins
-        self._body = -self._file.footer_bytes  # so many bytes of records were read
+        self._place = self._file.header_bytes  # where the next record starts
+        self._body = -self._file.footer_bytes  # how many bytes of records were read
 
     def _more(self) -> Array | Texts | None:
         if self._header_left > 0:
@@ -167,7 +163,9 @@ class StreamedRecords(ChunkReader):
 
     def _after_header(self) -> Array:
         passed = len(self._bytes.read(self._header_left))
-        self._header_left = self._header_left - passed if passed else -1  # the file ended in it
+        self._header_left = (
+            self._header_left - passed if passed else -1
+        )  # the file ended in its header
         return bytes_column([])
 
     def _check_end(self) -> None:
@@ -176,5 +174,4 @@ class StreamedRecords(ChunkReader):
             raise DataLossError(self._file.misfit(self._body), fix=_FIX)
 
     def close(self) -> None:
-        """Close the file."""
         self._bytes.close()

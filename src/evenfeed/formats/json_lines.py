@@ -1,4 +1,4 @@
-"""Files of JSON lines: each line is a value, most often an object."""
+"""JSON Lines files: each line is a JSON value, usually an object."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -19,11 +19,11 @@ from evenfeed.formats.bytes.byte_windows import UncountedFile
 from evenfeed.formats.chunks import Chunk, RowReader
 from evenfeed.formats.text_lines import LineReader
 
-_LINES: Final = 1 << 12  # so many become columns at a time
-_GUESSED: Final = 100  # so many lines tell what is in a file
+_LINES: Final = 1 << 12  # lines converted to columns at a time
+_GUESSED: Final = 100  # lines from which the spec is inferred
 _MISSING: Final = object()
 
-# What JSON has for each kind of number: a float is no int, but an int may stand for a float.
+# The JSON types allowed for each dtype kind: an int is a valid float, but not the reverse.
 _TYPES: Final = {
     "b": {bool},
     "i": {int},
@@ -37,7 +37,7 @@ _TYPES: Final = {
 @final
 @dataclass(frozen=True)
 class JsonFile(UncountedFile):
-    """A file of JSON lines, and the specs of what is wanted of each: a TensorSpec, or dicts of them."""
+    """A JSON Lines file, and the spec of each line: a TensorSpec, or nested dicts of them."""
 
     read_by: ClassVar[str] = "from_json_lines"
 
@@ -48,29 +48,29 @@ class JsonFile(UncountedFile):
         return f"{super()._kind} {self.spec}"
 
     def open(self) -> "JsonReader":
-        """Open it, for one iterator: a reader has a position."""
+        """Open the file for one iterator: the reader has a position."""
         return JsonReader(self)
 
 
 @final
 class JsonReader(RowReader):
-    """Reads lines as columns. Each is a row; an empty one is left out, one that is wrong an error."""
+    """Reads lines as columns. Each line is a row; empty lines are skipped, and bad lines raise."""
 
     def __init__(self, file: JsonFile) -> None:
         super().__init__(file.path)
         self._lines = LineReader(file.path, file.compression)
-        self._line = self._next_line = 0  # with which the chunk begins, and the one behind it
+        self._line = self._next_line = 0  # the first line of the chunk, and the one after it
         self._mark: Any = None
         self._numbers: list[int] = []
         self._leaves: list[TensorSpec] = flatten(file.spec, DATA)
-        self._ways = _ways(file.spec)
+        self._getters = _getters(file.spec)
 
     def mark(self) -> Any:
-        """Return where the chunk begins: how the line is found again, the row, and the line."""
+        """Return the start of the chunk: the mark of the line reader, the row and the line."""
         return [self._mark, self._first, self._line]
 
     def seek(self, mark: Any) -> None:
-        """Go to the beginning of a chunk."""
+        """Go to the start of a chunk."""
         if mark is not None:
             self._lines.seek(mark[0])
             self._begin_at(mark[1])
@@ -94,22 +94,21 @@ class JsonReader(RowReader):
         wrong: dict[int, str] = {}
         values = _values(lines, wrong)
         columns: list[Column] = []
-        for spec, (name, way) in zip(self._leaves, self._ways, strict=True):
-            columns.append(_column([way(value) for value in values], spec, name, wrong))
+        for spec, (name, getter) in zip(self._leaves, self._getters, strict=True):
+            columns.append(_column([getter(value) for value in values], spec, name, wrong))
         return Chunk(Block(tuple(columns), len(lines)), dict(sorted(wrong.items())))
 
     def _error(self, row: int, what: str) -> InvalidArgumentError:
         line = self._line + self._numbers[row]
         return InvalidArgumentError(
             f"{self.path}, line {line + 1}: {what}.",
-            fix="correct the line; dataset.ignore_errors() passes over what is wrong.",
+            fix="correct the line, or skip bad rows with dataset.ignore_errors().",
         ).in_file(self.path, self._byte(row))
 
     def _byte(self, row: int) -> int | None:
         return self._lines.byte_of(self._line + self._numbers[row])
 
     def close(self) -> None:
-        """Close the file."""
         self._lines.close()
 
 
@@ -119,36 +118,36 @@ def _values(lines: list[bytes], wrong: dict[int, str]) -> list[Any]:
         try:
             values.append(json.loads(line.decode()))
         except UnicodeDecodeError as error:
-            wrong[row] = f"byte {error.start} is no UTF-8"
+            wrong[row] = f"byte {error.start} is not valid UTF-8"
             values.append(_MISSING)
         except (ValueError, RecursionError) as error:
-            wrong[row] = f"it is no JSON ({error})"
+            wrong[row] = f"it is not valid JSON ({error})"
             values.append(_MISSING)
     return values
 
 
-def _ways(spec: Any, name: str = "") -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return for each leaf of a spec its name, and a function that finds it in a value."""
+def _getters(spec: Any, name: str = "") -> list[tuple[str, Callable[[Any], Any]]]:
+    """Return, for each leaf of a spec, its name and a function that extracts it from a JSON value."""
     if isinstance(spec, TensorSpec):
         return [(name, lambda value: value)]
     parts = cast("dict[str, Any]", spec)
     found: list[tuple[str, Callable[[Any], Any]]] = []
     for key in sorted(parts):
-        for inner, way in _ways(parts[key], f"{name}.{key}" if name else key):
-            found.append((inner, _behind(key, way)))
+        for inner, getter in _getters(parts[key], f"{name}.{key}" if name else key):
+            found.append((inner, _getter_below(key, getter)))
     return found
 
 
-def _behind(key: str, way: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _getter_below(key: str, getter: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def found(value: Any) -> Any:
         part = cast("dict[str, Any]", value).get(key, _MISSING) if type(value) is dict else _MISSING
-        return way(part)
+        return getter(part)
 
     return found
 
 
 def _column(values: list[Any], spec: TensorSpec, name: str, wrong: dict[int, str]) -> Column:
-    """Return values as a column: at a stroke where all have one shape, else one by one."""
+    """Return values as a column: at once if all have the same shape, otherwise one by one."""
     column = _at_once(values, spec)
     if column is not None:
         return column
@@ -157,13 +156,13 @@ def _column(values: list[Any], spec: TensorSpec, name: str, wrong: dict[int, str
     for row, value in enumerate(values):
         one = _at_once([value], spec)
         if one is None:
-            wrong.setdefault(row, _what(value, spec, name))
+            wrong.setdefault(row, _mismatch(value, spec, name))
         rows.append(empty if one is None else one[0, ...])
     return stacked(rows) if rows else np.zeros([0, *empty.shape], spec.dtype)
 
 
 def _at_once(values: list[Any], spec: TensorSpec) -> Array | None:
-    """Return values of one shape; None where they are none, or one does not fit the spec."""
+    """Return values of one shape; None if their shapes differ, or one does not match the spec."""
     level: Sequence[Any] = values
     shape = [len(values)]
     for size in spec.shape:
@@ -186,34 +185,35 @@ def _array(level: Sequence[Any], spec: TensorSpec) -> Array:
         column = np.empty(len(level), dtypes.string)
         column[:] = [text.encode() for text in level]
         return column
-    with np.errstate(over="ignore"):  # what is too large is infinite
+    with np.errstate(over="ignore"):  # numbers that are too large become infinite
         return np.array(level, spec.dtype)
 
 
-def _what(value: Any, spec: TensorSpec, name: str) -> str:
-    of = f"{name!r} " if name else "it "
+def _mismatch(value: Any, spec: TensorSpec, name: str) -> str:
+    subject = repr(name) if name else "the value"
     if value is _MISSING:
-        return f"there is no {name!r}" if name else "there is no value"
+        return f"{subject} is missing"
     shape = "" if spec.shape.rank == 0 else f" of shape {spec.shape}"
-    return f"{of}is {shortened(json.dumps(value))}, which is no {name_of(spec.dtype)}{shape}"
+    dtype = name_of(spec.dtype)
+    return f"{subject} must be {dtype}{shape}, but is {shortened(json.dumps(value))}"
 
 
 def checked_spec(spec: Any) -> Any:
-    """Return a signature of dicts and TensorSpecs that a line of JSON can have."""
+    """Return an output_signature after checking that JSON lines can have it."""
     if isinstance(spec, TensorSpec) and spec.shape.rank is not None and spec.dtype.kind in _TYPES:
         return spec
     if type(spec) is dict and spec and all(type(key) is str for key in cast("Any", spec)):
         return {key: checked_spec(part) for key, part in cast("dict[str, Any]", spec).items()}
     raise TypeError(
         described(
-            f"output_signature must be a dict of TensorSpecs, but has {shortened(cast('object', spec))}.",
+            f"output_signature must be a dict of TensorSpecs, but contains {shortened(cast('object', spec))}.",
             fix="pass output_signature={'name': tf.TensorSpec([], tf.float32), ...}.",
         )
     )
 
 
 def guessed_spec(path: str, compression: str) -> Any:
-    """Return what the first lines of a file have: numbers of 64 bits, text, bools, lists and dicts of them."""
+    """Infer a spec from the first lines of a file: 64-bit numbers, strings, bools, and lists and dicts of them."""
     reader = LineReader(path, compression)
     try:
         wrong: dict[int, str] = {}
@@ -224,14 +224,17 @@ def guessed_spec(path: str, compression: str) -> Any:
     if wrong:
         row = min(wrong)
         raise InvalidArgumentError(
-            f"{path} has a line that cannot be read: {lines[row]!r}: {wrong[row]}.", fix=_SAY
+            f"{path} has a line that cannot be read: {lines[row]!r}: {wrong[row]}.",
+            fix=_PASS_SIGNATURE,
         )
     if not values:
-        raise InvalidArgumentError(f"{path} has no lines that tell what is in it.", fix=_SAY)
+        raise InvalidArgumentError(
+            f"{path} has no lines to infer a spec from.", fix=_PASS_SIGNATURE
+        )
     return _guessed(values, path, "")
 
 
-_SAY: Final = "pass output_signature."
+_PASS_SIGNATURE: Final = "pass output_signature."
 
 
 def _lines(reader: LineReader) -> Iterator[bytes]:
@@ -254,9 +257,9 @@ def _guessed(values: Sequence[Any], path: str, name: str) -> Any:
     dtype = _dtype(kinds)
     if dtype is None:
         raise InvalidArgumentError(
-            f"{path} does not tell what {name!r} is: its first lines have "
-            f"{', '.join(sorted(_said(kind) for kind in kinds))}.",
-            fix=_SAY,
+            f"Cannot infer the dtype of {name!r} in {path}: its first lines have "
+            f"{', '.join(sorted(_json_name(kind) for kind in kinds))}.",
+            fix=_PASS_SIGNATURE,
         )
     return TensorSpec([], dtype)
 
@@ -273,6 +276,6 @@ def _dtype(kinds: set[type]) -> Any:
     return None
 
 
-def _said(kind: type) -> str:
+def _json_name(kind: type) -> str:
     names = {object: "nothing", type(None): "null", dict: "objects", list: "lists", str: "text"}
     return names.get(kind, f"{kind.__name__}s")

@@ -1,4 +1,4 @@
-"""Rows that are equally long, which NumPy works on at once."""
+"""The contracts of every file format: `DataFile`, a file in a plan, and `Reader`, an open file."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from evenfeed.core.errors import DataLossError
 
 
 def grouped(lengths: Positions, fewest: int, longest: int) -> tuple[list[Positions], Positions]:
-    """Return the rows of each length that `fewest` rows or more have, and all other rows.
+    """Return groups of at least `fewest` rows of equal length, which NumPy can process at once, and all other rows.
 
-    Rows without length, or with more than `longest`, are among the others.
+    Rows that are empty or longer than `longest` are among the others.
     """
     rows = np.arange(len(lengths))
     if len(rows) >= fewest and 0 < lengths[0] <= longest and (lengths == lengths[0]).all():
@@ -28,41 +28,41 @@ def grouped(lengths: Positions, fewest: int, longest: int) -> tuple[list[Positio
 
 
 class Reader(ABC):
-    """An open file. What it holds is freed when it is dropped, or by `close`."""
+    """An open file. `close`, or dropping it, frees its resources."""
 
     path: str
 
     @property
     def goes_on(self) -> bool:
-        """Whether, after `read` raised, the rows behind the one at `start` can be read."""
+        """True if the rows after `start` can still be read after `read` raised at `start`."""
         return False
 
     @property
     def held(self) -> int:
-        """How many bytes of rows it keeps in memory; those of a file that is mapped do not count."""
+        """Bytes of rows kept in memory; mapped files do not count."""
         return 0
 
     @abstractmethod
     def read(self, start: int, count: int) -> Block | None:
-        """Return rows from `start` on, at least one and at most `count`; None behind the last."""
+        """Return at least one and at most `count` rows from `start` on; None past the last row."""
 
     def whole(self, start: int, count: int) -> Block:
-        """Return all of `count` rows from `start` on."""
+        """Return exactly `count` rows from `start` on."""
         blocks: list[Block] = []
         stop = start + count
         while start < stop:
             block = self.read(start, stop - start)
             if block is None:
                 raise DataLossError(
-                    f"{self.path} ends at row {start}, but was to have {stop} or more.",
-                    fix="make the dataset anew if the file changed.",
+                    f"{self.path} ends at row {start}, but should have at least {stop} rows.",
+                    fix="create the dataset again if the file changed.",
                 )
             blocks.append(block)
             start += block.length
         return concatenated(blocks)
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the rows at `positions`, in that order; by default one read for each run of neighbours."""
+        """Return the rows at `positions`, in that order. By default reads each run of neighbouring rows once."""
         order = np.argsort(positions, kind="stable")
         sorted_positions = positions[order]
         runs = np.empty_like(positions)
@@ -74,72 +74,72 @@ class Reader(ABC):
         return self.whole(first, last + 1 - first).gather(positions - first)
 
     def behind(self, row: int) -> int:
-        """Return the first row behind those that fail alike, where `row` has failed."""
+        """Return the next row to try after `row` failed, past the rows that fail for the same reason."""
         return row + 1
 
-    def byte_of(self, row: int) -> int | None:  # noqa: ARG002 - others know
-        """Return the byte at which a row begins that was read last; None where that is not known."""
+    def byte_of(self, row: int) -> int | None:  # noqa: ARG002 - subclasses use it
+        """Return the byte at which a recently read row starts; None if unknown."""
         return None
 
     def mark(self) -> Any:
-        """Return data for JSON with which `seek` finds the rows from here on again; None where it needs none."""
+        """Return JSON data from which `seek` restores the current position; None if row numbers suffice."""
         return None
 
-    def seek(self, mark: Any) -> None:  # noqa: B027 - most find rows by their numbers alone
-        """Take up what `mark` returned, before rows behind it are read."""
+    def seek(self, mark: Any) -> None:  # noqa: B027 - most find rows by number alone
+        """Restore a position that `mark` returned, before reading rows after it."""
 
     def close(self) -> None:  # noqa: B027 - most hold nothing but memory
-        """Free what is held, at once."""
+        """Free all resources now."""
 
 
 @dataclass(frozen=True)
 class DataFile(ABC):
-    """A file as a plan knows it, before it is opened: small, comparable, sent to other processes as it is."""
+    """A file in a plan, before it is opened: small, comparable and picklable."""
 
     path: str
 
-    # The name of the method or class with which users read such files.
+    # The public method or class that reads such files.
     read_by: ClassVar[str] = "load"
-    # Whether a plan knows what is in it, so that another one in its place is noticed.
+    # True if the plan knows the file's content, so that a replaced file is noticed.
     checks_itself: ClassVar[bool] = False
 
     @property
     @abstractmethod
     def rows(self) -> int | None:
-        """How many rows it has; None where only reading it tells."""
+        """The number of rows; None if the file must be read to count them."""
 
     def counted(self) -> int | None:
-        """Return how many rows it has, if need be by a look into the file; None where rows have no positions.
+        """Return the number of rows, scanning the file if needed; None if rows have no positions.
 
-        None also where the file is damaged so that nobody can tell, or not there: rows that are not counted
-        are read one after the other, and then every shard meets the error.
+        Also None if the file is missing, or too damaged to count: uncounted files are read sequentially, so that
+        every shard raises the error.
         """
         return self.rows
 
     @property
     @abstractmethod
     def extent(self) -> tuple[int, int]:
-        """Which bytes of the file the rows stand in: the first, and the one behind the last."""
+        """The byte range of the rows in the file: the first byte, and one past the last."""
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """A short text that two files share only if they hold the same rows, wherever they are."""
+        """A short text that two files share only if they hold the same rows, wherever they are stored."""
 
     def named(self, row: int) -> str:
-        """Return what a row is called by who says something about it."""
+        """Return the name of a row for errors and logs."""
         return f"row {row}"
 
     @property
     def is_read_again(self) -> bool:
-        """Whether a row is found only by reading all before it."""
+        """True if reaching a row means reading all rows before it."""
         return False
 
     @property
     def identity(self) -> str:
-        """A text that other rows never have, also those of a file that was written anew in this place."""
+        """A text that is unique to these rows; rewriting the file in place changes it."""
         return self.fingerprint
 
     @abstractmethod
     def open(self) -> Reader:
-        """Open it, or return the reader that others use, where it has no position of its own."""
+        """Open the file. Readers without a position of their own may be shared."""

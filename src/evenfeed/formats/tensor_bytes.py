@@ -1,4 +1,4 @@
-"""Whole tensors as bytes: `tf.io.serialize_tensor` and `parse_tensor`."""
+"""Serialized tensors: `tf.io.serialize_tensor` and `tf.io.parse_tensor`."""
 
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -16,7 +16,7 @@ from evenfeed.formats.example.example_protos import message_class
 from evenfeed.formats.example.example_values import parsed
 from evenfeed.images.image_kernels import applied, text_of
 
-# TensorFlow's number of each dtype, and the field that has its values where they are not bytes.
+# TensorFlow's number for each dtype, and the field for its values when `tensor_content` is empty.
 _DTYPES: Final = {
     dtypes.float32: (1, "float_val"),
     dtypes.float64: (2, "double_val"),
@@ -38,7 +38,7 @@ _DTYPES: Final = {
 
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
-    """Return a tensor as bytes, which `parse_tensor` reads; so does TensorFlow.
+    """Serialize a tensor to bytes that `parse_tensor` reads, here or in TensorFlow.
 
     Examples:
         >>> import evenfeed as tf
@@ -51,17 +51,17 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any:
-    """Return the tensor that `serialize_tensor`, here or in TensorFlow, made bytes of.
+    """Parse a tensor that `serialize_tensor` wrote, here or in TensorFlow.
 
-    In `Dataset.map` nobody knows its shape before it is read: `ensure_shape` promises one.
+    In `Dataset.map` its shape is unknown: use `ensure_shape` to set it.
 
     Args:
         serialized: The bytes, a scalar.
-        out_type: The dtype that it must have.
-        name: Taken for compatibility.
+        out_type: The dtype that the tensor must have.
+        name: Ignored; for compatibility.
 
     Raises:
-        InvalidArgumentError: The bytes are no tensor, or one of another dtype.
+        InvalidArgumentError: The bytes are not a valid tensor, or have another dtype.
 
     Examples:
         >>> import evenfeed as tf
@@ -75,15 +75,13 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any
 @final
 @dataclass(frozen=True)
 class _Serialize(RowKernel):
-    """Makes bytes of a tensor."""
+    """Serializes a tensor."""
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return text."""
         _known(given[0].dtype)
         return TensorSpec([], dtypes.string)
 
     def one(self, *parts: Array) -> Array:
-        """Return the bytes."""
         array = parts[0]
         number, field = _DTYPES[_known(array.dtype)]
         proto = message_class("TensorProto")(dtype=number)
@@ -101,46 +99,44 @@ class _Serialize(RowKernel):
 @final
 @dataclass(frozen=True)
 class _Parse(RowKernel):
-    """Reads a tensor out of bytes."""
+    """Parses a tensor."""
 
     dtype: DType
 
-    def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
-        """Return a tensor of any shape."""
+    def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all inputs
         return TensorSpec(None, self.dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return the tensor."""
         proto = parsed("TensorProto", text_of(parts[0], "serialized"), 0)
         number, field = _DTYPES[self.dtype]
         if proto.dtype != number:
             found = [name_of(dtype) for dtype, (own, _) in _DTYPES.items() if own == proto.dtype]
             raise InvalidArgumentError(
-                f"The tensor is of type {(found or ['unknown'])[0]}, but out_type is {name_of(self.dtype)}.",
-                fix="pass the dtype that it was written with.",
+                f"The tensor has dtype {(found or ['unknown'])[0]}, but out_type is {name_of(self.dtype)}.",
+                fix="pass the dtype that the tensor was serialized with.",
             )
         return self._shaped(proto, field)
 
     def _shaped(self, proto: Any, field: str) -> Array:
         shape = [dim.size for dim in proto.tensor_shape.dim]
-        count = np.prod(shape, dtype=object)  # a lying length must not overflow
+        count = np.prod(shape, dtype=object)  # Python ints: a wrong dimension must not overflow
         values = (
             self._content(proto.tensor_content)
             if proto.tensor_content
             else self._values(getattr(proto, field))
         )
         if count != len(values):
-            # A field may leave out the end of a tensor whose last values are the same.
+            # A field may omit trailing values that equal the last one.
             if proto.tensor_content or not 0 < len(values) < count or count > _MOST_FILLED:
-                raise _no_tensor(
-                    f"the shape {shape} has {count} values, but there are {len(values)}"
-                )
+                raise _no_tensor(f"shape {shape} needs {count} values, but there are {len(values)}")
             values = np.concatenate([values, np.full(count - len(values), values[-1], self.dtype)])
         return values.reshape(shape)
 
     def _content(self, content: bytes) -> Array:
         if len(content) % self.dtype.itemsize:
-            raise _no_tensor(f"{len(content)} bytes are no whole number of {name_of(self.dtype)}")
+            raise _no_tensor(
+                f"{len(content)} bytes is not a whole number of {name_of(self.dtype)} values"
+            )
         return np.frombuffer(content, self.dtype).copy()
 
     def _values(self, field: Any) -> Array:
@@ -153,12 +149,12 @@ class _Parse(RowKernel):
         return np.array(field, self.dtype)
 
 
-# So many values may stand for one that is written once: a few bytes must not ask for all memory.
+# The most values that omitted trailing values may expand to: a few bytes must not allocate all memory.
 _MOST_FILLED: Final = 1 << 28
 
 
 def _paired(field: Any, dtype: DType) -> Array:
-    """Return complex numbers of their real and imaginary parts in turn."""
+    """Return complex numbers from alternating real and imaginary parts."""
     parts = np.array(field, np.float64)
     return (parts[::2] + 1j * parts[1::2]).astype(dtype)
 
@@ -166,7 +162,7 @@ def _paired(field: Any, dtype: DType) -> Array:
 def _known(dtype: DType) -> DType:
     if dtype not in _DTYPES:
         raise InvalidArgumentError(
-            f"A tensor of {name_of(dtype)} has no form as bytes.", fix="cast it to another dtype."
+            f"Tensors of dtype {name_of(dtype)} cannot be serialized.", fix="cast to another dtype."
         )
     return dtype
 

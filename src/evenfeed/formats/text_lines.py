@@ -1,4 +1,4 @@
-"""Files of lines."""
+"""Text files, read line by line: `tf.data.TextLineDataset`."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, final
@@ -11,12 +11,12 @@ from evenfeed.formats.bytes.byte_windows import UncountedFile
 from evenfeed.formats.bytes.inflating import open_bytes
 from evenfeed.formats.chunks import ChunkReader, bytes_column
 
-# The first read is short, so that the first line comes soon; longer ones cost less for each line.
+# The first read is short, so that the first line arrives soon; longer reads cost less per line.
 _FIRST_READ: Final = 1 << 15
 _LONGEST_READ: Final = 1 << 18
-# A file that is no text may have no end of line in all its bytes, and /dev/zero has no end either.
+# A binary file may have no line ending at all, and /dev/zero never ends.
 LONGEST: Final = 1 << 28
-_GZIP_BEGINS: Final = b"\x1f\x8b\x08"
+_GZIP_MAGIC: Final = b"\x1f\x8b\x08"
 
 
 @final
@@ -27,33 +27,33 @@ class LineFile(UncountedFile):
     read_by: ClassVar[str] = "TextLineDataset"
 
     def open(self) -> "LineReader":
-        """Open it, for one iterator: a reader has a position."""
+        """Open the file for one iterator: the reader has a position."""
         return LineReader(self.path, self.compression)
 
 
 @final
 class LineReader(ChunkReader):
-    r"""Reads lines without what ends them, `\n` or `\r\n`; the last line may have no end."""
+    r"""Reads lines without their line endings, `\n` or `\r\n`; the last line may have none."""
 
     def __init__(self, path: str, compression: str = "", first_read: int = _FIRST_READ) -> None:
         super().__init__(path)
         self._compression = compression
         self._next_read = first_read
         self._bytes = open_bytes(path, compression)
-        self._rest = b""  # the beginning of a line whose end is not read yet
-        self._text = b""  # what the chunk is made of
-        self._begin = 0  # the byte at which the chunk begins
-        self._behind = 0  # and the one behind it
+        self._rest = b""  # the start of a line that is not read to its end yet
+        self._text = b""  # the bytes of the chunk
+        self._begin = 0  # the byte at which the chunk starts
+        self._behind = 0  # and the byte after it
 
     def mark(self) -> Any:
-        """Return the byte and the row at which the chunk begins; None where bytes cannot be found again."""
+        """Return the byte and row at which the chunk starts; None for compressed files, which cannot seek."""
         return None if self._compression else [self._begin, self._first]
 
     def _byte(self, row: int) -> int | None:
         return self._begin + behind_lines(self._text, row)
 
     def seek(self, mark: Any) -> None:
-        """Go to a byte at which a line begins."""
+        """Go to the start of a line."""
         if mark is not None:
             self._go_to(mark[0])
             self._begin_at(mark[1])
@@ -74,7 +74,7 @@ class LineReader(ChunkReader):
         return bytes_column(_split(text))
 
     def _whole_lines(self) -> bytes:
-        """Return bytes up to the end of some line, or of the file."""
+        """Return bytes up to the end of a line, or of the file."""
         parts, length = [self._rest], len(self._rest)
         while True:
             more = self._bytes.read(self._next_read)
@@ -85,41 +85,40 @@ class LineReader(ChunkReader):
             if end or not more:
                 self._rest = more[end:]
                 return b"".join([*parts, more[:end]])
-            parts.append(more)  # joined once: a line may be longer than many reads
+            parts.append(more)  # joined once: a line may span many reads
             if (length := length + len(more)) > LONGEST:
                 raise endless(self.path, "line", self._behind)
 
-    def _check_plain(self, beginning: bytes) -> None:
-        if beginning.startswith(_GZIP_BEGINS):
+    def _check_plain(self, start: bytes) -> None:
+        if start.startswith(_GZIP_MAGIC):
             raise DataLossError(
-                f"{self.path} has no lines: a GZIP file begins at byte 0.",
+                f"{self.path} is not plain text: it starts with a GZIP header.",
                 fix='pass compression_type="GZIP".',
             ).in_file(self.path, 0)
 
     def close(self) -> None:
-        """Close the file."""
         self._bytes.close()
 
 
 def endless(path: str, what: str, byte: int) -> DataLossError:
-    """Return the error for a line or record that does not end."""
+    """Return the error for a line or record that is too long."""
     return DataLossError(
         f"{path}: the {what} at byte {byte} does not end within {LONGEST} bytes.",
-        fix="check whether it is a text file, and how it is compressed.",
+        fix="check that this is a text file, and that compression_type is right.",
     ).in_file(path, byte)
 
 
 def behind_lines(text: bytes, count: int) -> int:
-    r"""Return the place behind the first `count` lines of a text, each of which ends at `\n`."""
+    r"""Return the offset after the first `count` lines of a text, each ending with `\n`."""
     if not count:
         return 0
     return int(np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))[count - 1]) + 1
 
 
 def _split(text: bytes) -> list[bytes]:
-    if b"\r" in text:  # one byte is found ten times faster than two
+    if b"\r" in text:  # searching for one byte is ten times faster than for two
         text = text.replace(b"\r\n", b"\n")
     lines = text.split(b"\n")
     if not lines[-1]:
-        del lines[-1]  # behind the last end of line
+        del lines[-1]  # after the last line ending
     return lines

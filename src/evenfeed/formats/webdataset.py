@@ -1,4 +1,4 @@
-"""WebDataset shards: tar files in which neighbours with one name, up to its first dot, are a sample."""
+"""WebDataset shards: tar files in which adjacent members that share a name up to its first dot form a sample."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,11 +20,11 @@ KEY: Final = "__key__"
 @final
 @dataclass(frozen=True)
 class TarSample:
-    """The files of a tar file that belong together.
+    """The members of a tar file that form one sample.
 
     Attributes:
-        key: What their names have in common.
-        places: By the ends of their names, the first byte and the length of each.
+        key: The common part of their names.
+        places: The first byte and length of each member, by extension.
     """
 
     key: str
@@ -34,7 +34,7 @@ class TarSample:
 @final
 @dataclass(frozen=True)
 class TarShard(ByteFile):
-    """A tar file, of whose samples some parts are wanted."""
+    """A tar file, and the parts to read of each sample."""
 
     read_by: ClassVar[str] = "from_webdataset"
 
@@ -42,7 +42,7 @@ class TarShard(ByteFile):
 
     @property
     def rows(self) -> int | None:
-        """How many samples; None where the file is no good, which is said when its turn comes."""
+        """The number of samples; None if the file is damaged, which raises when the file is read."""
         try:
             return len(samples_in(self.path))
         except EvenfeedError:
@@ -50,7 +50,6 @@ class TarShard(ByteFile):
 
     @property
     def extent(self) -> tuple[int, int]:
-        """The whole file."""
         return 0, self.bytes
 
     @property
@@ -58,13 +57,12 @@ class TarShard(ByteFile):
         return f"{super()._kind} {self.parts}"
 
     def open(self) -> "TarReader":
-        """Open it."""
         return TarReader(self)
 
 
 @final
 class TarReader(Reader):
-    """Reads samples by their numbers; the file is open only while it is read."""
+    """Reads samples by number. The file is open only during a read."""
 
     def __init__(self, shard: TarShard) -> None:
         self.path = shard.path
@@ -73,50 +71,50 @@ class TarReader(Reader):
 
     @property
     def goes_on(self) -> bool:
-        """Each sample has a place of its own."""
         return True
 
     def read(self, start: int, count: int) -> Block | None:
-        """Return samples from `start` on, up to one that lacks a part."""
+        """Return samples from `start` on, up to the first that lacks a part."""
         rows: list[list[bytes]] = []
         with open_file(self.path) as file:
             for sample in self._samples[start : start + count]:
                 if rows and any(part not in sample.places for part in self._parts):
-                    break  # those before it come first
+                    break  # return the samples before it first; the next read raises
                 rows.append(self._row(file, sample))
         return _block(rows) if rows else None
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the samples at `positions`, in that order."""
         with open_file(self.path) as file:
             return _block([self._row(file, self._samples[int(at)]) for at in positions])
 
     def byte_of(self, row: int) -> int | None:
-        """Return where the first of its files begins."""
+        """Return the byte at which the first member of the sample starts."""
         return _first_byte(self._samples[row])
 
     def _row(self, file: IO[bytes], sample: TarSample) -> list[bytes]:
-        key = sample.key.encode(errors="surrogateescape")  # the bytes of the file, UTF-8 or not
+        key = sample.key.encode(
+            errors="surrogateescape"
+        )  # the original bytes, even if they are not UTF-8
         return [key, *(self._part(file, sample, part) for part in self._parts)]
 
     def _part(self, file: IO[bytes], sample: TarSample, part: str) -> bytes:
         if part not in sample.places:
             raise InvalidArgumentError(
                 f"{self.path}: sample {sample.key!r} has no {part!r}, only {sorted(sample.places)}.",
-                fix="name the parts that all samples have: from_webdataset(paths, parts=[…]).",
+                fix="pass only parts that every sample has: from_webdataset(paths, parts=[…]).",
             ).in_file(self.path, _first_byte(sample))
         start, length = sample.places[part]
         file.seek(start)
         content = file.read(length)
         if len(content) < length:
             raise DataLossError(
-                f"{self.path} ends at byte {start + len(content)}, in {sample.key}.{part}."
+                f"{self.path} ends at byte {start + len(content)}, in the middle of {sample.key}.{part}."
             ).in_file(self.path, start + len(content))
         return content
 
 
 def shards(paths: list[str], parts: Any) -> tuple[Any, tuple[TarShard, ...]]:
-    """Return the spec of the samples in files, and the files; the first sample says what the parts are."""
+    """Return the element spec and the shards. Without `parts`, the first sample defines them."""
     wanted = sorted(map(str, parts)) if parts is not None else _first_parts(paths)
     text = TensorSpec([], dtypes.string)
     spec = dict.fromkeys([KEY, *wanted], text)
@@ -128,13 +126,13 @@ def _first_parts(paths: list[str]) -> list[str]:
         for sample in samples_in(path):
             return sorted(sample.places)
     raise InvalidArgumentError(
-        "No sample tells what its parts are.",
-        fix='say it: from_webdataset(paths, parts=["jpg", "cls"]).',
+        "The files have no sample to infer the parts from.",
+        fix='pass them: from_webdataset(paths, parts=["jpg", "cls"]).',
     )
 
 
 def samples_in(path: str) -> list[TarSample]:
-    """Return where the samples of a tar file are, by a look at the names in it."""
+    """Return the samples of a tar file and their places, from its headers."""
     return _samples(path, written(path))
 
 
@@ -149,20 +147,20 @@ def _samples(path: str, _: str) -> list[TarSample]:
             _check_end(file, tar.offset, path)
     except tarfile.TarError as error:
         raise DataLossError(
-            f"{path} is no whole tar file: {error}", fix="unpack compressed files before."
+            f"{path} is not a complete tar file: {error}", fix="decompress the file first."
         ) from error
     return found
 
 
 def _check_end(file: IO[bytes], offset: int, path: str) -> None:
-    """Raise unless blocks of zeros stand where the headers end: Python's library stops at any other block too."""
+    """Raise unless the headers end with a block of zeros: `tarfile` also stops silently at a damaged header."""
     file.seek(offset)
     block = file.read(tarfile.BLOCKSIZE)
     if len(block) == tarfile.BLOCKSIZE and not any(block):
         return
-    why = "a header there is damaged" if len(block) == tarfile.BLOCKSIZE else "it is cut off there"
+    why = "the header is damaged" if len(block) == tarfile.BLOCKSIZE else "the file is cut off"
     raise DataLossError(
-        f"{path} is no whole tar file from byte {offset} on: {why}.", fix="write it again."
+        f"{path} is not a complete tar file: {why} at byte {offset}.", fix="write the file again."
     ).in_file(path, offset)
 
 

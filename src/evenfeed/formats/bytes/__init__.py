@@ -1,1 +1,1 @@
-"""Bytes of files: where files are, how they are opened, mapped and decompressed."""
+"""File bytes: local and remote filesystems, open files, memory maps and decompression."""

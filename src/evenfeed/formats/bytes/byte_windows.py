@@ -1,4 +1,4 @@
-"""Files that are known by their names alone, before they are read."""
+"""Byte files as a plan sees them, and windows over their bytes: memory-mapped or streamed."""
 
 import os
 from dataclasses import dataclass
@@ -12,28 +12,28 @@ from evenfeed.formats.reader import DataFile
 
 @dataclass(frozen=True)
 class ByteFile(DataFile):
-    """A file whose rows are bytes, perhaps compressed. Nothing is asked of it before it is read."""
+    """A file whose rows are bytes, possibly compressed. Creating one does not touch the file."""
 
     compression: str = ""
 
     @property
     def bytes(self) -> int:
-        """How long the file is, now."""
+        """The current size of the file in bytes."""
         return size_of(self.path)
 
     @property
     def is_read_again(self) -> bool:
-        """Whether a row is found only by reading all before it: where bytes must be decompressed."""
+        """True for compressed files: reaching a row means decompressing everything before it."""
         return bool(self.compression)
 
     @property
     def fingerprint(self) -> str:
-        """The name of the file, not its folder: a state holds where the files were moved."""
+        """The file name without its directory, so that a state stays valid after the files are moved."""
         return f"{self._kind} {os.path.basename(self.path)}"
 
     @property
     def identity(self) -> str:
-        """Its whole path, and when it was last written: what is kept of its rows holds no longer than they."""
+        """The full path and modification time, so that rewriting the file invalidates anything cached from it."""
         return f"{self._kind} {self.path} {written(self.path)}"
 
     @property
@@ -43,21 +43,19 @@ class ByteFile(DataFile):
 
 @dataclass(frozen=True)
 class UncountedFile(ByteFile):
-    """A file of which only reading tells how many rows it has."""
+    """A file whose row count is unknown until it has been read."""
 
     @property
     def rows(self) -> None:
-        """Only reading it tells."""
         return None
 
     @property
     def extent(self) -> tuple[int, int]:
-        """The whole file."""
         return 0, self.bytes
 
 
 def written(path: str) -> str:
-    """Return how long a file is and when it was last written, where it is on this machine."""
+    """Return the size and modification time of a local file as text; "" for a remote one."""
     if is_remote(path):
         return ""
     try:
@@ -67,32 +65,32 @@ def written(path: str) -> str:
     return f"{found.st_size} {found.st_mtime_ns}"
 
 
-# The first read is short, so that the first record comes soon; longer ones cost less for each.
+# The first read is short, so that the first record arrives soon; longer reads cost less per record.
 _FIRST_READ: Final = 1 << 16
 _LONGEST_READ: Final = 1 << 18
-# A length that is damaged may say that any number of bytes is needed.
+# A damaged length may ask for any number of bytes.
 _MOST_READ: Final = 1 << 20
 
 
 class ByteWindow(Protocol):
-    """The bytes of a file, of which some are in memory."""
+    """The bytes of a file, some of which are in memory."""
 
     @property
     def held(self) -> Held:
-        """Those that are."""
+        """The bytes in memory."""
         ...
 
     @property
     def first(self) -> int:
-        """The place in the file at which they begin."""
+        """The offset in the file at which `held` starts."""
         ...
 
     def reaches(self, stop: int) -> bool:
-        """Have all bytes up to `stop` in memory, and tell whether there are so many; others may be held after."""
+        """Load all bytes up to `stop`. Return True if the file has that many. May replace `held`."""
         ...
 
     def forget(self, start: int) -> None:
-        """Say that nobody asks any more for what comes before `start`."""
+        """Declare that bytes before `start` are no longer needed."""
         ...
 
     def close(self) -> None:
@@ -102,7 +100,7 @@ class ByteWindow(Protocol):
 
 @final
 class Mapped:
-    """A file in memory as it is."""
+    """A memory-mapped file."""
 
     first: int = 0
 
@@ -111,27 +109,26 @@ class Mapped:
 
     @property
     def held(self) -> Held:
-        """All of them."""
         return self._file.bytes
 
     def reaches(self, stop: int) -> bool:
-        """Tell whether the file has `stop` bytes or more; raise where it was cut short."""
+        """Return True if the file has at least `stop` bytes; raise if it was truncated."""
         self._file.check()
         return stop <= len(self.held)
 
     def forget(self, start: int) -> None:
-        """Do nothing: the system keeps what it has room for."""
+        """Do nothing: the operating system manages mapped pages."""
 
     def close(self) -> None:
-        """Forget the file; it is unmapped when nobody looks at it any more."""
+        """Drop the mapping. It is unmapped once no view of it is left."""
         self._file.close()
 
 
 @final
 class Streamed:
-    """What is read from a file one piece after the other, of which a window is in memory.
+    """A file read sequentially, with a window of it in memory.
 
-    It begins at a byte, which is the first where the file is compressed.
+    Reading starts at byte `start`, or at the first byte if the file is compressed.
     """
 
     held: bytes
@@ -145,7 +142,6 @@ class Streamed:
         self._next_read = _FIRST_READ
 
     def reaches(self, stop: int) -> bool:
-        """Read on until `stop`, and tell whether there is so much."""
         size = self.first + len(self.held)
         if size >= stop:
             return True
@@ -154,19 +150,18 @@ class Streamed:
             while size < stop and (more := self._bytes.read(self._size(stop - size))):
                 parts.append(more)
                 size += len(more)
-        finally:  # what came before an error is whole
+        finally:  # the bytes read before an error are good
             self.held, self.first = b"".join(parts), self._needed
         return size >= stop
 
     def _size(self, missing: int) -> int:
-        """Return how much to read at once: more each time, and more where it is said to be needed."""
+        """Return how much to read next: twice as much each time, or more if more is missing."""
         size, self._next_read = self._next_read, min(2 * self._next_read, _LONGEST_READ)
         return max(size, min(missing, _MOST_READ))
 
     def forget(self, start: int) -> None:
-        """Drop what comes before `start` when more is read."""
+        """Drop the bytes before `start` at the next read."""
         self._needed = start
 
     def close(self) -> None:
-        """Close the file."""
         self._bytes.close()

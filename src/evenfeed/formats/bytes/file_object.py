@@ -1,4 +1,4 @@
-"""A file as TensorFlow's `tf.io.gfile.GFile` gives it: text or bytes, on any filesystem."""
+"""`tf.io.gfile.GFile`: a text or binary file object on any filesystem."""
 
 from collections.abc import Iterator
 from typing import IO, Any, Final, final
@@ -11,11 +11,11 @@ _MODES: Final = ("r", "w", "a", "r+", "w+", "a+")
 
 @final
 class GFile:
-    r"""A file that is opened when it is first used.
+    r"""A file object that opens its file on first use.
 
     Args:
-        name: The path.
-        mode: "r", "w" or "a", with "+" for both ways; with "b" for bytes, else for text in UTF-8.
+        name: Path of the file.
+        mode: "r", "w" or "a"; add "+" to both read and write, and "b" for bytes instead of UTF-8 text.
 
     Examples:
         >>> import evenfeed as tf
@@ -32,28 +32,28 @@ class GFile:
         self.name = path_in(name, "name")
         self.mode = mode
         self._is_bytes = "b" in mode
-        self._how = mode.replace("b", "")
-        if self._how not in _MODES:
+        self._access = mode.replace("b", "")
+        if self._access not in _MODES:
             raise InvalidArgumentError(
-                f"mode must be one of {', '.join(_MODES)}, perhaps with b, but got {mode!r}.",
+                f"mode must be one of {', '.join(_MODES)}, optionally with b, but got {mode!r}.",
                 fix='pass "r" to read, "w" to write.',
             )
 
     def _opened(self, *, to_read: bool) -> IO[bytes]:
-        if "+" not in self._how and to_read != (self._how == "r"):
+        if "+" not in self._access and to_read != (self._access == "r"):
             doing = "reading" if to_read else "writing"
             raise PermissionDeniedError(
                 f"{self.name} is not open for {doing}.", fix="open it in another mode."
             )
-        return self._any()
+        return self._handle()
 
-    def _any(self) -> IO[bytes]:
+    def _handle(self) -> IO[bytes]:
         if self._file is None:
-            first, plus = self._how[0], self._how[1:]
+            first, plus = self._access[0], self._access[1:]
             self._file = open_file(self.name, f"{first}b{plus}")
         return self._file
 
-    def _given(self, content: bytes, file: IO[bytes]) -> Any:
+    def _decoded(self, content: bytes, file: IO[bytes]) -> Any:
         if self._is_bytes:
             return content
         try:
@@ -61,24 +61,24 @@ class GFile:
         except UnicodeDecodeError as error:
             place = file.tell() - len(content) + error.start
             raise InvalidArgumentError(
-                f"{self.name} is no text: the byte {place} is no UTF-8.",
+                f"{self.name} is not text: byte {place} is not valid UTF-8.",
                 fix='pass mode="rb" to read bytes.',
             ).in_file(self.name, place) from error
 
     def read(self, n: int = -1) -> Any:
-        """Return `n` bytes, or all that is left."""
+        """Return the next `n` bytes, or everything up to the end."""
         file = self._opened(to_read=True)
         with naming(self.name):
-            return self._given(file.read(n), file)
+            return self._decoded(file.read(n), file)
 
     def readline(self) -> Any:
-        """Return the next line with its end; nothing behind the last."""
+        """Return the next line with its line ending, or an empty value at the end of the file."""
         file = self._opened(to_read=True)
         with naming(self.name):
-            return self._given(file.readline(), file)
+            return self._decoded(file.readline(), file)
 
     def readlines(self) -> list[Any]:
-        """Return all lines that are left, with their ends."""
+        """Return the remaining lines, with their line endings."""
         return list(self)
 
     def write(self, file_content: str | bytes) -> None:
@@ -89,23 +89,23 @@ class GFile:
             file.write(content)
 
     def seek(self, offset: int, whence: int = 0) -> None:
-        """Go to a byte, from the beginning, from here (1) or from the end (2)."""
-        self._any().seek(offset, whence)
+        """Move to a byte offset, relative to the start (0), the current position (1) or the end (2)."""
+        self._handle().seek(offset, whence)
 
     def tell(self) -> int:
-        """Return at which byte the file is."""
-        return self._any().tell()
+        """Return the current byte offset."""
+        return self._handle().tell()
 
     def seekable(self) -> bool:
-        """Tell that `seek` can be called."""
+        """Return True: `seek` always works."""
         return True
 
     def size(self) -> int:
-        """Return how many bytes the file has."""
+        """Return the size of the file in bytes."""
         return size_of(self.name)
 
     def flush(self) -> None:
-        """Write out what is held back."""
+        """Write buffered data to the file."""
         if self._file is not None:
             with naming(self.name):
                 self._file.flush()

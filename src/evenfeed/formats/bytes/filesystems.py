@@ -1,4 +1,4 @@
-"""The paths in what users pass: one, several, or text in arrays."""
+"""Local and remote filesystems: parsing path arguments, globbing, opening files, and TensorFlow's errors for them."""
 
 import errno
 import importlib
@@ -28,7 +28,7 @@ from evenfeed.formats.chunks import bytes_column
 
 
 def paths_in(value: Any, name: str) -> list[str]:
-    """Return the paths in a value: one, or a list or an array of them; a TypeError names the argument."""
+    """Return the paths in an argument: a path, a list or an array of paths. A TypeError names the argument."""
     if isinstance(value, str | bytes | os.PathLike):
         return [os.fsdecode(cast("os.PathLike[str]", value))]
     if isinstance(value, list | tuple):
@@ -37,33 +37,33 @@ def paths_in(value: Any, name: str) -> list[str]:
         return [os.fsdecode(path) for path in array.ravel().tolist()]
     raise TypeError(
         described(
-            f"{name} must hold paths, but got {shortened(value)}.",
+            f"{name} must be a path or a list of paths, but got {shortened(value)}.",
             fix="pass a path, or a list of paths.",
         )
     )
 
 
 def path_in(value: Any, name: str) -> str:
-    """Return the one path that a value is."""
+    """Return the single path in an argument."""
     paths = paths_in(value, name)
     if len(paths) != 1:
-        raise TypeError(described(f"{name} must be one path, but got {shortened(value)}."))
+        raise TypeError(described(f"{name} must be a single path, but got {shortened(value)}."))
     return paths[0]
 
 
 def as_text(paths: list[str]) -> Array:
-    """Return paths as a column of text."""
+    """Return paths as a string column."""
     return bytes_column([os.fsencode(path) for path in paths])
 
 
 def matching_paths(patterns: Any, name: str) -> list[str]:
-    """Return what matches a pattern or several, sorted."""
+    """Return the paths that match one or more glob patterns, sorted."""
     found = [path for pattern in paths_in(patterns, name) for path in matching(pattern)]
     return sorted(found, key=os.fsencode)
 
 
 def expanded_paths(value: Any, name: str) -> list[str]:
-    """Return the paths in a value, patterns replaced by what matches them; at least one."""
+    """Return the paths in an argument with glob patterns expanded. Raises if there are none."""
     found = [path for one in paths_in(value, name) for path in matching(one) or [one]]
     if not found:
         raise InvalidArgumentError(f"{name} is empty.", fix="pass a path, or a list of paths.")
@@ -74,17 +74,17 @@ _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_remote(path: str) -> bool:
-    """Tell whether a path has a scheme, such as `gs://`."""
+    """Return True if a path has a scheme such as `gs://`; `file://` is local."""
     return "://" in path and not path.startswith("file://")
 
 
 def local(path: str) -> str:
-    """Return a local path without its scheme."""
+    """Return a local path without `file://`."""
     return path.removeprefix("file://")
 
 
 def remote(path: str) -> tuple[Any, str]:
-    """Return the filesystem of fsspec that a path is in, and the path in it."""
+    """Return the fsspec filesystem of a path, and the path within it."""
     try:
         return importlib.import_module("fsspec").url_to_fs(path)
     except (ImportError, ValueError) as error:
@@ -95,13 +95,13 @@ def remote(path: str) -> tuple[Any, str]:
 
 
 def filesystem(path: str) -> tuple[Any, str]:
-    """Return what can be asked about a path, by the names that fsspec uses, and the path in it."""
+    """Return the filesystem of a path, with fsspec's method names, and the path within it."""
     return remote(path) if is_remote(path) else (_LOCAL, local(path))
 
 
 @final
 class _Local:
-    """The files of this machine, by the names that fsspec uses."""
+    """The local filesystem, with fsspec's method names."""
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
@@ -140,7 +140,7 @@ _LOCAL: Final = _Local()
 
 
 def folder_for(path: str) -> None:
-    """Make the folder that a file is to be written into."""
+    """Create the parent directory of a file that will be written."""
     found, inner = filesystem(path)
     folder = os.path.dirname(inner)
     if folder:
@@ -149,7 +149,7 @@ def folder_for(path: str) -> None:
 
 
 def open_file(path: str, mode: str = "rb") -> IO[bytes]:
-    """Open a file for its bytes, unbuffered where it is local; what goes wrong names the file."""
+    """Open a file in binary mode, unbuffered if it is local and only read. Errors name the file."""
     with naming(path):
         if is_remote(path):
             filesystem, inner = remote(path)
@@ -159,7 +159,7 @@ def open_file(path: str, mode: str = "rb") -> IO[bytes]:
 
 
 def size_of(path: str) -> int:
-    """Return how many bytes a file has."""
+    """Return the size of a file in bytes."""
     with naming(path):
         if is_remote(path):
             filesystem, inner = remote(path)
@@ -168,9 +168,9 @@ def size_of(path: str) -> int:
 
 
 def matching(pattern: str) -> list[str]:
-    """Return the names that match a pattern with `*`, `?` and `[...]`, sorted; hidden ones too, as TensorFlow does.
+    """Return the paths that match a pattern with `*`, `?` and `[...]`, sorted. Includes hidden files, as TensorFlow does.
 
-    A pattern without a folder gives names that begin with `./`, as in TensorFlow.
+    A pattern without a directory gives paths that start with `./`, as in TensorFlow.
     """
     pattern = pattern.replace("[^", "[!")
     if is_remote(pattern):
@@ -186,17 +186,17 @@ def matching(pattern: str) -> list[str]:
 
 @contextmanager
 def naming(path: str) -> Generator[None]:
-    """Turn what an operating system says of a file into TensorFlow's errors, which name it."""
+    """Convert an OSError into TensorFlow's error class, with the file name in its text."""
     try:
         yield
-    except EvenfeedError:  # some are OSErrors too, but say all already
+    except EvenfeedError:  # some are also OSErrors, but already name the file
         raise
     except OSError as error:
         raise named(path, error) from error
 
 
 def named(path: str, error: OSError) -> EvenfeedError:
-    """Return TensorFlow's error for what an operating system says of a file."""
+    """Return TensorFlow's error for an OSError."""
     return _explained(path, error).in_file(path)
 
 
@@ -210,10 +210,11 @@ def _explained(path: str, error: OSError) -> EvenfeedError:
             )
         case PermissionError():
             return PermissionDeniedError(
-                f"{path} may not be opened.", fix="check the permissions of the file."
+                f"{path} cannot be opened: permission denied.",
+                fix="check the permissions of the file.",
             )
         case FileExistsError():
-            return AlreadyExistsError(f"{path} exists already.", fix="remove it first.")
+            return AlreadyExistsError(f"{path} already exists.", fix="remove it first.")
         case OSError(errno=number) if number in TOO_MANY:
             return ResourceExhaustedError(
                 f"{path} cannot be opened: the process has too many files open.",

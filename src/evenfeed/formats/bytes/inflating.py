@@ -1,6 +1,7 @@
-"""Reads the bytes of a file a piece ahead, in a thread: where they must be decompressed, or come from far away.
+"""Sequential readers of file bytes: plain, decompressed (GZIP, ZLIB), and read-ahead in a thread.
 
-Several files that are open at a time are then read in parallel, and whoever uses what was read need not wait.
+Read-ahead is for compressed and remote files. It overlaps reading with the consumer's work, and reads several open
+files in parallel.
 """
 
 import os
@@ -18,10 +19,10 @@ from evenfeed.formats.bytes.open_files import Reopened
 
 
 class Bytes(Protocol):
-    """An open file that is read from its beginning on."""
+    """An open file that is read sequentially."""
 
     def read(self, most: int) -> bytes:
-        """Return at most `most` bytes; none at the end."""
+        """Return at most `most` bytes; b"" at the end."""
         ...
 
     def close(self) -> None:
@@ -31,35 +32,34 @@ class Bytes(Protocol):
 
 @final
 class Ahead:
-    """What a file holds, the next piece of which is read while the last one is used.
+    """Reads the next piece of a file in a thread while the last one is being used.
 
-    It begins with the third piece: who wants little waits for that alone, and needs no thread.
+    Starts with the third piece, so that a consumer that wants little needs no thread.
     """
 
     def __init__(self, inner: Bytes) -> None:
         self._inner = inner
-        self._begun = 0
+        self._pieces = 0
         self._next: Pending[bytes] | None = None
-        self._left = b""  # of a piece that was longer than what is asked for now
+        self._left = b""  # the rest of a piece that was longer than requested
 
     def read(self, most: int) -> bytes:
-        """Return at most `most` bytes; none at the end."""
         piece = self._left or self._piece(most)
         self._left = piece[most:]
         return piece[:most]
 
     def _piece(self, most: int) -> bytes:
         piece = self._inner.read(most) if self._next is None else self._waited(self._next, most)
-        self._begun += 1
-        if self._begun > 1 and piece:
+        self._pieces += 1
+        if self._pieces > 1 and piece:
             self._next = file_threads().submit(partial(self._inner.read, most))
         return piece
 
     def _waited(self, following: Pending[bytes], most: int) -> bytes:
-        # Where Ctrl-C comes here, the thread is still at work, and its piece is the next one.
+        # If Ctrl-C interrupts the wait, the thread keeps reading, and its piece is still the next one.
         try:
             piece = following.result()
-        except CancelledError:  # the program ends, and no thread had begun with it
+        except CancelledError:  # the program is exiting, and no thread had started on it
             piece = self._inner.read(most)
         except EvenfeedError as error:
             self._next = None
@@ -68,7 +68,7 @@ class Ahead:
         return piece
 
     def close(self) -> None:
-        """Close the file, at once or when the thread has let go of it."""
+        """Close the file, now or when the thread is done with it."""
         following, self._next = self._next, None
         if following is None or following.cancel():
             self._inner.close()
@@ -78,18 +78,18 @@ class Ahead:
 
 @cache
 def file_threads() -> ThreadPool:
-    """Return the threads that read files for others."""
-    # Some wait for a network.
+    """Return the thread pool that reads files ahead."""
+    # More threads than cores, because some wait for the network.
     return ThreadPool(4 * (os.cpu_count() or 1), "evenfeed-files")
 
 
-# How the library zlib is told which of the two forms to expect.
+# zlib's `wbits` for each compression format.
 FORMS: Final = {"GZIP": 31, "ZLIB": 15}
 _READ: Final = 1 << 16
 
 
 def open_bytes(path: str, compression: str, start: int = 0) -> Bytes:
-    """Open a file at a byte, which is the first where it is compressed."""
+    """Open a file at byte `start`; a compressed file always opens at its first byte."""
     if compression:
         return Ahead(Inflated(path, compression))
     plain = Plain(path, start)
@@ -98,37 +98,36 @@ def open_bytes(path: str, compression: str, start: int = 0) -> Bytes:
 
 @final
 class Plain:
-    """The bytes of a file as they are, from one of them on."""
+    """The bytes of an uncompressed file, starting at byte `start`."""
 
     def __init__(self, path: str, start: int = 0) -> None:
         self._path = path
         self._file = Reopened(_Opener(path, start), keep=_Opened.is_stream)
-        self._file.opened()  # it is an error here where it cannot be
+        self._file.opened()  # raises if the file cannot be opened
 
     def read(self, most: int) -> bytes:
-        """Return at most `most` bytes; none at the end, which must not have come nearer."""
+        """Return at most `most` bytes; b"" at the end. Raises if the file was truncated."""
         with naming(self._path):
             return self._file.opened().read(most)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 
 @final
 class _Opener:
-    """Opens a file at the byte behind the last one that was read."""
+    """Opens a file at the byte after the last one read."""
 
     def __init__(self, path: str, start: int) -> None:
         self.path = path
         self.place = start
-        self.which: SameFile | None = None
+        self.identity: SameFile | None = None
 
     def __call__(self) -> "_Opened":
         file = open_file(self.path)
         try:
             if not is_remote(self.path):
-                self.which = SameFile.checked(self.path, file.fileno(), self.which)
+                self.identity = SameFile.checked(self.path, file.fileno(), self.identity)
             if self.place:
                 file.seek(self.place)
         except BaseException:
@@ -146,8 +145,8 @@ class _Opened:
     def read(self, most: int) -> bytes:
         piece = self._file.read(most)
         self._opener.place += len(piece)
-        if not piece and self._opener.which is not None:
-            SameFile.checked(self._opener.path, self._file.fileno(), self._opener.which)
+        if not piece and self._opener.identity is not None:
+            SameFile.checked(self._opener.path, self._file.fileno(), self._opener.identity)
         return piece
 
     def is_stream(self) -> bool:
@@ -162,54 +161,55 @@ class _Opened:
 
 @final
 class Inflated:
-    """What a GZIP or ZLIB file holds, decompressed. Several one after the other count as one."""
+    """The decompressed bytes of a GZIP or ZLIB file. Concatenated streams count as one."""
 
     def __init__(self, path: str, compression: str) -> None:
         self._path = path
         self._kind = compression
         self._file = Plain(path)
         self._stream = self._fresh()
-        self._begun = False
-        self._passed = 0  # compressed bytes that were read
+        self._in_stream = False
+        self._passed = 0  # compressed bytes read
 
     def _fresh(self) -> Any:
         return zlib.decompressobj(wbits=FORMS[self._kind])
 
     def read(self, most: int) -> bytes:
-        """Return at most `most` bytes, so that a small file cannot fill the memory; none at the end."""
+        """Return at most `most` bytes, so that a small file cannot expand to fill the memory; b"" at the end."""
         while True:
             waiting = self._waiting()
             data = waiting or self._file.read(_READ)
             self._passed += 0 if waiting else len(data)
-            if not data and not self._begun:
+            if not data and not self._in_stream:
                 return b""
             out = self._inflated(data, most)
             if out:
                 return out
             if not data and not self._stream.eof:
-                raise self._damaged("it ends within compressed data", 0)
+                raise self._damaged("it ends in the middle of compressed data", 0)
 
     def _waiting(self) -> bytes:
-        """Return what was read but not decompressed."""
+        """Return the bytes that were read but not yet decompressed."""
         if not self._stream.eof:
             return self._stream.unconsumed_tail
         waiting = self._stream.unused_data
-        self._stream, self._begun = self._fresh(), False
+        self._stream, self._in_stream = self._fresh(), False
         return waiting
 
     def _inflated(self, data: bytes, most: int) -> bytes:
-        self._begun = True
+        self._in_stream = True
         try:
             return self._stream.decompress(data, most)
         except zlib.error as error:
-            raise self._damaged(f"it is no good {self._kind} file ({error})", len(data)) from error
+            raise self._damaged(
+                f"it is not a valid {self._kind} file ({error})", len(data)
+            ) from error
 
-    def _damaged(self, why: str, behind: int) -> DataLossError:
+    def _damaged(self, why: str, unread: int) -> DataLossError:
         return DataLossError(
-            f"{self._path} cannot be decompressed from byte {self._passed - behind} on: {why}.",
-            fix="check compression_type, and whether the file was copied whole.",
-        ).in_file(self._path, self._passed - behind)
+            f"{self._path} cannot be decompressed at byte {self._passed - unread}: {why}.",
+            fix="check compression_type, and that the file was copied completely.",
+        ).in_file(self._path, self._passed - unread)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()

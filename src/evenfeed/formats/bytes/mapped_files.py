@@ -1,4 +1,4 @@
-"""Finds out whether a file that is opened again is the one that was open before."""
+"""Memory-mapped files, which notice when the file is replaced or truncated while it is read."""
 
 import mmap
 import os
@@ -17,7 +17,7 @@ from evenfeed.formats.bytes.open_files import Reopened, most_open, with_room
 
 
 class SameFile(NamedTuple):
-    """What tells a file of this machine from another one in its place, and how long it was when it was first opened."""
+    """The identity of a local file, and its size when it was first opened."""
 
     device: int
     number: int
@@ -25,14 +25,14 @@ class SameFile(NamedTuple):
 
     @classmethod
     def checked(cls, path: str, descriptor: int, before: Self | None) -> Self:
-        """Return what tells an open file apart; raise if it is not the one that was open before, or shorter."""
+        """Return the identity of an open file; raise if it was replaced or truncated since `before`."""
         found = os.fstat(descriptor)
         if before is None:
             return cls(found.st_dev, found.st_ino, found.st_size)
         if (found.st_dev, found.st_ino) != before[:2]:
             raise DataLossError(
-                f"{path} was replaced while it was read.",
-                fix="write the files of a dataset before they are read, or under other names.",
+                f"{path} was replaced while it was being read.",
+                fix="finish writing files before reading them, or write them under new names.",
             ).in_file(path)
         if found.st_size < before.size:
             raise cut_short(path, before.size, found.st_size)
@@ -40,64 +40,64 @@ class SameFile(NamedTuple):
 
 
 def cut_short(path: str, before: int, now: int) -> DataLossError:
-    """Return the error for a file that became shorter."""
+    """Return the error for a file that was truncated."""
     return DataLossError(
-        f"{path} was cut from {before} to {now} bytes while it was read.",
-        fix="write a file that others may read under another name, and rename it then.",
+        f"{path} was truncated from {before} to {now} bytes while it was being read.",
+        fix="write to a temporary name, then rename the file.",
     ).in_file(path, now)
 
 
 Held: TypeAlias = bytes | mmap.mmap
 View = TypeVar("View")
 
-# Each keeps its file open, also one that only somebody's view of it keeps alive.
+# Every mapping keeps its file open, even if only a view keeps the mapping alive.
 _ALIVE: Final = weakref.WeakSet[mmap.mmap]()
 
 
 @final
 class MappedFile:
-    """The bytes of a file as they are, without a copy.
+    """The bytes of a file, mapped into memory without a copy.
 
-    The system kills a process that reads mapped bytes which the file has no longer. So who reads asks
-    `check` before, once for many rows.
+    Reading mapped bytes beyond the end of a truncated file kills the process (SIGBUS). Readers must therefore
+    call `check` first, once for many rows.
 
     Attributes:
-        path: The file.
+        path: Path of the file.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._file = Reopened(_Mapper(path))
-        self.check()  # that it can be opened at all
+        self.check()  # raises if the file cannot be opened
 
     @property
     def bytes(self) -> Held:
-        """What is in it. Many files that are used later may unmap it; then it is mapped again."""
+        """The mapped bytes. The file may have been unmapped to make room for others; this maps it again."""
         return self._file.opened().bytes
 
     def view(self, make: Callable[[Held], View]) -> View:
-        """Return what `make` makes of the bytes: always the same as long as they are mapped."""
+        """Return `make(bytes)`, cached for as long as the file stays mapped."""
         mapping = self._file.opened()
         if mapping.view is None:
             mapping.view = make(mapping.bytes)
         return mapping.view
 
     def check(self) -> None:
-        """Raise where the file was cut short since it was opened."""
+        """Raise if the file was truncated since it was opened."""
         check_length(self.path, self.bytes)
 
     def close(self) -> None:
-        """Forget the file; it is unmapped when nobody looks at it any more."""
+        """Drop the mapping. It is unmapped once no view of it is left."""
         self._file.close()
 
 
 @final
 class _Mapper:
-    """Maps a file, and when it is asked again, the same bytes of the same file."""
+    """Maps a file; later calls map the same bytes, and raise if the file changed."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._which: SameFile | None = None
+        self._identity: SameFile | None = None
 
     def __call__(self) -> "_Mapping":
         with naming(self._path):
@@ -105,42 +105,42 @@ class _Mapper:
 
     def _mapped(self) -> "_Mapping":
         with open_file(self._path) as file:
-            self._which = SameFile.checked(self._path, file.fileno(), self._which)
-            if not self._which.size:  # an empty file cannot be mapped
+            self._identity = SameFile.checked(self._path, file.fileno(), self._identity)
+            if not self._identity.size:  # an empty file cannot be mapped
                 return _Mapping(b"")
-            mapped = mmap.mmap(file.fileno(), self._which.size, access=mmap.ACCESS_READ)
+            mapped = mmap.mmap(file.fileno(), self._identity.size, access=mmap.ACCESS_READ)
         _ALIVE.add(mapped)
         return _Mapping(mapped)
 
 
 @final
 class _Mapping:
-    """Bytes that are mapped, and what somebody made of them."""
+    """Mapped bytes, and the cached view of them."""
 
     def __init__(self, held: Held) -> None:
         self.bytes = held
         self.view: Any = None
 
     def close(self) -> None:
-        """Leave it to those who look at it: what nobody does any more is unmapped."""
+        """Do nothing: the bytes are unmapped once no view of them is left."""
 
 
 def check_length(path: str, held: Held) -> None:
-    """Raise where a file was cut short since it was mapped."""
+    """Raise if a file was truncated since it was mapped."""
     if isinstance(held, bytes):
         return
-    there, mapped = held.size(), len(held)
-    if there < mapped:
-        raise cut_short(path, mapped, there)
+    current, mapped = held.size(), len(held)
+    if current < mapped:
+        raise cut_short(path, mapped, current)
 
 
 def many_are_mapped() -> bool:
-    """Return True if so many files are mapped that nobody may get views of more: these keep files open."""
+    """Return True if too many files are mapped to hand out more views, which keep files open."""
     return len(_ALIVE) > most_open() // 2
 
 
 def without_views(block: Block) -> Block:
-    """Return rows that are no views of a file."""
+    """Return the rows with every view of a file replaced by a copy."""
     return Block(tuple(map(_copied, block.columns)), block.length)
 
 

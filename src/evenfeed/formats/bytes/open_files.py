@@ -1,7 +1,7 @@
-"""Bounds how many files are open: those used longest ago are closed, and opened again when they are used.
+"""Limits the number of open files: closes the least recently used, and reopens them on their next use.
 
-A dataset may have any number of files, and `shuffle` or `interleave` reads many of them in turn. A process may
-have about a thousand open, sockets and what the program opens itself among them.
+A dataset can have any number of files, and `shuffle` or `interleave` reads many of them in turn. A process can
+have about a thousand open, including sockets and the files that user code opens.
 """
 
 import errno
@@ -15,20 +15,20 @@ from typing import Any, Final, Generic, Protocol, TypeVar, final
 
 from evenfeed.core.lazy import resource
 
-# Of all files that the system lets a process have open, evenfeed keeps this part at most.
+# evenfeed keeps at most 1/_PART of the open files that the system allows a process.
 _PART: Final = 4
 _FEWEST: Final = 8
 _MOST: Final = 2048
-# Where the system does not say how many a process may have.
-_UNTOLD: Final = 512
-# What the system says where no more files can be opened.
+# The assumed limit where the system does not report one.
+_ASSUMED_LIMIT: Final = 512
+# The error numbers for too many open files.
 TOO_MANY: Final = (errno.EMFILE, errno.ENFILE)
 
 Result = TypeVar("Result")
 
 
 class ClosableFile(Protocol):
-    """What can be closed."""
+    """An object with a `close` method."""
 
     def close(self) -> None:
         """Close it."""
@@ -39,9 +39,9 @@ Opened = TypeVar("Opened", bound=ClosableFile)
 
 
 def most_open() -> int:
-    """Return how many files evenfeed keeps open: a part of what the process may have open just now."""
+    """Return how many files evenfeed may keep open, given the current limit of the process."""
     if sys.platform == "win32":
-        return _UNTOLD // _PART
+        return _ASSUMED_LIMIT // _PART
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
         return _MOST
@@ -49,7 +49,7 @@ def most_open() -> int:
 
 
 def with_room(open_: Callable[[], Result]) -> Result:
-    """Return what `open_` returns; where the process may have no more files open, close those not in use first."""
+    """Call `open_`; if the process has too many files open, close evenfeed's idle files and call it again."""
     try:
         return open_()
     except OSError as error:
@@ -61,14 +61,14 @@ def with_room(open_: Callable[[], Result]) -> Result:
 
 @final
 class Reopened(Generic[Opened]):
-    """An open file that may be closed between two uses, and is opened again by the next.
+    """An open file that may be closed between two uses; the next use reopens it.
 
-    Whoever uses it holds it: a file that is let go while a thread reads it stays open for as long. So there is
-    no lock, which an interruption could leave taken.
+    Users hold a reference: a file that is released while a thread reads it stays open until the thread is done.
+    So it needs no lock, which an interrupt could leave locked.
 
     Args:
-        open_: Opens it where it was left. What it returns closes the file when nobody holds it.
-        keep: Tells of an open file that it cannot be opened again, such as a pipe.
+        open_: Opens the file at its last position. The returned object must close the file when it is collected.
+        keep: Returns True for an open file that cannot be reopened, such as a pipe.
 
     Examples:
         >>> import io
@@ -80,16 +80,14 @@ class Reopened(Generic[Opened]):
     def __init__(
         self, open_: Callable[[], Opened], keep: Callable[[Opened], bool] | None = None
     ) -> None:
-        self._opened: Opened | None = None  # first: Ctrl-C may come here, and `close` asks for it
+        self._opened: Opened | None = None  # set first: `close` reads it, even after Ctrl-C here
         self._open = open_
         self._keep = keep
         self._number = next(_NUMBERS)
-        self._files = (
-            _FILES  # by a name of its own: when the program ends, the module's may be gone
-        )
+        self._files = _FILES  # a reference of its own: at exit the module's global may be gone
 
     def opened(self) -> Opened:
-        """Return the open file, to be used at once and not kept."""
+        """Return the open file. Use it at once and do not keep it."""
         opened = self._opened
         if opened is not None:
             self._files.use(self._number)
@@ -101,26 +99,26 @@ class Reopened(Generic[Opened]):
         return opened
 
     def let_go(self) -> None:
-        """Have the file closed until its next use, as soon as nobody uses it."""
+        """Release the file: it closes once no thread uses it, until its next use."""
         self._opened = None
 
     def close(self) -> None:
-        """Close the file, which nobody uses any more."""
+        """Close the file. It must not be in use."""
         opened, self._opened = self._opened, None
         if opened is not None:
             self._files.remove(self._number)
             opened.close()
 
     def __del__(self) -> None:
-        self.close()  # iterators are dropped in the middle of files: that is no leak to warn of
+        self.close()  # dropping an iterator in the middle of a file is not a leak to warn about
 
 
 @final
 class _Files:
-    """The files that are open, in the order of their last use."""
+    """The open files, least recently used first."""
 
     def __init__(self) -> None:
-        self._lock = RLock()  # collecting garbage may close a file while this thread holds it
+        self._lock = RLock()  # reentrant: garbage collection may close a file within this lock
         self._held: OrderedDict[int, weakref.ref[Reopened[Any]]] = OrderedDict()
 
     def add(self, number: int, file: Reopened[Any]) -> None:
@@ -137,7 +135,7 @@ class _Files:
             self._held.pop(number, None)
 
     def close_down_to(self, left: int) -> None:
-        """Close those used longest ago until `left` are open."""
+        """Close the least recently used files until `left` are open."""
         while len(self._held) > left:
             with self._lock:
                 file = self._held.popitem(last=False)[1]() if self._held else None

@@ -1,1 +1,1 @@
-"""CSV files: records, fields and their values."""
+"""CSV: reading files, splitting records into fields, and converting fields to values."""

@@ -1,4 +1,4 @@
-"""The fields of CSV records that a program has as text: `tf.io.decode_csv`."""
+"""Parsing CSV records from string tensors: `tf.io.decode_csv`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,20 +28,20 @@ def decode_csv(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     select_cols: Sequence[int] | None = None,
     name: str | None = None,
 ) -> list[Any]:
-    """Return the fields of CSV records, as a list of one tensor for each column.
+    """Parse CSV records into a list of tensors, one per column.
 
     Args:
-        records: Text of any shape, each without the end of its line.
-        record_defaults: For each column, the value that stands for an empty field; an empty list or tensor, or a
-            dtype, where every record must have one. It tells the dtype.
+        records: A string tensor of any shape; each record without its line ending.
+        record_defaults: For each column, the value of an empty field; it also sets the dtype. Pass a dtype, or an
+            empty list or tensor, if the field is required.
         field_delim: The character between two fields.
-        use_quote_delim: Whether a field can stand in double quotes.
-        na_value: A text that means the same as an empty field.
-        select_cols: The numbers of the fields to take, in order; all by default.
-        name: Taken for compatibility.
+        use_quote_delim: Whether fields may be in double quotes.
+        na_value: A value that counts as an empty field.
+        select_cols: The numbers of the fields to read, in increasing order; all by default.
+        name: Ignored; for compatibility.
 
     Raises:
-        InvalidArgumentError: A record has too few or too many fields, or one that is no such number.
+        InvalidArgumentError: A record has too few or too many fields, or a field is not a valid number.
 
     Examples:
         >>> import evenfeed as tf
@@ -53,7 +53,7 @@ def decode_csv(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         [1, 2]
     """
     del name
-    # A text is a default here, also one that is the name of a dtype.
+    # Here a string is always a default, even if it names a dtype.
     defaults = [[one] if isinstance(one, str) else one for one in record_defaults]
     columns, select, _ = columns_of(defaults, select_cols, None)
     kernel = DecodeCsv(
@@ -67,17 +67,17 @@ def decode_csv(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     if found is not None:
         return found
     if isinstance(records, Handle):
-        raise TypeError("The text is no part of the element that a kernel can read.")
+        raise TypeError("The text is not a component of the element that a kernel can read.")
     text = to_array(records)
     if text.dtype != dtypes.string:
-        raise TypeError(described(f"records must be text, but got {shortened(records)}."))
+        raise TypeError(described(f"records must be strings, but got {shortened(records)}."))
     return [computed_tensor(column) for column in kernel.of(text)]
 
 
 @final
 @dataclass(frozen=True)
 class DecodeCsv(Kernel):
-    """Reads the fields of the records of a whole column."""
+    """Parses a whole column of CSV records."""
 
     columns: tuple[CsvColumn, ...]
     select: tuple[int, ...]
@@ -86,23 +86,21 @@ class DecodeCsv(Kernel):
     na_value: bytes
 
     def specs(self, *given: TensorSpec) -> list[TensorSpec]:
-        """Return a value of each column for each record."""
         return [TensorSpec(given[0].shape, column.dtype) for column in self.columns]
 
     def run(self, *columns: Column) -> list[Column]:
-        """Read all records at once."""
         text = columns[0]
         if text is None or isinstance(text, list):
             raise TypeError("The elements have different numbers of records.")
         return list(self.of(text))
 
     def of(self, text: Array | Texts) -> list[Array]:
-        """Return the columns of an array of records, in its shape."""
+        """Return the columns of an array of records, each in the shape of that array."""
         records: list[bytes] = text.ravel().tolist()
         cutter = Cutter(self.delimiter, quoted=self.quoted)
         cut, _ = cutter.cut(b"".join(record + b"\n" for record in records), is_last=True)
         if cut.is_open or cut.count != len(records):
-            raise self._no_record(records)
+            raise self._not_one_record(records)
         starts = [0, *cut.stops.tolist()][: cut.count]
         self._check_counts(records, np.diff(cut.stops, prepend=0).tolist())
         taken = self.select or range(len(self.columns))
@@ -113,8 +111,8 @@ class DecodeCsv(Kernel):
             for column, place in zip(self.columns, taken, strict=True)
         ]
 
-    def _no_record(self, records: list[bytes]) -> InvalidArgumentError:
-        """Name the text that is more, or less, than one record."""
+    def _not_one_record(self, records: list[bytes]) -> InvalidArgumentError:
+        """Return the error that names the first text that is not exactly one record."""
         cutter = Cutter(self.delimiter, quoted=self.quoted)
 
         def is_one(record: bytes) -> bool:
@@ -123,9 +121,9 @@ class DecodeCsv(Kernel):
 
         number = next(number for number, record in enumerate(records) if not is_one(record))
         return InvalidArgumentError(
-            f"Record {number} is {shortened(records[number])}: a quote is not closed, or a line ends outside "
-            "of quotes.",
-            fix="pass one record without the end of its line, such as those of TextLineDataset.",
+            f"Record {number} is {shortened(records[number])}: a quote is not closed, or there is a line break "
+            "outside quotes.",
+            fix="pass one record per string without its line ending, as TextLineDataset returns them.",
         )
 
     def _check_counts(self, records: list[bytes], counts: list[int]) -> None:
@@ -144,6 +142,6 @@ class DecodeCsv(Kernel):
         values, unread = column.values(plain, self.na_value)
         for number, why in sorted((wrong | unread).items()):
             raise InvalidArgumentError(
-                f"Record {number}: {why}.", fix="mend the record, or pass another default."
+                f"Record {number}: {why}.", fix="correct the record, or pass another default."
             )
         return values

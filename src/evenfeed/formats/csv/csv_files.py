@@ -1,4 +1,4 @@
-"""CSV files."""
+"""Reading CSV files: `tf.data.experimental.CsvDataset` and `make_csv_dataset`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from evenfeed.formats.csv.csv_records import OPEN, Cutter, Records
 from evenfeed.formats.csv.csv_values import CsvColumn
 from evenfeed.formats.text_lines import LONGEST, endless
 
-# The first read is short, so that the first row comes soon; longer ones cost less for each row.
+# The first read is short, so that the first row arrives soon; longer reads cost less per row.
 _FIRST_READ: Final = 1 << 15
 _LONGEST_READ: Final = 1 << 18
 
@@ -24,17 +24,17 @@ _LONGEST_READ: Final = 1 << 18
 @final
 @dataclass(frozen=True)
 class CsvLayout:
-    """How CSV files are written, and what is wanted of them.
+    """The dialect of CSV files, and the columns to read.
 
     Attributes:
-        columns: What is wanted, in the order in which it comes out.
-        kept: For each column, which of the fields that are kept it is.
-        select: The numbers of the fields that are kept; all where it is empty.
-        exclude: The numbers of those that are not.
+        columns: The columns to read, in output order.
+        kept: For each column, its index among the kept fields.
+        select: The numbers of the fields to keep; empty for all.
+        exclude: The numbers of the fields to drop.
         delimiter: The byte between two fields.
-        quoted: Whether quotes mean anything.
-        na_value: What means the same as an empty field.
-        header: Whether the first record is none.
+        quoted: Whether fields may be quoted.
+        na_value: A value that counts as an empty field.
+        header: Whether the first record is a header.
     """
 
     columns: tuple[CsvColumn, ...]
@@ -48,28 +48,28 @@ class CsvLayout:
 
     @cached_property
     def cutter(self) -> Cutter:
-        """What cuts files into fields."""
+        """The tokenizer for this dialect."""
         return Cutter(self.delimiter, quoted=self.quoted)
 
     def places(self, width: int) -> list[int]:
-        """Return which fields of a record the columns are; a ValueError where it has none, or too many."""
+        """Return the field index of each column in a record of `width` fields; raise ValueError if the width is wrong."""
         if self.select:
             if width <= self.select[-1]:
                 raise ValueError(
-                    f"field {self.select[-1]} is wanted, but the last is field {width - 1}"
+                    f"field {self.select[-1]} is selected, but the last is field {width - 1}"
                 )
             kept = list(self.select)
         else:
             kept = [place for place in range(width) if place not in self.exclude]
         if len(kept) != len(self.columns):
-            raise ValueError(f"{len(self.columns)} fields are wanted, but there are {len(kept)}")
+            raise ValueError(f"expected {len(self.columns)} fields, but found {len(kept)}")
         return [kept[place] for place in self.kept]
 
 
 @final
 @dataclass(frozen=True)
 class CsvFile(UncountedFile):
-    """A CSV file, and what is wanted of it."""
+    """A CSV file, its dialect and the columns to read."""
 
     read_by: ClassVar[str] = "CsvDataset"
 
@@ -80,13 +80,13 @@ class CsvFile(UncountedFile):
         return f"{super()._kind} {self.layout}"
 
     def open(self) -> "CsvReader":
-        """Open it, for one iterator: a reader has a position."""
+        """Open the file for one iterator: the reader has a position."""
         return CsvReader(self)
 
 
 @final
 class CsvReader(RowReader):
-    """Reads the records of a CSV file. One that is wrong is an error, and the next follows."""
+    """Reads the records of a CSV file. A bad record raises, and reading can continue after it."""
 
     def __init__(self, file: CsvFile, first_read: int = _FIRST_READ) -> None:
         super().__init__(file.path)
@@ -94,14 +94,14 @@ class CsvReader(RowReader):
         self._layout = file.layout
         self._next_read = first_read
         self._bytes = open_bytes(file.path, file.compression)
-        self._stand_at(0, 0)
+        self._reset(0, 0)
 
     def mark(self) -> Any:
-        """Return the byte, the row and the line at which the chunk begins; None where bytes cannot be found again."""
+        """Return the byte, row and line at which the chunk starts; None for compressed files, which cannot seek."""
         return None if self._compression else [self._begin, self._first, self._line]
 
     def seek(self, mark: Any) -> None:
-        """Go to a byte at which a record begins."""
+        """Go to the start of a record."""
         if mark is not None:
             byte, row, line = mark
             self._reopen(byte, line)
@@ -113,13 +113,13 @@ class CsvReader(RowReader):
     def _reopen(self, byte: int, line: int) -> None:
         self._bytes.close()
         self._bytes = open_bytes(self.path, self._compression, byte)
-        self._stand_at(byte, line)
+        self._reset(byte, line)
 
-    def _stand_at(self, byte: int, line: int) -> None:
-        self._rest = b""  # the beginning of a record whose end is not read yet
-        self._begin = self._behind = byte  # where the chunk begins, and the byte behind it
+    def _reset(self, byte: int, line: int) -> None:
+        self._rest = b""  # the start of a record that is not read to its end yet
+        self._begin = self._behind = byte  # where the chunk starts, and the byte after it
         self._line = self._next_line = line  # the same in lines
-        self._skipped = 0  # how many records of the chunk are no rows
+        self._skipped = 0  # records of the chunk that are not rows: the header
         self._records = Records(b"", [], np.zeros(0, np.int64))
 
     def _next(self) -> Chunk | None:
@@ -127,7 +127,7 @@ class CsvReader(RowReader):
         is_first = self._begin == 0 and self._layout.header
         if not records.count:
             if is_first:
-                raise self._headless()
+                raise self._missing_header()
             return None
         self._records = records
         fields, wrong = self._fields()
@@ -135,7 +135,7 @@ class CsvReader(RowReader):
         return self._parsed(fields, wrong)
 
     def records(self) -> Iterator[Sequence[bytes]]:
-        """Yield the fields of all records from here on, the header among them."""
+        """Yield the fields of all remaining records, including the header."""
         while (found := self._whole_records()).count:
             self._records = found
             fields, wrong = self._fields()
@@ -146,7 +146,7 @@ class CsvReader(RowReader):
                 yield fields[start:stop]
 
     def _whole_records(self) -> Records:
-        """Return the next records; none at the end of the file."""
+        """Return the next complete records; zero at the end of the file."""
         text, is_last, records = self._rest, False, self._records
         while not is_last:
             more = self._more()
@@ -156,14 +156,14 @@ class CsvReader(RowReader):
                 break
             if len(text) > LONGEST:
                 raise endless(self.path, "record", self._behind)
-            self._next_read *= 2  # a record is longer than what was read, perhaps very long
+            self._next_read *= 2  # the record is longer than the read, perhaps much longer
         self._next_read = min(2 * self._next_read, _LONGEST_READ)
         self._begin, self._behind = self._behind, self._behind + len(text) - len(self._rest)
         self._line, self._next_line = self._next_line, self._next_line + records.lines
         return records
 
     def _more(self) -> bytes:
-        r"""Return some more bytes, which do not end between a `\r` and its `\n`."""
+        r"""Return more bytes, never ending between a `\r` and its `\n`."""
         more = last = self._bytes.read(self._next_read)
         while last.endswith(b"\r"):
             last = self._bytes.read(1)
@@ -171,7 +171,7 @@ class CsvReader(RowReader):
         return more
 
     def _fields(self) -> tuple[Sequence[bytes], dict[int, str]]:
-        """Return the fields without quotes, and what is wrong with records."""
+        """Return the fields without quotes, and the errors by record."""
         records = self._records
         if records.ends is None:
             return records.fields, {}
@@ -193,13 +193,13 @@ class CsvReader(RowReader):
         return Chunk(Block(tuple(values), count), dict(sorted(wrong.items())))
 
     def _columns(self, fields: Sequence[bytes], wrong: dict[int, str]) -> list[Sequence[bytes]]:
-        """Return the fields of each column; say of records that do not have them that they are wrong."""
+        """Return the fields of each column; add records without these fields to `wrong`."""
         width = self._records.width
         if width is not None:
             try:
                 places = self._layout.places(width)
             except ValueError:
-                pass  # it is said of each record
+                pass  # reported for each record below
             else:
                 return [fields[self._skipped * width + place :: width] for place in places]
         rows = [self._row(fields, row, wrong) for row in range(self._records.count - self._skipped)]
@@ -219,18 +219,17 @@ class CsvReader(RowReader):
         line = self._line + self._records.line(row + self._skipped) + 1
         return InvalidArgumentError(
             f"{self.path}, line {line}: {what}.",
-            fix="correct the line; dataset.ignore_errors() passes over what is wrong.",
+            fix="correct the line, or skip bad rows with dataset.ignore_errors().",
         ).in_file(self.path, self._byte(row))
 
     def _byte(self, row: int) -> int | None:
         return self._begin + self._records.byte(row + self._skipped)
 
-    def _headless(self) -> InvalidArgumentError:
+    def _missing_header(self) -> InvalidArgumentError:
         return InvalidArgumentError(
-            f"{self.path} is empty, but was to begin with a header.",
+            f"{self.path} is empty, but should start with a header.",
             fix="pass header=False, or leave the file out.",
         ).in_file(self.path, 0)
 
     def close(self) -> None:
-        """Close the file."""
         self._bytes.close()

@@ -1,4 +1,4 @@
-"""The values of CSV fields: text, and numbers as TensorFlow reads them."""
+"""CSV columns: converting fields to strings and numbers as TensorFlow does, and checking the column arguments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from evenfeed.core.dtypes import DType, name_of
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.formats.chunks import bytes_column
 
-#: What a field can be.
+#: The dtypes that a field can have.
 KINDS: Final = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string)
 
 
 @final
 @dataclass(frozen=True)
 class CsvColumn:
-    """What is made of one field of every record.
+    """One column of a CSV file.
 
     Attributes:
-        name: How errors call it.
+        name: Its name in errors.
         dtype: One of `KINDS`.
-        default: What stands for an empty field, as text; None where there must be one.
+        default: The text that replaces an empty field; None if the field is required.
     """
 
     name: str
@@ -34,13 +34,13 @@ class CsvColumn:
     default: bytes | None = None
 
     def values(self, fields: Sequence[bytes], na_value: bytes) -> tuple[Array, dict[int, str]]:
-        """Return the values of fields, and what is wrong with some, by their places."""
+        """Return the values of fields, and the errors by field index."""
         fields, wrong = self._filled(fields, na_value)
         if self.dtype == dtypes.string:
             return bytes_column(list(fields)), wrong
         try:
             return _numbers(fields, self.dtype), wrong
-        except (ValueError, OverflowError):  # one of them is none, or is written in a rare way
+        except (ValueError, OverflowError):  # one is not a number, or is written in an unusual way
             return self._one_by_one(fields, wrong), wrong
 
     def _filled(
@@ -54,7 +54,7 @@ class CsvColumn:
         if self.default is not None:
             return filled, {}
         empty = [place for place, field in enumerate(fields) if field in missing]
-        return filled, dict.fromkeys(empty, f"{self.name} is empty, and has no default")
+        return filled, dict.fromkeys(empty, f"{self.name} is empty and has no default")
 
     def _one_by_one(self, fields: Sequence[bytes], wrong: dict[int, str]) -> Array:
         column = np.zeros(len(fields), self.dtype)
@@ -62,30 +62,32 @@ class CsvColumn:
             try:
                 column[place : place + 1] = number(field, self.dtype)
             except (ValueError, OverflowError):
-                wrong[place] = f"{self.name} is {field!r}, which is no {name_of(self.dtype)}"
+                wrong[place] = (
+                    f"{self.name} is {field!r}, which is not a valid {name_of(self.dtype)}"
+                )
         return column
 
 
 def _numbers(fields: Sequence[bytes], dtype: DType) -> Array:
-    """Return many numbers; a ValueError or OverflowError where one is none, or may be none."""
+    """Parse many numbers; raise ValueError or OverflowError if one may be invalid."""
     if b"_" in b"".join(fields):
-        raise ValueError("Python takes 1_000 for a number")
+        raise ValueError("Python accepts 1_000 as a number; TensorFlow does not")
     if dtype.kind == "f":
         return _narrowed(np.fromiter(map(float, fields), np.float64, len(fields)), dtype)
     return _narrowed(np.fromiter(map(int, fields), np.int64, len(fields)), dtype)
 
 
 def number(field: bytes, dtype: DType) -> Array:
-    """Return one number; a ValueError or OverflowError where a field is none."""
+    """Parse one number; raise ValueError or OverflowError if it is invalid."""
     if b"_" in field:
-        raise ValueError("Python takes 1_000 for a number")
+        raise ValueError("Python accepts 1_000 as a number; TensorFlow does not")
     if dtype.kind == "f" and b"0x" in field.lower():
         return _narrowed(np.array([float.fromhex(field.decode())]), dtype)
     return _numbers([field], dtype)
 
 
 def _narrowed(wide: Array, dtype: DType) -> Array:
-    with np.errstate(over="ignore"):  # what is too large is infinite
+    with np.errstate(over="ignore"):  # numbers that are too large become infinite
         narrow = wide.astype(dtype)
     if dtype.kind == "i" and np.any(narrow != wide):
         raise OverflowError
@@ -100,7 +102,7 @@ _KINDS: Final = (
 def columns_of(
     defaults: Any, select_cols: Sequence[int] | None, exclude_cols: Sequence[int] | None
 ) -> tuple[tuple[CsvColumn, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return the columns, and the numbers of the fields that are taken, or left out."""
+    """Return the columns, and the numbers of the selected and the excluded fields."""
     if not isinstance(defaults, list | tuple):
         raise TypeError(
             described(f"record_defaults must be a list, but got {shortened(defaults)}.", fix=_KINDS)
@@ -115,34 +117,32 @@ def columns_of(
 
 
 def column_of(name: str, default: Any) -> CsvColumn:
-    """Return a column of a dtype, or of a value that stands for empty fields."""
+    """Return a column, given its dtype or the default for empty fields."""
     dtype = _dtype(default)
     if dtype is not None:
         return CsvColumn(name, dtype)
     value = to_array(default)
     if value.dtype not in KINDS:
         raise InvalidArgumentError(
-            f"{name} cannot be {name_of(value.dtype)}, as its default {shortened(default)} is.",
+            f"{name} cannot have dtype {name_of(value.dtype)}, as its default {shortened(default)} has.",
             fix=_KINDS,
         )
     if value.ndim > 1 or value.size > 1:
         raise InvalidArgumentError(
-            f"{name} must have one default, but got {shortened(default)}.", fix=_KINDS
+            f"{name} must have a single default, but got {shortened(default)}.", fix=_KINDS
         )
     return CsvColumn(name, value.dtype, _as_field(value.item()) if value.size else None)
 
 
 def _dtype(value: Any) -> DType | None:
-    """Return the dtype that a value is; None where it is a default."""
+    """Return the dtype that a value names; None if it is a default."""
     if isinstance(value, str):
         return next((kind for kind in KINDS if name_of(kind) == value), None)
     if not isinstance(value, type | np.dtype):
         return None
     dtype = dtypes.as_dtype(cast("object", value))
     if dtype not in KINDS:
-        raise ValueError(
-            described(f"A column of CSV files cannot be {name_of(dtype)}.", fix=_KINDS)
-        )
+        raise ValueError(described(f"A CSV column cannot have dtype {name_of(dtype)}.", fix=_KINDS))
     return dtype
 
 
@@ -157,12 +157,12 @@ def _choice(
     exclude = _increasing(exclude_cols, "exclude_cols")
     if select and exclude:
         raise InvalidArgumentError(
-            "select_cols and exclude_cols are both given.", fix="pass one of them."
+            "select_cols and exclude_cols cannot both be given.", fix="pass one of them."
         )
     if select and len(select) != columns:
         raise InvalidArgumentError(
-            f"select_cols has {len(select)} numbers, but record_defaults {columns} values.",
-            fix="pass one default for each column that is taken.",
+            f"select_cols has {len(select)} fields, but record_defaults has {columns} values.",
+            fix="pass one default per selected field.",
         )
     return select, exclude
 
@@ -171,8 +171,7 @@ def _increasing(value: Sequence[int] | None, name: str) -> tuple[int, ...]:
     numbers = tuple(whole_number(number, name) for number in (value if value is not None else ()))
     if list(numbers) != sorted(set(numbers)) or any(number < 0 for number in numbers):
         raise InvalidArgumentError(
-            f"{name} must hold the numbers of fields, from 0 on, each larger than the one before, "
-            f"but got {shortened(value)}.",
+            f"{name} must be field numbers, at least 0 and strictly increasing, but got {shortened(value)}.",
             fix=f"pass {name}=sorted(set(numbers)).",
         )
     return numbers
@@ -183,12 +182,12 @@ def delimiter_of(value: str) -> bytes:
     delimiter = plain_text(value)
     if len(delimiter) != 1:
         raise InvalidArgumentError(
-            f"field_delim must be one character of ASCII, but got {value!r}.",
-            fix="pass field_delim=',' or another one.",
+            f"field_delim must be a single ASCII character, but got {value!r}.",
+            fix="pass a single character, such as field_delim=','.",
         )
     return delimiter
 
 
 def plain_text(value: Any) -> bytes:
-    """Return a text that a user passed, as bytes."""
+    """Return a string argument as bytes."""
     return to_array(value, dtypes.string).item()

@@ -1,1 +1,1 @@
-"""`tf.train.Example` messages: features, parsing, and compiled loops over many of them."""
+"""`tf.train.Example` messages: feature specs, parsing, and compiled loops over many messages."""

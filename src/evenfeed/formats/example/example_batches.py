@@ -1,8 +1,10 @@
-"""Parses many examples at once: those whose bytes have one layout.
+"""Parses the fixed-length features of many serialized examples at once.
 
-Programs write examples with the same features again and again. Then most have the same length, and the
-same bytes but for the values. The layout of one such example says where the values are in all of them,
-and they are cut out of a matrix of bytes: one row for each example.
+There are three ways. Compiled loops (`example_kernels`) scan all records if Numba is worth its compile time. Otherwise
+records with the same byte layout are parsed together: programs usually write examples with the same features, so most
+have the same length and differ only in their values. The layout of one such example gives the places of the values in
+all of them, which are sliced out of a matrix of bytes with one row per example. All other records are parsed one by
+one with protobuf.
 """
 
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ from evenfeed.formats.example.features import Fixed
 from evenfeed.formats.lazy_kernels import example_kernels
 from evenfeed.formats.reader import grouped
 
-# The first byte of a field that holds bytes or a message, by the number of the field.
+# The tag byte of a length-delimited field, by field number.
 _FIRST: Final = 0x0A
 _SECOND: Final = 0x12
 _LAYOUT_KINDS: Final[dict[int, DType]] = {
@@ -30,28 +32,26 @@ _LAYOUT_KINDS: Final[dict[int, DType]] = {
     0x1A: dtypes.int64,
 }
 
-_VALUE: Final = 0x00  # any byte may stand here
-_DIGIT: Final = (
-    0x80  # of a whole number, seven bits to a byte: whether another byte follows is fixed
-)
-_LAST_DIGIT: Final = 0xFE  # the tenth byte has one bit of the number
+_VALUE: Final = 0x00  # any byte may be here
+_DIGIT: Final = 0x80  # a byte of a varint: only its continuation bit is fixed
+_LAST_DIGIT: Final = 0xFE  # the tenth byte holds one bit of the number
 
 
 class NoLayoutError(Exception):
-    """An example is written in a way that is read one by one."""
+    """The example has an unusual encoding and must be parsed on its own."""
 
 
 @final
 @dataclass(frozen=True)
 class FieldPlace:
-    """Where the values of one feature are: from byte to byte, of each value."""
+    """The byte range of each value of one feature."""
 
     dtype: DType
     starts: tuple[int, ...]
     stops: tuple[int, ...]
 
     def cut(self, rows: Array, shape: tuple[int, ...]) -> Array:
-        """Return the values, for all rows."""
+        """Return the values of all rows."""
         out = (len(rows), *shape)
         if not self.starts:
             return np.empty(out, self.dtype)
@@ -85,10 +85,10 @@ class FieldPlace:
 
 @final
 class Layout:
-    """The layout of one example.
+    """The byte layout of one example.
 
     Attributes:
-        places: Where each feature's values are; a feature without a kind counts as missing.
+        places: Where the values of each feature are; a feature without a kind counts as missing.
     """
 
     def __init__(self, example: bytes) -> None:
@@ -97,16 +97,16 @@ class Layout:
         self._mask = np.full(len(example), 0xFF, np.uint8)
         end = len(example)
         self._entries(*self._field(0, end, _FIRST, whole=True)) if end else None
-        self._around = np.flatnonzero(self._mask)  # the bytes that are not values alone
+        self._around = np.flatnonzero(self._mask)  # the bytes that are not pure values
 
     def matches(self, rows: Array) -> Array:
-        """Tell for each row whether it has this layout."""
+        """Return a mask of the rows that have this layout."""
         expected = np.frombuffer(self._bytes, np.uint8)[self._around]
         differences = (rows[:, self._around] ^ expected) & self._mask[self._around]
         return np.logical_not(differences.any(axis=1))
 
     def columns(self, rows: Array, wanted: Sequence[Fixed]) -> list[Array] | None:
-        """Return the wanted arrays of rows that have this layout; None where one of them is wrong in all."""
+        """Return the requested arrays of rows with this layout; None if the layout lacks or mismatches a feature."""
         columns: list[Array] = []
         for feature in wanted:
             place = self.places.get(feature.key)
@@ -175,7 +175,7 @@ class Layout:
         return _place(dtypes.int64, spans)
 
     def _field(self, at: int, end: int, tag: int, *, whole: bool = False) -> tuple[int, int]:
-        """Return where a field begins and ends; with `whole`, it must be the last."""
+        """Return the start and end of a field; with `whole`, it must be the last one."""
         if at >= end or self._bytes[at] != tag:
             raise NoLayoutError
         length, start = self._number(at + 1, end)
@@ -185,7 +185,7 @@ class Layout:
         return start, stop
 
     def _number(self, at: int, end: int) -> tuple[int, int]:
-        """Return a number of seven bits to a byte, and the place behind it."""
+        """Return a varint, and the offset after it."""
         number = 0
         for place in range(at, min(end, at + 10)):
             byte = self._bytes[place]
@@ -201,12 +201,12 @@ def _place(dtype: DType, spans: list[tuple[int, int]]) -> FieldPlace:
     return FieldPlace(dtype, tuple(start for start, _ in spans), tuple(stop for _, stop in spans))
 
 
-# The first byte of a list, by what it holds.
+# The tag byte of a list, by the dtype of its values.
 _KINDS: Final[dict[DType, int]] = {dtypes.string: 0x0A, dtypes.float32: 0x12, dtypes.int64: 0x1A}
 
 
 def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array], Array]:
-    """Return the wanted arrays of all records, and which records are odd: others must fill their rows."""
+    """Return the requested arrays of all records, and a mask of odd records, whose rows are not filled in."""
     keys = [feature.key.encode() for feature in wanted]
     places = np.empty((len(wanted), len(records)), np.int64)
     odd = np.empty(len(records), np.bool_)
@@ -249,17 +249,17 @@ def _column(data: Array, places: Positions, wanted: Fixed) -> Array:
     return out.reshape(shape)
 
 
-# Fewer examples of one layout are parsed one by one as fast.
+# Fewer examples of one layout are parsed just as fast one by one.
 _FEWEST: Final = 8
-# Longer ones are mostly values, which are copied either way.
+# Longer examples are mostly values, which are copied either way.
 _LONGEST: Final = 1 << 14
 
 
 def fixed_columns(records: Texts, wanted: Sequence[Fixed]) -> list[Array]:
-    """Return the wanted arrays of all records, stacked.
+    """Return the requested arrays of all records, stacked.
 
     Raises:
-        InvalidArgumentError: A record is no example, or lacks what is wanted. It names the first.
+        InvalidArgumentError: A record is not a valid Example, or lacks a feature. Names the first such record.
     """
     lengths = records.stops - records.starts
     if is_worth_it(len(records)) and lengths.max() <= _LONGEST:
@@ -283,7 +283,7 @@ def fixed_columns(records: Texts, wanted: Sequence[Fixed]) -> list[Array]:
 def _of_one_layout(
     records: Texts, lengths: Positions, wanted: Sequence[Fixed]
 ) -> list[Array] | None:
-    """Return the arrays of all records, where these have one layout."""
+    """Return the arrays of all records if they share one layout, else None."""
     if len(records) < _FEWEST or not 0 < lengths[0] <= _LONGEST or (lengths != lengths[0]).any():
         return None
     matrix = records.matrix()
@@ -300,7 +300,7 @@ _Part = tuple[Positions, list[Array]]
 def _in_groups(
     records: Texts, lengths: Positions, rows: Positions, wanted: Sequence[Fixed]
 ) -> tuple[list[_Part], Positions]:
-    """Return the arrays of those rows that share a layout with others, and which rows do not."""
+    """Return the arrays of the rows that share a layout, and the rows that do not."""
     groups, rest = grouped(lengths[rows], _FEWEST, _LONGEST)
     parts: list[_Part] = []
     singly = [rows[rest]]
@@ -314,7 +314,7 @@ def _in_groups(
 def _of_one_length(
     records: Texts, mine: Positions, wanted: Sequence[Fixed]
 ) -> tuple[list[_Part], Positions]:
-    """Return the arrays of records that are equally long, and which of them are left over."""
+    """Return the arrays of records of equal length by layout, and the records left over."""
     parts: list[_Part] = []
     matrix = records.take(mine).matrix()
     while len(mine) >= _FEWEST:

@@ -1,8 +1,7 @@
-"""Finds the features of examples, byte by byte, and copies their values: compiled, so that no two need be alike.
+"""Compiled loops that find the features of serialized examples and copy their values, whatever their layouts.
 
-A record that is written in an unusual way is called odd, and so is one that is wrong or has not what is
-wanted: it is for others to look at. Places are turned into numbers without a sign where bytes are looked at:
-others could count from the end, and Numba would ask each time.
+A record is called odd if it has an unusual encoding, is damaged, or does not match the requested features; the caller
+parses it another way. Indices are cast to unsigned integers, because Numba checks signed ones for negative values.
 """
 
 from typing import Final
@@ -12,26 +11,26 @@ import numpy as np
 from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.text.numba_loops import compiled
 
-# The first byte of a field that holds bytes or a message, by the number of the field.
+# The tag byte of a length-delimited field, by field number.
 _FIRST: Final = 0x0A
 _SECOND: Final = 0x12
-# The same of the list that a feature is.
+# The tag byte of each kind of list in a Feature.
 _TEXTS: Final = 0x0A
 _FLOATS: Final = 0x12
 _NUMBERS: Final = 0x1A
 
-# These stand for a place, or for how many values there are.
+# Special values of a place or a count.
 MISSING: Final = -1
 _ODD: Final = -2
 
 _U64 = np.uint64
 
-# To compiled code, NumPy's numbers and Python's are the same.
+# Compiled code does not distinguish NumPy numbers from Python numbers.
 # pyright: reportArgumentType=false, reportReturnType=false
 
 
 @compiled
-def find(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
+def find(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
     data: Array,
     starts: Positions,
     stops: Positions,
@@ -42,18 +41,18 @@ def find(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
     places: Array,
     odd: Array,
 ) -> None:
-    """Write where the values of wanted features begin, and which records are odd.
+    """Write where the values of the requested features start, and which records are odd.
 
     Args:
-        data: Bytes that have the records in them.
-        starts: Where each begins.
-        stops: Where it ends.
-        names: The names of the features, one behind the other.
-        name_stops: Where each ends.
-        kinds: Of each feature, the first byte of its list.
-        counts: Of each feature, how many values it has.
-        places: For each feature and each record, where its values begin; `MISSING` where it has none.
-        odd: For each record, whether it is.
+        data: The bytes that contain the records.
+        starts: Where each record starts.
+        stops: Where each record ends.
+        names: The concatenated names of the features.
+        name_stops: Where each name ends.
+        kinds: The tag byte of each feature's list.
+        counts: The number of values of each feature.
+        places: Output: for each feature and record, where its values start, or `MISSING`.
+        odd: Output: whether each record is odd.
     """
     for row in range(len(stops)):
         odd[row] = False
@@ -66,7 +65,7 @@ def find(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
 
 @compiled
 def copy_floats(data: Array, places: Positions, out: Array) -> None:
-    """Copy the floats of all records that have them, as bytes."""
+    """Copy the floats of all records that have them, byte by byte."""
     for row in range(len(places)):
         at = places[row]
         if at >= 0:
@@ -76,7 +75,7 @@ def copy_floats(data: Array, places: Positions, out: Array) -> None:
 
 @compiled
 def copy_numbers(data: Array, places: Positions, out: Array) -> None:
-    """Copy the whole numbers of all records that have them: seven bits to a byte, the lowest first."""
+    """Decode the varints of all records that have them: seven bits per byte, lowest first."""
     for row in range(len(places)):
         at = places[row]
         if at >= 0:
@@ -92,7 +91,7 @@ def copy_numbers(data: Array, places: Positions, out: Array) -> None:
 
 @compiled
 def find_texts(data: Array, places: Positions, starts: Array, stops: Array) -> None:
-    """Write where the texts of all records that have them begin and end: nowhere, for others."""
+    """Write the start and end of each string; an empty range for records without them."""
     for row in range(len(places)):
         at = places[row]
         for column in range(starts.shape[1]):
@@ -105,7 +104,7 @@ def find_texts(data: Array, places: Positions, starts: Array, stops: Array) -> N
 
 
 @compiled
-def _found(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
+def _found(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
     data: Array,
     at: int,
     end: int,
@@ -116,7 +115,7 @@ def _found(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
     places: Array,
     row: int,
 ) -> bool:
-    """Write where the wanted features of one record are; tell whether it is not odd."""
+    """Write the places of the requested features of one record; return False if the record is odd."""
     feature = -1
     while 0 <= at < end:
         entry, at = _field(data, at, end, _FIRST, False)
@@ -124,7 +123,7 @@ def _found(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
         value, stop = _field(data, key_stop, at, _SECOND, True)
         if value < 0:
             return False
-        # Most records have the features in one order.
+        # Most records have the features in the same order.
         feature = _named(data, key, key_stop, names, name_stops, feature + 1)
         begin, count = _values(data, value, stop)
         if min(feature, count) == _ODD:
@@ -140,10 +139,10 @@ def _found(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
 
 
 @compiled
-def _named(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
+def _named(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
     data: Array, at: int, stop: int, names: Array, name_stops: Positions, guess: int
 ) -> int:
-    """Return which feature has this name: one after the other, from the guess on."""
+    """Return the feature with this name, searching from `guess` on."""
     feature = guess
     for _ in range(len(name_stops)):
         if feature >= len(name_stops):
@@ -158,13 +157,13 @@ def _named(  # noqa: PLR0913, PLR0917 - arrays are all that compiled code takes
         feature += 1
     for place in range(at, stop):
         if data[_U64(place)] >= 0x80:
-            return _ODD  # protobuf asks whether it is text
+            return _ODD  # protobuf must check that it is valid UTF-8
     return MISSING
 
 
 @compiled
 def _values(data: Array, at: int, end: int) -> tuple[int, int]:
-    """Return where the values of a feature begin, and how many there are."""
+    """Return where the values of a feature start, and how many there are."""
     if at == end:
         return MISSING, MISSING
     kind = data[_U64(at)]
@@ -194,7 +193,7 @@ def _count_texts(data: Array, at: int, end: int) -> int:
 
 @compiled
 def _count_numbers(data: Array, at: int, end: int) -> int:
-    """Return how many numbers there are; that one with more than 64 bits is among them is odd."""
+    """Return the number of varints; `_ODD` if one has more than 64 bits or is cut off."""
     count, bytes_before = 0, 0
     for place in range(at, end):
         byte = data[_U64(place)]
@@ -209,7 +208,7 @@ def _count_numbers(data: Array, at: int, end: int) -> int:
 
 @compiled
 def _field(data: Array, at: int, end: int, tag: int, whole: bool) -> tuple[int, int]:
-    """Return where a field begins and ends; with `whole`, it must be the last."""
+    """Return the start and end of a field; with `whole`, it must be the last one."""
     if at < 0 or at >= end or data[_U64(at)] != tag:
         return _ODD, _ODD
     length, shift, start = 0, 0, at + 1

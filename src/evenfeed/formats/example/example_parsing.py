@@ -1,4 +1,4 @@
-"""Parses serialised examples: `tf.io.parse_example` and kin."""
+"""Parsing serialized examples: `tf.io.parse_example` and `tf.io.parse_single_example`."""
 
 from collections.abc import Sequence
 from typing import Any, final
@@ -28,16 +28,16 @@ from evenfeed.formats.example.features import Fixed, Sequenced, Varying, Wanted,
 def parse_single_example(
     serialized: Any, features: Any, example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
-    """Return the features of one serialised `tf.train.Example`.
+    """Parse one serialized `tf.train.Example`.
 
-    In `Dataset.map`, where only features of kind `FixedLenFeature` are asked for, it runs on many examples at a time.
+    In `Dataset.map` it parses many examples at a time if all features are `FixedLenFeature`.
 
     Args:
-        serialized: The bytes.
-        features: What to look for: names, each with a `FixedLenFeature`, `VarLenFeature` or
+        serialized: The bytes of the example.
+        features: A dict from feature name to `FixedLenFeature`, `VarLenFeature` or
             `FixedLenSequenceFeature`.
-        example_names: Taken for compatibility.
-        name: Taken for compatibility.
+        example_names: Ignored; for compatibility.
+        name: Ignored; for compatibility.
 
     Examples:
         >>> import evenfeed as tf
@@ -54,14 +54,14 @@ def parse_single_example(
 def parse_example(
     serialized: Any, features: Any, example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
-    """Return the features of many examples (`tf.train.Example`, serialised), stacked.
+    """Parse a batch of serialized `tf.train.Example` messages into stacked features.
 
     Args:
-        serialized: The bytes of each.
-        features: What to look for: names, each with a `FixedLenFeature`, `VarLenFeature` or
+        serialized: The bytes of each example.
+        features: A dict from feature name to `FixedLenFeature`, `VarLenFeature` or
             `FixedLenSequenceFeature`.
-        example_names: Taken for compatibility.
-        name: Taken for compatibility.
+        example_names: Ignored; for compatibility.
+        name: Ignored; for compatibility.
 
     Examples:
         >>> import evenfeed as tf
@@ -86,7 +86,7 @@ def _parse(serialized: Any, wanted: tuple[Wanted, ...], *, single: bool) -> dict
                 described(
                     f"Unsupported: feature {feature.key!r} is a FixedLenSequenceFeature, which requires "
                     "allow_missing to be True.",
-                    fix="pass allow_missing=True: a missing one is empty.",
+                    fix="pass allow_missing=True; a missing feature becomes empty.",
                 )
             )
     if isinstance(serialized, Handle):
@@ -105,7 +105,7 @@ def _parse(serialized: Any, wanted: tuple[Wanted, ...], *, single: bool) -> dict
 
 @final
 class ExampleKernel(Kernel):
-    """Parses the examples of a whole column: one in each element, or as many as an element has."""
+    """Parses a whole column of examples: one per element, or a vector of them."""
 
     def __init__(self, wanted: tuple[Fixed, ...], single: bool) -> None:
         self._asked = wanted, single
@@ -117,15 +117,15 @@ class ExampleKernel(Kernel):
         return hash(self._asked)
 
     def specs(self, *given: TensorSpec) -> list[TensorSpec]:
-        """Return the shapes that were asked for, each behind those of the text."""
         wanted, single = self._asked
         shape = given[0].shape
         if shape.rank is None or shape.rank > 1 - single:
-            raise TypeError("The text has too many dimensions.")  # said better where it runs
+            raise TypeError(
+                "The text has too many dimensions."
+            )  # running without the kernel gives a better error
         return [TensorSpec([*shape, *feature.shape], feature.dtype) for feature in wanted]
 
     def run(self, *columns: Column) -> list[Column]:
-        """Parse all examples at once."""
         column = columns[0]
         if isinstance(column, list) or column is None:
             raise TypeError("The elements have different numbers of examples.")
@@ -138,7 +138,7 @@ class ExampleKernel(Kernel):
 
 
 def columns_of(records: list[bytes], wanted: Sequence[Wanted]) -> dict[str, Any]:
-    """Return what each feature is in all records."""
+    """Return each feature of all records."""
     fixed = [feature for feature in wanted if isinstance(feature, Fixed)]
     arrays = fixed_columns(Texts.of(records), fixed) if fixed else []
     found: dict[str, Any] = {f.key: array for f, array in zip(fixed, arrays, strict=True)}
@@ -149,7 +149,7 @@ def columns_of(records: list[bytes], wanted: Sequence[Wanted]) -> dict[str, Any]
 
 
 def varying_column(features: Sequence[Any], wanted: Varying | Sequenced) -> Any:
-    """Return what a feature of any length is in all records, given their Features messages."""
+    """Return a variable-length feature of all records, given their Features messages."""
     held = [(one.feature.get(wanted.key), Where(row)) for row, one in enumerate(features)]
     if isinstance(wanted, Varying):
         return sparse_rows([varying_value(*one, wanted) for one in held], wanted.dtype)
@@ -167,14 +167,14 @@ def sparse_rows(parts: Sequence[Array], dtype: DType) -> SparseTensor:
 
 
 def first_of(value: Any) -> Any:
-    """Return the one row of what was parsed of one record."""
+    """Return the only row of a feature that was parsed from one record."""
     if isinstance(value, SparseTensor):
         return SparseTensor(value.indices[:, 1:], value.values, value.dense_shape[1:])
     return value[0, ...]
 
 
 def records_of(serialized: Any, *, single: bool) -> Array:
-    """Return the records that a user passed, as an array of bytes with one dimension, or none."""
+    """Return the `serialized` argument as a scalar or vector of bytes."""
     array = to_array(serialized)
     if array.dtype != dtypes.string:
         raise ValueError(
@@ -187,12 +187,12 @@ def records_of(serialized: Any, *, single: bool) -> Array:
         raise ValueError(
             described(
                 f"serialized must be a scalar, but got shape {array.shape}.",
-                fix="call parse_example, or parse_sequence_example, for many.",
+                fix="call parse_example, or parse_sequence_example, for a batch.",
             )
         )
     if array.ndim > 1:
         raise InvalidArgumentError(
-            f"serialized must have one dimension at most, but got shape {array.shape}.",
+            f"serialized must have at most one dimension, but got shape {array.shape}.",
             fix="pass a vector of records.",
         )
     return array

@@ -1,7 +1,7 @@
-"""The messages of `tf.train`: `Example` and its parts, what describes a cluster; and `TensorProto`.
+"""The protocol buffers of `tf.train`: `Example` and its parts, `ClusterDef`, and `TensorProto`.
 
-They are protocol buffers, made here of their description. They live in a pool of their own: TensorFlow, or
-another package that has messages of the same names, may be loaded in the same process.
+They are built from descriptors in their own pool, because TensorFlow, or another package with messages of the same
+names, may be loaded in the same process.
 """
 
 from functools import cache
@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from evenfeed.core.lazy import descriptor_pb2, descriptor_pool, message_factory
 
-# The library makes messages when it runs, so nobody knows their types before.
+# Message classes are created at runtime, so their types are unknown statically.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 _PACKAGE: Final = "tensorflow"
 
-# Of each message its fields, in the order of their numbers, or with these before them. "[x]" is a list of x, "{x}" a
-# map from names to x, "{k:x}" from k.
+# The fields of each message, in the order of their numbers, or prefixed with them. "[x]" is a repeated x, "{x}" a map
+# from string to x, and "{k:x}" a map from k to x.
 _MESSAGES: Final[dict[str, dict[str, str]]] = {
     "BytesList": {"value": "[bytes]"},
     "FloatList": {"value": "[float]"},
@@ -55,7 +55,7 @@ _MESSAGES: Final[dict[str, dict[str, str]]] = {
 
 @cache
 def message_class(name: str) -> Any:
-    """Return the class of one message."""
+    """Return the class of a message."""
     kind = message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
     kind.__module__ = "evenfeed.train"
     kind.__doc__ = f"TensorFlow's message {name}: {', '.join(_MESSAGES[name])}."

@@ -1,4 +1,4 @@
-"""What a user wants of examples: `tf.io.FixedLenFeature` and kin, checked."""
+"""Feature specs for parsing examples: `tf.io.FixedLenFeature`, `tf.io.VarLenFeature` and others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
 from evenfeed.core.shapes import TensorShape
 
-# The dtypes that an example can hold, and the field of a Feature that holds them.
+# The dtypes that an example can hold, and their fields in a Feature message.
 LISTS: Final[dict[DType, str]] = {
     dtypes.float32: "float_list",
     dtypes.int64: "int64_list",
@@ -22,12 +22,12 @@ DTYPES: Final = {name: dtype for dtype, name in LISTS.items()}
 
 
 class FixedLenFeature(NamedTuple):
-    """A feature with the same number of values in every example: an array.
+    """A feature with a fixed number of values in every example. Parsed as an array.
 
     Args:
-        shape: The shape of the array, [] for one value.
+        shape: The shape of the array; [] for a scalar.
         dtype: float32, int64 or string.
-        default_value: What stands for a feature that is missing; without it, that is an error.
+        default_value: The value of a missing feature; without it, a missing feature raises.
 
     Examples:
         >>> import evenfeed as tf
@@ -41,7 +41,7 @@ class FixedLenFeature(NamedTuple):
 
 
 class VarLenFeature(NamedTuple):
-    """A feature with any number of values: a `SparseTensor`, which `tf.sparse.to_dense` makes an array.
+    """A feature with any number of values. Parsed as a `SparseTensor`; `tf.sparse.to_dense` makes it an array.
 
     Args:
         dtype: float32, int64 or string.
@@ -56,13 +56,13 @@ class VarLenFeature(NamedTuple):
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """A feature with any number of arrays of one shape: an array with a further first dimension.
+    """A feature with any number of arrays of one shape. Parsed as an array with an extra leading dimension.
 
     Args:
-        shape: The shape of each, [] for one value.
+        shape: The shape of each array; [] for scalars.
         dtype: float32, int64 or string.
-        allow_missing: Must be True where an Example is parsed: a missing one is empty.
-        default_value: What fills shorter ones up in a batch; by default 0, or no bytes.
+        allow_missing: Must be True to parse an Example; a missing feature becomes empty.
+        default_value: The padding value in a batch; by default 0, or empty bytes.
 
     Examples:
         >>> import evenfeed as tf
@@ -78,14 +78,14 @@ class FixedLenSequenceFeature(NamedTuple):
 
 @final
 class RaggedFeature:
-    """A feature with any number of values, in rows of unlike lengths: an UnimplementedError, which says what to use.
+    """A ragged feature. Not supported: raises UnimplementedError, which names the alternatives.
 
     Args:
         dtype: float32, int64 or string.
         value_key: The name of the feature with the values.
-        partitions: How the values are cut into rows.
-        row_splits_dtype: Of the places where rows end.
-        validate: Whether to check these.
+        partitions: How the values are split into rows.
+        row_splits_dtype: The dtype of the row splits.
+        validate: Whether to validate the row splits.
 
     Examples:
         >>> import evenfeed as tf
@@ -93,7 +93,7 @@ class RaggedFeature:
         ...     tf.io.RaggedFeature(tf.int64)
         ... except tf.errors.UnimplementedError as error:
         ...     print(error.message)
-        RaggedFeature is not there: JAX has no tensors whose rows differ in length.
+        RaggedFeature is not supported: JAX has no tensors whose rows differ in length.
     """
 
     def __init__(
@@ -106,16 +106,16 @@ class RaggedFeature:
     ) -> None:
         del dtype, value_key, partitions, row_splits_dtype, validate
         raise UnimplementedError(
-            "RaggedFeature is not there: JAX has no tensors whose rows differ in length.",
-            fix="use FixedLenSequenceFeature([], dtype, allow_missing=True), whose rows are filled up, or "
-            "VarLenFeature(dtype), a SparseTensor; features that hold lengths or splits are FixedLenSequenceFeature too.",
+            "RaggedFeature is not supported: JAX has no tensors whose rows differ in length.",
+            fix="use FixedLenSequenceFeature([], dtype, allow_missing=True), which pads the rows, or "
+            "VarLenFeature(dtype), which gives a SparseTensor; read row lengths or splits with FixedLenSequenceFeature.",
         )
 
 
 @final
 @dataclass(frozen=True)
 class Fixed:
-    """A wanted array. `default` holds the values, where there are any."""
+    """A requested array. `default` holds its default values, if any."""
 
     key: str
     dtype: DType
@@ -124,7 +124,7 @@ class Fixed:
 
     @property
     def count(self) -> int:
-        """How many values it has."""
+        """The number of values."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     @property
@@ -138,7 +138,7 @@ class Fixed:
 @final
 @dataclass(frozen=True)
 class Varying:
-    """Wanted values of any number."""
+    """A requested feature with any number of values."""
 
     key: str
     dtype: DType
@@ -147,7 +147,7 @@ class Varying:
 @final
 @dataclass(frozen=True)
 class Sequenced:
-    """Wanted arrays of any number; `fill` stands where there are fewer than in another example."""
+    """A requested sequence of arrays; `fill` pads the shorter sequences of a batch."""
 
     key: str
     dtype: DType
@@ -157,7 +157,7 @@ class Sequenced:
 
     @property
     def count(self) -> int:
-        """How many values one of the arrays has."""
+        """The number of values of one array."""
         return int(np.prod(self.shape, dtype=np.int64))
 
 
@@ -165,18 +165,18 @@ Wanted: TypeAlias = Fixed | Varying | Sequenced
 
 
 def wanted_of(features: Any, name: str = "features") -> tuple[Wanted, ...]:
-    """Return what a dict of features asks for, checked: sparse features first, each kind by key."""
+    """Return the checked features of a dict: sparse features first, each kind sorted by key."""
     if not isinstance(features, Mapping) or not features:
-        said = "empty" if features == {} else shortened(cast("object", features))
+        actual = "empty" if features == {} else shortened(cast("object", features))
         raise ValueError(
             described(
-                f"Invalid argument: {name} cannot be {said}.",
-                fix=f'pass {name}={{"label": tf.io.FixedLenFeature([], tf.int64)}}, or more of them.',
+                f"Invalid argument: {name} cannot be {actual}.",
+                fix=f'pass a dict such as {name}={{"label": tf.io.FixedLenFeature([], tf.int64)}}.',
             )
         )
     items = cast("Mapping[str, Any]", features)
     found = [_wanted(key, items[key]) for key in sorted(items)]
-    # TensorFlow's order: programs rely on that of `.values()`.
+    # TensorFlow's order: programs rely on the order of `.values()`.
     return tuple(sorted(found, key=lambda wanted: not isinstance(wanted, Varying)))
 
 
@@ -215,8 +215,8 @@ def _values(key: str, default: Any, dtype: DType, count: int) -> tuple[Any, ...]
     values = to_array(default, dtype).ravel().tolist()
     if len(values) != count:
         raise InvalidArgumentError(
-            f"The default of feature {key!r} has {len(values)} values, but {count} are needed.",
-            fix="pass default_value= with as many values as the shape has.",
+            f"The default of feature {key!r} has {len(values)} values, but needs {count}.",
+            fix="pass a default_value with that many values.",
         )
     return tuple(values)
 
@@ -224,13 +224,13 @@ def _values(key: str, default: Any, dtype: DType, count: int) -> tuple[Any, ...]
 def _shape(key: str, feature: FixedLenFeature | FixedLenSequenceFeature) -> tuple[int, ...]:
     if feature.shape is None:
         raise ValueError(
-            described(f"Missing shape for feature {key!r}.", fix="pass [] for one value.")
+            described(f"Missing shape for feature {key!r}.", fix="pass [] for a scalar.")
         )
     shape = TensorShape(feature.shape)
     if not shape.is_fully_defined():
         raise ValueError(
             described(
-                f"The shape of feature {key!r} must be known, but got {feature.shape}.",
+                f"The shape of feature {key!r} must be fully defined, but got {feature.shape}.",
                 fix="consider FixedLenSequenceFeature, or VarLenFeature.",
             )
         )
@@ -241,8 +241,8 @@ def _dtype(key: str, asked: Any) -> DType:
     dtype = dtypes.as_dtype(asked)
     if dtype not in LISTS:
         raise InvalidArgumentError(
-            f"Feature {key!r} is to be {dtypes.name_of(dtype)}, but examples hold float32, int64 and string.",
-            fix="ask for one of these, and tf.cast what comes.",
+            f"Feature {key!r} cannot have dtype {dtypes.name_of(dtype)}: examples hold only float32, int64 and string.",
+            fix="pass one of these, then tf.cast the result.",
         )
     return dtype
 

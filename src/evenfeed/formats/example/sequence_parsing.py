@@ -1,4 +1,4 @@
-"""Parses serialised examples of sequences: `tf.io.parse_sequence_example` and kin."""
+"""Parsing serialized sequence examples: `tf.io.parse_sequence_example` and `tf.io.parse_single_sequence_example`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,14 +27,14 @@ def parse_single_sequence_example(
     example_name: Any = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the context and the feature lists of one serialised `tf.train.SequenceExample`.
+    """Parse one serialized `tf.train.SequenceExample`. Return its context and its feature lists.
 
     Args:
-        serialized: The bytes.
-        context_features: What to look for in the context.
-        sequence_features: What to look for in the lists: `FixedLenSequenceFeature` or `VarLenFeature`.
-        example_name: Taken for compatibility.
-        name: Taken for compatibility.
+        serialized: The bytes of the example.
+        context_features: The features of the context, by name.
+        sequence_features: The feature lists, by name: `FixedLenSequenceFeature` or `VarLenFeature`.
+        example_name: Ignored; for compatibility.
+        name: Ignored; for compatibility.
 
     Examples:
         >>> import evenfeed as tf
@@ -65,14 +65,14 @@ def parse_sequence_example(
     example_names: Any = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Array]]:
-    """Return the context and the feature lists of many `tf.train.SequenceExample`, and how long each list is.
+    """Parse a batch of serialized `tf.train.SequenceExample`. Return contexts, feature lists and list lengths.
 
     Args:
-        serialized: The bytes of each.
-        context_features: What to look for in the context.
-        sequence_features: What to look for in the lists: `FixedLenSequenceFeature` or `VarLenFeature`.
-        example_names: Taken for compatibility.
-        name: Taken for compatibility.
+        serialized: The bytes of each example.
+        context_features: The features of the context, by name.
+        sequence_features: The feature lists, by name: `FixedLenSequenceFeature` or `VarLenFeature`.
+        example_names: Ignored; for compatibility.
+        name: Ignored; for compatibility.
 
     Examples:
         >>> import evenfeed as tf
@@ -92,7 +92,7 @@ def _both(context: Any, sequence: Any) -> tuple[tuple[Wanted, ...], tuple[Wanted
         raise ValueError(
             described(
                 "Both context_features and sequence_features are None, but at least one should have values.",
-                fix="pass the features to look for.",
+                fix="pass the features to parse.",
             )
         )
     lists = wanted_of(sequence, "sequence_features") if sequence else ()
@@ -134,7 +134,7 @@ def _in_context(contexts: Sequence[Any], wanted: Wanted) -> Any:
 
 
 def _sparse_steps(records: Sequence[Any], wanted: Varying) -> SparseTensor:
-    """Return values of any number, in any number of steps, in each record."""
+    """Return a variable-length feature list of all records as a SparseTensor of (record, step, value)."""
     indices: list[tuple[int, int, int]] = []
     values: list[Any] = []
     longest = widest = 0

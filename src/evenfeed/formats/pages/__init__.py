@@ -1,1 +1,1 @@
-"""evenfeed's own files of pages: saved datasets, snapshots and caches."""
+"""evenfeed's own page files, for saved datasets, snapshots and caches."""

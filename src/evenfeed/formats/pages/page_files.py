@@ -1,4 +1,4 @@
-"""Files that are written from their first byte to their last."""
+"""Writing page files: Blocks as pages, followed by a page table and a checksummed footer."""
 
 import json
 import os
@@ -32,10 +32,10 @@ from evenfeed.formats.pages.pages import (
 
 @final
 class NewFile:
-    """A file that is written once. Between two pieces it may be closed, where many are written in turn.
+    """A new file that is only appended to. It may be closed between two writes, if many files are written in turn.
 
     Args:
-        path: Where; there must be no file yet.
+        path: Path of the file, which must not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,13 +45,13 @@ class NewFile:
         self.write(b"")
 
     def write(self, data: bytes) -> None:
-        """Append bytes, and hand them to the system: where the disk is full, it is this file that is told."""
+        """Append bytes and flush them, so that a full disk raises for this file."""
         with naming(str(self._path)):
             self._file.opened().write(data)
         self.size += len(data)
 
     def finish(self) -> None:
-        """Close the file when the disk has it."""
+        """Flush the file to disk and close it."""
         with naming(str(self._path)):
             self._file.opened().finish()
         self.close()
@@ -63,7 +63,7 @@ class NewFile:
 
 @final
 class _Opener:
-    """Makes a file, and opens it at its end when it is asked again."""
+    """Creates a file; later calls reopen it at its end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -100,22 +100,22 @@ END_MARK: Final = b"evenfeed end"
 TABLE: Final[DType] = np.dtype(
     [
         ("at", "<i8"),
-        ("bytes", "<i8"),  # as they stand in the file
+        ("bytes", "<i8"),  # in the file
         ("raw", "<i8"),  # bytes before compression
         ("rows", "<i8"),
-        ("room", "<i8"),  # rows that there is room for
+        ("room", "<i8"),  # row capacity, including padding
         ("layout", "<u4"),
         ("crc", "<u4"),
     ]
 )
 
-# What is read when one row is: small enough for rows in random order, large enough for all in turn.
+# The unit of reading: small enough for random access, large enough for sequential reads.
 _PAGE_BYTES: Final = 1 << 17
 GZIP: Final = 31  # zlib's number for a gzip header and trailer
 
 
 class WrittenPages(NamedTuple):
-    """What identifies a file that was finished: its rows, its length, the checksum of its end."""
+    """The identity of a finished file: its row count, its size and the checksum of its footer."""
 
     rows: int
     bytes: int
@@ -127,14 +127,14 @@ class PageWriter:
     """Writes Blocks to a new file.
 
     Args:
-        path: Where; there must be no file yet.
-        specs: Of the parts of the elements.
+        path: Path of the file, which must not exist yet.
+        specs: The specs of the element's components.
         compression: "" or "GZIP".
     """
 
     def __init__(self, path: Path, specs: Sequence[TypeSpec], compression: str = "") -> None:
         for spec in specs:
-            part_to_json(spec)  # raises where files cannot hold it
+            part_to_json(spec)  # raises if a file cannot hold it
         self._file = NewFile(path)
         self._file.write(BEGIN)
         self._compression = compression
@@ -145,36 +145,36 @@ class PageWriter:
         self._bytes = 0
 
     def add(self, block: Block) -> None:
-        """Write more rows; some are held back until a page is full."""
+        """Add rows. Rows are buffered until a page is full."""
         self._held.append(block)
         self._bytes += _bytes_of(block)
         if self._bytes >= _PAGE_BYTES:
             self._write(all_rows=False)
 
     def finish(self, about: Mapping[str, Any] | None = None) -> WrittenPages:
-        """Write the rest and the end, through to the disk; `about` is kept as JSON."""
+        """Write the remaining rows and the footer, and sync to disk. `about` is stored as JSON."""
         self._write(all_rows=True)
         table = np.array(self._table, TABLE)
-        said = {
+        description = {
             "compression": self._compression,
             "layouts": list(map(layout_to_json, self._layouts)),
             "about": about or {},
         }
-        end = table.tobytes() + json.dumps(said).encode()
+        end = table.tobytes() + json.dumps(description).encode()
         at, crc = self._file.size, zlib.crc32(end)
         self._file.write(end + END.pack(at, at + table.nbytes, crc, END_MARK))
         self._file.finish()
         return WrittenPages(int(table["rows"].sum()), self._file.size, crc)
 
     def close(self) -> None:
-        """Stop writing; without `finish`, what was written is no whole file."""
+        """Stop writing. Without `finish` the file is incomplete."""
         self._file.close()
 
     def _write(self, *, all_rows: bool) -> None:
         if not self._held:
             return
         block = concatenated(self._held)
-        # Where all rows are equally long, this is the same number for all pages.
+        # If all rows have the same size, this number is the same for all pages.
         most = max(1, _PAGE_BYTES * block.length // self._bytes)
         at = 0
         while block.length - at >= (1 if all_rows else most):
@@ -198,7 +198,7 @@ class PageWriter:
 
 
 def _padded(block: Block, room: int) -> Block:
-    """Return the block with rows of zeros behind it: pages of one length are found without a search."""
+    """Pad a block with rows of zeros: pages of equal size are found without a search."""
     missing = room - block.length
     if missing <= 0:
         return block
@@ -212,7 +212,7 @@ def _padded(block: Block, room: int) -> Block:
 
 
 def _bytes_of(block: Block) -> int:
-    """Return about how many bytes a block takes in a file, one for each row at least."""
+    """Estimate the size of a block in a file, at least one byte per row."""
     return max(block.length, sum(map(_column_bytes, block.columns)))
 
 

@@ -1,7 +1,7 @@
-"""Reads files of pages, mapped into memory.
+"""Reading memory-mapped page files.
 
-A page is checked when it is first read. Where all rows are numbers of one shape, pages lie at equal
-distances, and any rows are gathered out of the file at once.
+A page's checksum is verified on its first read. If all rows are numbers of one shape, pages are equally spaced, and
+any set of rows is gathered from the file at once.
 """
 
 import json
@@ -28,13 +28,13 @@ from evenfeed.formats.pages.pages import (
 )
 from evenfeed.formats.reader import DataFile, Reader
 
-_BYTES_HELD: Final = 1 << 26  # of decompressed pages, the last ones
+_BYTES_HELD: Final = 1 << 26  # of the last decompressed pages
 
 
 @final
 @dataclass(frozen=True)
 class PageFile(DataFile):
-    """A finished file of pages, as it was when it was written."""
+    """A finished page file, with the identity it was written with."""
 
     checks_itself: ClassVar[bool] = True
 
@@ -42,21 +42,19 @@ class PageFile(DataFile):
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
         return self.written.rows
 
     @property
     def extent(self) -> tuple[int, int]:
-        """The whole file."""
         return 0, self.written.bytes
 
     @property
     def fingerprint(self) -> str:
-        """The checksum of all checksums."""
+        """The row count and the footer checksum, which covers all page checksums."""
         return f"{self.written.rows} rows {self.written.crc:08x}"
 
     def open(self) -> "PageReader":
-        """Return the reader that all iterators over a dataset share: a page is checked once for them."""
+        """Return a reader shared by all iterators of a dataset, so that each page is verified once."""
         return self._reader
 
     @cached_property
@@ -72,26 +70,26 @@ class PageFile(DataFile):
 
 @final
 class PageReader(Reader):
-    """An open file of pages.
+    """An open page file.
 
     Attributes:
-        written: What identifies it.
-        about: What its writer said of it.
+        written: The identity of the file.
+        about: The data that its writer passed to `finish`.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._file = self._mapped()
         raw: Array = np.frombuffer(self._file.bytes, np.uint8)
-        table, said, crc = self._end(raw)
+        table, description, crc = self._end(raw)
         try:
             self._table = np.frombuffer(table, TABLE)
-            self._layouts: list[Layout] = list(map(layout_from_json, said["layouts"]))
-            self.about: dict[str, Any] = said["about"]
-            self._compressed = bool(said["compression"])
+            self._layouts: list[Layout] = list(map(layout_from_json, description["layouts"]))
+            self.about: dict[str, Any] = description["about"]
+            self._compressed = bool(description["compression"])
             self._pages()
         except (ValueError, KeyError, TypeError, IndexError):
-            raise self.damaged("its table does not fit its pages") from None
+            raise self.damaged("its page table does not match its pages") from None
         self._ends = np.cumsum(self._table["rows"])
         self._starts = self._ends - self._table["rows"]
         self._checked = np.zeros(len(self._table), np.bool_)
@@ -102,7 +100,7 @@ class PageReader(Reader):
         self.written = WrittenPages(rows, len(raw), crc)
 
     def read(self, start: int, count: int) -> Block | None:
-        """Return rows of the page that `start` is in; views of the file where they can be."""
+        """Return rows of the page that contains `start`, as views of the file if possible."""
         page = int(np.searchsorted(self._ends, start, "right"))
         if page == len(self._ends):
             return None
@@ -112,19 +110,19 @@ class PageReader(Reader):
         return without_views(block) if many_are_mapped() else block
 
     def behind(self, row: int) -> int:
-        """Return the first row behind the page: it is damaged as a whole."""
+        """Return the first row after the page, which is damaged as a whole."""
         return int(self._ends[np.searchsorted(self._ends, row, "right")])
 
     def _pages(self) -> "_Pages":
-        """Return the file as it is mapped now."""
-        return self._file.view(self._looked_at)
+        """Return the pages of the current mapping."""
+        return self._file.view(self._pages_of)
 
-    def _looked_at(self, held: Held) -> "_Pages":
+    def _pages_of(self, held: Held) -> "_Pages":
         raw: Array = np.frombuffer(held, np.uint8)
         return _Pages(raw, self._even_columns(raw))
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the rows at `positions`: at once where pages are alike, else page by page."""
+        """Return the rows at `positions`: at once if all pages have the same layout, otherwise page by page."""
         columns = self._pages().columns
         if columns is None:
             pages = np.searchsorted(self._ends, positions, "right")
@@ -148,18 +146,18 @@ class PageReader(Reader):
         return self._layouts[int(self._table["layout"][page])]
 
     def _page(self, page: int) -> Array:
-        """Return the bytes of a page, checked the first time and decompressed."""
+        """Return the decompressed bytes of a page, verified on the first read."""
         held = self._held.get(page)
         if held is not None:
             return held
-        if page in self._damaged:  # it is asked for once for each row
+        if page in self._damaged:  # every row of the page asks for it
             raise self.damaged(self._damaged[page])
         self._file.check()
         row = self._table[page]
         stored = self._pages().raw[row["at"] : row["at"] + row["bytes"]]
         if not self._checked[page]:
             if len(stored) != row["bytes"] or zlib.crc32(stored.data) != row["crc"]:
-                self._damaged[page] = f"the checksum of the page at byte {row['at']} is another"
+                self._damaged[page] = f"the checksum of the page at byte {row['at']} is wrong"
                 raise self.damaged(self._damaged[page])
             self._checked[page] = True
             self._unchecked = not self._checked.all()
@@ -174,13 +172,15 @@ class PageReader(Reader):
         found = np.frombuffer(raw, np.uint8)
         most = _BYTES_HELD // max(1, int(self._table["raw"].max()))
         kept = [*self._held.items()][-most:] if most else []
-        self._held = dict([*kept, (page, found)])  # a new one: other threads may look at the old
+        self._held = dict(
+            [*kept, (page, found)]
+        )  # a new dict: other threads may be reading the old one
         return found
 
     def _even_columns(self, raw: Array) -> "list[_Column | None] | None":
-        """Return the columns through all pages; None where pages are not alike."""
+        """Return the columns across all pages; None if pages differ in layout."""
         table = self._table
-        # Not both at once: of several fields NumPy asks Python code, which would swallow Ctrl-C.
+        # One field at a time: for several, NumPy calls Python code that would swallow Ctrl-C.
         alike = len(np.unique(table["layout"])) == len(np.unique(table["room"])) == 1
         if self._compressed or not alike:
             return None
@@ -204,7 +204,7 @@ class PageReader(Reader):
             file = MappedFile(self.path)
         except FileNotFoundError:
             raise NotFoundError(
-                f"There is no file {self.path}.", fix="save the dataset again."
+                f"{self.path} does not exist.", fix="save the dataset again."
             ) from None
         if len(file.bytes) < len(BEGIN) + END.size:
             raise self.damaged("it is too short")
@@ -212,26 +212,32 @@ class PageReader(Reader):
 
     def _end(self, raw: Array) -> tuple[bytes, Any, int]:
         if raw[: len(BEGIN)].tobytes() != BEGIN:
-            raise self.damaged("it is no file of evenfeed's, or of another version")
-        table, said, crc, mark = END.unpack(raw[-END.size :].tobytes())
+            raise self.damaged("it is not an evenfeed page file, or has another version")
+        table, description_at, crc, mark = END.unpack(raw[-END.size :].tobytes())
         stop = len(raw) - END.size
-        if mark != END_MARK or not len(BEGIN) <= table <= said <= stop:
-            raise self.damaged("it has no end")
+        if mark != END_MARK or not len(BEGIN) <= table <= description_at <= stop:
+            raise self.damaged("its footer is missing")
         end = raw[table:stop]
         if zlib.crc32(end.data) != crc:
-            raise self.damaged("the checksum of its end is another")
+            raise self.damaged("the checksum of its footer is wrong")
         try:
-            return end[: said - table].tobytes(), json.loads(end[said - table :].tobytes()), crc
+            return (
+                end[: description_at - table].tobytes(),
+                json.loads(end[description_at - table :].tobytes()),
+                crc,
+            )
         except ValueError:
-            raise self.damaged("its end cannot be read") from None
+            raise self.damaged("its footer cannot be read") from None
 
     def damaged(self, why: str) -> DataLossError:
-        """Return the error that says what is wrong with the file."""
-        return DataLossError(f"{self.path} is damaged: {why}.", fix="delete it, and write it anew.")
+        """Return the error for a damaged file."""
+        return DataLossError(
+            f"{self.path} is damaged: {why}.", fix="delete it, and write it again."
+        )
 
 
 class _Pages(NamedTuple):
-    """A file that is mapped: its bytes, and the columns through all pages, where these are alike."""
+    """A mapped file: its bytes, and its columns across all pages if these have the same layout."""
 
     raw: Array
     columns: "list[_Column | None] | None"
@@ -239,14 +245,14 @@ class _Pages(NamedTuple):
 
 @final
 class _Column:
-    """One column of pages that are alike, in the mapped file.
+    """One column across equally spaced pages of a mapped file.
 
     Args:
-        part: How it stands in a page.
-        raw: The file.
-        at: Where it begins.
-        step: How far the next page is.
-        pages: How many there are, and how many rows there is room for in each.
+        part: The layout of the column in a page.
+        raw: The bytes of the file.
+        at: The offset of its first value.
+        step: The distance between pages.
+        pages: The number of pages, and the row capacity of each.
     """
 
     def __init__(self, part: Part, raw: Array, at: int, step: int, pages: tuple[int, int]) -> None:
@@ -260,7 +266,7 @@ class _Column:
             self._flat = np.ndarray((rows, *shape), part.dtype, raw, at, inner)
 
     def rows(self, pages: Positions, within: Positions) -> Array:
-        """Return a row of each page."""
+        """Return the rows `within` the given `pages`."""
         if self._per_page is None:
             return self._by_page[pages, within]
         return self._flat.take(pages * self._per_page + within, axis=0)

@@ -1,8 +1,8 @@
-"""Pages: some rows as bytes, column after column.
+"""The page encoding: a run of rows as bytes, column by column.
 
-A column of one row shape is its raw values. Text is its lengths and the bytes behind each other. Rows of
-unlike shapes are their ranks, their dimensions, and their values behind each other. Numbers are
-little-endian, each run of them begins at a multiple of 64 bytes.
+A column whose rows have the same shape is its raw values. Strings are their lengths, then their concatenated bytes.
+Rows of different shapes are their ranks, then their dimensions, then their concatenated values. Numbers are
+little-endian, and each array of them starts at a multiple of 64 bytes.
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ ALIGNMENT: Final = 64
 @final
 @dataclass(frozen=True, slots=True)
 class Part:
-    """How a column stands in a page.
+    """The layout of a column in a page.
 
     Attributes:
-        dtype: Of its values.
-        shape: Of each row; None where rows have shapes of their own.
+        dtype: The dtype of its values.
+        shape: The shape of each row; None if shapes differ.
     """
 
     dtype: DType
@@ -37,7 +37,7 @@ class Part:
 
     @property
     def row_bytes(self) -> int | None:
-        """How many bytes each row takes; None where they differ."""
+        """Bytes per row; None if it varies."""
         if self.shape is None or self.dtype == dtypes.string:
             return None
         return prod(self.shape) * self.dtype.itemsize
@@ -47,15 +47,15 @@ Layout: TypeAlias = tuple[Part | None, ...]  # None for a column of None
 
 
 def is_even(layout: Layout) -> bool:
-    """Tell whether all rows take the same bytes, so that the place of a row is arithmetic."""
+    """Return True if all rows have the same size, so that the offset of a row can be computed."""
     return all(part is None or part.row_bytes is not None for part in layout)
 
 
 def spacing(layout: Layout, size: int) -> int:
-    """Return at multiples of how many bytes pages of `size` bytes begin.
+    """Return the alignment of pages of `size` bytes.
 
-    Where that wastes little, it is a multiple of the length of every row too: a column is then one array
-    through the whole file, whose rows have equal distances.
+    If it wastes little space, the alignment is also a multiple of every row size: a column is then one strided array
+    across the whole file.
     """
     lengths = [part.row_bytes or 1 for part in layout if part is not None]
     common = lcm(ALIGNMENT, *lengths) if is_even(layout) else ALIGNMENT
@@ -63,7 +63,7 @@ def spacing(layout: Layout, size: int) -> int:
 
 
 def layout_to_json(layout: Layout) -> list[Any]:
-    """Return a layout as data for JSON."""
+    """Return a layout as JSON data."""
     return [
         None if part is None else {"dtype": dtypes.name_of(part.dtype), "shape": part.shape}
         for part in layout
@@ -71,17 +71,17 @@ def layout_to_json(layout: Layout) -> list[Any]:
 
 
 def layout_from_json(data: Any) -> Layout:
-    """Return the layout that `layout_to_json` was given."""
-    return tuple(None if said is None else _part_from_json(said) for said in data)
+    """Return the layout that `layout_to_json` encoded."""
+    return tuple(None if part is None else _part_from_json(part) for part in data)
 
 
-def _part_from_json(said: Any) -> Part:
-    shape = None if said["shape"] is None else tuple(map(int, said["shape"]))
-    return Part(dtypes.as_dtype(said["dtype"]), shape)
+def _part_from_json(data: Any) -> Part:
+    shape = None if data["shape"] is None else tuple(map(int, data["shape"]))
+    return Part(dtypes.as_dtype(data["dtype"]), shape)
 
 
 def layout_of(block: Block, kinds: Sequence[DType | None]) -> Layout:
-    """Return how a Block is written; `kinds` are the dtypes of its columns, which an empty list lacks."""
+    """Return the layout of a Block; `kinds` are the dtypes of its columns, which an empty list does not have."""
     return tuple(map(_part_of, block.columns, kinds))
 
 
@@ -92,7 +92,7 @@ def _part_of(column: Column, kind: DType | None) -> Part | None:
 
 
 def page_bytes(block: Block, layout: Layout) -> bytes:
-    """Return a Block as bytes."""
+    """Encode a Block."""
     out = bytearray()
     for column, part in zip(map(cut_up, block.columns), layout, strict=True):
         if column is not None and part is not None:
@@ -124,7 +124,7 @@ def _append(out: bytearray, array: Array) -> None:
 
 
 def block_of(raw: Array, layout: Layout, length: int, rows: Positions | slice) -> Block:
-    """Return some rows of a page of `length` rows; a ValueError where its bytes do not fit together."""
+    """Decode some rows of a page of `length` rows; raise ValueError if its bytes are inconsistent."""
     bytes_left = _Bytes(raw)
     columns = tuple(
         None if part is None else _column(bytes_left, part, length, rows) for part in layout
@@ -135,7 +135,7 @@ def block_of(raw: Array, layout: Layout, length: int, rows: Positions | slice) -
 
 @final
 class _Bytes:
-    """Takes the runs of a page one after another."""
+    """Reads the arrays of a page one after another."""
 
     def __init__(self, raw: Array) -> None:
         self._raw = raw
@@ -151,7 +151,7 @@ class _Bytes:
 
 def _column(page: _Bytes, part: Part, length: int, rows: Positions | slice) -> Column:
     if part.shape is None:
-        return _unlike(page, part.dtype, length, rows)
+        return _uneven(page, part.dtype, length, rows)
     items = prod(part.shape)
     values = _values(page, part.dtype, length * items)
     if isinstance(values, _Texts):
@@ -160,7 +160,7 @@ def _column(page: _Bytes, part: Part, length: int, rows: Positions | slice) -> C
     return values.reshape(length, *part.shape)[rows]
 
 
-def _unlike(page: _Bytes, dtype: DType, length: int, rows: Positions | slice) -> Column:
+def _uneven(page: _Bytes, dtype: DType, length: int, rows: Positions | slice) -> Column:
     ranks = page.take(dtypes.int64, length)
     sizes = page.take(dtypes.int64, int(ranks.sum()))
     cuts: list[Array] = np.split(sizes, np.cumsum(ranks)[:-1])
@@ -180,7 +180,7 @@ def _item(values: "Array | _Texts", end: int, shape: tuple[int, ...]) -> Array:
 
 @final
 class _Texts:
-    """Texts of a page, made Python's only where they are asked for."""
+    """The strings of a page, which become Python objects only when requested."""
 
     def __init__(self, lengths: Array, page: _Bytes) -> None:
         self._ends = np.cumsum(lengths)
@@ -188,7 +188,7 @@ class _Texts:
         self._bytes = page.take(dtypes.uint8, int(self._ends[-1]) if len(lengths) else 0)
 
     def at(self, numbers: Positions) -> Array:
-        """Return the texts of these numbers, in their shape."""
+        """Return the strings with these numbers, in their shape."""
         return texts(self._bytes, self._starts[numbers], self._ends[numbers])
 
 

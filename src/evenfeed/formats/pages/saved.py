@@ -1,7 +1,8 @@
-"""Saved datasets: a folder with files of pages, one for each shard, and one of JSON that says which.
+"""Saved datasets: a directory with one page file per shard, and a JSON index that lists them.
 
-The JSON file is written last, and under another name first. So a folder without it was not finished, and
-one with it is whole. Saving again writes new files beside the old ones, which go when the new are there.
+Contains the writer (`SavedWriter`) and the reader of the index (`find_saved`, `load_saved`). The index is written last,
+under a temporary name, then renamed: a directory without an index is incomplete, and one with it is complete. Saving
+again writes new files beside the old ones, which are deleted once the new index is in place.
 """
 
 import json
@@ -40,17 +41,17 @@ from evenfeed.formats.pages.page_reader import PageFile
 
 _FORMAT: Final = "evenfeed dataset 1"
 _INDEX: Final = "dataset.json"
-_BETWEEN_LOOKS: Final = 0.2  # seconds
+_POLL_INTERVAL: Final = 0.2  # seconds
 
 
 @final
 @dataclass(frozen=True)
 class Saved:
-    """A folder that holds a whole dataset.
+    """A directory that holds a complete dataset.
 
     Attributes:
-        path: The folder.
-        content: What its JSON file says, checked to be what was written.
+        path: The directory.
+        content: The content of its index, verified by checksum.
     """
 
     path: str
@@ -58,17 +59,17 @@ class Saved:
 
     @property
     def run(self) -> str:
-        """Which of all savings into the folder it is."""
+        """The random name of the save that wrote it."""
         return self.content["run"]
 
     @property
     def origin(self) -> Any:
-        """Which pass over the dataset it holds, where its writer said so."""
+        """The pass over the dataset that it holds, if its writer recorded it, else `run`."""
         return self.content.get("pass", self.run)
 
     @property
     def files(self) -> tuple[PageFile, ...]:
-        """The files, in the order of their shards."""
+        """The page files, in the order of their shards."""
         return tuple(
             PageFile(os.path.join(self.path, name), WrittenPages(*written))
             for name, *written in self.content["files"]
@@ -76,31 +77,31 @@ class Saved:
 
     @property
     def element_spec(self) -> Any:
-        """The specs of the dataset that was saved."""
+        """The element spec of the saved dataset."""
         parts = list(map(part_from_json, self.content["parts"]))
         return structure_from_json(self.content["structure"], parts)
 
     def spec_like(self, asked: Any) -> Any:
-        """Return the specs that a user asks for, unless the elements are others."""
+        """Return the requested element_spec after checking that the elements match it."""
         if structure_to_json(asked) != self.content["structure"]:
-            raise self._unlike(asked, "they are nested otherwise")
+            raise self._mismatch(asked, "their structure is different")
         leaves = flatten(asked, DATA)
         for mine, part, found in zip(
             leaves, self.content["parts"], self.content["found"], strict=True
         ):
             if not _fits(mine, part_from_json(part), found):
-                raise self._unlike(asked, f"where it says {mine}, they have {found or part}")
+                raise self._mismatch(asked, f"it has {mine} where they have {found or part}")
         return asked
 
-    def _unlike(self, asked: Any, why: str) -> InvalidArgumentError:
+    def _mismatch(self, asked: Any, why: str) -> InvalidArgumentError:
         return InvalidArgumentError(
             f"The elements in {self.path} do not have the element_spec {asked}: {why}.",
-            fix="leave element_spec out: the folder knows it.",
+            fix="omit element_spec: the directory stores it.",
         )
 
 
 def _fits(asked: Any, part: TypeSpec, found: Any) -> bool:
-    """Tell whether all values of a part have the spec asked for; none were found in an empty dataset."""
+    """Return True if all values of a component match the requested spec; an empty dataset has `found` None."""
     if not isinstance(asked, TypeSpec):
         return False
     return (
@@ -111,57 +112,57 @@ def _fits(asked: Any, part: TypeSpec, found: Any) -> bool:
 
 
 def find_saved(path: str) -> Saved | None:
-    """Return what a folder holds; None where no dataset was saved there to its end."""
+    """Return the dataset in a directory; None if there is no complete one."""
     file = Path(path, _INDEX)
     try:
         text = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        said = json.loads(text)
-        if said["format"] != _FORMAT:
+        index = json.loads(text)
+        if index["format"] != _FORMAT:
             raise DataLossError(
-                f"{file} says {said['format']!r}, but this evenfeed reads {_FORMAT!r}.",
-                fix="read it with the evenfeed that wrote it, or save the dataset again.",
+                f"{file} has format {index['format']!r}, but this version of evenfeed reads {_FORMAT!r}.",
+                fix="read it with the version of evenfeed that wrote it, or save the dataset again.",
             )
-        if said["crc"] == _checksum(said["content"]):
-            return Saved(path, said["content"])
+        if index["crc"] == _checksum(index["content"]):
+            return Saved(path, index["content"])
     except (ValueError, KeyError, TypeError):
         pass
     raise DataLossError(f"{file} is damaged.", fix="save the dataset again.")
 
 
 def load_saved(path: str, *, wait: bool = False) -> Saved:
-    """Return what a folder holds; a NotFoundError that says why where there is no whole dataset.
+    """Return the dataset in a directory; raise NotFoundError if there is no complete one.
 
     Args:
-        path: The folder.
+        path: The directory.
         wait: Wait until there is one.
     """
     while (found := find_saved(path)) is None and wait:
-        time.sleep(_BETWEEN_LOOKS)
+        time.sleep(_POLL_INTERVAL)
     if found is not None:
         return found
     if any(Path(path).glob("*/*.pages")):
         raise NotFoundError(
-            f"The dataset in {path} is not complete: it is being saved, or its writer was stopped.",
-            fix="save it again, or wait for it: load(path, wait=True).",
+            f"The dataset in {path} is incomplete: it is still being saved, or its writer was interrupted.",
+            fix="save it again, or wait for its writer: load(path, wait=True).",
         )
     raise NotFoundError(
-        f"There is no saved dataset in {path}: no file {os.path.join(path, _INDEX)}.",
+        f"There is no saved dataset in {path}: {os.path.join(path, _INDEX)} does not exist.",
         fix="save one first: dataset.save(path).",
     )
 
 
 def write_index(path: str, content: dict[str, Any]) -> None:
-    """Make a folder one that holds a whole dataset, at one blow."""
+    """Write the index atomically, which completes the dataset in a directory."""
     index = Path(path, _INDEX)
     written = index.with_name(f"{_INDEX}.{content['run']}")
-    said = {"format": _FORMAT, "crc": _checksum(content), "content": content}
+    data = {"format": _FORMAT, "crc": _checksum(content), "content": content}
     try:
         with naming(str(index)):
             with written.open("x") as file:
-                json.dump(said, file)
+                json.dump(data, file)
                 file.flush()
                 os.fsync(file.fileno())
             written.replace(index)
@@ -175,13 +176,13 @@ def _checksum(content: Any) -> int:
 
 @final
 class SavedWriter:
-    """Takes all elements of a dataset. Only `finish` makes them a saved dataset.
+    """Writes all elements of a dataset to a directory. Only `finish` makes them a saved dataset.
 
     Args:
-        path: The folder, which is made where it is not there.
-        spec: The specs of the elements.
+        path: The directory, which is created if it does not exist.
+        spec: The element spec.
         compression: "" or "GZIP".
-        origin: Which pass over the dataset it is, as data for JSON.
+        origin: Identifies the pass over the dataset, as JSON data.
     """
 
     def __init__(self, path: str, spec: Any, compression: str, origin: Any = None) -> None:
@@ -207,18 +208,20 @@ class SavedWriter:
             self._folder.mkdir(parents=True)
         except (NotADirectoryError, FileExistsError):
             raise FailedPreconditionError(
-                f"{self._path} is a file, where the dataset needs a folder.",
-                fix="pass the name of a folder, which is made where it is not there.",
+                f"{self._path} is a file, but the dataset needs a directory.",
+                fix="pass the path of a directory, which is created if it does not exist.",
             ) from None
 
     def add(self, block: Block, shards: Positions | None = None) -> None:
-        """Write elements, each to the shard that it has in `shards`; all to the first without them."""
+        """Write elements, each to its shard in `shards`; all to shard 0 without `shards`."""
         self._found = list(map(_widened, self._found, block.columns))
         numbers = [0] if shards is None else np.unique(shards).tolist()
         for number in numbers:
             whole = shards is None or len(numbers) == 1
             rows = block if whole else block.gather(np.flatnonzero(shards == number))
-            self._writer(number % 2**64).add(rows)  # TensorFlow takes -1 for the highest number
+            self._writer(number % 2**64).add(
+                rows
+            )  # TensorFlow treats -1 as the highest shard number
 
     def _writer(self, number: int) -> PageWriter:
         if number not in self._writers:
@@ -227,10 +230,10 @@ class SavedWriter:
         return self._writers[number]
 
     def finish(self, *, replace: bool = True) -> None:
-        """Make the folder hold these elements, and no others.
+        """Complete the dataset, replacing any earlier one in the directory.
 
         Args:
-            replace: False leaves what another writer finished meanwhile.
+            replace: If False, keep a dataset that another writer has finished, and discard this one.
         """
         files = [
             (f"{self._folder.name}/{_name(number)}", *self._writers[number].finish())
@@ -248,7 +251,7 @@ class SavedWriter:
             _remove(Path(self._path, before.run), [Path(file.path) for file in before.files])
 
     def discard(self) -> None:
-        """Leave nothing of what was written."""
+        """Delete everything that was written."""
         self._clean()
 
 
@@ -257,7 +260,7 @@ def _name(number: int) -> str:
 
 
 def _found_before(path: str) -> Saved | None:
-    with suppress(DataLossError):  # damaged: there is nothing to keep
+    with suppress(DataLossError):  # a damaged dataset is not worth keeping
         return find_saved(path)
     return None
 
@@ -267,7 +270,7 @@ def _abandon(folder: Path, writers: dict[int, PageWriter], made: Path | None) ->
         writer.close()
     saved = _found_before(str(folder.parent))
     if saved is not None and saved.run == folder.name:
-        return  # Ctrl-C came behind the index, which names these files
+        return  # Ctrl-C came after the index was written, which lists these files
     _remove(folder, [folder / _name(number) for number in writers])
     if made is not None:
         _remove(made, [])
@@ -276,7 +279,7 @@ def _abandon(folder: Path, writers: dict[int, PageWriter], made: Path | None) ->
 def _remove(folder: Path, files: Sequence[Path]) -> None:
     for file in files:
         file.unlink(missing_ok=True)
-    with suppress(OSError):  # there is something else in it
+    with suppress(OSError):  # the directory is not empty
         folder.rmdir()
 
 
@@ -285,7 +288,7 @@ def _narrowed(spec: TypeSpec, shape: TensorShape | None) -> TypeSpec:
 
 
 def _widened(shape: TensorShape | None, column: Column) -> TensorShape | None:
-    """Return the narrowest shape that all rows so far have."""
+    """Return the most specific shape that fits all rows so far."""
     if column is None:
         return None
     shapes = {item.shape for item in column} if isinstance(column, list) else {column.shape[1:]}

@@ -1,1 +1,1 @@
-"""Tables: Arrow and Parquet files, read through pyarrow."""
+"""Arrow and Parquet tables, read with pyarrow."""

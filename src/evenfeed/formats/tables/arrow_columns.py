@@ -1,8 +1,8 @@
-"""From Arrow's types and arrays to specs and columns.
+"""Converts Arrow types to specs, and Arrow arrays to columns.
 
-Numbers and bools are what they are, text and binary are bytes, fixed-size lists are tensors, lists are
-tensors whose first dimension differs from row to row, structs are dicts. Dictionaries are decoded. Times
-and dates are whole numbers, in the unit of the file.
+Numbers and bools keep their dtype. Text and binary become bytes, fixed-size lists become tensors, lists become
+tensors whose first dimension varies by row, and structs become dicts. Dictionaries are decoded. Times and dates
+become integers in the unit of the file.
 """
 
 import importlib
@@ -20,7 +20,7 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
 from evenfeed.core.specs import TensorSpec
 
-# Says of rows, by their numbers, that something is wrong with them.
+# Marks rows, by number, as bad, with the reason.
 Blame: TypeAlias = Callable[[Array, str], None]
 
 _NUMBERS: Final = re.compile("bool|u?int(8|16|32|64)|halffloat|float|double")
@@ -28,20 +28,20 @@ _NAMES: Final = {"halffloat": "float16", "float": "float32", "double": "float64"
 
 
 def arrow(part: str = "") -> Any:
-    """Return pyarrow, or a module of it."""
+    """Import pyarrow, or one of its modules."""
     try:
         return importlib.import_module(f"pyarrow.{part}" if part else "pyarrow")
     except ImportError as error:
         raise UnimplementedError(
-            f"Parquet files are read by pyarrow, which is not there: {error}.",
+            f"Reading Arrow and Parquet files needs pyarrow, which cannot be imported: {error}.",
             fix="pip install 'evenfeed[parquet]'.",
         ) from error
 
 
 def spec_of(kind: Any, name: str) -> Any:
-    """Return the spec of a column of an Arrow type: a TensorSpec, or a dict of specs."""
+    """Return the spec of a column of this Arrow type: a TensorSpec, or a dict of specs."""
     types = arrow("types")
-    kind = _stored(kind)
+    kind = _plain_type(kind)
     if types.is_struct(kind):
         return {part.name: spec_of(part.type, f"{name}.{part.name}") for part in kind}
     if types.is_fixed_size_list(kind):
@@ -55,7 +55,7 @@ def spec_of(kind: Any, name: str) -> Any:
 
 
 def _in_front(size: int | None, inner: Any, kind: Any, name: str) -> TensorSpec:
-    # Lists of dicts, lists of lists of many lengths, and a length that only a damaged file has.
+    # Rejects lists of dicts, lists of variable-length lists, and the negative length of a damaged file.
     if not isinstance(inner, TensorSpec) or None in inner.shape or (size or 0) < 0:
         raise _refused(kind, name)
     return TensorSpec([size, *inner.shape], inner.dtype)
@@ -63,16 +63,16 @@ def _in_front(size: int | None, inner: Any, kind: Any, name: str) -> TensorSpec:
 
 def _refused(kind: Any, name: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"Column {name!r} is {kind}, which no tensor holds.",
-        fix="leave it out: columns=[...]; or cast it when the file is written.",
+        f"Column {name!r} has type {kind}, which no tensor can hold.",
+        fix="leave it out with columns=[...], or cast it when writing the file.",
     )
 
 
-def _stored(kind: Any) -> Any:
-    """Return what a dictionary or an extension stands for."""
+def _plain_type(kind: Any) -> Any:
+    """Return the type that a dictionary or extension type represents."""
     types, pyarrow = arrow("types"), arrow()
     if types.is_dictionary(kind):
-        return _stored(kind.value_type)
+        return _plain_type(kind.value_type)
     if isinstance(kind, pyarrow.FixedShapeTensorType) and _is_in_order(kind.permutation):
         value = kind.value_type
         for size in reversed(kind.shape):
@@ -98,7 +98,7 @@ def _dtype(kind: Any) -> DType | None:
 
 def _is_text(kind: Any) -> bool:
     types = arrow("types")
-    asked = (
+    predicates = (
         types.is_string,
         types.is_large_string,
         types.is_string_view,
@@ -107,11 +107,11 @@ def _is_text(kind: Any) -> bool:
         types.is_binary_view,
         types.is_fixed_size_binary,
     )
-    return any(is_it(kind) for is_it in asked)
+    return any(predicate(kind) for predicate in predicates)
 
 
 def columns_of(array: Any, name: str, fills: dict[str, Any], blame: Blame) -> list[Column]:
-    """Return the columns of an array, in the order of its spec; nulls are blamed, or filled."""
+    """Return the columns of an array, in the order of its spec. Nulls are filled, or marked with `blame`."""
     types = arrow("types")
     array = _decoded(array)
     if types.is_struct(array.type):
@@ -138,7 +138,7 @@ def _decoded(array: Any) -> Any:
 
 
 def _nested(array: Any, shape: list[int]) -> Any:
-    """Return a fixed-size list of all values of a tensor as lists in lists."""
+    """Return a flat fixed-size list of tensor values as nested lists."""
     pyarrow, rows = arrow(), len(array)
     values = array.values.slice(array.offset * array.type.list_size, rows * array.type.list_size)
     for size in reversed(shape):
@@ -152,7 +152,7 @@ def _without_nulls(array: Any, name: str, fills: dict[str, Any], blame: Blame) -
     if name not in fills:
         blame(_places(array.is_null()), f"column {name!r} is null")
     if _is_list(array.type):
-        return array  # what lies behind a null is never looked at
+        return array  # the values behind a null are never read
     pyarrow = arrow()
     value = fills.get(name, b"" if _is_text(array.type) else 0)
     if arrow("types").is_fixed_size_binary(array.type) and not value:
@@ -203,10 +203,10 @@ def _ragged(array: Any, name: str, blame: Blame) -> Column:
 
 
 def _values(values: Any, name: str, row: Callable[[Array], Array], blame: Blame) -> Array:
-    """Return what stands in lists; the row that a null is in is blamed."""
+    """Return the values inside lists; a null marks the row that contains it."""
 
     def blame_row(places: Array, what: str) -> None:
         blame(row(places), what)
 
     (inner,) = columns_of(values, name, {}, blame_row)
-    return cast("Array", inner)  # its spec has no None
+    return cast("Array", inner)  # its spec has no unknown dimension

@@ -1,6 +1,6 @@
-"""Arrow files, Feather among them, and streams: each record batch is a file of its own to a plan.
+"""Arrow IPC files (including Feather) and streams. A plan treats each record batch as its own file.
 
-What is not compressed is mapped into memory, and columns of numbers are views of it.
+Files are memory-mapped; uncompressed numeric columns are views of the mapping.
 """
 
 import struct
@@ -28,9 +28,9 @@ from evenfeed.formats.tables.table_parts import TablePart, chunk_of, reading_tab
 _KIND: Final = "Arrow"
 _MAGIC: Final = b"ARROW1"
 _OLD_MAGIC: Final = b"FEA1"
-# In a file a stream lies between its magic bytes, filled up, and the table at its end.
+# A file is a stream between padded magic bytes and a footer.
 _STREAM_AT: Final = 8
-# A length that lies is not believed: no compression makes more than a byte of 255.
+# The limit for row counts, which may be damaged: no compression expands a byte to more than 255.
 _ROWS_PER_BYTE: Final = 8 * 256
 _SHORT, _UINT, _INT, _LONG = (struct.Struct(f"<{kind}") for kind in "HIiq")
 
@@ -44,15 +44,15 @@ class RecordBatch(TablePart):
     called: ClassVar[str] = "record batch"
 
     def decoded(self) -> Chunk:
-        """Look at it, or decompress what is wanted of it."""
+        """Map the record batch, or decompress the requested columns."""
         with reading_table(self.path, _KIND, self.place, self.span[0]):
             opened = _opened(self.path, written(self.path))
             batch = opened.batch(self.number, self.wanted.columns)
             if batch.num_rows != self.count:
                 raise arrow().ArrowInvalid(
-                    f"it has {batch.num_rows} rows, but tells of {self.count}"
+                    f"it has {batch.num_rows} rows, but declares {self.count}"
                 )
-            # Offsets that lie would be followed out of memory.
+            # Wrong offsets would read out of bounds.
             batch.validate(full=True)
         chunk = chunk_of(batch.column, batch.num_rows, self.wanted)
         if not many_are_mapped():
@@ -63,14 +63,14 @@ class RecordBatch(TablePart):
 def record_batches(
     paths: Sequence[str], columns: Any, fill_null: Any
 ) -> tuple[Any, tuple[RecordBatch, ...]]:
-    """Return the spec of the rows of files, and their record batches."""
+    """Return the element spec of the files, and their record batches."""
     choice = Choice(columns, fill_null)
     batches: list[RecordBatch] = []
     for path in paths:
-        with reading_table(path, _KIND, "the whole of it"):
+        with reading_table(path, _KIND, "opening it"):
             opened = _opened(path, written(path))
             wanted = choice.of(path, opened.schema)
-        with reading_table(path, _KIND, "the heads of its record batches"):
+        with reading_table(path, _KIND, "record batch headers"):
             heads = opened.heads
         firsts = [0, *accumulate(head.rows for head in heads)]
         batches += [
@@ -83,33 +83,33 @@ def record_batches(
 
 @final
 class _Opened:
-    """The bytes of an Arrow file, and what reads them.
+    """The bytes of an Arrow file, and their pyarrow reader.
 
     Attributes:
-        schema: The columns of all its record batches.
+        schema: The schema of all its record batches.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._held = _content(path)
         self._bytes = arrow().py_buffer(self._held)
-        beginning = self._bytes[: len(_MAGIC)].to_pybytes()
-        if beginning.startswith(_OLD_MAGIC):
+        magic = self._bytes[: len(_MAGIC)].to_pybytes()
+        if magic.startswith(_OLD_MAGIC):
             raise InvalidArgumentError(
-                f"{path} is a Feather file of version 1, which is no Arrow file.",
-                fix="write it anew: pyarrow.feather.write_feather(table, path).",
+                f"{path} is a Feather version 1 file, which is not an Arrow file.",
+                fix="rewrite it: pyarrow.feather.write_feather(table, path).",
             )
-        self._is_stream = beginning != _MAGIC
+        self._is_stream = magic != _MAGIC
         ipc = arrow("ipc")
         reader = (ipc.open_stream if self._is_stream else ipc.open_file)(self._bytes)
         self.schema = reader.schema
-        # A stream says nowhere what it holds: all its record batches are looked at, in their order.
+        # A stream has no footer: all its record batches must be read in order.
         self._batches: list[Any] = list(reader) if self._is_stream else []
         self._reader = reader
         self._narrow: dict[tuple[str, ...], Any] = {}
 
     def batch(self, number: int, columns: tuple[str, ...]) -> Any:
-        """Return a record batch that has these columns at least."""
+        """Return a record batch with these columns."""
         check_length(self._path, self._held)
         if self._is_stream:
             return self._batches[number].select(columns)
@@ -117,7 +117,7 @@ class _Opened:
 
     @cached_property
     def heads(self) -> list["_Head"]:
-        """What is known of each record batch without a look into it."""
+        """The header of each record batch, read without decoding the batch."""
         stream = self._bytes if self._is_stream else self._bytes.slice(_STREAM_AT)
         found = [
             _head(message, self._bytes.address)
@@ -126,11 +126,11 @@ class _Opened:
         ]
         count = len(self._batches) if self._is_stream else self._reader.num_record_batches
         if len(found) != count:
-            raise arrow().ArrowInvalid(f"it has {len(found)} record batches, but tells of {count}")
+            raise arrow().ArrowInvalid(f"it has {len(found)} record batches, but declares {count}")
         return found
 
     def _reader_of(self, columns: tuple[str, ...]) -> Any:
-        """Return a reader that decompresses only some columns; what is not compressed is not even read."""
+        """Return a reader that decompresses only these columns; without compression the plain reader reads no others."""
         if not any(head.is_compressed for head in self.heads):
             return self._reader
         if columns not in self._narrow:
@@ -151,12 +151,12 @@ def _content(path: str) -> Held:
 @final
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What stands before the columns of a record batch.
+    """The header of a record batch.
 
     Attributes:
-        span: Its first byte in the file, and the one behind its last.
-        rows: How many rows it has.
-        is_compressed: Whether its columns are.
+        span: Its first byte in the file, and one past its last.
+        rows: Number of rows.
+        is_compressed: Whether its columns are compressed.
     """
 
     span: tuple[int, int]
@@ -165,10 +165,10 @@ class _Head:
 
 
 def _head(message: Any, begin: int) -> _Head:
-    """Read what pyarrow does not tell of a message in a file that begins at an address.
+    """Parse the header fields that pyarrow does not expose. `begin` is the memory address of the file.
 
-    It is a flatbuffer: tables have a list of where their fields are. The record batch is field 2 of the
-    message; its own field 0 is the length, and field 3 says how it is compressed, if it is.
+    The header is a flatbuffer: each table lists the offsets of its fields. The record batch is field 2 of the
+    message; its field 0 is the length, and field 3 is the compression, if any.
     """
     start, head = message.metadata.address - begin, message.metadata.to_pybytes()
     table = _UINT.unpack_from(head, 0)[0]
@@ -177,13 +177,13 @@ def _head(message: Any, begin: int) -> _Head:
     length = _field(head, batch, 0)
     rows: int = _LONG.unpack_from(head, batch + length)[0] if length else 0
     if not 0 <= rows <= _ROWS_PER_BYTE * message.body.size:
-        raise arrow().ArrowInvalid(f"the record batch at byte {start} tells of {rows} rows")
+        raise arrow().ArrowInvalid(f"the record batch at byte {start} declares {rows} rows")
     span = (start, start + len(head) + message.body.size)
     return _Head(span, rows, _field(head, batch, 3) > 0)
 
 
 def _field(head: bytes, table: int, number: int) -> int:
-    """Return how far behind the beginning of a table a field stands; 0 where it is left out."""
+    """Return the offset of a field from the start of its table; 0 if the field is absent."""
     fields = table - _INT.unpack_from(head, table)[0]
     size: int = _SHORT.unpack_from(head, fields)[0]
     at = 4 + 2 * number
@@ -192,5 +192,5 @@ def _field(head: bytes, table: int, number: int) -> int:
 
 @lru_cache(maxsize=16)
 def _opened(path: str, written: str) -> _Opened:
-    del written  # a file that was written anew is another one
+    del written  # part of the cache key: a rewritten file is opened again
     return _Opened(path)

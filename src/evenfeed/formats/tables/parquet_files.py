@@ -1,4 +1,4 @@
-"""Parquet files: each row group is a file of its own to a plan."""
+"""Parquet files: opening them, choosing row groups by filter, and decoding. A plan treats each row group as a file."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -33,7 +33,6 @@ class RowGroup(TablePart):
     called: ClassVar[str] = "row group"
 
     def decoded(self) -> Chunk:
-        """Read what is wanted of it."""
         wanted = self.wanted
         expression = wanted.filter and wanted.filter.expression
         with reading_parquet(self.path, self.place, self.span[0]):
@@ -46,11 +45,11 @@ class RowGroup(TablePart):
 @final
 @dataclass(frozen=True)
 class OpenedParquet:
-    """A file whose table was read.
+    """A Parquet file whose footer has been read.
 
     Attributes:
-        groups: What the table says of its row groups.
-        fragment: The file as pyarrow reads it.
+        groups: The row groups listed in the footer.
+        fragment: pyarrow's handle of the file.
     """
 
     groups: tuple[GroupTable, ...]
@@ -59,8 +58,8 @@ class OpenedParquet:
 
 @lru_cache(maxsize=16)
 def opened_parquet(path: str, written: str) -> OpenedParquet:
-    """Return a file whose table is sound; it is read once for many row groups."""
-    del written  # a file that was written anew is another one
+    """Open a file after checking its footer, which is read once for many row groups."""
+    del written  # part of the cache key: a rewritten file is opened again
     groups = groups_in(path)
     dataset, systems = arrow("dataset"), arrow("fs")
     checked = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
@@ -76,18 +75,18 @@ def opened_parquet(path: str, written: str) -> OpenedParquet:
 def reading_parquet(
     path: str, where: str, offset: int | None = None
 ) -> AbstractContextManager[None]:
-    """Turn what pyarrow says of damaged bytes into a DataLossError that names the file."""
+    """Convert pyarrow's errors about damaged bytes into a DataLossError that names the file."""
     return reading_table(path, "Parquet", where, offset)
 
 
 def row_groups(
     paths: Sequence[str], columns: Any, filter_: Any, fill_null: Any
 ) -> tuple[Any, tuple[RowGroup, ...]]:
-    """Return the spec of the rows of files, and their row groups, those aside that a filter rules out."""
+    """Return the element spec of the files, and their row groups, without those that the filter rules out."""
     choice = Choice(columns, fill_null, _row_filter(filter_))
     groups: list[RowGroup] = []
     for path in paths:
-        with reading_parquet(path, "the table at its end"):
+        with reading_parquet(path, "footer"):
             opened = opened_parquet(path, written(path))
             schema = opened.fragment.physical_schema
             wanted = choice.of(path, schema)
@@ -96,7 +95,7 @@ def row_groups(
 
 
 def _groups(path: str, opened: OpenedParquet, schema: Any, wanted: Wanted) -> list[RowGroup]:
-    """Return the row groups of a file that may have wanted rows, by what it says of each."""
+    """Return the row groups that may have matching rows, by their statistics."""
     groups = opened.groups
     firsts = [0, *accumulate(group.rows for group in groups)]
     return [
@@ -113,8 +112,8 @@ def _possible(path: str, opened: OpenedParquet, schema: Any, wanted: Wanted) -> 
         left = opened.fragment.split_by_row_group(filter=wanted.filter.expression, schema=schema)
     except arrow().ArrowException as error:
         raise InvalidArgumentError(
-            f"The filter {wanted.filter.text} does not fit {path}: {str(error).splitlines()[0]}",
-            fix=f"its columns are {schema.names}.",
+            f"The filter {wanted.filter.text} does not match the columns of {path}: {str(error).splitlines()[0]}",
+            fix=f"use its columns: {schema.names}.",
         ) from error
     return [part.row_groups[0].id for part in left]
 
@@ -128,7 +127,7 @@ def _row_filter(value: Any) -> RowFilter | None:
             value = arrow("parquet").filters_to_expression(value)
         except (ValueError, TypeError) as error:
             raise InvalidArgumentError(
-                f"filter cannot be understood: {shortened(value)} ({error}).",
-                fix="pass [('column', '>', 3), ...], or an expression of pyarrow.compute.",
+                f"filter is not valid: {shortened(value)} ({error}).",
+                fix="pass [('column', '>', 3), ...], or a pyarrow.compute expression.",
             ) from error
     return RowFilter(str(value), value)

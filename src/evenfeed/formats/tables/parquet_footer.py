@@ -1,7 +1,7 @@
-"""The table at the end of a Parquet file: where its row groups are, checked before pyarrow relies on it.
+"""The footer of a Parquet file, which lists its row groups, checked before pyarrow relies on it.
 
-pyarrow ends the process where what it says of a column chunk contradicts its schema: such an exception of its C++ code
-finds nobody who catches it. So this table is read here first, and pyarrow gets only files in which it is sound.
+pyarrow kills the process if a column chunk in the footer contradicts the schema: its C++ code raises an exception that
+nothing catches. So the footer is checked here first, and pyarrow opens only files whose footer is consistent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,20 +16,20 @@ _MAGIC: Final = b"PAR1"
 _ENCRYPTED: Final = b"PARE"
 _LENGTH: Final = 4
 _END: Final = _LENGTH + len(_MAGIC)
-# Tables are seldom longer: one read is enough.
+# Footers are rarely longer, so that one read suffices.
 _FIRST_READ: Final = 1 << 16
 
 _BYTE_ARRAY, _FIXED_BYTES = 6, 7
-# How many bytes a value of each physical type takes in the statistics; text takes any number.
+# Bytes per value of each physical type in the statistics; byte arrays have any length.
 _SIZES: Final = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
 
-# The numbers of fields, as the format defines them, and their kinds.
+# Field numbers and kinds, as the format defines them.
 _OLD_MAX, _OLD_MIN, _MAX, _MIN = 1, 2, 5, 6
 _BOUNDS: Final = {_OLD_MAX: BYTES, _OLD_MIN: BYTES, _MAX: BYTES, _MIN: BYTES}
 _TEXT_BYTES, _REPETITIONS, _DEFINITIONS = 1, 2, 3
 _LEVELS: Final = {_TEXT_BYTES: I64, _REPETITIONS: list_of(I64), _DEFINITIONS: list_of(I64)}
-_TYPE, _PATH, _COMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE, _STATISTICS, _SIZES_TOLD = (
+_TYPE, _PATH, _COMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE, _STATISTICS, _SIZE_STATISTICS = (
     1,
     3,
     7,
@@ -45,7 +45,7 @@ _META_DATA: Final = {
     _DATA_PAGE: I64,
     _DICTIONARY_PAGE: I64,
     _STATISTICS: struct_of(_BOUNDS),
-    _SIZES_TOLD: struct_of(_LEVELS),
+    _SIZE_STATISTICS: struct_of(_LEVELS),
 }
 _META, _CRYPTO = 3, 8
 _CHUNK: Final = {_META: struct_of(_META_DATA), _CRYPTO: struct_of({})}
@@ -64,11 +64,11 @@ _TABLE: Final = {
 @final
 @dataclass(frozen=True, slots=True)
 class GroupTable:
-    """What a file says of a row group.
+    """A row group as the footer describes it.
 
     Attributes:
-        rows: How many rows it has.
-        span: Its first byte in the file, and the one behind its last.
+        rows: Number of rows.
+        span: Its first byte in the file, and one past its last.
     """
 
     rows: int
@@ -76,7 +76,7 @@ class GroupTable:
 
 
 class _Leaf(NamedTuple):
-    """A column of single values, as the schema describes it."""
+    """A leaf column of the schema."""
 
     name: str
     type: int
@@ -86,34 +86,34 @@ class _Leaf(NamedTuple):
 
 
 def groups_in(path: str) -> tuple[GroupTable, ...]:
-    """Return what a file says of its row groups; a DataLossError where that contradicts itself."""
+    """Return the row groups of a file; raise DataLossError if its footer is inconsistent."""
     size, table = _table_bytes(path)
     try:
         return tuple(_groups(struct_in(table, _TABLE), size))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        why = f"it lacks field {error}" if isinstance(error, KeyError) else error
-        raise _damaged(path, f"the table at its end: {why}") from error
+        why = f"field {error} is missing" if isinstance(error, KeyError) else error
+        raise _damaged(path, f"its footer is wrong: {why}") from error
 
 
 def _table_bytes(path: str) -> tuple[int, bytes]:
-    """Return how long a file is, and the table at its end."""
+    """Return the size of a file, and the bytes of its footer."""
     with open_file(path) as file, naming(path):
         size = file.seek(0, 2)
         end = _read_from(file, max(0, size - _FIRST_READ), size)
         if len(end) < _END + len(_MAGIC) or end[-len(_MAGIC) :] not in (_MAGIC, _ENCRYPTED):
-            raise _damaged(path, "it does not end as such a file does")
+            raise _damaged(path, "it does not end with Parquet's magic bytes")
         if end.endswith(_ENCRYPTED):
-            raise _damaged(path, "the table at its end is encrypted")
+            raise _damaged(path, "its footer is encrypted")
         length = int.from_bytes(end[-_END : -len(_MAGIC)], "little")
         if length > size - _END - len(_MAGIC):
-            raise _damaged(path, f"the table at its end is to have {length} bytes")
+            raise _damaged(path, f"its footer declares a length of {length} bytes")
         if length + _END > len(end):
             end = _read_from(file, size - _END - length, size)
         return size, end[-_END - length : -_END]
 
 
 def _read_from(file: Any, place: int, stop: int) -> bytes:
-    """Return the bytes up to `stop`: a device such as /dev/zero has more than its length says."""
+    """Return the bytes from `place` to `stop`, and no more: a device such as /dev/zero has more than its size says."""
     file.seek(place)
     parts: list[bytes] = []
     while place < stop and (more := file.read(min(stop - place, 1 << 24))):
@@ -124,19 +124,21 @@ def _read_from(file: Any, place: int, stop: int) -> bytes:
 
 def _damaged(path: str, why: str) -> DataLossError:
     return DataLossError(
-        f"{path} is damaged, or no Parquet file: {why}.", fix="write the file again."
+        f"{path} is damaged, or not a valid Parquet file: {why}.", fix="write the file again."
     ).in_file(path)
 
 
 def _groups(table: Fields, size: int) -> Iterator[GroupTable]:
     leaves = _leaves(table[_SCHEMA])
     groups = table.get(_GROUPS, [])
-    told = sum(group[_GROUP_ROWS] for group in groups)
-    if told != table[_ROWS]:
-        raise ValueError(f"it tells of {table[_ROWS]} rows, but its row groups of {told}")
+    total = sum(group[_GROUP_ROWS] for group in groups)
+    if total != table[_ROWS]:
+        raise ValueError(f"it declares {table[_ROWS]} rows, but its row groups have {total}")
     for number, group in enumerate(groups):
         if len(group[_CHUNKS]) != len(leaves):
-            raise ValueError(f"row group {number} has {len(group[_CHUNKS])} columns")
+            raise ValueError(
+                f"row group {number} has {len(group[_CHUNKS])} columns, but the schema {len(leaves)}"
+            )
         chunks = [_checked(*pair) for pair in zip(group[_CHUNKS], leaves, strict=True)]
         yield GroupTable(_count(group[_GROUP_ROWS], number), _span(chunks, number, size))
 
@@ -152,7 +154,7 @@ def _span(chunks: Sequence[Fields], number: int, size: int) -> tuple[int, int]:
         return 0, 0
     begin, stop = _begin(chunks[0]), _begin(chunks[-1]) + chunks[-1][_COMPRESSED]
     if not 0 <= begin <= stop <= size:
-        raise ValueError(f"row group {number} is to stand in bytes {begin} to {stop}")
+        raise ValueError(f"row group {number} declares bytes {begin} to {stop}")
     return begin, stop
 
 
@@ -161,11 +163,11 @@ def _begin(chunk: Fields) -> int:
 
 
 def _leaves(schema: Sequence[Fields]) -> list[_Leaf]:
-    """Return the columns of single values; the schema is a tree, each node before its children."""
+    """Return the leaf columns; the schema is a tree in which each node precedes its children."""
     rest = iter(schema[1:])
     found = [leaf for _ in range(schema[0].get(_CHILDREN, 0)) for leaf in _below(rest, 0, 0)]
     if next(rest, None) is not None:
-        raise ValueError("its schema has columns that belong nowhere")
+        raise ValueError("its schema has columns without a parent")
     return found
 
 
@@ -175,13 +177,13 @@ def _below(rest: Iterator[Fields], definitions: int, repetitions: int) -> Iterat
         raise ValueError("its schema ends too early")
     children, repetition = node.get(_CHILDREN, 0), node.get(_REPETITION, _REQUIRED)
     if repetition not in (_REQUIRED, _OPTIONAL, _REPEATED):
-        raise ValueError(f"its schema has a repetition of type {repetition}")
+        raise ValueError(f"its schema has an unknown repetition type {repetition}")
     definitions += repetition != _REQUIRED
     repetitions += repetition == _REPEATED
     if children == 0:
         yield _leaf(node, definitions, repetitions)
     elif children < 0:
-        raise ValueError(f"its schema has a group of {children} columns")
+        raise ValueError(f"its schema has a group with {children} columns")
     for _ in range(children):
         yield from _below(rest, definitions, repetitions)
 
@@ -190,25 +192,27 @@ def _leaf(node: Fields, definitions: int, repetitions: int) -> _Leaf:
     kind = node[_TYPE]
     size = node[_TYPE_LENGTH] if kind == _FIXED_BYTES else _SIZES.get(kind)
     if size is None and kind != _BYTE_ARRAY:
-        raise ValueError(f"its schema has a type {kind}")
+        raise ValueError(f"its schema has an unknown type {kind}")
     return _Leaf(node[_NAME].decode(), kind, size, definitions, repetitions)
 
 
 def _checked(chunk: Fields, leaf: _Leaf) -> Fields:
-    """Return what is said of a column chunk, unless it contradicts the schema."""
+    """Return the metadata of a column chunk; raise if it contradicts the schema."""
     if _CRYPTO in chunk:
         raise ValueError(f"column {leaf.name!r} is encrypted")
     meta: Fields = chunk[_META]
     if meta[_TYPE] != leaf.type:
-        raise ValueError(f"column {leaf.name!r} has type {meta[_TYPE]}, and {leaf.type}")
-    sizes: Fields = meta.get(_SIZES_TOLD, {})
+        raise ValueError(
+            f"column {leaf.name!r} has type {meta[_TYPE]}, but the schema says {leaf.type}"
+        )
+    sizes: Fields = meta.get(_SIZE_STATISTICS, {})
     for field, deepest in ((_REPETITIONS, leaf.repetitions), (_DEFINITIONS, leaf.definitions)):
         if len(sizes.get(field, ())) not in (0, deepest + 1):
-            raise ValueError(f"column {leaf.name!r} has levels that its schema does not have")
+            raise ValueError(f"column {leaf.name!r} has levels that are not in its schema")
     if _TEXT_BYTES in sizes and leaf.type != _BYTE_ARRAY:
-        raise ValueError(f"column {leaf.name!r} is no text, but has bytes of text")
+        raise ValueError(f"column {leaf.name!r} is not a byte array, but declares its size as one")
     bounds: Fields = meta.get(_STATISTICS, {})
     for field in (_OLD_MAX, _OLD_MIN, _MAX, _MIN):
         if leaf.size is not None and field in bounds and len(bounds[field]) != leaf.size:
-            raise ValueError(f"a bound of column {leaf.name!r} has {len(bounds[field])} bytes")
+            raise ValueError(f"a min or max of column {leaf.name!r} has {len(bounds[field])} bytes")
     return meta

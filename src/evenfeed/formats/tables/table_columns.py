@@ -1,4 +1,4 @@
-"""Which columns of tables are wanted, checked against what the files say that they have."""
+"""The `columns` and `fill_null` arguments of table readers, checked against the schemas of the files."""
 
 from collections.abc import Sequence
 from typing import Any, cast, final
@@ -13,10 +13,10 @@ from evenfeed.formats.tables.table_parts import RowFilter, Wanted
 
 @final
 class Choice:
-    """What is wanted of several files. The first says what its columns are; the others must have the same.
+    """The columns to read from several files. The first file defines their types; the others must match.
 
     Attributes:
-        specs: The specs of the columns, by their names, in the order in which they were asked for.
+        specs: The spec of each column by name, in the requested order.
     """
 
     def __init__(self, columns: Any, fill_null: Any, row_filter: RowFilter | None = None) -> None:
@@ -27,7 +27,7 @@ class Choice:
         self.specs: dict[str, Any] = {}
 
     def of(self, path: str, schema: Any) -> Wanted:
-        """Return what is wanted of a file with this schema."""
+        """Return what to read from a file with this schema."""
         if self._first is None:
             names = _names(self._columns, path, schema)
             self.specs = {name: _spec_in(path, schema, name) for name in names}
@@ -56,7 +56,7 @@ def _names(columns: Any, path: str, schema: Any) -> list[str]:
             raise _no_column(path, name, schema.names)
         if schema.names.count(name) > 1:
             raise InvalidArgumentError(
-                f"{path} has more than one column {name!r}.", fix="leave it out: columns=[...]."
+                f"{path} has more than one column {name!r}.", fix="leave it out with columns=[...]."
             ).in_file(path)
     return names
 
@@ -86,8 +86,8 @@ def _check_alike(
         one, other = first.field(name).type, schema.field(name).type
         if _spec_in(first_path, first, name) != _spec_in(path, schema, name):
             raise InvalidArgumentError(
-                f"Column {name!r} is {other} in {path}, but {one} in {first_path}.",
-                fix="read files with the same columns.",
+                f"Column {name!r} has type {other} in {path}, but {one} in {first_path}.",
+                fix="pass files whose columns have the same types.",
             ).in_file(path)
 
 
@@ -103,8 +103,8 @@ def _checked_fills(fill_null: Any, specs: dict[str, Any], path: str) -> tuple[tu
             fits = False
         if not fits:
             raise InvalidArgumentError(
-                f"fill_null has {value!r} for column {name!r}, which is {spec}.",
-                fix="pass a value of the column; nulls in lists cannot be filled.",
+                f"fill_null has {value!r} for column {name!r}, whose spec is {spec}.",
+                fix="pass a scalar of the column's dtype; nulls in lists cannot be filled.",
             )
     return fills
 

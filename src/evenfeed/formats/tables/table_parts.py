@@ -1,4 +1,4 @@
-"""Parts of tables, each of which is a file of its own to a plan: its rows are decoded at once."""
+"""Parts of tables (row groups and record batches), which a plan treats as files. A part is decoded as a whole."""
 
 import os
 import struct
@@ -22,7 +22,7 @@ from evenfeed.formats.tables.arrow_columns import arrow, columns_of
 @final
 @dataclass(frozen=True)
 class RowFilter:
-    """Which rows are wanted. Two are equal if they are written alike."""
+    """A filter on rows. Two filters are equal if their texts are."""
 
     text: str
     expression: Any = field(compare=False, repr=False)
@@ -31,12 +31,12 @@ class RowFilter:
 @final
 @dataclass(frozen=True)
 class Wanted:
-    """What is wanted of a table.
+    """What to read from a table.
 
     Attributes:
-        columns: The names of columns, sorted.
-        filter: Which rows; all where it is None.
-        fills: What stands for nulls, by the names of columns.
+        columns: The column names, sorted.
+        filter: Which rows to read; None for all.
+        fills: The values that replace nulls, by column name.
     """
 
     columns: tuple[str, ...]
@@ -46,17 +46,17 @@ class Wanted:
 
 @dataclass(frozen=True)
 class TablePart(DataFile):
-    """Some rows of a table that are read at once.
+    """A run of table rows that are decoded together.
 
     Attributes:
-        number: Which part of the file.
-        first: Which row of the file is its first.
-        count: How many rows it has, before a filter.
-        span: Which bytes of the file it stands in.
-        wanted: What is wanted of it.
+        number: The index of the part in the file.
+        first: The index of its first row in the file.
+        count: Number of rows, before the filter.
+        span: Its byte range in the file.
+        wanted: What to read from it.
     """
 
-    # What the format calls such a part.
+    # The format's name for such a part.
     called: ClassVar[str] = "part"
 
     number: int
@@ -67,48 +67,47 @@ class TablePart(DataFile):
 
     @property
     def rows(self) -> int | None:
-        """How many rows it has; None where only reading tells which are wanted."""
+        """The number of rows; None with a filter, which must be applied to count them."""
         return None if self.wanted.filter else self.count
 
     @property
     def extent(self) -> tuple[int, int]:
-        """The bytes that it stands in."""
         return self.span
 
     @property
     def fingerprint(self) -> str:
-        """The name of the file, not its folder, where the rows are in it, and what is wanted of them."""
+        """The file name without its directory, the place of the rows in it, and what to read."""
         place = (self.number, self.first, self.count, self.span)
         return f"{type(self).__name__} {os.path.basename(self.path)} {place} {self.wanted}"
 
     @property
     def identity(self) -> str:
-        """The same with the whole path, and when the file was last written."""
+        """The fingerprint with the full path and modification time."""
         return f"{self.fingerprint} {self.path} {written(self.path)}"
 
     @property
     def place(self) -> str:
-        """What errors call it."""
+        """The name of the part in errors."""
         return f"{self.called} {self.number}, at byte {self.span[0]}"
 
     def named(self, row: int) -> str:
-        """Return which row of the file it is, as far as that is known."""
+        """Return the row number in the file, or in the part if a filter hides it."""
         if self.wanted.filter:
-            return f"{self.called} {self.number}, row {row} of those that the filter leaves"
+            return f"{self.called} {self.number}, row {row} after the filter"
         return f"row {self.first + row}"
 
     @abstractmethod
     def decoded(self) -> Chunk:
-        """Read and decode it."""
+        """Read and decode the part."""
 
     def open(self) -> "PartReader":
-        """Open it; it is read at the first row, in truth."""
+        """Return a reader, which reads the file at its first row."""
         return PartReader(self)
 
 
 @final
 class PartReader(Reader):
-    """Decodes a part when its first row is asked for, and holds it."""
+    """Decodes a part on its first read, and keeps it in memory."""
 
     def __init__(self, part: TablePart) -> None:
         self.path = part.path
@@ -118,17 +117,16 @@ class PartReader(Reader):
 
     @property
     def goes_on(self) -> bool:
-        """Whether one row was wrong, and not the part."""
+        """True if the last error was about one row, not the part."""
         return self._chunk is not None
 
     @property
     def held(self) -> int:
-        """How many bytes of decoded rows it holds."""
         chunk = self._chunk
         return 0 if chunk is None else chunk.block.nbytes
 
     def read(self, start: int, count: int) -> Block | None:
-        """Return rows from `start` on, as views."""
+        """Return rows from `start` on, as views of the decoded part."""
         chunk = self._decoded()
         if start >= chunk.block.length:
             return None
@@ -138,7 +136,6 @@ class PartReader(Reader):
         return good
 
     def fetch(self, positions: Positions) -> Block:
-        """Return the rows at `positions`, in that order."""
         chunk = self._decoded()
         if chunk.wrong:
             hit = positions[np.isin(positions, list(chunk.wrong))]
@@ -146,22 +143,22 @@ class PartReader(Reader):
                 raise self._error(int(hit[0]), chunk.wrong[int(hit[0])])
         return chunk.block.gather(positions)
 
-    def byte_of(self, row: int) -> int | None:  # noqa: ARG002 - rows of a part have no bytes of their own
-        """Return the byte at which the part begins."""
+    def byte_of(self, row: int) -> int | None:  # noqa: ARG002 - rows of a part have no byte offsets of their own
+        """Return the byte at which the part starts."""
         return self._part.span[0]
 
     def behind(self, row: int) -> int:
-        """Return the row behind the last, where the part cannot be decoded."""
+        """Return the next row, or the end of the part if it cannot be decoded."""
         return row + 1 if self._damage is None else max(row + 1, self._part.count)
 
     def close(self) -> None:
-        """Free the rows."""
+        """Free the decoded rows."""
         self._chunk = None
 
     def _decoded(self) -> Chunk:
         chunk = self._chunk
         if chunk is None:
-            if self._damage is not None:  # it is asked for once for each row
+            if self._damage is not None:  # every row of the part asks for it
                 raise self._damage.again()
             try:
                 chunk = self._part.decoded()
@@ -175,12 +172,12 @@ class PartReader(Reader):
         part = self._part
         return InvalidArgumentError(
             f"{self.path}, {part.named(row)}: {what}.",
-            fix="pass fill_null={name: value}, or leave such rows out when the file is written.",
+            fix="pass fill_null={name: value}, or leave out such rows when writing the file.",
         ).in_file(self.path, part.span[0])
 
 
 def chunk_of(column: Callable[[str], Any], rows: int, wanted: Wanted) -> Chunk:
-    """Return the rows of a part as columns; `column` returns Arrow's array of a name."""
+    """Return the rows of a part as columns; `column` returns the Arrow array of a name."""
     wrong: dict[int, str] = {}
     columns: list[Column] = []
     fills = dict(wanted.fills)
@@ -196,13 +193,13 @@ def chunk_of(column: Callable[[str], Any], rows: int, wanted: Wanted) -> Chunk:
 
 @contextmanager
 def reading_table(path: str, kind: str, where: str, offset: int | None = None) -> Generator[None]:
-    """Turn what pyarrow says of damaged bytes into a DataLossError that names the file and the byte."""
+    """Convert pyarrow's errors about damaged bytes into a DataLossError that names the file and byte."""
     try:
         with naming(path):
             yield
     except (arrow().ArrowException, UnknownError, UnicodeDecodeError, struct.error) as error:
-        said = str(error.__cause__ or error).splitlines()[0]
+        reason = str(error.__cause__ or error).splitlines()[0]
         raise DataLossError(
-            f"{path} is damaged, or no {kind} file ({where}): {said}",
-            fix="write it anew; dataset.ignore_errors() reads what is whole.",
+            f"{path} is damaged, or not a valid {kind} file ({where}): {reason}",
+            fix="write the file again, or skip damaged parts with dataset.ignore_errors().",
         ).in_file(path, offset) from error

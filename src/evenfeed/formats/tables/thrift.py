@@ -1,14 +1,14 @@
-"""Reads Thrift's compact protocol, in which the table at the end of a Parquet file is written.
+"""Parses Thrift's compact protocol, the encoding of Parquet footers.
 
-Bytes that are no such struct are a ValueError, whatever they are. Tables of many row groups have a million values,
-so the loop over the fields of a struct calls a function only for what is seldom.
+Any invalid input raises ValueError. Footers with many row groups have a million values, so the loop over the fields of
+a struct inlines the common cases and calls functions only for the rare ones.
 """
 
 from typing import Any, Final, TypeAlias
 
-# The values of a struct, by the numbers of its fields.
+# The values of a struct by field number.
 Fields: TypeAlias = dict[int, Any]
-# What is wanted of a struct: for each field its kind, and what is wanted of its own fields or items.
+# The fields to read from a struct: the kind of each, and the shape of its own fields or items.
 Shape: TypeAlias = "dict[int, Kind]"
 Kind: TypeAlias = tuple[int, Any]
 
@@ -27,8 +27,8 @@ _BOOLS, _BYTE, _LAST_NUMBER, _DOUBLE, _BYTES, _LIST, _SET, _MAP, _STRUCT = (
     11,
     12,
 )
-_LONG: Final = 15  # a size that stands behind, or a number of a field that does
-_MORE: Final = 128  # the bit of a byte behind which a number goes on
+_LONG: Final = 15  # the size or field number follows in its own bytes
+_MORE: Final = 128  # the bit of a byte that says another byte follows
 _MOST_BITS: Final = 63
 _DEEPEST: Final = 64
 
@@ -44,19 +44,19 @@ def struct_of(shape: Shape) -> Kind:
 
 
 def struct_in(data: bytes, shape: Shape) -> Fields:
-    """Return the wanted fields of the struct with which bytes begin.
+    """Return the requested fields of the struct at the start of `data`.
 
-    Others are passed over. A field of another kind than wanted, or that is there twice, is a ValueError: programs
-    differ in what they make of it.
+    Other fields are skipped. A requested field of another kind, or one that appears twice, raises ValueError:
+    parsers disagree on how to read it.
     """
     try:
         return _struct(data, 0, shape, 0)[0]
     except IndexError:
-        raise ValueError("it ends within a value") from None
+        raise ValueError("it ends in the middle of a value") from None
 
 
 def _struct(data: bytes, at: int, shape: Shape, depth: int) -> tuple[Fields, int]:
-    """Return a struct, and the place behind it. Behind the last byte Python raises an IndexError."""
+    """Return a struct, and the offset after it. Reading past the last byte raises IndexError."""
     found: Fields = {}
     field = 0
     while head := data[at]:
@@ -68,7 +68,7 @@ def _struct(data: bytes, at: int, shape: Shape, depth: int) -> tuple[Fields, int
             field, at = _signed(data, at)
         wanted = shape.get(field)
         if wanted is not None and (wanted[0] != kind or field in found):
-            raise ValueError(f"field {field} is there twice, or has another type")
+            raise ValueError(f"field {field} appears twice, or has the wrong type")
         if _BYTE < kind <= _LAST_NUMBER:
             number = data[at]
             at += 1
@@ -91,25 +91,25 @@ def _value(data: bytes, at: int, kind: int, shape: Any, depth: int) -> tuple[Any
     if _BYTE < kind <= _LAST_NUMBER:
         return _signed(data, at)
     if depth > _DEEPEST:
-        raise ValueError("its structs are nested too deep")
+        raise ValueError("its structs are nested too deeply")
     if kind == _STRUCT:
         return _struct(data, at, shape or {}, depth + 1)
     if _BYTES < kind <= _SET:
         return _items(data, at, shape, depth + 1)
     if kind == _MAP:
         return None, _behind_pairs(data, at, depth + 1)
-    if 0 < kind <= _BYTE:  # in a list a bool is a byte, too
+    if 0 < kind <= _BYTE:  # in a list a bool also takes a byte
         return data[at], at + 1
     if kind == _DOUBLE:
         return data[at : at + 8], at + 8
-    raise ValueError(f"there is no type {kind}")
+    raise ValueError(f"type {kind} is unknown")
 
 
 def _items(data: bytes, at: int, wanted: Kind | None, depth: int) -> tuple[list[Any], int]:
     kind, size = data[at] & 15, data[at] >> 4
     size, at = (size, at + 1) if size < _LONG else _unsigned(data, at + 1)
     if wanted is not None and size and wanted[0] != kind:
-        raise ValueError(f"a list has values of type {kind}")
+        raise ValueError(f"a list has items of the wrong type {kind}")
     shape = wanted and wanted[1]
     found: list[Any] = []
     for _ in range(_fitting(size, data, at)):
@@ -129,8 +129,8 @@ def _behind_pairs(data: bytes, at: int, depth: int) -> int:
 
 
 def _fitting(size: int, data: bytes, at: int) -> int:
-    if size > len(data) - at:  # each value takes a byte at least
-        raise ValueError(f"a list of {size} values does not fit into it")
+    if size > len(data) - at:  # each value takes at least one byte
+        raise ValueError(f"a list of {size} values does not fit")
     return size
 
 
@@ -143,7 +143,7 @@ def _unsigned(data: bytes, at: int) -> tuple[int, int]:
         if byte < _MORE:
             return number, at
         shift += 7
-    raise ValueError("a number is too long")
+    raise ValueError("an integer is too long")
 
 
 def _signed(data: bytes, at: int) -> tuple[int, int]:

@@ -1,1 +1,1 @@
-"""TFRecord files: framing, checksums, reading and writing."""
+"""TFRecord files: reading, writing, framing and checksums."""

@@ -1,6 +1,6 @@
-"""Where the records of a TFRecord file begin, found without a look at what they hold.
+"""TFRecord framing: finding record boundaries, extracting payloads, and verifying their checksums.
 
-A record is its length (8 bytes), the checksum of these 8 (4 bytes), the payload, and its checksum (4).
+A record is its length (8 bytes), the checksum of the length (4 bytes), the payload, and its checksum (4 bytes).
 """
 
 import struct
@@ -24,30 +24,30 @@ FOOTER: Final = struct.Struct("<I")
 HEADER_BYTES: Final = LENGTH.size + FOOTER.size
 AROUND: Final = HEADER_BYTES + FOOTER.size
 
-# After so many records of one length, the next ones are expected to have it too.
+# After this many records of one length, the next ones are expected to have it too.
 _FEW: Final = 16
 _MOST_ALIKE: Final = 1 << 12
 
 
 def header_of(length: int) -> bytes:
-    """Return what stands before a payload."""
+    """Return the header of a record: its length and the length's checksum."""
     return LENGTH.pack(length) + FOOTER.pack(checksum_of(length))
 
 
 @lru_cache(maxsize=1 << 16)
 def checksum_of(length: int) -> int:
-    """Return the checksum of a length, as it is written."""
+    """Return the masked checksum of a length, as stored in a file."""
     return masked(LENGTH.pack(length))
 
 
 def walked(held: Held, start: int, stop: int, count: int) -> Positions:
-    """Return where records begin, and where the last one ends: `start` alone where there is none.
+    """Return the start of each record and the end of the last one; only `start` if there is no complete record.
 
     Args:
         held: Bytes of a file.
-        start: Where the first record begins.
-        stop: Where the last one must end at the latest.
-        count: How many to find at most; fewer where no whole one follows, or its length is damaged.
+        start: Where the first record starts.
+        stop: Where the last record must end at the latest.
+        count: The most records to find; fewer if the next is incomplete, or its length is damaged.
     """
     if is_worth_it(min(count, _expected(held, start, stop))):
         found = np.empty(min(count, (stop - start) // AROUND) + 1, np.int64)
@@ -55,13 +55,13 @@ def walked(held: Held, start: int, stop: int, count: int) -> Positions:
     places = np.concatenate([[start], *_ends(held, start, stop, count)])
     if len(places) == 1:
         return places
-    said = pieces(held, places[:-1] + LENGTH.size, FOOTER.size).view("<u4")
-    wrong = np.flatnonzero(said != _checksums_of(places[1:] - places[:-1] - AROUND))
+    stored = pieces(held, places[:-1] + LENGTH.size, FOOTER.size).view("<u4")
+    wrong = np.flatnonzero(stored != _checksums_of(places[1:] - places[:-1] - AROUND))
     return places[: wrong[0] + 1] if len(wrong) else places
 
 
 def _expected(held: Held, start: int, stop: int) -> int:
-    """Return how many records there are if all are as long as the first."""
+    """Return the number of records if all are as long as the first."""
     if start + AROUND > stop:
         return 0
     return (stop - start) // (LENGTH.unpack_from(held, start)[0] + AROUND)
@@ -74,7 +74,7 @@ def _checksums_of(lengths: Positions) -> Array:
 
 
 def _ends(held: Held, at: int, stop: int, count: int) -> Iterator[Positions]:
-    """Yield where the next records end: some one by one, then as many as are equally long."""
+    """Yield the ends of the next records: a few one by one, then a run of equal length at once."""
     few = _FEW
     while count > 0:
         some = _some(held, at, stop, min(count, few))
@@ -105,28 +105,28 @@ def _some(held: Held, at: int, stop: int, count: int) -> list[int]:
 
 
 def _alike(held: Held, at: int, stop: int, count: int, step: int) -> Positions:
-    """Return where the records end that are as long as `step` says."""
+    """Return the ends of the next records of `step` bytes each, up to the first of another length."""
     count = min(count, (stop - at) // step)
     others = np.flatnonzero(np.ndarray(count, "<u8", held, at, (step,)) != step - AROUND)
     return at + step * np.arange(1, (int(others[0]) if len(others) else count) + 1)
 
 
-# Fewer records of one length are verified one by one as fast.
+# Fewer records of equal length are verified just as fast one by one.
 _FEWEST: Final = 32
-# Longer ones take their time either way, and are copied once less one by one.
+# Longer records take as long either way, and one by one saves a copy.
 _LONGEST: Final = 1 << 14
-# Of longer ones, the library computes the checksums faster than compiled code.
+# The library computes the checksums of longer records faster than compiled code.
 _SHORT: Final = 1 << 12
 
 
 def payloads_of(path: str, window: ByteWindow, starts: Positions, stops: Positions) -> Texts:
-    """Return the payloads of records, behind each of which its checksum is left; their origins are the records.
+    """Return the payloads of records. Each is followed by its checksum in the data; its origin is the record.
 
     Args:
         path: The file.
         window: Its bytes.
-        starts: Where in it the records begin.
-        stops: Where they end, with all that is around their payloads.
+        starts: Where the records start in the file.
+        stops: Where they end, including their checksums.
     """
     places, ends = starts + HEADER_BYTES, stops - window.first
     if (starts[1:] == stops[:-1]).all():
@@ -143,7 +143,7 @@ def payloads_of(path: str, window: ByteWindow, starts: Positions, stops: Positio
 
 
 def _gathered(held: Held, starts: Positions, stops: Positions) -> tuple[Array, Positions]:
-    """Return pieces of bytes one behind the other, and where each begins and the last one ends."""
+    """Return pieces of bytes concatenated, with the start of each piece and the end of the last."""
     lengths = stops - starts
     where = np.append(np.int64(0), np.cumsum(lengths))
     if lengths[0] <= _LONGEST and (lengths == lengths[0]).all():
@@ -157,24 +157,24 @@ def _gathered(held: Held, starts: Positions, stops: Positions) -> tuple[Array, P
 
 
 def first_wrong(payloads: Texts) -> int | None:
-    """Return which is the first payload whose checksum is not the one behind it."""
+    """Return the index of the first payload whose checksum is wrong; None if all are right."""
     starts, stops = payloads.starts, payloads.stops
     lengths = stops - starts
     if is_worth_it(len(lengths)) and lengths.mean() <= _SHORT:
         first = record_kernels.first_wrong(payloads.data, starts, stops)
         return first if first < len(starts) else None
-    said = pieces(payloads.data, stops, FOOTER.size).view("<u4")
+    stored = pieces(payloads.data, stops, FOOTER.size).view("<u4")
     groups, rest = grouped(lengths, _FEWEST, _LONGEST)
-    wrong = _wrong(payloads, said, rest)
+    wrong = _wrong(payloads, stored, rest)
     for rows in groups:
         alike = payloads if len(rows) == len(payloads) else payloads.take(rows)
-        if not are_right(np.ascontiguousarray(alike.matrix()), said[rows]):
-            wrong += _wrong(payloads, said, rows)
+        if not are_right(np.ascontiguousarray(alike.matrix()), stored[rows]):
+            wrong += _wrong(payloads, stored, rows)
     return min(wrong, default=None)
 
 
-def _wrong(payloads: Texts, said: Checksums, rows: Positions) -> list[int]:
-    """Return the first row whose checksum is wrong, looked at one by one."""
+def _wrong(payloads: Texts, stored: Checksums, rows: Positions) -> list[int]:
+    """Return the first row with a wrong checksum, if any, checking rows one by one."""
     spans = zip(payloads.starts[rows].tolist(), payloads.stops[rows].tolist(), strict=True)
     parts = [payloads.data[start:stop] for start, stop in spans]
-    return rows[all_masked(parts) != said[rows]][:1].tolist()
+    return rows[all_masked(parts) != stored[rows]][:1].tolist()

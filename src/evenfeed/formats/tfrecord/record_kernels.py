@@ -1,4 +1,7 @@
-"""The processor's own instructions for CRC32C, for loops that Numba compiles: x86 has had them since 2008."""
+"""Compiled loops over TFRecord files: record boundaries, checksums and copies.
+
+CRC32C uses the processor's own instruction if it has one (x86 since 2008), and a table otherwise.
+"""
 
 import importlib
 from collections.abc import Callable
@@ -11,21 +14,21 @@ from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.text.numba_loops import compiled
 from evenfeed.formats.tfrecord.framing import AROUND, LENGTH
 
-# The libraries say nothing of their types.
+# The libraries have no type annotations.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
-# A checksum, and the next bytes as a number: the checksum with these.
+# Takes a checksum and the next bytes as an integer; returns the updated checksum.
 Added: TypeAlias = Callable[[Any, Any], Any]
 
 
 def has_instructions() -> bool:
-    """Tell whether this processor has them."""
+    """Return True if this processor has the CRC32C instruction."""
     features: Any = importlib.import_module("llvmlite.binding").get_host_cpu_features()
     return bool(features.get("sse4.2"))
 
 
 def adding(size: int) -> Added:
-    """Return what adds `size` bytes, 8 or 1, to a checksum: only compiled code can call it."""
+    """Return an intrinsic that adds `size` bytes (8 or 1) to a checksum. Only compiled code can call it."""
     numba: Any = importlib.import_module("numba")
     extending: Any = importlib.import_module("numba.extending")
     ir: Any = importlib.import_module("llvmlite.ir")
@@ -52,12 +55,12 @@ def adding(size: int) -> Added:
 _LENGTH_BYTES: Final = LENGTH.size
 _U64 = np.uint64
 
-# To compiled code, NumPy's numbers and Python's are the same.
+# Compiled code does not distinguish NumPy numbers from Python numbers.
 # pyright: reportArgumentType=false, reportReturnType=false
 
 
 def _tables() -> Array:
-    """Return what a byte adds to a checksum, by how many bytes follow it: for eight bytes at a time."""
+    """Return what a byte adds to a checksum, by the number of bytes that follow it, for 8 bytes at a time."""
     tables = np.empty((8, 256), np.uint32)
     tables[0] = np.arange(256)
     for _ in range(8):
@@ -72,9 +75,9 @@ _TABLES: Final = _tables()
 
 @compiled
 def walk(held: Array, start: int, stop: int, places: Positions) -> int:
-    """Write where records begin, and where the last one ends; return how many places these are.
+    """Write the start of each record and the end of the last one; return the number of places written.
 
-    It stops before a record that does not end before `stop`, or whose length is damaged.
+    Stops before a record that ends after `stop`, or whose length is damaged.
     """
     at, found = start, 0
     places[0] = start
@@ -92,7 +95,7 @@ def walk(held: Array, start: int, stop: int, places: Positions) -> int:
 
 @compiled
 def first_wrong(held: Array, starts: Positions, stops: Positions) -> int:
-    """Return which is the first payload whose checksum is not the one behind it; how many there are if none."""
+    """Return the index of the first payload whose checksum is wrong; the number of payloads if all are right."""
     for row in range(len(starts)):
         if _masked(held, starts[row], stops[row]) != _word(held, stops[row]):
             return row
@@ -101,7 +104,7 @@ def first_wrong(held: Array, starts: Positions, stops: Positions) -> int:
 
 @compiled
 def gather(held: Array, starts: Positions, where: Positions, out: Array) -> None:
-    """Copy a piece from each start to its place; `where` has one more, at which the last one ends."""
+    """Copy a piece from each start to its place in `out`; the last entry of `where` is the end of the last piece."""
     for row in range(len(starts)):
         start, to = starts[row], where[row]
         for byte in range(where[row + 1] - to):
@@ -110,14 +113,14 @@ def gather(held: Array, starts: Positions, where: Positions, out: Array) -> None
 
 @compiled
 def _word(held: Array, at: int) -> int:
-    """Return the number in four bytes."""
+    """Return four bytes as an integer."""
     low = _U64(held[_U64(at)]) | _U64(held[_U64(at + 1)]) << _U64(8)
     return low | _U64(held[_U64(at + 2)]) << _U64(16) | _U64(held[_U64(at + 3)]) << _U64(24)
 
 
 @compiled
 def crc_by_table(held: Array, at: int, stop: int) -> int:
-    """Return the CRC32C of some bytes, on any processor."""
+    """Return the CRC32C of bytes `at` to `stop`, on any processor."""
     crc = _U64(0xFFFFFFFF)
     while at + 8 <= stop:
         crc ^= _word(held, at)
@@ -140,7 +143,7 @@ def crc_by_table(held: Array, at: int, stop: int) -> int:
 
 @compiled
 def crc_by_instruction(held: Array, at: int, stop: int) -> int:
-    """Return the CRC32C of some bytes, where the processor computes it."""
+    """Return the CRC32C of bytes `at` to `stop`, with the processor's instruction."""
     crc = _U64(0xFFFFFFFF)
     while at + 8 <= stop:
         crc = _add_8(crc, _word(held, at) | _word(held, at + 4) << _U64(32))
@@ -157,6 +160,6 @@ _crc: Final = crc_by_instruction if has_instructions() else crc_by_table
 
 @compiled
 def _masked(held: Array, at: int, stop: int) -> int:
-    """Return a checksum as it is written."""
+    """Return a masked checksum, as stored in a file."""
     crc = _crc(held, at, stop)
     return ((crc >> _U64(15) | crc << _U64(17)) + _U64(0xA282EAD8)) & _U64(0xFFFFFFFF)

@@ -1,4 +1,4 @@
-"""Writes TFRecord files: `tf.io.TFRecordWriter`."""
+"""Writing TFRecord files: `tf.io.TFRecordWriter` and `tf.io.TFRecordOptions`."""
 
 import zlib
 from types import TracebackType
@@ -33,18 +33,18 @@ def _compression(value: Any) -> str:
 
 @final
 class TFRecordOptions:
-    """How a TFRecord file is written.
+    """Options for writing a TFRecord file.
 
     Args:
         compression_type: "GZIP", "ZLIB", or None.
-        flush_mode: What `flush` does to compressed bytes: "N" nothing, "S" or "F" brings them to a byte.
-        input_buffer_size: Taken for compatibility, as the other sizes are.
-        output_buffer_size: Taken for compatibility.
-        window_bits: Taken for compatibility: what is written is read everywhere.
-        compression_level: 0 to 9; by default zlib's.
-        compression_method: Taken for compatibility: there is one.
-        mem_level: How much memory zlib takes, 1 to 9.
-        compression_strategy: zlib's, as a number.
+        flush_mode: What `flush` does with compressed data: "N" nothing, "S" a sync flush, "F" a full flush.
+        input_buffer_size: Ignored; for compatibility.
+        output_buffer_size: Ignored; for compatibility.
+        window_bits: Ignored; any reader can read the default window.
+        compression_level: 0 to 9; by default zlib's default.
+        compression_method: Ignored; zlib has only one.
+        mem_level: How much memory zlib uses, 1 to 9.
+        compression_strategy: zlib's strategy, as a number.
 
     Examples:
         >>> import evenfeed as tf
@@ -75,7 +75,7 @@ class TFRecordOptions:
         self.compression_strategy = compression_strategy
 
     def compressor(self) -> Any:
-        """Return what compresses the bytes of one file; None where they stay as they are."""
+        """Return a zlib compressor for one file; None without compression."""
         if not self.compression_type:
             return None
         return zlib.compressobj(
@@ -89,11 +89,11 @@ class TFRecordOptions:
 
 @final
 class TFRecordWriter:
-    """Writes records to a TFRecord file, which TensorFlow reads too.
+    """Writes records to a TFRecord file that TensorFlow can also read.
 
     Args:
-        path: Where; a file that is there is replaced.
-        options: `TFRecordOptions`, or the compression alone: "GZIP", "ZLIB".
+        path: Path of the file; an existing file is replaced.
+        options: `TFRecordOptions`, or only the compression: "GZIP" or "ZLIB".
 
     Examples:
         >>> import tempfile
@@ -121,7 +121,7 @@ class TFRecordWriter:
         self._write(header_of(len(payload)) + payload + FOOTER.pack(masked(payload)))
 
     def flush(self) -> None:
-        """Hand what was written to the system; compressed bytes as `flush_mode` says."""
+        """Flush written records to the operating system; compressed data according to `flush_mode`."""
         file = self._open_file()
         with naming(self._path):
             if self._pack is not None and self._flush_mode != zlib.Z_NO_FLUSH:
@@ -129,7 +129,7 @@ class TFRecordWriter:
             file.flush()
 
     def close(self) -> None:
-        """Finish the file. To close it twice is no error."""
+        """Finish the file. Closing it twice is allowed."""
         if self._file is None:
             return
         file, self._file = self._file, None
@@ -149,7 +149,7 @@ class TFRecordWriter:
         self.close()
 
     def __del__(self) -> None:
-        self.close()  # as in TensorFlow, what was written is not lost with the writer
+        self.close()  # as in TensorFlow, dropping the writer keeps its records
 
     def _write(self, data: bytes) -> None:
         packed = data if self._pack is None else self._pack.compress(data)
@@ -172,12 +172,12 @@ def _payload(record: Any) -> bytes:
         return bytes(record)
     if isinstance(record, str):
         return record.encode()
-    held = getattr(record, "item", None)  # a text of a dataset: an array without dimensions
+    held = getattr(record, "item", None)  # a string element of a dataset: a scalar array
     if held is not None and getattr(record, "shape", None) == () and isinstance(held(), bytes):
         return held()
     raise TypeError(
         described(
-            f"A record is bytes, but got {shortened(record)}.",
+            f"A record must be bytes, but got {shortened(record)}.",
             fix="write example.SerializeToString().",
         )
     )
