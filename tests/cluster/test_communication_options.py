@@ -27,7 +27,9 @@ def test_a_time_that_is_none_is_refused(seconds):
 @pytest.mark.parametrize("given", ["fast", 7, None])
 def test_an_unknown_implementation_is_refused(given):
     with error_saying(
-        ValueError, f"There is no implementation {given!r}.", fix="pass AUTO, RING or NCCL of…"
+        ValueError,
+        f"There is no communication implementation {given!r}.",
+        fix="pass AUTO, RING or NCCL of…",
     ):
         CommunicationOptions(implementation=given)
 

@@ -17,7 +17,7 @@ STARTS = textwrap.dedent("""
     from evenfeed.cluster import joining
     from evenfeed.cluster.membership import Membership, Worker
     workers = Worker("worker", 0, sys.argv[1]), Worker("worker", 1, "127.0.0.1:1")
-    with joining._shielded(Membership(workers, 1), b"key") as address:
+    with joining._coordination_proxy(Membership(workers, 1), b"key") as address:
         print(address, flush=True)
         sys.stdin.readline()
     print("joined", flush=True)

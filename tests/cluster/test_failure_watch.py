@@ -9,7 +9,7 @@ import pytest
 from tests.sockets import connected
 
 from evenfeed.cluster.survival.failure_watch import Lines
-from evenfeed.cluster.survival.keepalive import SECONDS, said, watch
+from evenfeed.cluster.survival.keepalive import SECONDS, describe_end, watch
 from evenfeed.core.lazy import socket
 
 
@@ -56,13 +56,13 @@ def word(worker):
 def test_the_others_hear_that_one_is_lost(workers):
     workers[1].close()
     for place in (0, 2):
-        assert word(workers[place]) == {"worker": 1, "lost": "its process ended without a word"}
+        assert word(workers[place]) == {"worker": 1, "lost": "its process exited unexpectedly"}
 
 
 def test_a_connection_that_is_reset_is_an_end_too(workers):
     workers[2].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     workers[2].close()
-    assert word(workers[0]) == {"worker": 2, "lost": "its process ended without a word"}
+    assert word(workers[0]) == {"worker": 2, "lost": "its process exited unexpectedly"}
 
 
 def test_the_others_hear_once_how_one_failed(workers):
@@ -71,7 +71,7 @@ def test_the_others_hear_once_how_one_failed(workers):
     workers[0].close()
     assert word(workers[1]) == {"worker": 0, "failed": "ValueError: 17"}
     workers[2].close()
-    assert word(workers[1]) == {"worker": 2, "lost": "its process ended without a word"}
+    assert word(workers[1]) == {"worker": 2, "lost": "its process exited unexpectedly"}
 
 
 def test_all_hear_the_ports_of_all(workers):
@@ -107,6 +107,6 @@ def test_a_machine_that_is_silent_is_noticed_by_the_system():
     with worker, service:
         watch(worker)
         assert worker.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-    assert said(TimeoutError(), "it") == f"its machine did not answer for {SECONDS} seconds"
+    assert describe_end(TimeoutError(), "it") == f"its machine did not answer for {SECONDS} seconds"
     unreachable = OSError(113, "No route to host")
-    assert said(unreachable, "it") == "its machine cannot be reached (No route to host)"
+    assert describe_end(unreachable, "it") == "its machine cannot be reached (No route to host)"

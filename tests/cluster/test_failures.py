@@ -15,8 +15,8 @@ from evenfeed.cluster.launching import environments
 
 PROGRAMS = Path(__file__).parent / "programs"
 
-ENDED = "is lost: its process ended without a word."
-SERVICE_ENDED = "is lost: the coordination service beside it ended without a word."
+ENDED = "is lost: its process exited unexpectedly."
+SERVICE_ENDED = "is lost: its coordination service exited unexpectedly."
 SILENT = "is lost: its machine did not answer for 4 seconds."
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="no signals")]
@@ -144,11 +144,11 @@ def test_workers_that_do_not_do_the_same_are_told_what_differs():
         assert each["keys"] < 10, each
         assert each["together"] == 2.0
     assert seen[0]["silent"] == (
-        f"DeadlineExceededError: {names[1]} is there, but said nothing within 4 seconds where all workers tell "
-        "each other what they have."
+        f"DeadlineExceededError: {names[1]} is running, but did not reach the point where all workers exchange "
+        "information within 4 seconds."
     )
     assert seen[0]["collective"].startswith(
-        "DeadlineExceededError: All workers are there, but one of them did not come to a collective in time: "
+        "DeadlineExceededError: All workers are alive, but one did not reach a collective in time: "
     )
     assert said[0][0].endswith(f"UnavailableError: {names[1]} failed: KeyError: 'model'\n"), said
     assert [process.returncode for process in processes] == [0, 1]

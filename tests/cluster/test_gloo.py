@@ -36,14 +36,14 @@ def test_the_time_for_collectives_is_told_to_xla(monkeypatch, flags, seconds, ex
 def test_what_listens_stays_open():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        assert port in gloo._listening()
+        assert port in gloo._listening_ports()
         assert gloo.cut([port]) == 0
         socket.create_connection(("127.0.0.1", port)).close()
 
 
 def test_looking_leaves_no_file_open():
     before = sorted(os.listdir(gloo._FOLDER))
-    gloo._listening()
+    gloo._listening_ports()
     gloo.cut([1])
     assert sorted(os.listdir(gloo._FOLDER)) == before
 

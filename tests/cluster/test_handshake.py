@@ -20,8 +20,8 @@ from evenfeed.cluster.handshake import (
 
 
 def test_a_greeting_says_the_challenge_and_whether_a_token_is_asked_for():
-    assert parse_greeting(greeting("abc", asks_for_token=True)) == ("abc", True)
-    assert parse_greeting(greeting("abc", asks_for_token=False)) == ("abc", False)
+    assert parse_greeting(greeting("abc", needs_token=True)) == ("abc", True)
+    assert parse_greeting(greeting("abc", needs_token=False)) == ("abc", False)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_line_that_comes_byte_by_byte_does_not_take_longer_than_it_may():
 
 
 def test_a_line_without_an_end_does_not_fill_the_memory(monkeypatch):
-    monkeypatch.setattr(handshake, "MOST_BYTES", 100)
+    monkeypatch.setattr(handshake, "MAX_BYTES", 100)
     ((worker, service),) = connected(1)
     with worker, service:
         service.sendall(b"x" * 1000)

@@ -61,8 +61,8 @@ def test_a_worker_that_is_there_and_does_not_answer_is_named():
     with pytest.raises(DeadlineExceededError) as caught:
         StoredAgreement(0, 2, patience=0.0).exchange("a", "zero", lambda: False)
     assert caught.value.message == (
-        "worker 1 (b:1) is there, but said nothing within 0 seconds where all workers tell each other what they "
-        "have."
+        "worker 1 (b:1) is running, but did not reach the point where all workers exchange "
+        "information within 0 seconds."
     )
 
 
@@ -74,7 +74,7 @@ def test_a_worker_that_is_silent_is_named_early_and_once(monkeypatch, caplog):
         StoredAgreement(0, 2, patience=60).exchange("a", "zero", lambda: next(looks))
     (record,) = caplog.records
     assert record.getMessage().startswith(
-        "Waiting for worker 1 (b:1), which has said nothing for 0 "
+        "Still waiting for worker 1 (b:1) after 0 seconds: it has not reached the point"
     )
 
 
@@ -86,10 +86,10 @@ def test_nobody_waits_for_a_worker_that_is_lost(peers):
 
 
 def test_what_a_worker_said_before_its_end_is_still_heard(store, peers):
-    peers.hear(1, "has come to the end of its program.", breaks=False)
+    peers.hear(1, "has finished its program.", breaks=False)
     store["a/1"] = "one"
     assert StoredAgreement(0, 2).exchange("a", "zero", lambda: False) == ["zero", "one"]
-    with pytest.raises(UnavailableError, match=r"worker 1 .* has come to the end"):
+    with pytest.raises(UnavailableError, match=r"worker 1 .* has finished its program"):
         StoredAgreement(0, 2).exchange("b", "zero", lambda: False)
 
 

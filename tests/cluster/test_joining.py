@@ -48,7 +48,10 @@ def test_all_who_came_are_told_who_did_not(addresses):
     errors = called_up([member(addresses, 0), member(addresses, 2)], seconds=1)
     for error in errors:
         assert type(error) is DeadlineExceededError
-        assert error.message == f"Workers did not come within 1 seconds: worker 1 ({addresses[1]})."
+        assert (
+            error.message
+            == f"Some workers did not connect within 1 seconds: worker 1 ({addresses[1]})."
+        )
         assert error.fix == "start them, or wait longer with EVENFEED_START_SECONDS=600."
 
 
@@ -56,7 +59,9 @@ def test_all_who_came_are_told_who_did_not(addresses):
 def test_one_that_came_and_left_again_is_missing(addresses):
     joining._start_service(member(addresses, 0), 2)
     one = member(addresses, 1)
-    registering._admitted(one, joining._facts(one), time.monotonic() + 20).connection.close()
+    registering._connect_and_claim(
+        one, joining._facts(one), time.monotonic() + 20
+    ).connection.close()
     with ThreadPoolExecutor(2) as pool:
         futures = [pool.submit(comes, member(addresses, place), 2) for place in (0, 2)]
         errors = [future.exception(timeout=60) for future in futures]
@@ -68,7 +73,7 @@ def test_one_that_came_and_left_again_is_missing(addresses):
 def test_two_processes_with_one_place_are_told(addresses):
     errors = called_up([member(addresses, place) for place in (0, 1, 1)], seconds=20)
     assert {type(error) for error in errors} == {InvalidArgumentError}
-    assert errors[0].message == f"Two processes say that they are worker 1 ({addresses[1]})."
+    assert errors[0].message == f"Two processes claim to be worker 1 ({addresses[1]})."
 
 
 @pytest.mark.slow
@@ -77,17 +82,19 @@ def test_workers_that_know_different_clusters_are_told(addresses):
     members = [member(addresses, 0), member(addresses, 1), member(other, 2)]
     errors = called_up(members, seconds=20)
     assert {type(error) for error in errors} == {InvalidArgumentError}
-    assert errors[1].message.startswith("The workers know different clusters: worker 0 (127.0.0.1:")
-    assert errors[1].message.endswith("and not what those in the places 2 know.")
+    assert errors[1].message.startswith(
+        "Workers must have the same cluster spec. It is worker 0 (127.0.0.1:"
+    )
+    assert errors[1].message.endswith("but different on the workers at positions 2.")
 
 
 def test_what_differs_is_said_with_those_who_have_it(addresses):
     told = {"differs": "version of jax", "values": [["0.10.2", [0, 2]], ["0.9.0", [1]]]}
     zero, one, two = (str(worker) for worker in member(addresses, 0).workers)
     with pytest.raises(InvalidArgumentError) as caught:
-        registering._check(member(addresses, 1), told, 5)
+        registering._raise_if_refused(member(addresses, 1), told, 5)
     assert caught.value.message == (
-        f"The workers have not the same version of jax: 0.10.2 on {zero}, {two}; 0.9.0 on {one}."
+        f"Workers must have the same version of jax, but it differs: 0.10.2 on {zero}, {two}; 0.9.0 on {one}."
     )
 
 
@@ -100,7 +107,7 @@ def test_a_port_that_is_taken_is_said(addresses):
 
 
 def test_a_chief_that_is_not_there_is_said(addresses):
-    with pytest.raises(DeadlineExceededError, match="where the workers meet, cannot be reached"):
+    with pytest.raises(DeadlineExceededError, match="Cannot connect to worker 0"):
         comes(member(addresses, 1), 0.2)
 
 
@@ -108,21 +115,21 @@ def test_a_time_that_is_no_number_is_said(monkeypatch):
     monkeypatch.setenv("EVENFEED_START_SECONDS", "soon")
     with error_saying(
         InvalidArgumentError,
-        "EVENFEED_START_SECONDS is no number: 'soon'.",
+        "EVENFEED_START_SECONDS must be a number, but got 'soon'.",
         fix="export EVENFEED_START_SECONDS=60.",
     ):
-        joining._seconds()
+        joining._start_seconds()
 
 
 @pytest.mark.parametrize("line", [Origin("train.py", 3), None])
 def test_a_backend_that_has_started_is_too_late(addresses, monkeypatch, line):
     jax.devices()
     monkeypatch.setattr(backend, "started_by", line)
-    by = "a line that ran before evenfeed was used" if line is None else "train.py:3"
+    by = "code that ran before evenfeed was used" if line is None else "train.py:3"
     with error_saying(
         RuntimeError,
-        f"JAX's backend was started before this strategy, by {by}: it sees the devices of this process alone.",
-        fix="make the MultiWorkerMirroredStrategy first of all, before jax.devices(), …",
+        f"JAX's backend was started before this strategy, by {by}: it sees only this process's devices.",
+        fix="create the MultiWorkerMirroredStrategy first, before jax.devices(), …",
     ):
         joining.join(member(addresses, 0))
 
@@ -131,8 +138,8 @@ def test_a_cluster_that_jax_has_joined_without_us_is_said(addresses, monkeypatch
     monkeypatch.setattr(joining, "joined_runtime", lambda: (1, 2))
     with error_saying(
         RuntimeError,
-        "This process is the worker in place 0 of 3, but JAX has joined a cluster already, in place 1 of 2.",
-        fix="leave jax.distributed.initialize out: …",
+        "This process is worker 0 of 3, but JAX has already joined a cluster as process 1 of 2.",
+        fix="remove jax.distributed.initialize: …",
     ):
         joining.join(member(addresses, 0))
 
@@ -174,7 +181,7 @@ joining._start_service(Membership((Worker("worker", 0, sys.argv[1]), Worker("wor
 @pytest.mark.slow
 def test_a_worker_0_that_is_gone_is_said_at_once_and_leaves_no_service(addresses):
     subprocess.run([sys.executable, "-c", STARTS, addresses[0]], check=True, timeout=60)
-    with pytest.raises(UnavailableError, match=r"worker 0 \(.*\) was there, and is gone"):
+    with pytest.raises(UnavailableError, match=r"worker 0 \(.*\) .*during startup"):
         comes(member(addresses, 1), 30)
     host, _, port = addresses[0].rpartition(":")
     with pytest.raises(ConnectionRefusedError):

@@ -55,7 +55,7 @@ def test_without_the_package_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "kubernetes.config", None)
     with error_saying(
         ImportError,
-        "The package kubernetes, which asks Kubernetes for its pods, is not installed.",
+        "KubernetesClusterResolver needs the package kubernetes, which is not installed.",
         fix="pip install kubernetes, or pass override_client.",
     ):
         make()

@@ -159,7 +159,10 @@ def test_a_second_ctrl_c_ends_workers_that_do_not_listen(script, tmp_path):
     launcher = subprocess.Popen([*RUN, "--workers", "2", path], stderr=subprocess.PIPE, text=True)
     wait_until(lambda: len(said(tmp_path)) == 2, 30)
     launcher.send_signal(signal.SIGINT)
-    assert launcher.stderr.readline() == "evenfeed run: passing SIGINT on; once more ends all.\n"
+    assert (
+        launcher.stderr.readline()
+        == "evenfeed run: forwarding SIGINT; press again to kill all workers.\n"
+    )
     launcher.send_signal(signal.SIGINT)
     launcher.communicate(timeout=30)
     assert launcher.returncode == 128 + signal.SIGKILL

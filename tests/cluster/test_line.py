@@ -63,8 +63,8 @@ def opened(monkeypatch):
     ("word", "said"),
     [
         (
-            {"lost": "its process ended without a word"},
-            "worker 1 is lost: its process ended without a word.",
+            {"lost": "its process exited unexpectedly"},
+            "worker 1 is lost: its process exited unexpectedly.",
         ),
         ({"failed": "ValueError: 17 is bad"}, "worker 1 failed: ValueError: 17 is bad"),
     ],
@@ -79,7 +79,7 @@ def test_a_lost_worker_is_known_and_collectives_are_cut(opened, word, said):
 
 @pytest.mark.parametrize("line", [b"5", b"{", b'{"failed": "x"}', b'{"ports": 5, "worker": 1}'])
 def test_what_the_service_does_not_say_is_passed_over(opened, line):
-    opened.service.sendall(failure_watch + b"\n")
+    opened.service.sendall(line + b"\n")
     opened.tell(worker=1, failed="x")
     wait_until(lambda: opened.cuts)
     assert opened.trouble() == "worker 1 failed: x"
@@ -90,17 +90,14 @@ def test_a_worker_that_came_to_its_end_cuts_nothing(opened):
     opened.tell(worker=0, failed="x")
     wait_until(lambda: opened.cuts)
     assert opened.trouble() == "worker 0 failed: x"
-    assert opened.peers._gone[1] == "has come to the end of its program."
+    assert opened.peers._gone[1] == "has finished its program."
     assert len(opened.cuts) == 1
 
 
 def test_a_service_that_is_gone_is_worker_0s(opened):
     opened.service.close()
     wait_until(lambda: opened.peers.is_broken)
-    assert (
-        opened.trouble()
-        == "worker 0 is lost: the coordination service beside it ended without a word."
-    )
+    assert opened.trouble() == "worker 0 is lost: its coordination service exited unexpectedly."
 
 
 def test_an_exception_that_nobody_catches_is_told_and_shown(opened):

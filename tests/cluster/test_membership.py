@@ -67,13 +67,17 @@ def test_a_task_must_be_of_the_cluster(task):
     ("cluster", "job", "what"),
     [
         (CHIEF, "ps", "This process is a parameter server, which…"),
-        (CHIEF, "cook", "The job 'cook' is none of chief, worker, evaluator, ps."),
-        (CHIEF | {"cook": ["f:1"]}, "chief", "The job 'cook' is none of…"),
-        ({"chief": ["a:1", "b:1"]}, "chief", "The cluster has 2 tasks of the job 'chief'."),
+        (CHIEF, "cook", "The job must be one of chief, worker, evaluator, ps, but got 'cook'."),
+        (CHIEF | {"cook": ["f:1"]}, "chief", "The job must be one of…"),
+        (
+            {"chief": ["a:1", "b:1"]},
+            "chief",
+            "The cluster can have only one task of the job 'chief', but has 2.",
+        ),
         (
             {"worker": ["a:1"], "evaluator": ["b:1", "c:1"]},
             "worker",
-            "The cluster has 2 tasks of the job 'evaluator'.",
+            "The cluster can have only one task of the job 'evaluator', but has 2.",
         ),
         (
             {"chief": ["a:1"], "worker": ["b:1", "a:1"]},

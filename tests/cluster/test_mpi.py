@@ -37,9 +37,9 @@ def test_ranks_of_several_hosts_need_a_list_of_that_length(monkeypatch, hosts):
     set_all(monkeypatch, OPEN)
     with error_saying(
         ValueError,
-        "mpirun started 2 ranks, 1 of them here, but does not say where the others are, and "
+        "mpirun started 2 ranks, 1 of them on this host, but does not tell where the others are, and "
         f"hosts={hosts!r}.",
-        fix="pass the host of each rank, in their order: hosts=['node1', 'node1', 'node2'].",
+        fix="pass the host of each rank, in rank order: hosts=['node1', 'node1', 'node2'].",
     ):
         make(hosts)
 
@@ -47,7 +47,7 @@ def test_ranks_of_several_hosts_need_a_list_of_that_length(monkeypatch, hosts):
 def test_a_program_that_mpirun_did_not_start_is_told():
     with error_saying(
         RuntimeError,
-        "The environment has no OMPI_COMM_WORLD_RANK and no PMI_RANK: no mpirun started this process.",
+        "The environment has no OMPI_COMM_WORLD_RANK and no PMI_RANK: mpirun did not start this process.",
         fix="start the program with mpirun -n 4 python script.py.",
     ):
         make()

@@ -52,8 +52,8 @@ def test_a_driver_that_fails_is_an_error(monkeypatch):
     monkeypatch.setattr(slurm.subprocess, "run", fails)
     with error_saying(
         RuntimeError,
-        "nvidia-smi does not say how many GPUs there are (…",
-        fix="pass gpus_per_node; 0 where there are none.",
+        "nvidia-smi failed to list the GPUs (…",
+        fix="pass gpus_per_node; 0 if there are none.",
     ):
         make()
 
@@ -67,7 +67,7 @@ def test_other_numbers_of_tasks_are_said():
     with error_saying(
         RuntimeError,
         "The jobs {'worker': 3} have 3 tasks, but Slurm started 4.",
-        fix="let the tasks of all jobs be 4, or start others with srun --ntasks.",
+        fix="make the tasks of all jobs add up to 4, or change srun --ntasks.",
     ):
         make({"worker": 3}, gpus_per_node=0)
 
@@ -76,7 +76,7 @@ def test_a_program_that_srun_did_not_start_is_told(monkeypatch):
     monkeypatch.delenv("SLURM_PROCID")
     with error_saying(
         RuntimeError,
-        "The environment has no SLURM_PROCID: this is no step of Slurm.",
+        "The environment has no SLURM_PROCID: this process is not part of a Slurm step.",
         fix="start the program with srun.",
     ):
         make()
@@ -99,11 +99,11 @@ def test_lists_of_hosts(text, hosts):
 
 @pytest.mark.parametrize("text", ["", "a,", "a,,b", "n[1-2", "n1]", "n[]", "n[a]", "n[1-2]x"])
 def test_what_is_no_list_of_hosts(text):
-    with pytest.raises(ValueError, match="no list of hosts"):
+    with pytest.raises(ValueError, match="Not a Slurm host list"):
         hosts_in(text)
 
 
 @pytest.mark.parametrize("text", ["", "2x2", "2(x2", "a", "1,,2"])
 def test_what_is_no_list_of_numbers(text):
-    with pytest.raises(ValueError, match="no list of numbers"):
+    with pytest.raises(ValueError, match="Not a Slurm count list"):
         counts_in(text)

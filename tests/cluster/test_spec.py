@@ -55,7 +55,7 @@ def test_an_unknown_task_is_named():
 def test_one_address_must_stand_in_a_list():
     with error_saying(
         TypeError,
-        "The tasks of the job 'worker' are a list of addresses, or a dict from task indices to "
+        "The tasks of the job 'worker' must be a list of addresses, or a dict from task indices to "
         "addresses, but got 'a:1'.",
         fix="write {'worker': ['a:1']}.",
     ):

@@ -127,9 +127,13 @@ def test_three_hundred_strangers_that_say_nothing_or_little_keep_nobody_waiting(
 
 def test_a_stranger_cannot_take_a_workers_place(members):
     joining._start_service(members[0], 60)
-    first = registering._admitted(members[1], joining._facts(members[1]), time.monotonic() + 60)
+    first = registering._connect_and_claim(
+        members[1], joining._facts(members[1]), time.monotonic() + 60
+    )
     other = {**joining._facts(members[1]), "setting jax_enable_x64": "stranger"}
-    with pytest.raises(InvalidArgumentError, match="Another process that says it is worker 1"):
+    with pytest.raises(
+        InvalidArgumentError, match="Another process is already registered as worker 1"
+    ):
         register(members[1], other, 60)
     with let_in([members[0], members[2]]), first.connection:
         assert json.loads(read_line(first.connection, time.monotonic() + 20)) == {"go": True}
@@ -137,14 +141,14 @@ def test_a_stranger_cannot_take_a_workers_place(members):
 
 def test_one_who_comes_after_the_others_began_is_told(members):
     joining._start_service(members[0], 60)
-    with let_in(members), pytest.raises(InvalidArgumentError, match="all workers have begun"):
+    with let_in(members), pytest.raises(InvalidArgumentError, match="all workers have started"):
         comes(members[1])
 
 
 def test_one_who_knows_a_larger_cluster_is_told_alone(members):
     joining._start_service(members[0], 60)
     larger = Membership((*members[0].workers, Worker("worker", 3, "127.0.0.1:1")), 3)
-    with pytest.raises(InvalidArgumentError, match=r"worker 3 of 4, but .* knows a cluster of 3"):
+    with pytest.raises(InvalidArgumentError, match=r"worker 3 of 4, but .* expects 3 workers"):
         comes(larger)
     with let_in(members):
         pass
@@ -158,7 +162,8 @@ def test_workers_with_the_token_meet_and_those_without_are_told(members, monkeyp
     joining._start_service(members[0], 60)
     monkeypatch.setenv(TOKEN, "wrong")
     with pytest.raises(
-        UnauthenticatedError, match="EVENFEED_CLUSTER_TOKEN of this process is not that of worker 0"
+        UnauthenticatedError,
+        match="This process has a different EVENFEED_CLUSTER_TOKEN than worker 0",
     ):
         comes(members[1])
     monkeypatch.delenv(TOKEN)
@@ -176,7 +181,9 @@ def test_those_who_wait_hear_where_processes_without_the_token_came_from(members
     with pytest.raises(UnauthenticatedError):
         comes(members[1])
     monkeypatch.setenv(TOKEN, "right")
-    with pytest.raises(TimeoutError, match=f"Processes with another {TOKEN} came from 127.0.0"):
+    with pytest.raises(
+        TimeoutError, match=f"Processes with a different {TOKEN} connected from 127.0.0"
+    ):
         comes(members[0], 3)
 
 
@@ -201,7 +208,9 @@ def test_a_service_that_only_pretends_to_know_the_token_is_not_trusted(members, 
     with socket.create_server(where(members)) as server:
         thread = threading.Thread(target=pretend, args=(server,))
         thread.start()
-        with pytest.raises(UnauthenticatedError, match="of this process is not that of"):
+        with pytest.raises(
+            UnauthenticatedError, match="This process has a different EVENFEED_CLUSTER_TOKEN than"
+        ):
             comes(members[1])
         thread.join()
 

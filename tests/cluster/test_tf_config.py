@@ -13,11 +13,11 @@ FIX = """export TF_CONFIG='{"cluster": {"worker": ["host0:2222", "host1:2222"]},
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("[]", "TF_CONFIG is not an object of JSON: '[]'."),
-        ('{"task": 3}', 'The "task" of TF_CONFIG is no object: 3.'),
+        ("[]", "TF_CONFIG must be a JSON object, but got '[]'."),
+        ('{"task": 3}', 'The "task" of TF_CONFIG must be an object, but got 3.'),
         (
             '{"task": {"type": "worker", "index": "first"}}',
-            """The "index" of this task is no whole number: 'first'.""",
+            """The "index" of this task must be an integer, but got 'first'.""",
         ),
     ],
 )

@@ -72,7 +72,9 @@ def test_only_text_is_text():
 
 def test_another_number_of_values_is_an_error():
     other = Other(says([]))
-    with pytest.raises(InvalidArgumentError, match=r"different numbers of values here: \[1, 0\]"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"same number of values, but they pass \[1, 0\]"
+    ):
         looks_of_all(other.replicas, [[1]])
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.mirroring import context, each, mirrored, number, parts, replica_threads
 
 from evenfeed.replicas.run import in_programs
-from evenfeed.replicas.run import replica_threads as crew
+from evenfeed.replicas.run import replica_threads as threads
 
 
 def total(x):
@@ -18,7 +18,7 @@ def total(x):
 
 @pytest.fixture
 def hurried(monkeypatch):
-    monkeypatch.setattr(crew, "_LATE_SECONDS", 0.5)
+    monkeypatch.setattr(threads, "_LATE_SECONDS", 0.5)
 
 
 def test_a_program_of_one_run_serves_the_next():
@@ -65,7 +65,7 @@ def test_a_program_and_plain_python_take_turns():
 def test_a_replica_that_skips_a_program_is_told_of():
     strategy = mirrored(2)
     inner = jax.jit(total)
-    with pytest.raises(RuntimeError, match="do not meet at the same place") as caught:
+    with pytest.raises(RuntimeError, match="do not meet at the same collective") as caught:
         strategy.run(lambda: inner(jnp.float32(1)) if number() == 0 else 1)
     assert "replica 0 at all_reduce of float32[] (tests" in str(caught.value)
     assert "replica 1 at the end" in str(caught.value)
@@ -81,7 +81,7 @@ def test_a_replica_that_meets_in_python_instead_is_told_of():
         x = jnp.float32(1)
         return inner(x) if number() == 0 else total(x)
 
-    with pytest.raises(RuntimeError, match="do not meet at the same place"):
+    with pytest.raises(RuntimeError, match="do not meet at the same collective"):
         strategy.run(step)
     assert replica_threads() == []
 
@@ -96,7 +96,7 @@ def test_replicas_whose_programs_meet_at_other_lines_are_told_so():
     def other(x):
         return context().all_reduce("SUM", x * 2)
 
-    with pytest.raises(RuntimeError, match="do not meet at the same place"):
+    with pytest.raises(RuntimeError, match="do not meet at the same collective"):
         strategy.run(lambda: jax.jit(one if number() == 0 else other)(jnp.float32(1)))
 
 
@@ -134,12 +134,12 @@ def test_an_error_in_a_callback_of_the_users_ends_the_run():
 def test_runs_at_the_same_time_have_seats_of_their_own():
     strategy = mirrored(2)
     replicas = strategy.extended.replicas
-    one, other = crew.Crew(replicas), crew.Crew(replicas)
-    with in_programs.seated(one) as first:
-        with in_programs.seated(other) as second:
+    one, other = threads.ReplicaThreads(replicas), threads.ReplicaThreads(replicas)
+    with in_programs.assign_seats(one) as first:
+        with in_programs.assign_seats(other) as second:
             assert {seat.slot for seat in first} != {seat.slot for seat in second}
-            assert (first[0].crew, second[1].crew) == (one, other)
-        with in_programs.seated(other) as third:
+            assert (first[0].threads, second[1].threads) == (one, other)
+        with in_programs.assign_seats(other) as third:
             assert third == second, "a seat that is free is taken: its programs are there"
 
 

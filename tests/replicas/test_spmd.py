@@ -50,9 +50,9 @@ def step_over(strategy, step):
 
 
 def _equations(jaxpr):
-    from evenfeed.replicas.run.varying import steps
+    from evenfeed.replicas.run.varying import equations_in
 
-    return [inner for equation in jaxpr.eqns for inner in steps(equation)]
+    return [inner for equation in jaxpr.eqns for inner in equations_in(equation)]
 
 
 def test_an_error_while_tracing_is_the_users_with_a_note():

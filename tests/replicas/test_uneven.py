@@ -188,5 +188,5 @@ def test_replicas_that_do_different_things_are_told_so():
     def step(x):
         return total(x.sum()) if x.shape[0] == 2 else x.sum()
 
-    with pytest.raises(RuntimeError, match="but replica 2 has returned without it"):
+    with pytest.raises(RuntimeError, match="but replica 2 has returned without calling it"):
         run("compiled", strategy, step, rows(strategy, (2, 2, 1)))

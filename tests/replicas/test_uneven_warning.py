@@ -33,8 +33,8 @@ def test_a_steady_uneven_batch_is_told_of_once_with_sizes_that_fit():
     strategy = mirrored(4)
     told = warned(stepping(strategy), [value(strategy, (3, 3, 3, 1))] * 8)
     assert told == [
-        "The replicas get [3, 3, 3, 1] rows at every step: parts that differ are no one program, and run slower. "
-        "A batch size of 8 or 12 can be divided evenly among 4 replicas."
+        "The replicas get [3, 3, 3, 1] rows at every step. Uneven parts cannot run as one program, which is slower. "
+        "A batch size of 8 or 12 divides evenly among 4 replicas."
     ]
 
 

@@ -95,7 +95,7 @@ def test_a_key_that_is_the_same_everywhere_draws_the_same():
     ],
 )  # fmt: skip
 def test_a_collective_that_not_all_replicas_come_to_is_refused(branching, where):
-    with pytest.raises(ValueError, match=f"A collective .psum. stands in a {where}"):
+    with pytest.raises(ValueError, match=f"A collective .psum. is in a {where}"):
         outputs(lambda x, w: branching(x))
 
 
@@ -110,7 +110,7 @@ def test_a_compiled_step_says_so_instead_of_waiting_for_ever():
         return lax.cond(number() == 0, lambda x: context().all_reduce("SUM", x), lambda x: x, x)
 
     value = each(strategy, jnp.float32)
-    with pytest.raises(ValueError, match=r"stands in a branch \(cond\)"):
+    with pytest.raises(ValueError, match=r"is in a branch \(cond\)"):
         tf.function(lambda x: strategy.run(step, args=(x,)))(value)
 
 

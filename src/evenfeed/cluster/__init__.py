@@ -1,1 +1,1 @@
-"""Who takes part: the tasks of a cluster, which of them this process is, and what its machine computes on."""
+"""The cluster: its tasks, which of them this process is, how workers connect, and the hardware of this machine."""

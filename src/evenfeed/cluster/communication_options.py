@@ -1,4 +1,4 @@
-"""`CommunicationOptions`: what a program says of the collectives between workers."""
+"""`CommunicationOptions`: settings for the collectives between workers."""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -9,10 +9,10 @@ from evenfeed.core.errors import described
 
 
 class CommunicationImplementation(Enum):
-    """What brings values from worker to worker.
+    """How values travel between workers.
 
-    JAX has one way for each kind of device: Gloo between CPUs, NCCL between GPUs, the interconnect between
-    TPUs. AUTO and RING take it as it is; NCCL is refused where several workers compute on CPUs.
+    JAX has one implementation for each kind of device: Gloo between CPUs, NCCL between GPUs, the interconnect
+    between TPUs. AUTO and RING use it; NCCL raises an error if several workers compute on CPUs.
     """
 
     AUTO = "AUTO"
@@ -22,17 +22,17 @@ class CommunicationImplementation(Enum):
 
 @dataclass(init=False)
 class CommunicationOptions:
-    """What holds for collectives between workers.
+    """Settings for collectives between workers.
 
     Args:
-        bytes_per_pack: Taken for compatibility: XLA joins small collectives by itself.
-        timeout_seconds: How long to wait for a worker that is there: for what it says of its data (None for five
-            minutes), and between CPUs for it to come to a collective (None for half an hour, as XLA has it; the first
-            strategy of a program decides). One that is lost is not waited for.
+        bytes_per_pack: Accepted for compatibility; XLA combines small collectives by itself.
+        timeout_seconds: How long to wait for a worker that is running: for information about its data (None for five
+            minutes), and on CPUs for it to enter a collective (None for half an hour, XLA's default; the first
+            strategy of a program decides). A lost worker is noticed sooner.
         implementation: A CommunicationImplementation, or its name.
 
     Raises:
-        ValueError: The bytes are fewer than 0, or there is no such implementation.
+        ValueError: bytes_per_pack is negative, or there is no such implementation.
 
     Examples:
         >>> import evenfeed as tf
@@ -66,21 +66,21 @@ class CommunicationOptions:
 
 
 def implementation_named(given: object) -> CommunicationImplementation:
-    """Return an implementation that a user named, by the enum or in letters of any case."""
+    """Return an implementation by enum member or by name, in upper or lower case."""
     if isinstance(given, CommunicationImplementation):
         return given
     if isinstance(given, str) and given.upper() in CommunicationImplementation.__members__:
         return CommunicationImplementation[given.upper()]
     raise ValueError(
         described(
-            f"There is no implementation {shortened(given)}.",
+            f"There is no communication implementation {shortened(given)}.",
             fix="pass AUTO, RING or NCCL of evenfeed.distribute.experimental.CommunicationImplementation.",
         )
     )
 
 
 def communication_options(given: object) -> CommunicationOptions:
-    """Return a copy of what a user passed, or the default."""
+    """Return a copy of the user's options, or the default."""
     if given is None:
         return CommunicationOptions()
     if isinstance(given, CommunicationOptions):

@@ -1,8 +1,8 @@
-"""Gloo, which carries collectives between CPUs: where it listens, and how its waits are ended.
+"""Gloo, which runs collectives between CPUs: where it listens, and how to interrupt its waits.
 
-A collective that waits for a lost worker ends by itself only if that worker's process ended, and this one waits for
-its bytes and not for those of a third who does. So who hears of a lost worker cuts Gloo's connections: the
-collectives that wait then fail at once, and with them the wait for their results.
+A collective that waits for a lost worker fails by itself only if that worker's process ended and this process waits for
+data from it directly, not from a third worker that waits for it. So a worker that learns of a lost worker cuts Gloo's
+connections: the waiting collectives fail at once, and with them the wait for their results.
 """
 
 import math
@@ -17,74 +17,74 @@ from evenfeed.core.lazy import socket
 _FOLDER = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"
 
 
-def arrange(host: str, tell: Callable[[int], None]) -> None:
-    """Let Gloo listen where the cluster says that this worker is, once JAX's backend starts.
+def arrange(host: str, report_port: Callable[[int], None]) -> None:
+    """Make Gloo listen on this worker's address in the cluster, once JAX's backend starts.
 
     Args:
-        host: This worker's. Where it is no address of this machine, Gloo listens at the machine's name.
-        tell: Called with the port.
+        host: This worker's host. If it is not an address of this machine, Gloo listens on the machine's name.
+        report_port: Called with the port on which Gloo listens.
     """
 
     def make() -> Any:
-        before = _listening()
-        collectives = gloo_collectives(host if _is_here(host) else None)
-        for port in _listening() - before:
-            tell(port)
+        before = _listening_ports()
+        collectives = gloo_collectives(host if _is_local(host) else None)
+        for port in _listening_ports() - before:
+            report_port(port)
         return collectives
 
     set_cpu_collectives(make)
 
 
 def limit(seconds: float) -> None:
-    """Let collectives give up a worker that does not come in time. XLA reads it when the backend starts."""
+    """Set how long collectives wait for a worker. XLA reads it when the backend starts."""
     flag = f"--xla_cpu_collective_timeout_seconds={max(1, math.ceil(seconds))}"
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
 
 
 def cut(ports: Collection[int]) -> int:
-    """End the connections from or to some ports, in this process; return how many."""
-    return sum(_cut(number, ports) for number in _numbers())
+    """Shut down this process's connections from or to some ports; return how many."""
+    return sum(_cut(number, ports) for number in _open_files())
 
 
 def _cut(number: int, ports: Collection[int]) -> bool:
-    with suppress(OSError), _socket(number) as one:
-        other = one.getpeername()[1]  # none, where it listens
-        if other in ports or one.getsockname()[1] in ports:
-            one.shutdown(socket.SHUT_RDWR)
+    with suppress(OSError), _socket(number) as sock:
+        other = sock.getpeername()[1]  # an OSError if it is listening
+        if other in ports or sock.getsockname()[1] in ports:
+            sock.shutdown(socket.SHUT_RDWR)
             return True
     return False
 
 
-def _listening() -> set[int]:
-    """Return the ports at which this process listens."""
+def _listening_ports() -> set[int]:
+    """Return the ports on which this process listens."""
     ports: set[int] = set()
-    for number in _numbers():
-        with suppress(OSError), _socket(number) as one:
-            if one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                ports.add(one.getsockname()[1])
+    for number in _open_files():
+        with suppress(OSError), _socket(number) as sock:
+            if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                ports.add(sock.getsockname()[1])
     return ports
 
 
-def _numbers() -> list[int]:
+def _open_files() -> list[int]:
     return [int(name) for name in os.listdir(_FOLDER)]
 
 
 @contextmanager
 def _socket(number: int) -> Generator[Any]:
-    """Open a copy of a file of this process, if it is a socket of the internet's; else an OSError."""
+    """Yield a duplicate of an open file if it is an internet socket; else raise OSError."""
     copy = os.dup(number)
     try:
-        one = socket.socket(fileno=copy)
+        sock = socket.socket(fileno=copy)
     except OSError:
         os.close(copy)
         raise
-    with one:
-        if one.family not in (socket.AF_INET, socket.AF_INET6):
-            raise OSError("no address")
-        yield one
+    with sock:
+        if sock.family not in (socket.AF_INET, socket.AF_INET6):
+            raise OSError("not an internet socket")
+        yield sock
 
 
-def _is_here(host: str) -> bool:
+def _is_local(host: str) -> bool:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host, 0), family=family).close()

@@ -4,7 +4,7 @@ The service opens every connection with a greeting that holds a random challenge
 proof: an HMAC of the challenge under the token. The service answers with a proof of its own. The token itself is never
 sent. Without a token the key is empty, and anyone who can reach the port can compute the proofs.
 
-Messages are JSON objects, one a line. They may come from anyone, so parsing them is bounded and raises only ValueError.
+Messages are JSON objects, one per line. Anyone may send them, so parsing is bounded and raises only ValueError.
 """
 
 import hmac
@@ -16,18 +16,18 @@ from typing import Any, Final, cast
 
 TOKEN: Final = "EVENFEED_CLUSTER_TOKEN"
 
-MOST_BYTES: Final = 1 << 19  # of one message: enough for the addresses of ten thousand workers
+MAX_BYTES: Final = 1 << 19  # of one message: enough for the addresses of ten thousand workers
 
 _GREETING: Final = "evenfeed 1"
 
 
 def token() -> bytes:
-    """Return the token in the environment; empty if there is none."""
+    """Return the token from the environment; empty if there is none."""
     return os.fsencode(os.environ.get(TOKEN, ""))
 
 
 def nonce() -> str:
-    """Return a random text that cannot be guessed."""
+    """Return a random text that nobody can guess."""
     return secrets.token_hex(32)
 
 
@@ -37,14 +37,14 @@ def proof(key: bytes, *texts: str) -> str:
 
 
 def is_proof(value: object, key: bytes, *texts: str) -> bool:
-    """Return True if a value is the HMAC of some texts. Takes the same time for every wrong text."""
+    """Return True if a value is the HMAC of some texts. Runs in constant time."""
     if not isinstance(value, str):
         return False
     return hmac.compare_digest(value.encode(errors="replace"), proof(key, *texts).encode())
 
 
 def session_key(key: bytes, challenge: str, answer: str) -> bytes:
-    """Return the key that a worker's later connections to the service prove to know.
+    """Return the key with which a worker proves that its later connections are its own.
 
     Args:
         key: The token.
@@ -54,20 +54,20 @@ def session_key(key: bytes, challenge: str, answer: str) -> bytes:
     return proof(key, "session", challenge, answer).encode()
 
 
-def greeting(challenge: str, *, asks_for_token: bool) -> bytes:
+def greeting(challenge: str, *, needs_token: bool) -> bytes:
     """Return the service's first line."""
-    return f"{_GREETING} {challenge} {'token' if asks_for_token else 'open'}\n".encode()
+    return f"{_GREETING} {challenge} {'token' if needs_token else 'open'}\n".encode()
 
 
 def parse_greeting(line: bytes) -> tuple[str, bool]:
-    """Return the challenge, and whether the service asks for a token.
+    """Return the challenge, and whether the service requires a token.
 
     Raises:
-        ValueError: The line is not a greeting: another program listens there.
+        ValueError: The line is not a greeting: another program listens at the port.
     """
     words = line.decode("ascii").split(" ")
     if len(words) != 4 or " ".join(words[:2]) != _GREETING or words[3] not in ("token\n", "open\n"):
-        raise ValueError("it does not answer as evenfeed does")
+        raise ValueError("it does not answer like evenfeed")
     return words[2], words[3] == "token\n"
 
 
@@ -98,10 +98,10 @@ def read_line(connection: Any, end: float) -> bytes:
 
     Args:
         connection: The socket.
-        end: How long to wait, as a time of `time.monotonic`.
+        end: The deadline, as a time of `time.monotonic`.
 
     Raises:
-        OSError: The line did not come in time, the connection was closed, or the line is too long.
+        OSError: The line did not arrive in time, is too long, or the connection was closed.
     """
     line = bytearray()
     while not line.endswith(b"\n"):
@@ -110,8 +110,8 @@ def read_line(connection: Any, end: float) -> bytes:
         if not piece:
             raise ConnectionResetError("the connection was closed")
         line += piece
-        if len(line) > MOST_BYTES:
-            raise ConnectionResetError("a line is too long")
+        if len(line) > MAX_BYTES:
+            raise ConnectionResetError("the line is too long")
         if time.monotonic() > end:
             raise TimeoutError("timed out")
     return bytes(line)

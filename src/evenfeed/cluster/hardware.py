@@ -1,7 +1,7 @@
-"""What this machine can compute on: by cheap evidence before JAX starts, by JAX's word after that.
+"""Finds this machine's accelerators: from files and the environment before JAX starts, from JAX afterwards.
 
-Asking JAX starts its backend, after which nothing can be configured; so the evidence is device
-files, installed JAX plugins and the environment, and JAX is not even loaded for it.
+Asking JAX starts its backend, and after that nothing can be configured. So before that, the evidence is device
+files, installed JAX plugins and the environment. JAX is not even loaded.
 """
 
 import os
@@ -25,7 +25,7 @@ _PLUGINS: Final[Mapping[str, tuple[str, ...]]] = {
     "tpu": ("libtpu",),
 }
 
-# The names that JAX_PLATFORMS knows each platform by.
+# The names of each platform in JAX_PLATFORMS.
 _NAMES: Final[Mapping[str, frozenset[str]]] = {
     "cuda": frozenset({"cuda", "gpu"}),
     "rocm": frozenset({"rocm", "gpu"}),
@@ -39,7 +39,7 @@ _PLATFORMS_OF: Final[Mapping[str, frozenset[str]]] = {
 
 
 class Device(Protocol):
-    """What evenfeed asks of a `jax.Device`."""
+    """The part of `jax.Device` that evenfeed uses."""
 
     @property
     def platform(self) -> str:
@@ -55,13 +55,13 @@ class Device(Protocol):
 @final
 @dataclass(frozen=True)
 class Machine:
-    """Where to look: this machine, or a folder that stands for one."""
+    """Where to look: this machine, or a folder that stands in for one."""
 
     root: Path = Path("/")
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def files(self, folder: str, pattern: str) -> int:
-        """Count the files of a folder whose whole name matches a regular expression."""
+        """Count the files in a folder whose full name matches a regular expression."""
         try:
             names = os.listdir(self.root / folder)
         except OSError:
@@ -72,7 +72,7 @@ class Machine:
 @final
 @dataclass(frozen=True)
 class Accelerators:
-    """How many GPUs and TPU chips there are, and by which JAX platform the GPUs are driven."""
+    """The number of GPUs and TPU chips, and the JAX platform of the GPUs."""
 
     gpus: int = 0
     tpus: int = 0
@@ -83,7 +83,7 @@ def accelerators_found(platforms: str | None, machine: Machine | None = None) ->
     """Look for accelerators without JAX.
 
     Args:
-        platforms: JAX_PLATFORMS, which may leave some out; None or empty leaves none out.
+        platforms: JAX_PLATFORMS, which may exclude some; None or empty excludes none.
         machine: Where to look.
     """
     machine = machine or Machine()
@@ -94,12 +94,12 @@ def accelerators_found(platforms: str | None, machine: Machine | None = None) ->
 
 
 def accelerators_started() -> Accelerators:
-    """Ask JAX, whose backend has started."""
+    """Ask JAX, whose backend has already started."""
     return Accelerators(len(started_devices("GPU")), len(started_devices("TPU")))
 
 
 def accelerators_in_use() -> Accelerators:
-    """Tell what JAX computes on, or will: what the program hid is not counted. JAX is not started for it."""
+    """Return what JAX computes on or will compute on, without hidden devices. Does not start JAX."""
     if backend_started():
         return accelerators_started()
     found = accelerators_found(platforms_asked_for())
@@ -108,7 +108,7 @@ def accelerators_in_use() -> Accelerators:
 
 
 def _gpus_chosen(platform: str | None) -> str | None:
-    """Return the GPUs that JAX was told to use, as text; None for all."""
+    """Return the GPUs that JAX is configured to use, as text; None for all."""
     if platform is None or "jax" not in sys.modules:
         return None
     chosen = _jax.config.read(f"jax_{platform}_visible_devices")
@@ -116,25 +116,25 @@ def _gpus_chosen(platform: str | None) -> str | None:
 
 
 def started_devices(device_type: str) -> list[Device]:
-    """List this process's JAX devices of one type. This starts JAX's backend."""
+    """List this process's JAX devices of one type. Starts JAX's backend."""
     try:
         return _jax.local_devices(backend=device_type.lower())
     except RuntimeError:
-        # JAX says so of a platform that it does not have; what else goes wrong in starting it
-        # would come again here.
+        # JAX raises this for a platform that it does not have. If the backend failed to start for another
+        # reason, this call raises that error again.
         _jax.local_devices()
         return []
 
 
 def platforms_asked_for(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Tell which platforms JAX may use, without loading JAX for it."""
+    """Return the platforms that JAX may use, without loading JAX."""
     if "jax" in sys.modules:
         return _jax.config.jax_platforms
     return environ.get("JAX_PLATFORMS")
 
 
 def platforms_without(hidden: set[str], asked: str | None, found: Accelerators) -> str | None:
-    """Write the JAX_PLATFORMS that leaves out the hidden device types.
+    """Return the JAX_PLATFORMS without the hidden device types.
 
     Examples:
         >>> platforms_without({"GPU"}, "cuda,cpu", Accelerators())
@@ -145,8 +145,8 @@ def platforms_without(hidden: set[str], asked: str | None, found: Accelerators) 
     if not hidden:
         return asked
     names = asked.split(",") if asked else [*_found_platforms(found), "cpu"]
-    left_out = frozenset[str]().union(*(_PLATFORMS_OF[kind] for kind in hidden))
-    return ",".join(name for name in names if name not in left_out) or "cpu"
+    excluded = frozenset[str]().union(*(_PLATFORMS_OF[kind] for kind in hidden))
+    return ",".join(name for name in names if name not in excluded) or "cpu"
 
 
 def _found_platforms(found: Accelerators) -> list[str]:
@@ -166,8 +166,8 @@ def _nvidia_gpus(machine: Machine) -> int:
 def _amd_gpus(machine: Machine) -> int:
     if not machine.files("dev", "kfd"):
         return 0
-    every = machine.files("dev/dri", r"renderD\d+")
-    by_driver = _visible(every, machine.environ.get("ROCR_VISIBLE_DEVICES"))
+    total = machine.files("dev/dri", r"renderD\d+")
+    by_driver = _visible(total, machine.environ.get("ROCR_VISIBLE_DEVICES"))
     return _visible(by_driver, machine.environ.get("HIP_VISIBLE_DEVICES"))
 
 
@@ -175,19 +175,19 @@ def _tpu_chips(machine: Machine) -> int:
     return machine.files("dev", r"accel\d+") or machine.files("dev/vfio", r"\d+")
 
 
-def _visible(every: int, chosen: str | None) -> int:
-    """Count what a *_VISIBLE_DEVICES leaves: as the drivers do, up to the first that is not there."""
+def _visible(total: int, chosen: str | None) -> int:
+    """Count the devices that a *_VISIBLE_DEVICES selects: up to the first invalid entry, as the drivers do."""
     if chosen is None:
-        return every
+        return total
     count = 0
     for entry in chosen.split(","):
-        if not _is_there(entry.strip(), every):
+        if not _is_there(entry.strip(), total):
             break
         count += 1
-    return min(count, every)
+    return min(count, total)
 
 
-def _is_there(entry: str, every: int) -> bool:
+def _is_there(entry: str, total: int) -> bool:
     if entry.isdigit():
-        return int(entry) < every
-    return entry.startswith(("GPU-", "MIG-"))  # a device's own identifier
+        return int(entry) < total
+    return entry.startswith(("GPU-", "MIG-"))  # a device's UUID

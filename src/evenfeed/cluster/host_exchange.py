@@ -1,4 +1,4 @@
-"""What workers tell each other on the host: through the store of JAX's coordination service."""
+"""Exchanges short texts between workers on the host, through the key-value store of JAX's coordination service."""
 
 import time
 from collections.abc import Callable
@@ -11,27 +11,27 @@ from evenfeed.core.concurrency.threads import background
 from evenfeed.core.errors import CancelledError, DeadlineExceededError, UnavailableError
 from evenfeed.core.lazy import logging
 
-_LOOK_SECONDS: Final = 0.5  # no wait is longer without a look at who still listens, and who is lost
+_POLL_SECONDS: Final = 0.5  # how often a wait checks for a closed iterator and for lost workers
 _WARN_SECONDS: Final = 20.0
 _PATIENCE_SECONDS: Final = 300.0
 
-# Datasets are numbered in the order in which a program distributes them, which is the same on all workers.
+# Datasets are numbered in the order in which the program distributes them, which is the same on all workers.
 _numbers: Final = count()
 
 
 def topic_name() -> str:
-    """Return a name that all workers give to the same distributed dataset."""
+    """Return a name for the next distributed dataset, the same on all workers."""
     return f"evenfeed/input/{next(_numbers)}"
 
 
 @final
 class StoredAgreement:
-    """Lets all workers hear what each says.
+    """Lets workers exchange texts.
 
     Args:
-        worker: Which worker this is.
-        workers: How many there are.
-        patience: How many seconds to wait for one that is there and says nothing; None for five minutes.
+        worker: This worker's index.
+        workers: The number of workers.
+        patience: How many seconds to wait for a worker that is connected but sends nothing; None for five minutes.
     """
 
     def __init__(self, worker: int, workers: int, patience: float | None = None) -> None:
@@ -40,21 +40,23 @@ class StoredAgreement:
         self._patience = _PATIENCE_SECONDS if patience is None else patience
 
     def exchange(self, key: str, said: str, is_closed: Callable[[], bool]) -> list[str]:
-        """Say something under a key that is used once; return what every worker said, in their order.
+        """Send a text under a key that is used once; return the texts of all workers, in worker order.
 
         Raises:
-            CancelledError: Nobody waits for the answer any more.
-            DeadlineExceededError: A worker is there, and did not answer in time.
+            CancelledError: The iterator is closed, or the program ends.
+            DeadlineExceededError: A worker is connected, but did not answer in time.
             UnavailableError: A worker is lost.
         """
-        began = time.monotonic()
+        start = time.monotonic()
         try:
             written = store_text(f"{key}/{self._worker}", said)
             heard = [
-                said if worker == self._worker else self._heard(key, worker, began, is_closed)
+                said if worker == self._worker else self._read(key, worker, start, is_closed)
                 for worker in range(self._workers)
             ]
-            while not written.wait(_LOOK_SECONDS):  # or the others might not hear it before the end
+            while not written.wait(
+                _POLL_SECONDS
+            ):  # else the program might end before the others read it
                 peers.check()
                 _check_open(is_closed)
             return heard
@@ -62,20 +64,20 @@ class StoredAgreement:
             raise peers.explained(error) from error
 
     def forget(self, key: str) -> None:
-        """Free what this worker said under a key: nobody will ask for it any more."""
+        """Delete this worker's text under a key that nobody will read any more."""
         forget_text(f"{key}/{self._worker}")
 
-    def _heard(self, key: str, worker: int, began: float, is_closed: Callable[[], bool]) -> str:
+    def _read(self, key: str, worker: int, start: float, is_closed: Callable[[], bool]) -> str:
         warned = False
         while True:
             _check_open(is_closed)
-            found = stored_text(f"{key}/{worker}", _LOOK_SECONDS)
+            found = stored_text(f"{key}/{worker}", _POLL_SECONDS)
             if found is not None:
                 return found
             peers.check_waiting_for(worker)
-            waited = time.monotonic() - began
+            waited = time.monotonic() - start
             if waited > self._patience:
-                raise _too_slow(worker, self._patience)
+                raise _timeout_error(worker, self._patience)
             if waited > _WARN_SECONDS and not warned:
                 warned = True
                 _warn(worker, self._patience)
@@ -84,7 +86,7 @@ class StoredAgreement:
 def _check_open(is_closed: Callable[[], bool]) -> None:
     if is_closed():
         raise CancelledError(
-            "The iterator is closed.", fix="begin a new one: iter(distributed_dataset)."
+            "The iterator is closed.", fix="create a new one: iter(distributed_dataset)."
         )
     if background.are_ending:
         raise CancelledError("The program has ended.")
@@ -92,18 +94,18 @@ def _check_open(is_closed: Callable[[], bool]) -> None:
 
 def _warn(worker: int, patience: float) -> None:
     logging.getLogger("evenfeed").warning(
-        "Waiting for %s, which has said nothing for %g seconds where all workers tell each other what they have; "
-        "after %g seconds that is an error.",
+        "Still waiting for %s after %g seconds: it has not reached the point where all workers exchange information. "
+        "This becomes an error after %g seconds.",
         peers.name(worker),
         _WARN_SECONDS,
         patience,
     )
 
 
-def _too_slow(worker: int, patience: float) -> DeadlineExceededError:
+def _timeout_error(worker: int, patience: float) -> DeadlineExceededError:
     return DeadlineExceededError(
-        f"{peers.name(worker)} is there, but said nothing within {patience:g} seconds where all workers tell each "
-        "other what they have.",
-        fix="let all workers take the same steps, of the same datasets in the same order; or wait longer, with "
+        f"{peers.name(worker)} is running, but did not reach the point where all workers exchange information within "
+        f"{patience:g} seconds.",
+        fix="make all workers take the same steps of the same datasets in the same order, or wait longer with "
         "CommunicationOptions(timeout_seconds=3600).",
     )

@@ -1,4 +1,4 @@
-"""All that evenfeed must know about devices and JAX does not say in public.
+"""Every use of JAX's private modules that concerns devices and the cluster.
 
 tests/cluster/test_jax_private.py and tests/strategy/test_threads.py fail when a version of JAX changes one of these.
 """
@@ -19,15 +19,15 @@ _POOL_THREAD: Final = "tf_XLAEigen"
 
 
 def backend_started() -> bool:
-    """Tell whether JAX has started a backend, without loading JAX and without starting one."""
+    """Return True if JAX has started a backend. Neither loads JAX nor starts a backend."""
     bridge = sys.modules.get("jax._src.xla_bridge")
     return bridge is not None and bool(bridge.backends_are_initialized())
 
 
 def pool_threads(tasks: Path = Path("/proc/self/task")) -> int | None:
-    """Count the threads of the CPU client's pool; None where the system does not show them.
+    """Count the threads of the CPU client's pool; None if the system does not show them.
 
-    NPROC cannot answer this afterwards: it may have been set when the pool was there already.
+    NPROC cannot answer this: it may have been set after the pool was created.
     """
     return sum(_thread_name(task) == _POOL_THREAD for task in tasks.glob("*")) or None
 
@@ -35,25 +35,25 @@ def pool_threads(tasks: Path = Path("/proc/self/task")) -> int | None:
 def _thread_name(task: Path) -> str | None:
     try:
         return (task / "comm").read_text().strip()
-    except OSError:  # a thread that ended while the others were read
+    except OSError:  # the thread ended in the meantime
         return None
 
 
-# JAX's coordination service and its client. jax.distributed.initialize would start the service inside of
-# worker 0, and has no way to leave it out.
+# JAX's coordination service and its client. jax.distributed.initialize would start the service inside
+# worker 0, and has no option to leave it out.
 
-# A member whose heart beat fails is ended by JAX, without a word to Python. Lost workers are noticed by their lines
-# (`cluster/survival/failure_watch.py`), so no heart ever beats.
+# JAX kills a client that misses its heartbeats, without an exception in Python. `cluster/survival/failure_watch.py`
+# detects lost workers instead, so heartbeats never time out.
 _NEVER_SECONDS: Final = 1 << 22
 
 
 def load_runtime() -> None:
-    """Load jaxlib before it is needed: the workers are still starting."""
+    """Load jaxlib early, while the workers are still starting."""
     _jaxlib()
 
 
 def runtime_service(address: str, count: int) -> Any:
-    """Start the service that so many members join. One that is lost does not end the others."""
+    """Start the service for `count` clients. Losing one does not end the others."""
     return _jaxlib().get_distributed_runtime_service(
         address,
         count,
@@ -63,7 +63,7 @@ def runtime_service(address: str, count: int) -> Any:
 
 
 def runtime_client(address: str, place: int, seconds: int) -> Any:
-    """Return a member of the service, which is not connected yet."""
+    """Return a client of the service, not yet connected."""
     return _jaxlib().get_distributed_runtime_client(
         address,
         place,
@@ -75,7 +75,7 @@ def runtime_client(address: str, place: int, seconds: int) -> Any:
 
 
 def join_runtime(address: str, place: int, count: int) -> None:
-    """Make this process a member, so that the backend that starts afterwards has the devices of all."""
+    """Connect this process to the service, so that the backend starts with the devices of all workers."""
     state: Any = import_module("jax._src.distributed").global_state
     client = runtime_client(address, place, seconds=60)
     client.connect()
@@ -84,17 +84,19 @@ def join_runtime(address: str, place: int, count: int) -> None:
 
 
 def leave_runtime() -> None:
-    """Let JAX forget the service, in a process that ends: to take leave of one that is gone would abort it."""
+    """Make JAX forget the service when the process ends: disconnecting from a service that is gone would abort it."""
     state: Any = import_module("jax._src.distributed").global_state
-    _kept.append(state.client)
+    _kept_alive.append(state.client)
     state.client = None
 
 
-_kept: Final[list[Any]] = []  # C++ would take leave of the service with the last reference
+_kept_alive: Final[
+    list[Any]
+] = []  # C++ would disconnect from the service when the last reference is dropped
 
 
 def joined_runtime() -> tuple[int, int] | None:
-    """Return the place of this process among how many; None where it is alone."""
+    """Return this process's index and the number of processes; None if it has not joined a cluster."""
     module = sys.modules.get("jax._src.distributed")
     state: Any = None if module is None else module.global_state
     return (
@@ -103,12 +105,12 @@ def joined_runtime() -> tuple[int, int] | None:
 
 
 def gloo_collectives(host: str | None) -> Any:
-    """Return collectives between the CPUs of members, that meet at an address; None for the machine's name."""
+    """Return Gloo collectives between the CPUs of all workers, listening on `host`; None for the machine's name."""
     return _jaxlib().make_gloo_tcp_collectives(distributed_client=_member(), hostname=host)
 
 
 def set_cpu_collectives(make: Callable[[], Any]) -> None:
-    """Let the CPU backend, when it starts, have collectives of our own making."""
+    """Make the CPU backend use these collectives when it starts."""
     bridge: Any = import_module("jax._src.xla_bridge")
 
     def factory() -> Any:
@@ -118,7 +120,7 @@ def set_cpu_collectives(make: Callable[[], Any]) -> None:
 
 
 def explain_errors(reraise: Callable[[Exception], NoReturn]) -> None:
-    """Let errors of programs be explained where their results are waited for: a program that runs has no other place."""
+    """Explain errors of programs where their results are awaited: an asynchronous program raises nowhere else."""
     arrays: Any = import_module("jax._src.array").ArrayImpl
 
     def explaining(wait: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,7 +142,7 @@ def _jaxlib() -> Any:
 
 @final
 class Written:
-    """A text that is being put where all members can read it, or taken away (`is_tidying`)."""
+    """A pending write to the key-value store that all workers share, or a deletion (`is_tidying`)."""
 
     def __init__(self, write: Callable[[], Any], *, is_tidying: bool = False) -> None:
         self.is_tidying = is_tidying
@@ -149,15 +151,15 @@ class Written:
         self._error: Exception | None = None
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a while; tell whether it is there."""
+        """Wait up to `seconds`; return True if the write is done."""
         if self._done.wait(seconds) and self._error is not None:
             raise self._error
         return self._done.is_set()
 
     def run(self) -> None:
-        """Put it there."""
+        """Do the write."""
         try:
-            _answered(self._write)
+            _ask(self._write)
         except UnavailableError as error:
             self._error = error
         self._done.set()
@@ -165,26 +167,26 @@ class Written:
 
 @final
 class _Writer:
-    """Writes in a thread: a write has no time limit of JAX's, and the service may be silent for ever."""
+    """Writes in a thread: JAX's writes have no timeout, and the service may never answer."""
 
     def __init__(self) -> None:
-        self._waiting: SimpleQueue[Written | None] = SimpleQueue()  # None: the thread is to end
+        self._queue: SimpleQueue[Written | None] = SimpleQueue()  # None ends the thread
         self._thread: threading.Thread | None = None
 
     def put(self, written: Written) -> Written:
-        """Write after all that was put before."""
+        """Write after everything that was put before."""
         if self._thread is None:
             self._thread = background.thread(self._run, "evenfeed-store", self._stop)
             self._thread.start()
-        self._waiting.put(written)
+        self._queue.put(written)
         return written
 
     def _stop(self) -> None:
-        self._waiting.put(None)
+        self._queue.put(None)
 
     def _run(self) -> None:
-        while (written := self._waiting.get()) is not None:
-            # What others wait for is written to the end; what nobody will ask for need not be taken away.
+        while (written := self._queue.get()) is not None:
+            # Others wait for writes, so all of them are done. Deletions are skipped when the process ends.
             if not (written.is_tidying and background.are_ending):
                 written.run()
 
@@ -193,30 +195,30 @@ _writer: Final = _Writer()
 
 
 def store_text(key: str, text: str) -> Written:
-    """Put a text where all members can read it."""
+    """Write a text to the key-value store that all workers share."""
     return _writer.put(Written(lambda: _member().key_value_set(key, text)))
 
 
 def forget_text(key: str) -> None:
-    """Take away what this member put there, some time soon."""
+    """Delete a text that this worker wrote, asynchronously."""
     _writer.put(Written(lambda: _member().key_value_delete(key), is_tidying=True))
 
 
 def stored_text(key: str, seconds: float) -> str | None:
-    """Return the text that a member put there, wait for it for a while; None where it did not come."""
-    return _answered(lambda: _member().blocking_key_value_get(key, int(1000 * seconds)))
+    """Return the text that a worker wrote; None if it does not arrive within `seconds`."""
+    return _ask(lambda: _member().blocking_key_value_get(key, int(1000 * seconds)))
 
 
-def _answered(ask: Callable[[], Any]) -> Any:
-    """Ask the service; None where the time is over."""
+def _ask(request: Callable[[], Any]) -> Any:
+    """Send a request to the service; return None if it times out."""
     try:
-        return ask()
+        return request()
     except Exception as error:
         if "DEADLINE_EXCEEDED" in str(error):
             return None
         raise UnavailableError(
             f"The coordination service of the workers does not answer: {error}",
-            fix="look at what the other workers printed last.",
+            fix="look at the last lines that the other workers printed.",
         ) from error
 
 

@@ -1,4 +1,9 @@
-"""How a worker registers with the coordination service, and waits until all have."""
+"""Joins this worker to the cluster: starts the coordination service, registers with it, and connects JAX.
+
+`join` does it all. On worker 0 it starts the service (`service.py`). `register` proves to the service that this worker
+belongs to the cluster, and waits until all workers have registered. Then JAX joins its own coordination service through
+a proxy (`survival/coordination_proxy.py`) and sees the devices of all workers.
+"""
 
 import os
 import sys
@@ -44,19 +49,19 @@ from evenfeed.core.lazy_jax import backend, jax
 START_SECONDS: Final = "EVENFEED_START_SECONDS"
 _RETRY_SECONDS: Final = 0.1
 _ANSWER_SECONDS: Final = 10.0
-_EXTRA_SECONDS: Final = 5.0  # so that the service is first to give up: it knows who is missing
+_MARGIN_SECONDS: Final = 5.0  # the service must time out first: it knows which workers are missing
 
 _NEW_TOKEN: Final = (
-    f"run openssl rand -hex 16 once, and export {TOKEN} with what it prints on all workers."
+    f"run openssl rand -hex 16 once, and export {TOKEN} with its output on all workers."
 )
 
 
 class Registration(NamedTuple):
-    """A worker's place among all workers.
+    """The result of registering this worker.
 
     Attributes:
-        connection: To the service, for as long as the worker lives.
-        key: Shows on later connections that they are this worker's.
+        connection: The connection to the service. It stays open as long as the worker lives.
+        key: Proves that later connections come from this worker.
     """
 
     connection: Any
@@ -64,23 +69,25 @@ class Registration(NamedTuple):
 
 
 def register(membership: Membership, facts: dict[str, Any], seconds: float) -> Registration:
-    """Register with the service, and wait until all workers have.
+    """Register with the service, and wait until all workers have registered.
 
     Args:
-        membership: Who this worker is.
-        facts: What must be the same on all workers.
-        seconds: How long the service waits for all.
+        membership: The workers, and which one this process is.
+        facts: Facts that must be the same on all workers.
+        seconds: How long the service waits for all workers.
 
     Raises:
-        DeadlineExceededError: Workers did not come in time; it names them.
-        InvalidArgumentError: Workers do not fit together.
-        UnauthenticatedError: This process and worker 0 do not have the same token.
-        UnavailableError: Worker 0 is gone.
+        DeadlineExceededError: Some workers did not connect in time. The message names them.
+        InvalidArgumentError: The workers do not match each other.
+        UnauthenticatedError: This process and worker 0 have different tokens.
+        UnavailableError: The connection to worker 0 was lost.
     """
-    end = time.monotonic() + seconds + _EXTRA_SECONDS
-    registration = _admitted(membership, facts, end)
+    end = time.monotonic() + seconds + _MARGIN_SECONDS
+    registration = _connect_and_claim(membership, facts, end)
     try:
-        _check(membership, _outcome(membership, registration.connection, end), seconds)
+        _raise_if_refused(
+            membership, _read_outcome(membership, registration.connection, end), seconds
+        )
     except BaseException:
         registration.connection.close()
         raise
@@ -88,12 +95,12 @@ def register(membership: Membership, facts: dict[str, Any], seconds: float) -> R
 
 
 def host_of(address: str) -> str:
-    """Return the host of an address with a port."""
+    """Return the host part of `host:port`."""
     return address.rpartition(":")[0].strip("[]")
 
 
-def _admitted(membership: Membership, facts: dict[str, Any], end: float) -> Registration:
-    """Connect and claim a place; again if the service is not there yet, or too busy with others."""
+def _connect_and_claim(membership: Membership, facts: dict[str, Any], end: float) -> Registration:
+    """Connect to the service and claim this worker's place. Retry while the service is not up or too busy."""
     address = membership.workers[0].address
     where = (host_of(address), int(address.rpartition(":")[2]))
     while True:
@@ -106,133 +113,137 @@ def _admitted(membership: Membership, facts: dict[str, Any], end: float) -> Regi
                 connection.close()
             if isinstance(error, EvenfeedError):
                 raise
-            _check_time(membership, error, end)
+            _check_deadline(membership, error, end)
         time.sleep(_RETRY_SECONDS)
 
 
-def _check_time(membership: Membership, error: Exception, end: float) -> None:
-    if time.monotonic() > end - _EXTRA_SECONDS:
+def _check_deadline(membership: Membership, error: Exception, end: float) -> None:
+    if time.monotonic() > end - _MARGIN_SECONDS:
         raise DeadlineExceededError(
-            f"{membership.workers[0]}, where the workers meet, cannot be reached ({error}).",
+            f"Cannot connect to {membership.workers[0]}, which coordinates the workers ({error}).",
             fix=f"start it, check its address, or wait longer with {START_SECONDS}=600.",
         ) from None
 
 
 def _claim_place(membership: Membership, facts: dict[str, Any], connection: Any) -> Registration:
-    """Prove to the service that this worker knows the token, and check that the service does."""
+    """Prove to the service that this worker has the token, and check that the service has it too."""
     end, key = time.monotonic() + _ANSWER_SECONDS, token()
-    challenge, asks_for_token = parse_greeting(read_line(connection, end))
-    _check_token(membership, bool(key), asks_for_token)
+    challenge, needs_token = parse_greeting(read_line(connection, end))
+    _check_token(membership, bool(key), needs_token)
     claim = Claim(membership.place, facts, nonce()).proven(key, challenge)
     connection.sendall(encode(claim.message()))
     answer = decode(read_line(connection, end))
     if not is_proof(answer.get("proof"), key, "service", challenge, claim.nonce):
         raise UnauthenticatedError(
-            f"{TOKEN} of this process is not that of {membership.workers[0]}.", fix=_NEW_TOKEN
+            f"This process has a different {TOKEN} than {membership.workers[0]}.", fix=_NEW_TOKEN
         )
-    _check(membership, answer, 0)
+    _raise_if_refused(membership, answer, 0)
     return Registration(connection, session_key(key, challenge, claim.nonce))
 
 
-def _check_token(membership: Membership, has_token: bool, asks_for_token: bool) -> None:
-    if has_token != asks_for_token:
+def _check_token(membership: Membership, has_token: bool, needs_token: bool) -> None:
+    if has_token != needs_token:
         chief = membership.workers[0]
-        where = f"on {chief}, but not here" if asks_for_token else f"here, but not on {chief}"
+        where = f"on {chief}, but not here" if needs_token else f"here, but not on {chief}"
         raise UnauthenticatedError(f"{TOKEN} is set {where}.", fix=_NEW_TOKEN)
 
 
-def _outcome(membership: Membership, connection: Any, end: float) -> dict[str, Any]:
-    """Return what the service tells all workers."""
+def _read_outcome(membership: Membership, connection: Any, end: float) -> dict[str, Any]:
+    """Read the outcome, which the service sends to all workers."""
     try:
         return decode(read_line(connection, end))
     except (OSError, ValueError) as error:
         raise UnavailableError(
-            f"{membership.workers[0]} was there, and is gone ({error}).",
-            fix="look at what it printed last.",
+            f"Lost the connection to {membership.workers[0]} during startup ({error}).",
+            fix="look at the last lines that it printed.",
         ) from None
 
 
-def _check(membership: Membership, answer: dict[str, Any], seconds: float) -> None:
-    """Raise the error that the service's answer stands for, if it does for one."""
+def _raise_if_refused(membership: Membership, answer: dict[str, Any], seconds: float) -> None:
+    """Raise the error that the service's answer describes, if any."""
     match answer:
         case {"gone": _}:
             raise UnavailableError(
-                f"{membership.workers[0]} was there, and is gone.",
-                fix="look at what it printed last.",
+                f"{membership.workers[0]} exited during startup.",
+                fix="look at the last lines that it printed.",
             )
         case {"missing": places}:
-            raise _missing(membership, places, answer.get("refused", []), seconds)
+            raise _missing_error(membership, places, answer.get("refused", []), seconds)
         case {"twice": place}:
             raise InvalidArgumentError(
-                f"Two processes say that they are {_names(membership, [place])}.",
-                fix='give each process an "index" of its own.',
+                f"Two processes claim to be {_worker_names(membership, [place])}.",
+                fix='give each process its own "index".',
             )
         case {"taken": _} | {"begun": _}:
-            when = ", and all workers have begun" if "begun" in answer else ""
+            when = ", and all workers have started" if "begun" in answer else ""
             raise InvalidArgumentError(
-                f"Another process that says it is {membership.own} is there already{when}.",
-                fix='give each process an "index" of its own, and start all workers again.',
+                f"Another process is already registered as {membership.own}{when}.",
+                fix='give each process its own "index", and restart all workers.',
             )
         case {"outside": count}:
             raise InvalidArgumentError(
                 f"This process is worker {membership.place} of {membership.worker_count}, but "
-                f"{membership.workers[0]} knows a cluster of {count}.",
-                fix="start all workers with the same cluster.",
+                f"{membership.workers[0]} expects {count} workers.",
+                fix="give all workers the same cluster spec.",
             )
         case {"differs": fact, "values": values}:
-            raise _differing(membership, fact, values)
+            raise _mismatch_error(membership, fact, values)
         case _:
             return
 
 
-def _missing(
+def _missing_error(
     membership: Membership, places: list[int], refused: list[str], seconds: float
 ) -> DeadlineExceededError:
-    also = f" Processes with another {TOKEN} came from {', '.join(refused)}." if refused else ""
+    also = (
+        f" Processes with a different {TOKEN} connected from {', '.join(refused)}."
+        if refused
+        else ""
+    )
     return DeadlineExceededError(
-        f"Workers did not come within {seconds:g} seconds: {_names(membership, places)}.{also}",
+        f"Some workers did not connect within {seconds:g} seconds: {_worker_names(membership, places)}.{also}",
         fix=f"start them, or wait longer with {START_SECONDS}=600.",
     )
 
 
-def _differing(membership: Membership, fact: str, values: list[Any]) -> InvalidArgumentError:
+def _mismatch_error(membership: Membership, fact: str, values: list[Any]) -> InvalidArgumentError:
     if fact == CLUSTER:
         others = sorted(place for _, places in values[1:] for place in places)
         return InvalidArgumentError(
-            f"The workers know different clusters: {', '.join(values[0][0])} is what "
-            f"{membership.workers[0]} knows, and not what those in the places {', '.join(map(str, others))} know.",
-            fix="start all workers with the same cluster.",
+            f"Workers must have the same cluster spec. It is {', '.join(values[0][0])} on "
+            f"{membership.workers[0]}, but different on the workers at positions {', '.join(map(str, others))}.",
+            fix="give all workers the same cluster spec.",
         )
-    known = "; ".join(f"{value} on {_names(membership, places)}" for value, places in values)
+    known = "; ".join(f"{value} on {_worker_names(membership, places)}" for value, places in values)
     return InvalidArgumentError(
-        f"The workers have not the same {fact}: {known}.",
-        fix="let all workers have the same.",
+        f"Workers must have the same {fact}, but it differs: {known}.",
+        fix="make it the same on all workers.",
     )
 
 
-def _names(membership: Membership, places: list[int]) -> str:
+def _worker_names(membership: Membership, places: list[int]) -> str:
     return ", ".join(str(membership.workers[p]) for p in places if p < membership.worker_count)
 
 
-_jax: Any = jax  # whose settings have no types
+_jax: Any = jax  # jax.config has no types
 
 _DEFAULT_SECONDS: Final = 300.0
 
 
 def join(membership: Membership) -> None:
-    """Meet the other workers, and let JAX see the devices of all. A second time it does nothing.
+    """Connect this process to the other workers, so that JAX sees the devices of all. Does nothing if already joined.
 
     Raises:
-        RuntimeError: JAX has started its backend without the others, or for another cluster.
-        DeadlineExceededError: Workers did not come in time; it names them.
-        InvalidArgumentError: Workers know different clusters.
-        UnauthenticatedError: This process and worker 0 do not have the same token.
+        RuntimeError: JAX has already started its backend for this process alone, or has joined another cluster.
+        DeadlineExceededError: Some workers did not connect in time. The message names them.
+        InvalidArgumentError: The workers have different cluster specs.
+        UnauthenticatedError: This process and worker 0 have different tokens.
     """
-    asked = (membership.place, membership.worker_count)
-    if joined_runtime() == asked:
+    position = (membership.place, membership.worker_count)
+    if joined_runtime() == position:
         return
-    _check_in_time(membership)
-    seconds = _seconds()
+    _check_not_started(membership)
+    seconds = _start_seconds()
     if membership.place == 0:
         _start_service(membership, seconds)
     connection, key = register(membership, _facts(membership), seconds)
@@ -240,39 +251,42 @@ def join(membership: Membership) -> None:
     peers.expect(list(map(str, membership.workers)))
     line.open()
     _jax.config.update("jax_enable_recoverability", True)
-    with _shielded(membership, key) as address:
-        join_runtime(address, *asked)
+    with _coordination_proxy(membership, key) as address:
+        join_runtime(address, *position)
     line.say(joined=True)
     gloo.arrange(host_of(membership.own.address), lambda port: line.say(port=port))
     explain_errors(peers.reraise)
 
 
-def _check_in_time(membership: Membership) -> None:
+def _check_not_started(membership: Membership) -> None:
     joined = joined_runtime()
     if joined is not None:
         place, count = joined
         raise RuntimeError(
             described(
-                f"This process is the worker in place {membership.place} of {membership.worker_count}, but JAX "
-                f"has joined a cluster already, in place {place} of {count}.",
-                fix="leave jax.distributed.initialize out: the MultiWorkerMirroredStrategy joins the workers.",
+                f"This process is worker {membership.place} of {membership.worker_count}, but JAX has already "
+                f"joined a cluster as process {place} of {count}.",
+                fix="remove jax.distributed.initialize: MultiWorkerMirroredStrategy connects the workers.",
             )
         )
     if backend_started():
         line = backend.started_by
-        by = "by a line that ran before evenfeed was used" if line is None else f"by {line}"
+        by = "by code that ran before evenfeed was used" if line is None else f"by {line}"
         raise RuntimeError(
             described(
-                f"JAX's backend was started before this strategy, {by}: it sees the devices of this process alone.",
-                fix="make the MultiWorkerMirroredStrategy first of all, before jax.devices(), tensors, "
+                f"JAX's backend was started before this strategy, {by}: it sees only this process's devices.",
+                fix="create the MultiWorkerMirroredStrategy first, before jax.devices(), tensors, "
                 "variables and other strategies.",
             )
         )
 
 
 @contextmanager
-def _shielded(membership: Membership, key: bytes) -> Generator[str]:
-    """Give an address of the service for JAX: one that does not end with it, and that only this user can reach."""
+def _coordination_proxy(membership: Membership, key: bytes) -> Generator[str]:
+    """Start the coordination proxy, and yield the address at which JAX reaches the service through it.
+
+    The address outlives the service, and only this user can connect to it.
+    """
     chief = membership.workers[0].address
     file = os.path.join(os.path.dirname(__file__), "shield.py")
     with private_folder() as folder:
@@ -285,20 +299,23 @@ def _shielded(membership: Membership, key: bytes) -> Generator[str]:
             stderr=subprocess.DEVNULL,
         )
         with process.stdin, process.stdout:
-            process.stdin.write(key + b"\n")  # arguments can be read by all users of a machine
+            process.stdin.write(
+                key + b"\n"
+            )  # not an argument: all users of a machine can read those
             process.stdin.flush()
             process.stdout.readline()
-        process.returncode = 0  # it ends after this process: nobody waits for it
+        process.returncode = 0  # it ends after this process: do not wait for it
         yield f"unix:{path}"
 
 
-def _seconds() -> float:
+def _start_seconds() -> float:
     text = os.environ.get(START_SECONDS, str(_DEFAULT_SECONDS))
     try:
         return float(text)
     except ValueError:
         raise InvalidArgumentError(
-            f"{START_SECONDS} is no number: {text!r}.", fix=f"export {START_SECONDS}=60."
+            f"{START_SECONDS} must be a number, but got {text!r}.",
+            fix=f"export {START_SECONDS}=60.",
         ) from None
 
 
@@ -323,16 +340,16 @@ def _start_service(membership: Membership, seconds: float) -> None:
         ready = process.stdout.readline().strip()
     if ready:
         process.stderr.close()
-        process.returncode = 0  # it outlives this process: nobody waits for it
+        process.returncode = 0  # it outlives this process: do not wait for it
         if ready == EVERYWHERE:
             _warn_of_all_interfaces(address)
         return
     with process.stderr:
-        said = process.stderr.read().strip().rpartition("\n")[2]
+        message = process.stderr.read().strip().rpartition("\n")[2]
     process.wait()
     raise UnavailableError(
-        f"The coordination service could not start at {address}: {said}",
-        fix="choose a port that is free, in TF_CONFIG or the resolver.",
+        f"The coordination service could not start at {address}: {message}",
+        fix="choose a free port in TF_CONFIG or the resolver.",
     )
 
 
@@ -341,14 +358,14 @@ def _warn_of_all_interfaces(address: str) -> None:
         "The coordination service listens on all network interfaces, because %s is not an address of this machine "
         "that other machines can reach. %s (docs/security.md)",
         address,
-        "Only workers that have the token are let in."
+        "Only workers that have the token can connect."
         if token()
-        else f"Set {TOKEN} on all workers to let nobody else in.",
+        else f"Set {TOKEN} on all workers to keep others out.",
     )
 
 
 def _facts(membership: Membership) -> dict[str, Any]:
-    """Return what must be the same on all workers, or their programs would not fit together."""
+    """Return the facts that must be the same on all workers; their programs would not match otherwise."""
     return {
         CLUSTER: [str(worker) for worker in membership.workers],
         VERSION: sys.modules["evenfeed"].__version__,

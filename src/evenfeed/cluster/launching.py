@@ -1,7 +1,7 @@
-"""Starts several workers on this machine, shows what they print, and ends them all when one fails.
+"""`evenfeed run`: starts several workers on this machine, shows their output, and stops them all when one fails.
 
-Each worker is the leader of a process group of its own: a signal reaches what it has started too, and the
-terminal's Ctrl-C reaches the launcher alone, which passes it on once.
+Each worker leads its own process group. So a signal also reaches the processes it started, and Ctrl-C in the terminal
+reaches only the launcher, which forwards it once.
 """
 
 import codecs
@@ -28,9 +28,9 @@ from evenfeed.core.concurrency.threads import background
 from evenfeed.core.lazy import socket, subprocess
 
 _LAST_LINES: Final = 10
-DEFAULT_GRACE_SECONDS: Final = 10.0  # for workers that hear of one that failed
-_PATIENCE_SECONDS: Final = 10.0  # between asking the workers to end, and ending them
-_LOOK_SECONDS: Final = 0.05
+DEFAULT_GRACE_SECONDS: Final = 10.0  # for the other workers after one has failed
+_PATIENCE_SECONDS: Final = 10.0  # between asking the workers to exit and killing them
+_POLL_SECONDS: Final = 0.05
 _BYTES: Final = 1 << 16
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -41,16 +41,16 @@ def launch(
     replicas: int | None = None,
     grace: float = DEFAULT_GRACE_SECONDS,
 ) -> int:
-    """Run a program in several workers, and return the exit code of all.
+    """Run a program in several workers, and return a single exit code.
 
-    It is 0 if all of them ended with 0, else that of the first that failed; after a signal 128 and its
-    number, as in a shell.
+    The exit code is 0 if all workers exited with 0, else that of the first worker that failed; after a signal, 128 plus
+    its number, as in a shell.
 
     Args:
-        command: What Python is given: a script and its arguments, or `-m` and a module.
-        workers: How many workers.
-        replicas: How many logical CPU devices each has; by default the program decides.
-        grace: How many seconds the others have to end by themselves when one fails.
+        command: The arguments for Python: a script and its arguments, or `-m` and a module.
+        workers: The number of workers.
+        replicas: The number of logical CPU devices of each worker; by default the program decides.
+        grace: How many seconds the other workers have to exit by themselves when one fails.
     """
     group = _Group()
     with group.signals_passed_on():
@@ -64,7 +64,7 @@ def launch(
 
 
 def environments(workers: int, replicas: int | None = None) -> list[dict[str, str]]:
-    """Return the variables that tell each worker who it is, on ports that are free now."""
+    """Return each worker's environment variables, with ports that are free now."""
     cluster = {"worker": [f"127.0.0.1:{port}" for port in _free_ports(workers)]}
     devices = (
         {}
@@ -85,35 +85,35 @@ def environments(workers: int, replicas: int | None = None) -> list[dict[str, st
 
 
 def _free_ports(count: int) -> list[int]:
-    # All are held until the last is found, or the system could name one twice.
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
+    # Hold all until the last is found, or the system could return one twice.
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [sock.getsockname()[1] for sock in sockets]
+    for sock in sockets:
+        sock.close()
     return ports
 
 
 @final
 @dataclass
 class _Worker:
-    """One worker's process, the threads that show what it prints, and its last lines."""
+    """One worker's process, the threads that show its output, and its last lines."""
 
     index: int
     process: Any
     last: deque[str]
     threads: list[threading.Thread]
 
-    def tell(self, signal_number: int) -> None:
-        """Send a signal to the worker and all that it started, if any of it is still there."""
+    def send(self, signal_number: int) -> None:
+        """Send a signal to the worker's process group, if any of its processes is left."""
         try:
             os.killpg(self.process.pid, signal_number)
-        except (ProcessLookupError, PermissionError):  # gone; macOS says the second of zombies
+        except (ProcessLookupError, PermissionError):  # gone; macOS raises the second for zombies
             return
 
 
 @final
 class _Group:
-    """The workers that were started."""
+    """The workers of one launch."""
 
     def __init__(self) -> None:
         self._workers: list[_Worker] = []
@@ -123,7 +123,7 @@ class _Group:
         self._is_over = False
 
     def start(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        """Start one more worker."""
+        """Start another worker."""
         process: Any = subprocess.Popen(
             command,
             env={**os.environ, **environ},
@@ -137,94 +137,97 @@ class _Group:
         self._workers.append(_Worker(len(self._workers), process, last, []))
 
     def show(self) -> None:
-        """Show what the workers print. A process that has threads must not start others by a fork."""
+        """Show the workers' output. Call it after the last `start`: a process with threads must not fork."""
         for worker in self._workers:
             pipes = ((worker.process.stdout, sys.stdout), (worker.process.stderr, sys.stderr))
             for pipe, out in pipes:
                 copy = partial(self._copy, worker, pipe.fileno(), out)
-                shows = background.thread(
-                    copy, f"evenfeed-worker-{worker.index}", self._listen_no_more
+                thread = background.thread(
+                    copy, f"evenfeed-worker-{worker.index}", self._stop_listening
                 )
-                shows.start()
-                worker.threads.append(shows)
+                thread.start()
+                worker.threads.append(thread)
 
-    def _listen_no_more(self) -> None:
+    def _stop_listening(self) -> None:
         self._is_over = True
 
     def _copy(self, worker: _Worker, pipe: int, out: TextIO) -> None:
         for text in _lines(pipe, lambda: self._is_over):
-            worker.last.append(text)  # what it prints to its other stream may follow at once
+            worker.last.append(text)  # before writing: its other stream may print a line at once
             with self._output:
                 out.write(f"[worker {worker.index}] {text}\n")
                 out.flush()
 
     def wait(self, grace: float) -> int:
-        """Wait until all have ended. When one fails the others may save what they have, then they must end."""
+        """Wait until all workers have exited. When one fails, the others get `grace` seconds to save and exit."""
         failed: _Worker | None = None
         end = float("inf")
         while any(worker.process.poll() is None for worker in self._workers):
-            if failed is None and (failed := self._failed()) is not None:
+            if failed is None and (failed := self._first_failed()) is not None:
                 end = time.monotonic() + grace
             if time.monotonic() > end and not self._signal:
                 self.ask_to_end(signal.SIGTERM)
             if time.monotonic() > self._patience:
-                self._tell_all(signal.SIGKILL)
-            time.sleep(_LOOK_SECONDS)
-        failed = failed or self._failed()
+                self._send_all(signal.SIGKILL)
+            time.sleep(_POLL_SECONDS)
+        failed = failed or self._first_failed()
         if failed is None:
             return 0
         if self._signal in (0, signal.SIGTERM) or failed.process.returncode > 0:
             self._report(failed)
         return _exit_code(failed.process.returncode)
 
-    def _failed(self) -> _Worker | None:
+    def _first_failed(self) -> _Worker | None:
         return next((worker for worker in self._workers if worker.process.poll()), None)
 
     def ask_to_end(self, signal_number: int) -> None:
-        """Send the workers a signal; a second time, or after some seconds, they are ended."""
-        self._tell_all(signal.SIGKILL if self._signal else signal_number)
+        """Send the workers a signal. The second call, or a timeout, kills them."""
+        self._send_all(signal.SIGKILL if self._signal else signal_number)
         self._signal = signal_number
         self._patience = time.monotonic() + _PATIENCE_SECONDS
 
-    def _tell_all(self, signal_number: int) -> None:
+    def _send_all(self, signal_number: int) -> None:
         for worker in self._workers:
-            worker.tell(signal_number)
+            worker.send(signal_number)
 
     def _report(self, failed: _Worker) -> None:
-        for thread in failed.threads:  # its last words; who inherited its output may keep it open
+        for thread in failed.threads:  # a child that inherited the output may keep it open
             thread.join(timeout=1.0)
-        said = "".join(f"\n  {line}" for line in failed.last) or " nothing"
+        text = "".join(f"\n  {line}" for line in failed.last) or " nothing"
         code = failed.process.returncode
         how = f"exit code {code}" if code > 0 else f"signal {signal.Signals(-code).name}"
         with self._output:
             sys.stderr.write(
-                f"evenfeed run: worker {failed.index} ended with {how}; its last lines:{said}\n"
+                f"evenfeed run: worker {failed.index} ended with {how}; its last lines:{text}\n"
             )
             sys.stderr.flush()
 
     def end(self) -> None:
-        """Leave no process behind, not even one that a worker forgot."""
-        self._tell_all(signal.SIGKILL)
+        """Leave no process behind, not even a worker's child."""
+        self._send_all(signal.SIGKILL)
         for worker in self._workers:
             worker.process.wait()
             for thread in worker.threads:
                 thread.join(timeout=1.0)
-        self._listen_no_more()
+        self._stop_listening()
 
     @contextmanager
     def signals_passed_on(self) -> Generator[None]:
-        """Pass Ctrl-C and a request to end on to the workers."""
+        """Forward SIGINT (Ctrl-C) and SIGTERM to the workers."""
 
-        def passed(signal_number: int, frame: object) -> None:
+        def pass_on(signal_number: int, frame: object) -> None:
             del frame
             if not self._signal:
                 name = signal.Signals(signal_number).name
-                # Not by sys.stderr, in the middle of whose writing the signal may have come.
-                os.write(2, f"evenfeed run: passing {name} on; once more ends all.\n".encode())
+                # Not sys.stderr: the signal may have interrupted a write to it.
+                os.write(
+                    2,
+                    f"evenfeed run: forwarding {name}; press again to kill all workers.\n".encode(),
+                )
             self.ask_to_end(signal_number)
 
         numbers = (signal.SIGINT, signal.SIGTERM)
-        before = [signal.signal(number, passed) for number in numbers]
+        before = [signal.signal(number, pass_on) for number in numbers]
         try:
             yield
         finally:
@@ -233,14 +236,14 @@ class _Group:
 
 
 def _lines(pipe: int, is_over: Callable[[], bool]) -> Iterator[str]:
-    """Return the lines that come through a pipe, until it ends. A process that outlives its worker may hold it open."""
+    """Yield the lines from a pipe until it ends or `is_over()`. A process that outlives its worker may hold it open."""
     decode = codecs.getincrementaldecoder(locale.getpreferredencoding(False))("replace")
     decoder = io.IncrementalNewlineDecoder(decode, translate=True)
     ready = select.poll()
     ready.register(pipe, select.POLLIN | select.POLLHUP)
     rest = ""
     while not is_over():
-        if ready.poll(1000 * _LOOK_SECONDS):
+        if ready.poll(1000 * _POLL_SECONDS):
             data = os.read(pipe, _BYTES)
             *lines, rest = (rest + decoder.decode(data, final=not data)).split("\n")
             yield from lines
@@ -255,12 +258,12 @@ def _exit_code(code: int) -> int:
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """Return what makes Linux end a worker whose launcher was killed and could not end it."""
+    """Return a function for the child that makes Linux kill a worker whose launcher was killed."""
     if not sys.platform.startswith("linux"):
         return None
     prctl: Any = ctypes.CDLL(None).prctl
 
-    def ask() -> None:
+    def request() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
-    return ask
+    return request

@@ -1,4 +1,4 @@
-"""A folder for sockets that only this user can reach."""
+"""Where the coordination service listens: TCP sockets for the workers, and a private folder for Unix sockets."""
 
 import errno
 import tempfile
@@ -9,69 +9,69 @@ from typing import Any, Final
 
 from evenfeed.core.lazy import socket
 
-_LONG: Final = 60  # the path of a socket may have about a hundred letters
+_MAX_PATH: Final = 60  # the path of a Unix socket may have about a hundred characters
 
 
 @contextmanager
 def private_folder() -> Generator[str]:
-    """Make a folder that only this user can enter, and remove it afterwards."""
+    """Create a folder that only this user can enter, and remove it afterwards."""
     usual = tempfile.gettempdir()
-    parent = usual if len(usual) < _LONG else "/tmp"
+    parent = usual if len(usual) < _MAX_PATH else "/tmp"
     with tempfile.TemporaryDirectory(
         prefix="evenfeed-", dir=parent, ignore_cleanup_errors=True
     ) as folder:
         yield folder
 
 
-EVERYWHERE: Final = "everywhere"  # what the service prints if it listens at all addresses
+EVERYWHERE: Final = "everywhere"  # the service prints it if it listens on all addresses
 
 BACKLOG: Final = 1024
-_NOT_HERE: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+_NOT_LOCAL: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 def listeners(host: str, port: int, *, is_one_machine: bool) -> tuple[list[Any], bool]:
-    """Listen at the addresses of a host.
+    """Listen on the addresses of a host.
 
-    If none of them is an address of this machine (it is behind NAT, or a container's host is named), listen at all
-    addresses of this machine.
+    If none of them belongs to this machine (it is behind NAT, or the name is that of a container's host), listen on
+    all addresses of this machine.
 
     Args:
-        host: A name or an address.
+        host: A host name or an address.
         port: The port.
         is_one_machine: Whether all workers run on this machine.
 
     Returns:
-        The sockets, and whether they listen at all addresses.
+        The sockets, and whether they listen on all addresses.
 
     Raises:
-        OSError: The port is taken.
+        OSError: The port is in use.
     """
     addresses = _addresses(host, port, is_one_machine)
     found = [_listening(family, address) for family, address in addresses]
-    here = [one for one in found if one is not None]
+    here = [sock for sock in found if sock is not None]
     return (here, False) if here else ([_everywhere(port)], True)
 
 
 def _addresses(host: str, port: int, is_one_machine: bool) -> list[tuple[Any, Any]]:
-    """Return the addresses at which the other workers can reach a host."""
+    """Return the addresses of a host that the other workers can reach."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:
         return []
-    addresses: list[tuple[Any, Any]] = list(dict.fromkeys((one[0], one[4]) for one in found))
+    addresses: list[tuple[Any, Any]] = list(dict.fromkeys((sock[0], sock[4]) for sock in found))
     is_name = host not in {address[0] for _, address in addresses}
     if is_one_machine or not is_name:
         return addresses
     # Many systems resolve their own name to 127.0.1.1, which other machines cannot reach.
-    return [one for one in addresses if not ip_address(one[1][0].partition("%")[0]).is_loopback]
+    return [sock for sock in addresses if not ip_address(sock[1][0].partition("%")[0]).is_loopback]
 
 
 def _listening(family: Any, address: Any) -> Any:
-    """Listen at an address; return None if it is not this machine's."""
+    """Listen on an address; return None if it does not belong to this machine."""
     try:
         return socket.create_server(address, family=family, backlog=BACKLOG)
     except OSError as error:
-        if error.errno in _NOT_HERE:
+        if error.errno in _NOT_LOCAL:
             return None
         raise
 

@@ -1,6 +1,6 @@
-"""Who has come before the workers begin, and whether they fit together.
+"""Which workers have registered during startup, and whether they match each other.
 
-This file holds no connections; `service.py` does. A claim may come from anyone, so every part of it is checked.
+This module holds no connections; `service.py` does. Anyone may send a claim, so every part of it is checked.
 """
 
 from dataclasses import dataclass, replace
@@ -12,21 +12,21 @@ from evenfeed.cluster.handshake import is_proof, proof
 CLUSTER: Final = "cluster"
 VERSION: Final = "version of evenfeed"
 
-_MOST_FACTS: Final = 32
-_MOST_LETTERS: Final = 1000
-_MOST_VALUES: Final = 5  # of a fact that differs, in one message
+_MAX_FACTS: Final = 32
+_MAX_CHARACTERS: Final = 1000
+_MAX_VALUES: Final = 5  # values of a differing fact in one message
 
 
 @final
 @dataclass(frozen=True)
 class Claim:
-    """What a worker says about itself.
+    """What a worker sends to register.
 
     Attributes:
-        place: Its index among all workers.
-        facts: What must be the same on all workers, by name.
+        place: Its position among all workers.
+        facts: Facts that must be the same on all workers, by name.
         nonce: The worker's random text, which the service's proof must contain.
-        proof: Shows that the worker knows the token.
+        proof: Proves that the worker has the token.
     """
 
     place: int
@@ -49,15 +49,15 @@ class Claim:
         )
 
     def message(self) -> dict[str, Any]:
-        """Return the claim as it is sent."""
+        """Return the claim as a message."""
         return {"place": self.place, "facts": self.facts, "nonce": self.nonce, "proof": self.proof}
 
     def proven(self, key: bytes, challenge: str) -> Self:
-        """Return the claim with a proof that its sender knows the token."""
+        """Return the claim with a proof that its sender has the token."""
         return replace(self, proof=proof(key, *self._proven_texts(challenge)))
 
     def is_proven(self, key: bytes, challenge: str) -> bool:
-        """Return True if its sender knows the token."""
+        """Return True if the sender has the token."""
         return is_proof(self.proof, key, *self._proven_texts(challenge))
 
     def _proven_texts(self, challenge: str) -> tuple[str, ...]:
@@ -66,11 +66,11 @@ class Claim:
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= _MOST_LETTERS
+    return isinstance(value, str) and len(value) <= _MAX_CHARACTERS
 
 
 def _are_facts(value: object) -> bool:
-    if not isinstance(value, dict) or len(cast("dict[Any, Any]", value)) > _MOST_FACTS:
+    if not isinstance(value, dict) or len(cast("dict[Any, Any]", value)) > _MAX_FACTS:
         return False
     facts = cast("dict[str, Any]", value)
     return (
@@ -94,13 +94,13 @@ def _is_cluster(value: object) -> bool:
 
 @final
 class Meeting:
-    """The workers that have come.
+    """The workers that have registered so far.
 
     Args:
-        count: How many are expected.
+        count: How many workers are expected.
 
     Attributes:
-        outcome: What all workers are told; None until that is known.
+        outcome: The message for all workers; None until it is known.
     """
 
     def __init__(self, count: int) -> None:
@@ -110,7 +110,7 @@ class Meeting:
 
     @property
     def missing(self) -> list[int]:
-        """The places of the workers that have not come."""
+        """The positions of the workers that have not registered."""
         return sorted(set(range(self._count)) - set(self._facts))
 
     def admit(self, claim: Claim) -> dict[str, Any] | None:
@@ -128,23 +128,23 @@ class Meeting:
         return None
 
     def _refuse_second(self, claim: Claim) -> dict[str, Any]:
-        """End the meeting only if the second claim has the same facts: a stranger would have to know them all."""
+        """End the meeting only if the second claim has the same facts, all of which a stranger would have to know."""
         if self._facts[claim.place] != claim.facts:
             return {"taken": claim.place}
         self.outcome = {"twice": claim.place}
         return self.outcome
 
     def leave(self, place: int) -> None:
-        """Note that a worker has left before all came. It may come back."""
+        """Note that a worker disconnected before all had registered. It may reconnect."""
         if self.outcome is None:
             self._facts.pop(place, None)
 
 
 def differing(known: dict[int, dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the first fact that is not the same on all workers, with each value's places; None if all are the same.
+    """Return the first fact that differs between workers, and the positions that have each value; None if none does.
 
     Args:
-        known: The facts of each worker, by place.
+        known: The facts of each worker, by position.
     """
     for name in dict.fromkeys(name for facts in known.values() for name in facts):
         values: list[tuple[Any, list[int]]] = []
@@ -156,5 +156,5 @@ def differing(known: dict[int, dict[str, Any]]) -> dict[str, Any] | None:
             else:
                 places.append(place)
         if len(values) > 1:
-            return {"differs": name, "values": values[:_MOST_VALUES]}
+            return {"differs": name, "values": values[:_MAX_VALUES]}
     return None

@@ -1,13 +1,13 @@
-"""The process that JAX's coordination service lives in, started by worker 0.
+"""The coordination service: the process in which JAX's own service runs. Worker 0 starts it as a program.
 
-Inside worker 0 the service would take every other worker with it when worker 0 ends, be it cleanly. Here it
-lives until the last worker has left.
+If it ran inside worker 0, all other workers would die when worker 0 exits, even if it exits cleanly. Here it lives until
+the last worker has left.
 
-JAX kills a process whose peers do not come in time, without saying who they are. So the workers register here first. Their
-connections stay open, and tell when a worker is lost: JAX would say it late, and to nobody by name.
+JAX kills a process whose peers do not connect in time, without naming them. So the workers register here first. Their
+connections stay open and show when a worker is lost; JAX reports that late and does not name the worker.
 
-JAX's service asks nobody who they are, so no network reaches it: it listens at a socket in a folder that only this user can
-enter, and this process forwards the connections of registered workers to it.
+JAX's service does not authenticate its clients, so it is not reachable over the network: it listens on a Unix socket in a
+folder that only this user can enter, and this process forwards the connections of registered workers to it.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any, Final, final
 
 from evenfeed.cluster.handshake import (
-    MOST_BYTES,
+    MAX_BYTES,
     decode,
     encode,
     greeting,
@@ -38,41 +38,39 @@ from evenfeed.cluster.survival.keepalive import watch
 from evenfeed.core.lazy import socket
 
 _CLAIM_SECONDS: Final = 10.0
-_MOST_UNKNOWN: Final = 256
-_MOST_REFUSED: Final = 5
-_LOOK_SECONDS: Final = 0.5
+_MAX_UNKNOWN: Final = 256
+_MAX_REFUSED: Final = 5
+_POLL_SECONDS: Final = 0.5
 _BYTES: Final = 1 << 16
 
 
 def main(host: str, port: int, count: int, seconds: float, *, is_one_machine: bool) -> None:
-    """Let the workers register, serve them, and end when all have left.
+    """Register the workers, serve them, and exit when all have left.
 
     Args:
         host: The host of worker 0: a name or an address.
-        port: Its port.
-        count: How many workers there are.
+        port: The port of worker 0.
+        count: The number of workers.
         seconds: How long to wait for them.
-        is_one_machine: Whether all of them run on this machine.
+        is_one_machine: Whether all workers run on this machine.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(
-            number, signal.SIG_IGN
-        )  # workers that save their state still need the service
+        signal.signal(number, signal.SIG_IGN)  # workers that are saving still need the service
     sockets, is_everywhere = listeners(host, port, is_one_machine=is_one_machine)
     _print(EVERYWHERE if is_everywhere else "ready")
     _allow_many_files()
     load_runtime()
     service = Service(count)
     asyncio.run(service.run(sockets, seconds))
-    os._exit(0)  # to shut JAX's service down would be to wait for workers that are lost
+    os._exit(0)  # a clean shutdown of JAX's service would wait for lost workers
 
 
 @final
 class Service:
-    """Registers the workers, then keeps their lines and forwards their connections to JAX's service.
+    """Registers the workers, keeps their connections, and forwards JAX's connections to JAX's service.
 
     Args:
-        count: How many workers there are.
+        count: The number of workers.
     """
 
     def __init__(self, count: int) -> None:
@@ -80,21 +78,21 @@ class Service:
         self._token = token()
         self._meeting = Meeting(count)
         self._is_decided = asyncio.Event()  # the meeting has an outcome
-        self._has_begun = asyncio.Event()
+        self._has_started = asyncio.Event()
         self._writers: dict[int, StreamWriter] = {}
         self._keys: dict[int, bytes] = {}
         self._unknown: dict[
             StreamWriter, None
-        ] = {}  # connections without a claim yet, oldest first
-        self._refused: dict[str, None] = {}  # addresses from which processes without the token came
+        ] = {}  # connections that have not sent a claim yet, oldest first
+        self._refused: dict[str, None] = {}  # addresses of processes without the token
         self._lines: Lines | None = None
         self._jax_path = ""
-        self._jax: Any = None  # JAX's service ends with the last reference to it
+        self._jax: Any = None  # JAX's service ends when its last reference is dropped
 
     async def run(self, sockets: list[Any], seconds: float) -> None:
-        """Serve the workers that connect to some sockets, until all have left."""
+        """Serve the workers that connect to these sockets, until all have left."""
         servers = [
-            await asyncio.start_server(self._serve, sock=one, limit=MOST_BYTES, backlog=BACKLOG)
+            await asyncio.start_server(self._serve, sock=one, limit=MAX_BYTES, backlog=BACKLOG)
             for one in sockets
         ]
         outcome = await self._outcome(seconds)
@@ -109,14 +107,14 @@ class Service:
             self._jax_path = os.path.join(folder, "service")
             self._jax = runtime_service(f"unix:{self._jax_path}", self._count)
             self._lines = lines
-            self._has_begun.set()
+            self._has_started.set()
             lines.tell_all(outcome)
             await lines.all_joined.wait()
-        self._keys.clear()  # JAX's service has all its members: forward no other connection
+        self._keys.clear()  # all workers have joined JAX's service: forward no more connections
         await lines.all_left.wait()
 
     async def _outcome(self, seconds: float) -> dict[str, Any]:
-        """Wait for the workers; return what all that came are told."""
+        """Wait for the workers; return the message for all that registered."""
         parent = os.getppid()
         end = asyncio.get_running_loop().time() + seconds
         while not self._is_decided.is_set():
@@ -125,13 +123,13 @@ class Service:
             if asyncio.get_running_loop().time() > end:
                 return {"missing": self._meeting.missing, "refused": list(self._refused)}
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_decided.wait(), _LOOK_SECONDS)
+                await asyncio.wait_for(self._is_decided.wait(), _POLL_SECONDS)
         return self._meeting.outcome or {}
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Serve a connection, whoever it comes from."""
+        """Serve one connection, from a worker or a stranger."""
         try:
-            # asyncio does this only for sockets that name their protocol. Without it, answers come 40 ms late.
+            # asyncio sets it only for sockets that name their protocol. Without it, answers arrive 40 ms late.
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             challenge, message = await self._first_message(reader, writer)
             if "shield" in message:
@@ -139,26 +137,26 @@ class Service:
             else:
                 await self._register(Claim.parse(message), challenge, reader, writer)
         except (OSError, ValueError):
-            pass  # it was not a worker, or it is gone
+            pass  # not a worker, or it has disconnected
         finally:
             writer.close()
 
     async def _first_message(
         self, reader: StreamReader, writer: StreamWriter
     ) -> tuple[str, dict[str, Any]]:
-        """Return the challenge that a connection was given, and its answer, in bounded time and memory.
+        """Return the challenge sent to a connection, and the connection's answer. Bounded in time and memory.
 
-        When too many connections are open that have said nothing, the oldest is closed: a worker answers at once.
+        When too many connections have sent nothing yet, the oldest is closed: a worker answers at once.
         """
         self._unknown[writer] = None
-        if len(self._unknown) > max(_MOST_UNKNOWN, 2 * self._count):
+        if len(self._unknown) > max(_MAX_UNKNOWN, 2 * self._count):
             oldest = next(iter(self._unknown))
             del self._unknown[oldest]
             oldest.close()
         challenge = nonce()
         try:
             async with asyncio.timeout(_CLAIM_SECONDS):
-                writer.write(greeting(challenge, asks_for_token=bool(self._token)))
+                writer.write(greeting(challenge, needs_token=bool(self._token)))
                 return challenge, decode(await reader.readline())
         finally:
             self._unknown.pop(writer, None)
@@ -166,7 +164,7 @@ class Service:
     async def _register(
         self, claim: Claim, challenge: str, reader: StreamReader, writer: StreamWriter
     ) -> None:
-        """Give a worker its place, and keep its line until it leaves."""
+        """Admit a worker, and keep its connection until it leaves."""
         if not claim.is_proven(self._token, challenge):
             self._note_refused(writer)
             writer.write(encode({"refused": True}))
@@ -184,12 +182,12 @@ class Service:
             await self._keep_line(claim.place, reader)
 
     def _note_refused(self, writer: StreamWriter) -> None:
-        address = writer.get_extra_info("peername")  # None if it is gone already
-        if address and len(self._refused) < _MOST_REFUSED:
+        address = writer.get_extra_info("peername")  # None if it has disconnected already
+        if address and len(self._refused) < _MAX_REFUSED:
             self._refused[str(address[0])] = None
 
     async def _keep_line(self, place: int, reader: StreamReader) -> None:
-        """Listen to a worker until its line ends. Before all have come, workers say nothing."""
+        """Read a worker's messages until its connection ends. Workers send none before all have registered."""
         ended: OSError | None = None
         try:
             while line := await reader.readline():
@@ -198,20 +196,20 @@ class Service:
                 self._lines.hear(place, line)
         except OSError as error:
             ended = error
-        except ValueError:  # a line that is too long
+        except ValueError:  # the line is too long
             pass
         if self._meeting.outcome is None:
             self._meeting.leave(place)
             del self._writers[place]
             return
-        await self._has_begun.wait()
+        await self._has_started.wait()
         assert self._lines is not None
         self._lines.end(place, ended)
 
     async def _forward(
         self, message: dict[str, Any], challenge: str, reader: StreamReader, writer: StreamWriter
     ) -> None:
-        """Forward the connection of a registered worker to JAX's service."""
+        """Forward a registered worker's connection to JAX's service."""
         place = message["shield"]
         key = self._keys.get(place) if type(place) is int else None
         if key is None or not is_proof(message.get("proof"), key, "shield", challenge):
@@ -231,14 +229,14 @@ async def _copy(source: StreamReader, target: StreamWriter) -> None:
 
 
 async def _close(writer: StreamWriter) -> None:
-    """Close a connection once all is sent, but do not wait for a worker that does not read."""
+    """Close a connection once all data is sent, but do not wait for a worker that does not read."""
     writer.close()
     with suppress(OSError):
-        await asyncio.wait_for(writer.wait_closed(), _LOOK_SECONDS)
+        await asyncio.wait_for(writer.wait_closed(), _POLL_SECONDS)
 
 
 def _allow_many_files() -> None:
-    """Allow as many connections as the system does: the usual limit is below a thousand workers."""
+    """Allow as many connections as the system does: the default limit is below a thousand workers."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):  # macOS refuses "no limit"
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

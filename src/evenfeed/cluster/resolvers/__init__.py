@@ -1,1 +1,1 @@
-"""Cluster resolvers: who takes part, from TF_CONFIG, Slurm, Kubernetes or MPI."""
+"""Cluster resolvers: find the tasks of the cluster in TF_CONFIG, Slurm, Kubernetes or MPI."""

@@ -1,4 +1,4 @@
-"""The cluster that runs in the pods of Kubernetes, by their labels."""
+"""The cluster that runs in Kubernetes pods, selected by label."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -12,7 +12,7 @@ from evenfeed.core.errors import described
 
 
 class KubernetesExecutableLocation(Enum):
-    """Where the program runs: in a pod of the cluster, or elsewhere."""
+    """Where the program runs: inside or outside the Kubernetes cluster."""
 
     WITHIN_CLUSTER = 0
     OFF_CLUSTER = 1
@@ -22,18 +22,18 @@ _WITHIN: Final = KubernetesExecutableLocation.WITHIN_CLUSTER
 
 
 class KubernetesClusterResolver(ClusterResolver):
-    """Asks Kubernetes for the running pods that have the labels of each job.
+    """Asks Kubernetes for the running pods that have each job's labels.
 
-    It does not know which of them this process is: set `task_type` and `task_id`.
+    It cannot know which of them this process is: set `task_type` and `task_id`.
 
     Args:
-        job_to_label_mapping: For each job the selectors of its pods; by default
+        job_to_label_mapping: The label selectors of each job's pods; by default
             `{"worker": ["job-name=tensorflow"]}`.
         tf_server_port: The port of every task.
         rpc_layer: The protocol.
-        override_client: Asked instead of the client of the package `kubernetes`; has
+        override_client: Used instead of the client from the package `kubernetes`; must have
             `list_pod_for_all_namespaces(label_selector=...)`.
-        executable_location: Where the program runs, and so where its rights to ask are found.
+        executable_location: Where the program runs, which decides where its credentials are found.
 
     Raises:
         ImportError: The package `kubernetes` is not installed, and no client is passed.
@@ -54,10 +54,10 @@ class KubernetesClusterResolver(ClusterResolver):
         self._rpc_layer = rpc_layer
 
     def cluster_spec(self) -> ClusterSpec:
-        """Ask for the pods, and return their addresses, for each selector by the names of the pods.
+        """Ask for the pods, and return their addresses, sorted by pod name within each selector.
 
         Raises:
-            RuntimeError: A pod does not run.
+            RuntimeError: A pod is not running.
         """
         return ClusterSpec(
             {
@@ -80,16 +80,16 @@ class KubernetesClusterResolver(ClusterResolver):
         task_id: int | None = None,
         rpc_layer: str | None = None,
     ) -> str:
-        """Return the address of a task, by default of this one; empty where it is not known."""
-        return self._own_master(task_type, task_id, rpc_layer)
+        """Return the address of a task, by default this one; empty if unknown."""
+        return self._task_master(task_type, task_id, rpc_layer)
 
 
 def _address(pod: Any) -> str:
     if pod.status.phase != "Running":
         raise RuntimeError(
             described(
-                f'The pod "{pod.metadata.name}" does not run: it is "{pod.status.phase}".',
-                fix="wait until all pods run, then start.",
+                f'The pod "{pod.metadata.name}" is not running: its phase is "{pod.status.phase}".',
+                fix="wait until all pods are running, then start.",
             )
         )
     return pod.status.host_ip
@@ -110,7 +110,7 @@ def _client(location: object) -> Any:
     except ImportError:
         raise ImportError(
             described(
-                "The package kubernetes, which asks Kubernetes for its pods, is not installed.",
+                "KubernetesClusterResolver needs the package kubernetes, which is not installed.",
                 fix="pip install kubernetes, or pass override_client.",
             )
         ) from None

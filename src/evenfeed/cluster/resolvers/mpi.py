@@ -1,4 +1,4 @@
-"""The cluster that mpirun started, from the variables that it sets."""
+"""The cluster that mpirun started, from the variables that mpirun sets."""
 
 import os
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from evenfeed.cluster.resolvers.resolver import ClusterResolver
 from evenfeed.cluster.resolvers.spec import ClusterSpec
 from evenfeed.core.errors import described
 
-# Of Open MPI, and of MPICH and Intel MPI: rank, number of ranks, and those on this host.
+# Rank, number of ranks, and number of ranks on this host: first for Open MPI, then for MPICH and Intel MPI.
 _VARIABLES: Final = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"),
@@ -17,17 +17,16 @@ _VARIABLES: Final = (
 
 
 class MPIClusterResolver(ClusterResolver):
-    """Takes rank and number of workers from Open MPI, MPICH or Intel MPI; the ranks are workers.
+    """Reads rank and number of ranks from Open MPI, MPICH or Intel MPI. All ranks are workers.
 
     Args:
-        hosts: The host of each rank, in their order. Where all ranks are on one host, nothing need be
-            passed.
-        port_base: The port of the first worker of a host; the others count on from it.
+        hosts: The host of each rank, in rank order. Not needed if all ranks are on one host.
+        port_base: The port of a host's first worker; its other workers use the following ports.
         rpc_layer: The protocol.
 
     Raises:
-        RuntimeError: No mpirun started this process.
-        ValueError: There are several hosts, and `hosts` does not name that of each rank.
+        RuntimeError: This process was not started by mpirun.
+        ValueError: There are several hosts, and `hosts` does not have one entry per rank.
 
     Examples:
         >>> import os
@@ -50,16 +49,16 @@ class MPIClusterResolver(ClusterResolver):
         if len(self._hosts) != size or (hosts is None and here != size):
             raise ValueError(
                 described(
-                    f"mpirun started {size} ranks, {here} of them here, but does not say where the others "
+                    f"mpirun started {size} ranks, {here} of them on this host, but does not tell where the others "
                     f"are, and hosts={hosts!r}.",
-                    fix="pass the host of each rank, in their order: hosts=['node1', 'node1', 'node2'].",
+                    fix="pass the host of each rank, in rank order: hosts=['node1', 'node1', 'node2'].",
                 )
             )
         self._port_base = port_base
         self._task_type, self._task_id, self._rpc_layer = "worker", rank, rpc_layer
 
     def cluster_spec(self) -> ClusterSpec:
-        """Return host and port of each rank."""
+        """Return the host and port of each rank."""
         ports = {host: count(self._port_base) for host in self._hosts}
         return ClusterSpec({"worker": [f"{host}:{next(ports[host])}" for host in self._hosts]})
 
@@ -69,18 +68,18 @@ class MPIClusterResolver(ClusterResolver):
         task_id: int | None = None,
         rpc_layer: str | None = None,
     ) -> str:
-        """Return the address of a worker, by default of this one."""
-        return self._own_master(task_type, task_id, rpc_layer)
+        """Return the address of a worker, by default this one."""
+        return self._task_master(task_type, task_id, rpc_layer)
 
 
 def _ranks() -> tuple[int, int, int]:
-    """Return this rank, how many there are, and how many on this host: where that is not said, this one."""
+    """Return this rank, the number of ranks, and the number on this host (1 if unknown)."""
     for rank, size, here in _VARIABLES:
         if rank in os.environ and size in os.environ:
             return int(os.environ[rank]), int(os.environ[size]), int(os.environ.get(here, "1"))
     raise RuntimeError(
         described(
-            "The environment has no OMPI_COMM_WORLD_RANK and no PMI_RANK: no mpirun started this process.",
+            "The environment has no OMPI_COMM_WORLD_RANK and no PMI_RANK: mpirun did not start this process.",
             fix="start the program with mpirun -n 4 python script.py.",
         )
     )

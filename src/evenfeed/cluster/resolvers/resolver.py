@@ -1,4 +1,4 @@
-"""What every cluster resolver answers, and the two that are made of what a program says itself."""
+"""`ClusterResolver`, the base of all cluster resolvers, and the two whose answers the program itself provides."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from evenfeed.core.errors import described
 
 
 class ClusterResolver(ABC):
-    """Answers who the tasks of the cluster are, and which of them this process is.
+    """Tells which tasks the cluster has, and which of them this process is.
 
-    A class of your own has `cluster_spec` and `master`, and sets `task_type`, `task_id` and `rpc_layer`.
+    A subclass defines `cluster_spec` and `master`, and sets `task_type`, `task_id` and `rpc_layer`.
     """
 
     _task_type: str | None = None
@@ -22,7 +22,7 @@ class ClusterResolver(ABC):
 
     @abstractmethod
     def cluster_spec(self) -> ClusterSpec:
-        """Return the jobs and addresses as they are now."""
+        """Return the current jobs and addresses."""
 
     @abstractmethod
     def master(
@@ -31,7 +31,7 @@ class ClusterResolver(ABC):
         task_id: int | None = None,
         rpc_layer: str | None = None,
     ) -> str:
-        """Return the address of a task, by default of this one, behind the protocol where one is given."""
+        """Return the address of a task, by default this one, prefixed with the protocol if there is one."""
 
     def num_accelerators(
         self,
@@ -41,16 +41,15 @@ class ClusterResolver(ABC):
     ) -> Mapping[str, int]:
         """Return how many GPUs or TPU chips a task has.
 
-        A process sees the machine that it runs on: of other tasks nothing is known. JAX is not started for
-        it.
+        A process sees only its own machine, so the result is empty for other tasks. Does not start JAX.
 
         Args:
-            task_type: The task's job; by default this process's.
-            task_id: Its index.
-            config_proto: Taken for compatibility.
+            task_type: The task's job; by default this process's job.
+            task_id: Its index; by default this process's index.
+            config_proto: Accepted for compatibility.
         """
         del config_proto
-        self.master(task_type, task_id)  # refuses a task that there is not
+        self.master(task_type, task_id)  # raises if there is no such task
         own = (self.task_type, self.task_id)
         asked = (task_type or own[0], own[1] if task_id is None else task_id)
         found = accelerators_in_use() if asked == own else None
@@ -59,12 +58,12 @@ class ClusterResolver(ABC):
 
     @property
     def environment(self) -> str | None:
-        """Where the program runs: an empty text, if nobody said anything else."""
+        """Where the program runs; empty by default."""
         return ""
 
     @property
     def task_type(self) -> str | None:
-        """The job of this process, None where it is not known. What is set wins over what is found out."""
+        """The job of this process; None if unknown. A value that was set overrides the detected one."""
         return self._found_task_type() if self._task_type is None else self._task_type
 
     @task_type.setter
@@ -73,7 +72,7 @@ class ClusterResolver(ABC):
 
     @property
     def task_id(self) -> int | None:
-        """The index of this process in its job, None where it is not known."""
+        """The index of this process in its job; None if unknown."""
         return self._found_task_id() if self._task_id is None else self._task_id
 
     @task_id.setter
@@ -82,7 +81,7 @@ class ClusterResolver(ABC):
 
     @property
     def rpc_layer(self) -> str | None:
-        """The protocol that `master` writes before addresses."""
+        """The protocol with which `master` prefixes addresses."""
         return self._found_rpc_layer() if self._rpc_layer is None else self._rpc_layer
 
     @rpc_layer.setter
@@ -98,8 +97,10 @@ class ClusterResolver(ABC):
     def _found_rpc_layer(self) -> str | None:
         return None
 
-    def _own_master(self, task_type: str | None, task_id: int | None, rpc_layer: str | None) -> str:
-        """Return the address of the named task, or else of this one; empty where neither is known."""
+    def _task_master(
+        self, task_type: str | None, task_id: int | None, rpc_layer: str | None
+    ) -> str:
+        """Return the address of the given task, by default this one; empty if unknown."""
         job = self.task_type if task_type is None else task_type
         index = self.task_id if task_id is None else task_id
         if job is None or index is None:
@@ -110,15 +111,15 @@ class ClusterResolver(ABC):
 
 
 class SimpleClusterResolver(ClusterResolver):
-    """Answers what it is given.
+    """Returns what it was given.
 
     Args:
         cluster_spec: The cluster.
-        master: What `master` returns where no task is named.
+        master: What `master` returns if no task is given.
         task_type: The job of this process.
         task_id: Its index in the job.
         environment: Where the program runs.
-        num_accelerators: How many accelerators there are, by type.
+        num_accelerators: The number of accelerators, by type.
         rpc_layer: The protocol.
 
     Examples:
@@ -140,8 +141,10 @@ class SimpleClusterResolver(ClusterResolver):
         num_accelerators: Mapping[str, int] | None = None,
         rpc_layer: str | None = None,
     ) -> None:
-        _check(cluster_spec, ClusterSpec, "cluster_spec", 'ClusterSpec({"worker": ["host0:2222"]})')
-        _check(master, str, "master", '"host0:2222"')
+        _check_type(
+            cluster_spec, ClusterSpec, "cluster_spec", 'ClusterSpec({"worker": ["host0:2222"]})'
+        )
+        _check_type(master, str, "master", '"host0:2222"')
         self._spec = cluster_spec
         self._master = master
         self._environment = environment
@@ -149,7 +152,6 @@ class SimpleClusterResolver(ClusterResolver):
         self._task_type, self._task_id, self._rpc_layer = task_type, task_id, rpc_layer
 
     def cluster_spec(self) -> ClusterSpec:
-        """Return the cluster that was given."""
         return self._spec
 
     def master(
@@ -158,7 +160,7 @@ class SimpleClusterResolver(ClusterResolver):
         task_id: int | None = None,
         rpc_layer: str | None = None,
     ) -> str:
-        """Return the address of the named task; without a name, or half of one, the master that was given."""
+        """Return the address of the given task; without both type and index, the master passed to the constructor."""
         address = self._master
         if task_type is not None and task_id is not None:
             address = self._spec.task_address(task_type, task_id)
@@ -170,24 +172,23 @@ class SimpleClusterResolver(ClusterResolver):
         task_id: int | None = None,
         config_proto: object = None,
     ) -> Mapping[str, int]:
-        """Return the numbers that were given, whatever the task."""
+        """Return the numbers passed to the constructor, for every task."""
         del task_type, task_id, config_proto
         return {} if self._num_accelerators is None else self._num_accelerators
 
     @property
     def environment(self) -> str:
-        """Where the program runs, as it was given."""
         return self._environment
 
 
 class UnionResolver(ClusterResolver):
-    """Joins the clusters of several resolvers. All else is answered by the first.
+    """Merges the clusters of several resolvers. The first resolver answers everything else.
 
     Args:
         args: The resolvers.
-        rpc_layer: Taken instead of the first one's.
-        task_type: Taken instead of the first one's.
-        task_id: Taken instead of the first one's.
+        rpc_layer: Overrides the first resolver's.
+        task_type: Overrides the first resolver's.
+        task_id: Overrides the first resolver's.
 
     Examples:
         >>> import evenfeed as tf
@@ -207,22 +208,26 @@ class UnionResolver(ClusterResolver):
     ) -> None:
         if not args:
             raise ValueError(
-                described("A union needs resolvers, but got none.", fix="pass at least one.")
+                described(
+                    "UnionResolver needs at least one resolver.", fix="pass a ClusterResolver."
+                )
             )
         for given in args:
-            _check(given, ClusterResolver, "each argument", "a ClusterResolver")
-        self._all = args
+            _check_type(given, ClusterResolver, "each argument", "a ClusterResolver")
+        self._resolvers = args
         self._task_type, self._task_id, self._rpc_layer = task_type, task_id, rpc_layer
 
     def cluster_spec(self) -> ClusterSpec:
-        """Return the jobs of all resolvers, the tasks of jobs with one name together.
+        """Return the jobs of all resolvers. Tasks of jobs with the same name are merged.
 
         Raises:
-            KeyError: Tasks by index are joined, and two resolvers have the same index.
+            KeyError: A job's tasks are given by index, and two resolvers have the same index.
         """
-        specs = [one.cluster_spec() for one in self._all]
+        specs = [one.cluster_spec() for one in self._resolvers]
         jobs = dict.fromkeys(job for spec in specs for job in spec.jobs)
-        return ClusterSpec({job: _joined([s for s in specs if job in s.jobs], job) for job in jobs})
+        return ClusterSpec(
+            {job: _merged_tasks([s for s in specs if job in s.jobs], job) for job in jobs}
+        )
 
     def master(
         self,
@@ -230,11 +235,11 @@ class UnionResolver(ClusterResolver):
         task_id: int | None = None,
         rpc_layer: str | None = None,
     ) -> str:
-        """Return the address of the named task; without a name the first resolver's master."""
+        """Return the address of the given task; without one, the first resolver's master."""
         if task_type is not None and task_id is not None:
             address = self.cluster_spec().task_address(task_type, task_id)
             return with_protocol(address, rpc_layer or self._rpc_layer)
-        return self._all[0].master(rpc_layer=rpc_layer)
+        return self._resolvers[0].master(rpc_layer=rpc_layer)
 
     def num_accelerators(
         self,
@@ -242,31 +247,29 @@ class UnionResolver(ClusterResolver):
         task_id: int | None = None,
         config_proto: object = None,
     ) -> Mapping[str, int]:
-        """Return what the first resolver says."""
-        return self._all[0].num_accelerators(task_type, task_id, config_proto)
+        return self._resolvers[0].num_accelerators(task_type, task_id, config_proto)
 
     @property
     def environment(self) -> str | None:
-        """Where the program runs, as the first resolver says."""
-        return self._all[0].environment
+        return self._resolvers[0].environment
 
     def _found_task_type(self) -> str | None:
-        return self._all[0].task_type
+        return self._resolvers[0].task_type
 
     def _found_task_id(self) -> int | None:
-        return self._all[0].task_id
+        return self._resolvers[0].task_id
 
     def _found_rpc_layer(self) -> str | None:
-        return self._all[0].rpc_layer
+        return self._resolvers[0].rpc_layer
 
 
 def with_protocol(address: str, rpc_layer: str | None) -> str:
-    """Write a protocol before an address, where there is one."""
+    """Prefix an address with a protocol, if there is one."""
     return f"{rpc_layer}://{address}" if rpc_layer else address
 
 
-def _joined(specs: list[ClusterSpec], job: str) -> Any:
-    """Join one job's tasks: lists one after the other, indices beside each other."""
+def _merged_tasks(specs: list[ClusterSpec], job: str) -> Any:
+    """Merge one job's tasks: concatenate lists, merge dicts."""
     tasks = [spec.as_dict()[job] for spec in specs]
     if all(isinstance(each, list) for each in tasks):
         return [address for each in tasks for address in each]
@@ -277,14 +280,14 @@ def _joined(specs: list[ClusterSpec], job: str) -> Any:
                 raise KeyError(
                     described(
                         f"Two resolvers have a task {index} of the job {job!r}.",
-                        fix="give each task of a job an index of its own, or use lists.",
+                        fix="give each task of a job its own index, or use lists.",
                     )
                 )
             found[index] = spec.task_address(job, index)
     return found
 
 
-def _check(given: object, kind: type, name: str, example: str) -> None:
+def _check_type(given: object, kind: type, name: str, example: str) -> None:
     if not isinstance(given, kind):
         raise TypeError(
             described(

@@ -1,4 +1,4 @@
-"""The cluster that a step of Slurm runs on, from the variables that Slurm sets."""
+"""The cluster of a Slurm step, from the variables that Slurm sets."""
 
 import os
 import re
@@ -11,21 +11,21 @@ from evenfeed.core.lazy import subprocess
 
 
 class SlurmClusterResolver(ClusterResolver):
-    """Reads hosts and tasks of a Slurm step: SLURM_PROCID and SLURM_STEP_NUM_TASKS, _NODELIST, _TASKS_PER_NODE.
+    """Reads the hosts and tasks of a Slurm step: SLURM_PROCID and SLURM_STEP_NUM_TASKS, _NODELIST, _TASKS_PER_NODE.
 
-    Which task this process is becomes known with the first `cluster_spec()`.
+    `task_type` and `task_id` are known after the first `cluster_spec()`.
 
     Args:
-        jobs: How many tasks each job has, in the order of the jobs' names; by default all are workers.
-        port_base: The port of the first task of a host; the others count on from it.
-        gpus_per_node: By default what CUDA_VISIBLE_DEVICES or nvidia-smi says.
-        gpus_per_task: By default those of a node, divided over its tasks.
-        tasks_per_node: A number, or one for each host; by default what Slurm says.
+        jobs: The number of tasks of each job, sorted by job name; by default all tasks are workers.
+        port_base: The port of a host's first task; its other tasks use the following ports.
+        gpus_per_node: By default from CUDA_VISIBLE_DEVICES or nvidia-smi.
+        gpus_per_task: By default the GPUs of a node divided by its tasks.
+        tasks_per_node: A number, or one for each host; by default from Slurm.
         auto_set_gpu: Set CUDA_VISIBLE_DEVICES to the GPUs of this task, in `cluster_spec()`.
         rpc_layer: The protocol.
 
     Raises:
-        RuntimeError: A variable is missing, or there are too few tasks or GPUs.
+        RuntimeError: A variable is missing, there are too few GPUs, or `jobs` does not match the number of tasks.
 
     Examples:
         >>> import os
@@ -55,22 +55,22 @@ class SlurmClusterResolver(ClusterResolver):
         self._jobs = {"worker": int(_variable("STEP_NUM_TASKS"))} if jobs is None else dict(jobs)
         self._port_base = port_base
         self._tasks = _tasks_by_host(tasks_per_node)
-        most = max(self._tasks.values())
+        max_tasks = max(self._tasks.values())
         self._gpus_per_node = _gpus_here() if gpus_per_node is None else gpus_per_node
         self._gpus_per_task = (
-            self._gpus_per_node // most if gpus_per_task is None else gpus_per_task
+            self._gpus_per_node // max_tasks if gpus_per_task is None else gpus_per_task
         )
         self._auto_set_gpu = auto_set_gpu
         self._rpc_layer = rpc_layer
-        self._check(most)
+        self._check(max_tasks)
 
-    def _check(self, most: int) -> None:
-        if most * self._gpus_per_task > self._gpus_per_node:
+    def _check(self, max_tasks: int) -> None:
+        if max_tasks * self._gpus_per_task > self._gpus_per_node:
             raise RuntimeError(
                 described(
-                    f"{most} tasks of {self._gpus_per_task} GPUs need more than the "
+                    f"{max_tasks} tasks with {self._gpus_per_task} GPUs each need more than the "
                     f"{self._gpus_per_node} GPUs of a node.",
-                    fix="pass a smaller gpus_per_task, or start fewer tasks on a node.",
+                    fix="pass a smaller gpus_per_task, or start fewer tasks per node.",
                 )
             )
         asked, have = sum(self._jobs.values()), sum(self._tasks.values())
@@ -78,12 +78,12 @@ class SlurmClusterResolver(ClusterResolver):
             raise RuntimeError(
                 described(
                     f"The jobs {self._jobs} have {asked} tasks, but Slurm started {have}.",
-                    fix=f"let the tasks of all jobs be {have}, or start others with srun --ntasks.",
+                    fix=f"make the tasks of all jobs add up to {have}, or change srun --ntasks.",
                 )
             )
 
     def cluster_spec(self) -> ClusterSpec:
-        """Return hosts and ports, hosts in the order of their names, and find out which task this is."""
+        """Return the addresses, sorted by host, and find out which task this process is."""
         addresses, start = self._addresses(), 0
         found: dict[str, list[str]] = {}
         for job, count in sorted(self._jobs.items()):
@@ -108,7 +108,7 @@ class SlurmClusterResolver(ClusterResolver):
         return ",".join(str(gpu) for gpu in range(first, first + self._gpus_per_task))
 
     def get_task_info(self) -> tuple[str | None, int | None]:
-        """Return the job of this process and its index there, once `cluster_spec` was called."""
+        """Return this process's job and its index there; None before the first `cluster_spec()`."""
         return self.task_type, self.task_id
 
     def master(
@@ -117,8 +117,8 @@ class SlurmClusterResolver(ClusterResolver):
         task_id: int | None = None,
         rpc_layer: str | None = None,
     ) -> str:
-        """Return the address of a task, by default of this one; empty where it is not known yet."""
-        return self._own_master(task_type, task_id, rpc_layer)
+        """Return the address of a task, by default this one; empty before the first `cluster_spec()`."""
+        return self._task_master(task_type, task_id, rpc_layer)
 
     def num_accelerators(
         self,
@@ -126,13 +126,13 @@ class SlurmClusterResolver(ClusterResolver):
         task_id: int | None = None,
         config_proto: object = None,
     ) -> dict[str, int]:
-        """Return how many GPUs each task has."""
+        """Return the number of GPUs per task, which is the same for all tasks."""
         del task_type, task_id, config_proto
         return {"GPU": self._gpus_per_task}
 
 
 def hosts_in(text: str) -> list[str]:
-    """Return the hosts of a list as Slurm writes it, in its order.
+    """Return the hosts in a Slurm host list, in order.
 
     Examples:
         >>> hosts_in("n[1-2],m5,o[03,08-10]")
@@ -141,7 +141,7 @@ def hosts_in(text: str) -> list[str]:
     if not re.fullmatch(r"[^,\[\]]*(\[[\d,-]+\])?(,[^,\[\]]+(\[[\d,-]+\])?)*", text) or not text:
         raise ValueError(
             described(
-                f"This is no list of hosts as Slurm writes it: {text!r}.",
+                f"Not a Slurm host list: {text!r}.",
                 fix='it looks like "n[1-2],m5".',
             )
         )
@@ -162,7 +162,7 @@ def _numbers_in(ranges: str) -> Iterator[str]:
 
 
 def counts_in(text: str) -> list[int]:
-    """Return the numbers of a list as Slurm writes it.
+    """Return the numbers in a Slurm count list.
 
     Examples:
         >>> counts_in("3(x2),2,1")
@@ -174,7 +174,7 @@ def counts_in(text: str) -> list[int]:
         if match is None:
             raise ValueError(
                 described(
-                    f"This is no list of numbers as Slurm writes it: {text!r}.",
+                    f"Not a Slurm count list: {text!r}.",
                     fix='it looks like "3(x2),1".',
                 )
             )
@@ -196,7 +196,7 @@ def _variable(name: str) -> str:
     if found is None:
         raise RuntimeError(
             described(
-                f"The environment has no SLURM_{name}: this is no step of Slurm.",
+                f"The environment has no SLURM_{name}: this process is not part of a Slurm step.",
                 fix="start the program with srun.",
             )
         )
@@ -208,7 +208,7 @@ def _gpus_here() -> int:
     if visible is not None:
         return len([gpu for gpu in visible.split(",") if gpu])
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             ["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=True
         ).stdout
     except FileNotFoundError:  # no driver: no GPUs
@@ -216,8 +216,8 @@ def _gpus_here() -> int:
     except subprocess.CalledProcessError as error:
         raise RuntimeError(
             described(
-                f"nvidia-smi does not say how many GPUs there are ({error}).",
-                fix="pass gpus_per_node; 0 where there are none.",
+                f"nvidia-smi failed to list the GPUs ({error}).",
+                fix="pass gpus_per_node; 0 if there are none.",
             )
         ) from None
-    return sum(line.startswith("GPU ") for line in said.splitlines())
+    return sum(line.startswith("GPU ") for line in output.splitlines())

@@ -15,11 +15,11 @@ class ClusterSpec:
     """The jobs of a cluster by name, each with the network addresses of its tasks.
 
     Args:
-        cluster: A dict that has for each job a list of addresses, or a dict from task indices to addresses
-            where only some are known; or another ClusterSpec, or a `ClusterDef` message.
+        cluster: A dict from job names to lists of addresses, or to dicts from task indices to addresses if
+            only some are known; or another ClusterSpec, or a `ClusterDef` message.
 
     Raises:
-        TypeError: It is none of these.
+        TypeError: `cluster` is something else.
 
     Examples:
         >>> import evenfeed as tf
@@ -36,11 +36,11 @@ class ClusterSpec:
         self._jobs: dict[str, _Tasks] = _jobs_of(cluster)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return for each job the list of its addresses, or a dict by task index where some are missing."""
-        return {job: _listed(tasks) for job, tasks in self._jobs.items()}
+        """Return a dict from jobs to lists of addresses, or to dicts by task index if some are missing."""
+        return {job: _as_list(tasks) for job, tasks in self._jobs.items()}
 
     def as_cluster_def(self) -> Any:
-        """Return the same as a `ClusterDef` message, jobs in the order of their names."""
+        """Return the cluster as a `ClusterDef` message, with jobs sorted by name."""
         message = message_class("ClusterDef")()
         for job, tasks in sorted(self._jobs.items()):
             message.job.add(name=job, tasks=tasks)
@@ -52,7 +52,7 @@ class ClusterSpec:
         return list(self._jobs)
 
     def num_tasks(self, job_name: str) -> int:
-        """Return how many tasks of a job are known."""
+        """Return the number of known tasks of a job."""
         return len(self._tasks(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
@@ -76,13 +76,13 @@ class ClusterSpec:
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
-        """Return a job's addresses by task index, None where one is not known."""
+        """Return a job's addresses by task index, None for unknown ones."""
         tasks = self._tasks(job_name)
         return [tasks.get(index) for index in range(max(tasks, default=-1) + 1)]
 
     def _tasks(self, job: str) -> _Tasks:
         if job not in self._jobs:
-            names = ", ".join(map(repr, self._jobs)) or "no jobs at all"
+            names = ", ".join(map(repr, self._jobs)) or "no jobs"
             raise ValueError(
                 described(f"The cluster has no job {job!r}.", fix=f"it has {names}."),
             )
@@ -94,7 +94,7 @@ class ClusterSpec:
     def __eq__(self, other: object) -> bool:
         return self._jobs == (other._jobs if isinstance(other, ClusterSpec) else other)
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType] - as TensorFlow's: it equals a dict
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - as in TensorFlow: it equals a dict
 
     def __repr__(self) -> str:
         return f"ClusterSpec({dict(sorted(self.as_dict().items()))})"
@@ -114,7 +114,7 @@ def _jobs_of(cluster: object) -> dict[str, _Tasks]:
         return {job.name: dict(job.tasks) for job in message.job}
     raise TypeError(
         described(
-            f"A cluster is a dict from jobs to addresses, but got {shortened(cluster)}.",
+            f"A cluster must be a dict from jobs to addresses, but got {shortened(cluster)}.",
             fix='write {"worker": ["host0:2222", "host1:2222"]}.',
         )
     )
@@ -129,7 +129,7 @@ def _tasks_of(job: str, tasks: object) -> _Tasks:
     else:
         raise TypeError(
             described(
-                f"The tasks of the job {job!r} are a list of addresses, or a dict from task indices to "
+                f"The tasks of the job {job!r} must be a list of addresses, or a dict from task indices to "
                 f"addresses, but got {shortened(tasks)}.",
                 fix=f"write {{{job!r}: [{shortened(tasks)}]}}.",
             )
@@ -142,12 +142,12 @@ def _text(given: object, what: str) -> str:
         return given if isinstance(given, str) else given.decode()
     raise TypeError(
         described(
-            f"{what} is text, but got {shortened(given)}.", fix='write "worker", "host:2222".'
+            f"{what} must be text, but got {shortened(given)}.", fix='write "worker", "host:2222".'
         )
     )
 
 
-def _listed(tasks: _Tasks) -> list[str] | _Tasks:
+def _as_list(tasks: _Tasks) -> list[str] | _Tasks:
     if tasks and max(tasks) + 1 == len(tasks):
         return [tasks[index] for index in range(len(tasks))]
     return dict(sorted(tasks.items()))

@@ -1,4 +1,4 @@
-"""The cluster that the environment variable TF_CONFIG describes."""
+"""The cluster in the environment variable TF_CONFIG."""
 
 import json
 import os
@@ -17,7 +17,7 @@ _EXAMPLE = (
 
 
 class TFConfigClusterResolver(ClusterResolver):
-    """Reads TF_CONFIG, anew at every question. What is passed here, or set later, wins over it.
+    """Reads the cluster from TF_CONFIG, at every call. Arguments, and attributes set later, override it.
 
     Args:
         task_type: The job of this process.
@@ -64,11 +64,10 @@ class TFConfigClusterResolver(ClusterResolver):
 
     @property
     def environment(self) -> str | None:
-        """Where the program runs, as it was given."""
         return self._environment
 
     def cluster_spec(self) -> ClusterSpec:
-        """Return the cluster; an empty one where TF_CONFIG has none."""
+        """Return the cluster; an empty one if TF_CONFIG has none."""
         return ClusterSpec(_config().get("cluster", {}))
 
     def master(
@@ -77,7 +76,7 @@ class TFConfigClusterResolver(ClusterResolver):
         task_id: int | None = None,
         rpc_layer: str | None = None,
     ) -> str:
-        """Return the address of a task, by default of this one; empty for a lone task."""
+        """Return the address of a task, by default this one; empty if the cluster has fewer than two tasks."""
         session_master = _config().get("session_master")
         if session_master is not None:
             return session_master
@@ -95,17 +94,19 @@ def _config() -> dict[str, Any]:
     try:
         read: object = json.loads(text)
     except json.JSONDecodeError as error:
-        error.args = (_wrong(f"TF_CONFIG is not JSON ({error}): {shortened(text)}."),)
+        error.args = (_message(f"TF_CONFIG is not JSON ({error}): {shortened(text)}."),)
         raise
     if not isinstance(read, dict):
-        raise ValueError(_wrong(f"TF_CONFIG is not an object of JSON: {shortened(text)}."))
+        raise ValueError(_message(f"TF_CONFIG must be a JSON object, but got {shortened(text)}."))
     return cast("dict[str, Any]", read)
 
 
 def _task() -> dict[str, Any]:
     task: object = _config().get("task", {})
     if not isinstance(task, dict):
-        raise ValueError(_wrong(f'The "task" of TF_CONFIG is no object: {shortened(task)}.'))
+        raise ValueError(
+            _message(f'The "task" of TF_CONFIG must be an object, but got {shortened(task)}.')
+        )
     return cast("dict[str, Any]", task)
 
 
@@ -114,9 +115,9 @@ def _index(found: Any) -> int:
         return int(found)
     except (TypeError, ValueError):
         raise ValueError(
-            _wrong(f'The "index" of this task is no whole number: {shortened(found)}.')
+            _message(f'The "index" of this task must be an integer, but got {shortened(found)}.')
         ) from None
 
 
-def _wrong(what: str) -> str:
+def _message(what: str) -> str:
     return described(what, fix=_EXAMPLE)

@@ -1,1 +1,1 @@
-"""Notices lost workers and keeps the connection to the coordination service."""
+"""Detects lost workers, and keeps the connection to the coordination service."""

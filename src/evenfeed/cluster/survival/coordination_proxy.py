@@ -1,11 +1,11 @@
-"""The process between a worker's client of JAX's and the coordination service.
+"""A process between a worker's JAX client and the coordination service. Runs as a program.
 
-JAX aborts a worker at once, without a word to Python, when its connection to the service ends: when the machine
-of worker 0 is taken away, all others would go before they could save. Here the end of that connection is not
-passed on. The worker is told of it by its line.
+JAX aborts a worker when its connection to the service ends, without an exception in Python. If the machine of worker 0
+were preempted, all other workers would die before they could save. This process does not pass the end of that connection
+on. The worker learns of it from its own connection instead (`failure_watch.py`).
 
-It is a process because JAX may wait for the service while it holds Python's lock, and it is started as a file: it needs
-nothing of evenfeed's, and so it starts in some 20 ms.
+It is a process because JAX may wait for the service while it holds the GIL. It runs as a plain file that imports nothing
+from evenfeed, so it starts in some 20 ms.
 """
 
 import hmac
@@ -18,44 +18,44 @@ from contextlib import suppress
 from typing import Final
 
 _BYTES: Final = 1 << 16
-_LOOK_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 1.0
 _CONNECT_SECONDS: Final = 10.0
 _GREETING_BYTES: Final = 200
 
 
 def main(path: str, host: str, port: int, place: int, key: bytes) -> None:
-    """Pass on what comes to and from a service, until the process that started this is gone.
+    """Forward data between JAX and the service, until the parent process is gone.
 
     Args:
-        path: Where to listen for JAX: a socket of this machine.
+        path: The Unix socket at which to listen for JAX.
         host: The service's host.
-        port: Its port.
-        place: Which worker this is.
-        key: Shows to the service that this is a process of that worker.
+        port: The service's port.
+        place: This worker's position.
+        key: Proves to the service that this process belongs to that worker.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # a worker that saves its state still needs it
+        signal.signal(number, signal.SIG_IGN)  # a worker that is saving still needs this process
     parent = os.getppid()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
         sys.stdout.write("ready\n")
         sys.stdout.close()
-        listener.settimeout(_LOOK_SECONDS)
+        listener.settimeout(_POLL_SECONDS)
         kept: list[socket.socket] = []
         while os.getppid() == parent:
-            with suppress(OSError, ValueError):  # nobody came; or the service is not there
+            with suppress(OSError, ValueError):  # no connection yet, or the service is down
                 inner, _ = listener.accept()
                 kept.append(inner)
                 outer = socket.create_connection((host, port), _CONNECT_SECONDS)
                 kept.append(outer)
                 _prove(outer, place, key)
-                _join(inner, outer)
-    os._exit(0)  # and wait for no thread
+                _forward(inner, outer)
+    os._exit(0)  # without waiting for the threads
 
 
 def _prove(outer: socket.socket, place: int, key: bytes) -> None:
-    """Prove to the service that this is a process of a registered worker (see handshake.py)."""
+    """Prove to the service that this process belongs to a registered worker (see handshake.py)."""
     greeting = b""
     while not greeting.endswith(b"\n") and len(greeting) < _GREETING_BYTES:
         greeting += outer.recv(1) or b"\n"
@@ -64,7 +64,7 @@ def _prove(outer: socket.socket, place: int, key: bytes) -> None:
     outer.sendall(f'{{"shield": {place}, "proof": "{proof}"}}\n'.encode())
 
 
-def _join(inner: socket.socket, outer: socket.socket) -> None:
+def _forward(inner: socket.socket, outer: socket.socket) -> None:
     outer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for source, target in ((inner, outer), (outer, inner)):
         target.settimeout(None)
@@ -72,7 +72,7 @@ def _join(inner: socket.socket, outer: socket.socket) -> None:
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:
-    """Pass on all that comes, and not that nothing comes any more."""
+    """Forward all data, but not the end of the stream."""
     with suppress(OSError):
         while data := source.recv(_BYTES):
             target.sendall(data)

@@ -1,7 +1,8 @@
-"""The line from this worker to the service, open for as long as the worker lives.
+"""Notices when a worker fails, finishes or is lost, and tells the others.
 
-A worker that fails, or comes to its end, says so on it; the end of one that says nothing is noticed by the
-line itself. The service tells the others.
+Each worker keeps one connection to the service open as long as it lives. `Line` is the worker's end of it, `Lines` holds
+the service's ends of all workers. A worker that fails or finishes reports it on its connection. If a worker dies without a
+report, its connection ends. Either way the service tells the others.
 """
 
 import os
@@ -14,29 +15,29 @@ from types import TracebackType
 from typing import Any, Final, final
 
 from evenfeed.cluster import gloo
-from evenfeed.cluster.handshake import MOST_BYTES, decode, encode
+from evenfeed.cluster.handshake import MAX_BYTES, decode, encode
 from evenfeed.cluster.jax_private import leave_runtime
-from evenfeed.cluster.survival.keepalive import said, watch
+from evenfeed.cluster.survival.keepalive import describe_end, watch
 from evenfeed.core.concurrency.peers import Peers
 from evenfeed.core.concurrency.threads import background
 from evenfeed.core.lazy import socket
 
-_MOST_LETTERS: Final = 500
+_MAX_CHARACTERS: Final = 500
 
-_WORDS: Final = {
+_MESSAGES: Final = {
     "lost": "is lost: {}.",
     "failed": "failed: {}",
-    "left": "has come to the end of its program.",
+    "left": "has finished its program.",
 }
 
 
 @final
 class Line:
-    """Says how this worker ends, and hears how others did.
+    """Reports how this worker ends, and receives how others did.
 
     Args:
-        connection: To the service.
-        peers: Who gets the news.
+        connection: The connection to the service.
+        peers: Receives the news.
     """
 
     def __init__(self, connection: Any, peers: Peers) -> None:
@@ -47,13 +48,13 @@ class Line:
         self._sending = threading.Lock()
 
     def open(self) -> None:
-        """Begin to listen, and promise to say how this process ends."""
+        """Start listening, and arrange to report how this process ends."""
         self._connection.settimeout(None)
         watch(self._connection)
         background.thread(self._listen, "evenfeed-line", self._stop_listening).start()
         background.afterwards(self._leave)
-        sys.excepthook = self._telling(sys.excepthook)
-        # A child that outlives this process would hold the line open.
+        sys.excepthook = self._reporting(sys.excepthook)
+        # A child process that outlives this one would keep the connection open.
         os.register_at_fork(after_in_child=self._connection.close)
 
     def _stop_listening(self) -> None:
@@ -62,20 +63,20 @@ class Line:
             self._connection.shutdown(socket.SHUT_RD)
 
     def _leave(self) -> None:
-        self.say(left="")
+        self.send(left="")
         leave_runtime()
 
-    def say(self, **word: object) -> None:
-        """Tell the service something. Nobody minds where it is gone."""
+    def send(self, **message: object) -> None:
+        """Send a message to the service. Does nothing if the service is gone."""
         with suppress(OSError), self._sending:
-            self._connection.sendall(encode(word))
+            self._connection.sendall(encode(message))
 
-    def _telling(self, before: Callable[..., Any]) -> Callable[..., Any]:
+    def _reporting(self, previous: Callable[..., Any]) -> Callable[..., Any]:
         def hook(
             kind: type[BaseException], error: BaseException, trace: TracebackType | None
         ) -> None:
-            self.say(failed=f"{kind.__name__}: {error}".partition("\n")[0][:_MOST_LETTERS])
-            before(kind, error, trace)
+            self.send(failed=f"{kind.__name__}: {error}".partition("\n")[0][:_MAX_CHARACTERS])
+            previous(kind, error, trace)
 
         return hook
 
@@ -83,29 +84,29 @@ class Line:
         ended: OSError | None = None
         try:
             lines = self._connection.makefile("rb")
-            while text := lines.readline(MOST_BYTES):
-                with suppress(ValueError):  # the service says no such thing
-                    self._hear(decode(text))
+            while text := lines.readline(MAX_BYTES):
+                with suppress(ValueError):  # the service never sends an invalid message
+                    self._handle(decode(text))
         except OSError as error:
             ended = error
         if not self._is_leaving:
-            self._break(0, f"is lost: {said(ended, 'the coordination service beside it')}.")
+            self._break_off(0, f"is lost: {describe_end(ended, 'its coordination service')}.")
 
-    def _hear(self, word: dict[str, Any]) -> None:
-        if isinstance(word.get("ports"), list):
-            self._ports = word["ports"]
+    def _handle(self, message: dict[str, Any]) -> None:
+        if isinstance(message.get("ports"), list):
+            self._ports = message["ports"]
             return
-        how = next((name for name in _WORDS if name in word), None)
-        place = word.get("worker")
+        how = next((name for name in _MESSAGES if name in message), None)
+        place = message.get("worker")
         if how is None or type(place) is not int:
             return
-        text = _WORDS[how].format(word[how])
+        text = _MESSAGES[how].format(message[how])
         if how == "left":
             self._peers.hear(place, text, breaks=False)
         else:
-            self._break(place, text)
+            self._break_off(place, text)
 
-    def _break(self, place: int, how: str) -> None:
+    def _break_off(self, place: int, how: str) -> None:
         self._peers.hear(place, how)
         gloo.cut(self._ports)
 
@@ -115,14 +116,14 @@ _PORTS: Final = range(1, 1 << 16)
 
 @final
 class Lines:
-    """The connections of the workers, each open for as long as its worker lives.
+    """The service's connections to the workers, each open as long as its worker lives.
 
     Args:
-        writers: By the places of the workers.
+        writers: The connections, by worker position.
 
     Attributes:
-        all_joined: Set when every worker is a member of JAX's service, or has ended.
-        all_left: Set when no line is open any more.
+        all_joined: Set when every worker has joined JAX's service, or has ended.
+        all_left: Set when no connection is open any more.
     """
 
     def __init__(self, writers: dict[int, StreamWriter]) -> None:
@@ -130,19 +131,19 @@ class Lines:
         self._count = len(writers)
         self._ports: dict[int, int] = {}
         self._joined: set[int] = set()
-        self._parted: set[int] = set()  # whose end the others know of
+        self._announced: set[int] = set()  # workers whose end the others were told of
         self.all_joined = Event()
         self.all_left = Event()
 
     def tell_all(self, message: dict[str, Any], but: int | None = None) -> None:
-        """Tell all workers something, or all but one."""
+        """Send a message to all workers, or to all but one."""
         line = encode(message)
         for place, writer in self._open.items():
             if place != but:
                 writer.write(line)
 
     def hear(self, place: int, line: bytes) -> None:
-        """Pass on what a worker says, and ignore what no worker says."""
+        """Handle a worker's message. Ignores anything that is not a valid message."""
         try:
             message = decode(line)
         except ValueError:
@@ -153,15 +154,15 @@ class Lines:
             case {"joined": _}:
                 self._note_joined(place)
             case {"failed": text}:
-                self._part(place, {"failed": str(text)[:_MOST_LETTERS]})
+                self._announce_end(place, {"failed": str(text)[:_MAX_CHARACTERS]})
             case {"left": _}:
-                self._part(place, {"left": ""})
+                self._announce_end(place, {"left": ""})
             case _:
                 return
 
     def end(self, place: int, error: OSError | None) -> None:
-        """Note that a line has ended, and tell the others if the worker has not said why."""
-        self._part(place, {"lost": said(error, "its process")})
+        """Close a worker's connection, and tell the others if the worker has not reported its end."""
+        self._announce_end(place, {"lost": describe_end(error, "its process")})
         self._open.pop(place).close()
         if not self._open:
             self.all_left.set()
@@ -176,9 +177,9 @@ class Lines:
         if len(self._joined) == self._count:
             self.all_joined.set()
 
-    def _part(self, place: int, message: dict[str, Any]) -> None:
-        """Tell the others how a worker ended, once."""
-        self._note_joined(place)  # or it never will
-        if place not in self._parted:
-            self._parted.add(place)
+    def _announce_end(self, place: int, message: dict[str, Any]) -> None:
+        """Tell the others, once, how a worker ended."""
+        self._note_joined(place)  # it never will
+        if place not in self._announced:
+            self._announced.add(place)
             self.tell_all({"worker": place, **message}, but=place)

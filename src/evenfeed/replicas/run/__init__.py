@@ -1,1 +1,1 @@
-"""`Strategy.run`: eager replicas in threads, one SPMD program, and programs for uneven parts."""
+"""`Strategy.run`: replicas in threads, as one SPMD program, or as separate programs for uneven parts."""

@@ -1,4 +1,4 @@
-"""The shapes and dtypes of what the replicas of all workers hold: no program may have shapes that others have not."""
+"""Shapes and dtypes of the parts on all workers: every worker must compile the same program."""
 
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -15,19 +15,19 @@ from evenfeed.tensors.creation import convert_to_tensor
 
 
 class Look(NamedTuple):
-    """What a part looks like to a program."""
+    """The shape and dtype of a part."""
 
     shape: tuple[int, ...]
     dtype: str
 
     @property
     def is_text(self) -> bool:
-        """Whether it is text, which stays on the host."""
+        """Whether it is text. Text stays on the host."""
         return self.dtype == "object"
 
 
 def look_of(part: Any) -> Look | None:
-    """Return the look of a part; None where it is no tensor."""
+    """Return the shape and dtype of a part; None if it is not a tensor."""
     if isinstance(part, (bool, int, float, complex)):
         part = convert_to_tensor(part)
     return Look(tuple(part.shape), str(part.dtype)) if is_tensor(part) else None
@@ -36,53 +36,53 @@ def look_of(part: Any) -> Look | None:
 def looks_of_all(
     replicas: Replicas, values: Sequence[Sequence[Any]]
 ) -> list[tuple[Look | None, ...]]:
-    """Return for each value the looks of its parts on all replicas. All workers must come to here.
+    """Return the shapes and dtypes of each value's parts on all replicas. All workers must call this.
 
     Args:
-        replicas: Whose parts they are.
-        values: For each value the parts of this worker's replicas.
+        replicas: The replicas that hold the parts.
+        values: For each value, the parts of this worker's replicas.
     """
     own = [[look_of(part) for part in parts] for parts in values]
     if not replicas.spans:
         return [tuple(looks) for looks in own]
-    heard = replicas.told("the shapes of values", own)
-    if len(set(map(len, heard))) > 1:
+    received = replicas.told("the shapes of values", own)
+    if len(set(map(len, received))) > 1:
         raise InvalidArgumentError(
-            f"The workers bring different numbers of values here: {list(map(len, heard))}.",
-            fix="let all workers run the same program on values of the same structure.",
+            f"Workers must pass the same number of values, but they pass {list(map(len, received))}.",
+            fix="make all workers run the same program on values of the same structure.",
         )
     return [
         tuple(look and Look(tuple(look[0]), look[1]) for parts in rows for look in parts)
-        for rows in zip(*heard, strict=True)
+        for rows in zip(*received, strict=True)
     ]
 
 
-# Arrays of which workers know that they look the same on all of them, by the replicas that computed with them.
-_ALIKE: Final[WeakKeyDictionary[Replicas, dict[int, ref[Any]]]] = WeakKeyDictionary()
+# Arrays that are known to have the same shape and dtype on all workers, by the replicas that used them.
+_SAME_ON_ALL: Final[WeakKeyDictionary[Replicas, dict[int, ref[Any]]]] = WeakKeyDictionary()
 
 
 def remember_alike(replicas: Replicas, array: Any) -> None:
-    """Know that an array looks the same on all workers, such as a result of a program of all."""
-    known, number = _ALIKE.setdefault(replicas, {}), id(array)
+    """Record that an array has the same shape and dtype on all workers, as a result of a common program has."""
+    known, number = _SAME_ON_ALL.setdefault(replicas, {}), id(array)
     known[number] = ref(array, lambda _: known.pop(number, None))
 
 
 @final
 class PlainArrays:
-    """Arrays of each worker's own that a program is given: they must have one shape on all workers.
+    """Checks arrays that are local to each worker and passed to a program: they need one shape on all workers.
 
-    An array that was compared before is not compared again, as long as it lives.
+    An array is compared only once, as long as it lives.
 
     Args:
-        replicas: Who runs the program.
+        replicas: The replicas that run the program.
     """
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
-        self._known = _ALIKE.setdefault(replicas, {})
+        self._known = _SAME_ON_ALL.setdefault(replicas, {})
 
     def are_alike(self, arrays: Sequence[Any]) -> bool:
-        """Tell whether the arrays look the same on all workers. All of them must come to here."""
+        """Return True if the arrays have the same shapes and dtypes on all workers. All workers must call this."""
         own = [array for array in arrays if getattr(array, "is_fully_addressable", True)]
         if all(map(self._knows, own)):
             return True

@@ -1,8 +1,8 @@
-"""Results that all replicas compute in the same way, although their traces differ.
+"""Finds results that all replicas compute in the same way, although their traces differ.
 
-Replicas whose parts differ in shape have traces of their own. What they compute from sums over all replicas, and
-from what all of them are given alike, is still one value: parameters after an optimizer's step, above all. One
-program computes it on every device, so that the copies have the same bits and stay one replicated array.
+Replicas whose parts differ in shape have their own traces. But what they compute from sums over all replicas and from
+inputs that all share is one value: above all, the parameters after an optimizer step. One program computes it on every
+device, so the copies are bitwise equal and stay one replicated array.
 """
 
 # JAX leaves parts of its own types unknown.
@@ -15,14 +15,14 @@ from typing import Any, Final, TypeAlias, cast, final
 import numpy as np
 
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
-from evenfeed.replicas.run.varying import differs_by_itself, is_name
+from evenfeed.replicas.run.varying import depends_on_replica, is_variable
 from evenfeed.tensors.placement import is_traced
 
-# Constants that are compared by their values; larger ones by identity.
-_MOST_BYTES: Final = 1 << 16
+# Constants up to this size are compared by value, larger ones by identity.
+_MAX_BYTES: Final = 1 << 16
 
-# Calls of a function that has its own rule for gradients: by the time of a cut, that has been made use of.
-_WITH_RULES: Final = ("custom_jvp_call", "custom_vjp_call")
+# Calls of functions with a custom gradient. When a trace is cut, differentiation is done, so the rules are ignored.
+_CUSTOM_GRADIENTS: Final = ("custom_jvp_call", "custom_vjp_call")
 
 _Numbers: TypeAlias = dict[Any, int]
 
@@ -30,12 +30,12 @@ _Numbers: TypeAlias = dict[Any, int]
 @final
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A replica's function, to compare with those of the others.
+    """A replica's traced function, to compare with those of other replicas.
 
     Attributes:
-        closed: The trace.
-        same: Which of its inputs are the same for all replicas.
-        sums: Its sums over the replicas, and which of all sums each is.
+        closed: The closed jaxpr.
+        same: The indices of inputs that are the same for all replicas.
+        sums: The variables that are sums over the replicas, with the position of each sum.
     """
 
     closed: Any
@@ -44,7 +44,7 @@ class Trace:
 
     @property
     def sources(self) -> list[Any]:
-        """The names of what all replicas have alike, without computing anything."""
+        """The variables that are the same on all replicas to begin with."""
         jaxpr = self.closed.jaxpr
         return [*jaxpr.constvars, *(jaxpr.invars[index] for index in sorted(self.same)), *self.sums]
 
@@ -52,12 +52,12 @@ class Trace:
 @final
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What all replicas compute in the same way.
+    """The results that all replicas compute in the same way.
 
     Attributes:
-        places: Which of the results.
-        run: Compiled: takes what `needs` names, and returns these results.
-        needs: For each trace, the names of what the program takes.
+        places: The indices of these results.
+        run: The compiled program: takes the values of `needs`, returns these results.
+        needs: For each trace, the variables that the program takes.
     """
 
     places: tuple[int, ...]
@@ -65,20 +65,20 @@ class Common:
     needs: tuple[tuple[Any, ...], ...]
 
 
-def common_results(traces: Sequence[Trace], asked: Sequence[int]) -> Common:
-    """Find the results that are computed in the same way in all traces.
+def common_results(traces: Sequence[Trace], candidates: Sequence[int]) -> Common:
+    """Find the results that all traces compute in the same way.
 
     Args:
         traces: One for each kind of replica.
-        asked: The places of the results to look at.
+        candidates: The indices of the results to compare.
     """
-    forms = _Forms()
-    rows = [forms.of_trace(trace) for trace in traces]
+    numbering = _ValueNumbering()
+    rows = [numbering.of_trace(trace) for trace in traces]
     outputs = [
-        [forms.of_atom(trace.closed.jaxpr.outvars[place], numbers) for place in asked]
+        [numbering.of_atom(trace.closed.jaxpr.outvars[place], numbers) for place in candidates]
         for trace, numbers in zip(traces, rows, strict=True)
     ]
-    columns = zip(asked, zip(*outputs, strict=True), strict=True)
+    columns = zip(candidates, zip(*outputs, strict=True), strict=True)
     places = tuple(p for p, c in columns if c[0] is not None and len(set(c)) == 1)
     piece = _slice(traces[0], places)
     wanted = [rows[0][name] for name in piece.invars]
@@ -91,16 +91,16 @@ def common_results(traces: Sequence[Trace], asked: Sequence[int]) -> Common:
 
 
 def _slice(trace: Trace, places: Sequence[int]) -> Any:
-    """Return the part of a trace that computes some of its results."""
+    """Return the part of a jaxpr that computes some of its results."""
     jaxpr = trace.closed.jaxpr
     outputs = [jaxpr.outvars[place] for place in places]
-    needed = {out for out in outputs if is_name(out)}
+    needed = {out for out in outputs if is_variable(out)}
     equations: list[Any] = []
     for equation in reversed(jaxpr.eqns):
         if needed.isdisjoint(equation.outvars) or equation.outvars[0] in trace.sums:
             continue
         equations.append(equation)
-        needed.update(filter(is_name, equation.invars))
+        needed.update(filter(is_variable, equation.invars))
     return jax_extend_core.Jaxpr(
         constvars=(),
         invars=[source for source in trace.sources if source in needed],
@@ -112,19 +112,19 @@ def _slice(trace: Trace, places: Sequence[int]) -> Any:
 
 
 @final
-class _Forms:
-    """Numbers the ways in which values are computed: what has one number is one value."""
+class _ValueNumbering:
+    """Value numbering: equal computations get equal numbers."""
 
     def __init__(self) -> None:
         self._known: dict[Any, int] = {}
         self._jaxprs: dict[int, int] = {}
-        self._kept: list[Any] = []  # what is known by its id must live on
+        self._kept_alive: list[Any] = []  # objects known by id must stay alive
 
     def _number(self, form: Any) -> int:
         return self._known.setdefault(form, len(self._known))
 
     def of_trace(self, trace: Trace) -> _Numbers:
-        """Return the numbers of what all replicas have alike, or compute of it."""
+        """Return the numbers of all variables that are the same on all replicas."""
         jaxpr = trace.closed.jaxpr
         numbers = self._constants(jaxpr.constvars, trace.closed.consts)
         numbers.update((jaxpr.invars[i], self._number(("input", i))) for i in trace.same)
@@ -132,13 +132,13 @@ class _Forms:
             if equation.outvars[0] in trace.sums:
                 named = ((var, self._number(("sum", trace.sums[var]))) for var in equation.outvars)
                 numbers.update(named)
-            elif not equation.effects and not differs_by_itself(equation):
+            elif not equation.effects and not depends_on_replica(equation):
                 self._add(equation, numbers)
         return numbers
 
     def of_atom(self, atom: Any, numbers: _Numbers) -> int | None:
-        """Return the number of an input or output of an equation; None where replicas may differ in it."""
-        return numbers.get(atom) if is_name(atom) else self._number(self._constant(atom.val))
+        """Return the number of an input or output; None if it may differ between replicas."""
+        return numbers.get(atom) if is_variable(atom) else self._number(self._constant(atom.val))
 
     def _constants(self, names: Sequence[Any], values: Sequence[Any]) -> _Numbers:
         pairs = zip(names, values, strict=True)
@@ -148,21 +148,21 @@ class _Forms:
         given = tuple(self.of_atom(atom, numbers) for atom in equation.invars)
         if None in given:
             return
-        form = equation.primitive, self._settings(equation), given
+        form = equation.primitive, self._params_key(equation), given
         named = ((var, self._number((form, p))) for p, var in enumerate(equation.outvars))
         numbers.update(named)
 
-    def _settings(self, equation: Any) -> Any:
+    def _params_key(self, equation: Any) -> Any:
         params = sorted(equation.params.items())
-        if equation.primitive.name.startswith(_WITH_RULES):
+        if equation.primitive.name.startswith(_CUSTOM_GRADIENTS):
             params = [pair for pair in params if _is_jaxpr(pair[1])]
-        return tuple((name, self._setting(value)) for name, value in params)
+        return tuple((name, self._param_key(value)) for name, value in params)
 
-    def _setting(self, value: Any) -> Any:
+    def _param_key(self, value: Any) -> Any:
         if _is_jaxpr(value):
             return self._of_jaxpr(value)
         if isinstance(value, (list, tuple)):
-            return tuple(map(self._setting, cast("Sequence[Any]", value)))
+            return tuple(map(self._param_key, cast("Sequence[Any]", value)))
         try:
             hash(value)
         except TypeError:
@@ -170,9 +170,9 @@ class _Forms:
         return value
 
     def _of_jaxpr(self, jaxpr: Any) -> int:
-        """Return the number of a function inside of an equation."""
+        """Return the number of a jaxpr inside an equation."""
         if id(jaxpr) not in self._jaxprs:
-            self._kept.append(jaxpr)
+            self._kept_alive.append(jaxpr)
             inner = getattr(jaxpr, "jaxpr", jaxpr)
             numbers = self._constants(inner.constvars, getattr(jaxpr, "consts", ()))
             names = enumerate(inner.invars)
@@ -186,16 +186,16 @@ class _Forms:
     def _constant(self, value: Any) -> Any:
         if not is_traced(value) and isinstance(value, (np.ndarray, np.generic, jax.Array)):
             if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
-                return self._itself(value)
-            if value.nbytes <= _MOST_BYTES:
+                return self._by_identity(value)
+            if value.nbytes <= _MAX_BYTES:
                 array = np.asarray(value)
                 return "constant", str(array.dtype), array.shape, array.tobytes()
         if isinstance(value, (bool, int, float, complex)):
             return "constant", type(value), repr(value)
-        return self._itself(value)
+        return self._by_identity(value)
 
-    def _itself(self, value: Any) -> Any:
-        self._kept.append(value)
+    def _by_identity(self, value: Any) -> Any:
+        self._kept_alive.append(value)
         return "object", id(value)
 
 

@@ -1,4 +1,4 @@
-"""What is done in Python in the middle of a traced function, when its trace is run step by step."""
+"""Calls Python in the middle of a traced function, when its trace is evaluated equation by equation."""
 
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -19,7 +19,7 @@ _NAME: Final = "evenfeed_later"
 
 
 class _Thread(threading.local):
-    """Whether the arrays of the trace that a thread runs are bound to no device."""
+    """Whether the thread runs a trace with arrays that are not committed to a device."""
 
     unbinds = False
 
@@ -28,61 +28,65 @@ _thread: Final = _Thread()
 
 
 def run_unbound(program: Callable[..., Any], *arrays: Any) -> Any:
-    """Run a trace step by step, so that JAX brings parts of different replicas together where they meet."""
-    before, _thread.unbinds = _thread.unbinds, True
+    """Evaluate a trace equation by equation, on uncommitted arrays: JAX can then combine parts of different replicas."""
+    previous, _thread.unbinds = _thread.unbinds, True
     try:
         return program(*map(unbound, arrays))
     finally:
-        _thread.unbinds = before
+        _thread.unbinds = previous
 
 
 def is_done_in_python(equation: Any) -> bool:
-    """Return True if an equation of a trace is one of `later`."""
+    """Return True if an equation was made by `later`."""
     return equation.primitive.name == _NAME
 
 
 @cache
-def _later() -> Any:
-    """Return the operation that is done in Python, when a trace is run step by step."""
-    operation = jax_extend_core.Primitive(_NAME)
-    operation.multiple_results = True
-    operation.def_impl(_do)
-    operation.def_abstract_eval(_look)
-    return operation
+def _primitive() -> Any:
+    """Return the primitive of `later`."""
+    primitive = jax_extend_core.Primitive(_NAME)
+    primitive.multiple_results = True
+    primitive.def_impl(_impl)
+    primitive.def_abstract_eval(_abstract_eval)
+    return primitive
 
 
-def _do(*values: Any, call: Callable[..., Sequence[Any]], results: Sequence[Any]) -> Sequence[Any]:
+def _impl(
+    *values: Any, call: Callable[..., Sequence[Any]], results: Sequence[Any]
+) -> Sequence[Any]:
     del results
     found = call(*values)
     return list(map(unbound, found)) if _thread.unbinds else found
 
 
-def _look(*values: Any, call: Callable[..., Sequence[Any]], results: Sequence[Any]) -> list[Any]:
+def _abstract_eval(
+    *values: Any, call: Callable[..., Sequence[Any]], results: Sequence[Any]
+) -> list[Any]:
     del values, call
     return list(results)
 
 
 def later(call: Callable[..., Sequence[Any]], results: Sequence[Any], *values: Any) -> list[Any]:
-    """Call a function on arrays, now or when the trace that goes on is run step by step.
+    """Call a function on arrays, now or when the current trace is evaluated equation by equation.
 
     Args:
         call: Takes arrays, returns a list of arrays.
-        results: Their shapes and dtypes.
-        values: What it is called with.
+        results: The shapes and dtypes of the returned arrays.
+        values: The arguments of `call`.
     """
     avals = [jax.core.ShapedArray(r.shape, r.dtype) for r in results]  # pyright: ignore[reportAttributeAccessIssue]
-    return list(_later().bind(*values, call=call, results=tuple(avals)))
+    return list(_primitive().bind(*values, call=call, results=tuple(avals)))
 
 
 def parts_here(value: DistributedValues, replicas: Replicas) -> Sequence[Any]:
-    """Return the parts of this worker's replicas; those of an array that is traced are taken when it runs."""
+    """Return the parts of this worker's replicas. The parts of a traced array are taken when the trace runs."""
     if isinstance(value, Mirrored):
         array, shape = value.array, value.array.shape
         take = partial(copies_of, count=replicas.local_count)
     elif not isinstance(value, PerReplica) or value.whole is None:
         return value.parts
     elif value.is_lifted:
-        array, shape, take = value.array, value.array.shape[1:], _rows_alone
+        array, shape, take = value.array, value.array.shape[1:], _first_rows
     else:
         array, take = value.array, shards
         shape = (array.shape[0] // replicas.count, *array.shape[1:])
@@ -92,5 +96,5 @@ def parts_here(value: DistributedValues, replicas: Replicas) -> Sequence[Any]:
     return later(take, results, array)
 
 
-def _rows_alone(array: Any) -> list[Any]:
+def _first_rows(array: Any) -> list[Any]:
     return [part[0] for part in shards(array)]

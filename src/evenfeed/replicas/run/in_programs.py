@@ -1,7 +1,7 @@
-"""Meetings of plain Python replicas inside what a user compiles: `jit`, `scan`, `cond`.
+"""Meetings of plain Python replicas inside code that the user compiles: `jit`, `scan`, `cond`.
 
-A compiled program calls back, and the calls of all replicas meet. They are paired by what they are for
-and by how often that was reached, not by when they come: a program may run its parts in any order.
+A compiled program calls back to Python, and the callbacks of all replicas meet. They are paired by what they are for and
+how often that was reached, not by time: a program may run its parts in any order.
 """
 
 import threading
@@ -15,26 +15,26 @@ from weakref import WeakSet
 from evenfeed.core.callsite import Origin
 from evenfeed.core.conversion import Array
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.run.replica_threads import Crew
+from evenfeed.replicas.run.replica_threads import ReplicaThreads
 
-# Takes what each replica brought; returns what every one of them gets.
+# Takes what each replica passed; returns the result for all of them.
 Combine: TypeAlias = Callable[[Sequence[Sequence[Array]]], list[Array]]
 
-# The runs that are going on. A program outlives the run that it was traced in, so it does not know its run.
+# The active runs. A program outlives the run in which it was traced, so it must look up its run here.
 _boards: Final[dict[tuple[Replicas, int], "Board"]] = {}
 _lock: Final = threading.Lock()
 
-# Those that have programs which call back.
-_calling: Final[WeakSet[Replicas]] = WeakSet()
+# The replicas whose programs have called back.
+_with_callbacks: Final[WeakSet[Replicas]] = WeakSet()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Where a replica meets the others.
+    """A replica's place in an active run, where it meets the others.
 
-    A program that was traced in one run serves the next one that has the same seats. Runs that go on at
-    the same time, in threads of the user's, have seats of their own.
+    A program that was traced in one run also serves a later run with the same seats. Runs that are active at the same
+    time, in different user threads, have different seats.
     """
 
     replicas: Replicas
@@ -42,18 +42,18 @@ class Seat:
     number: int
 
     @property
-    def crew(self) -> Crew:
-        """The replicas of the run that goes on."""
-        return _boards[self.replicas, self.slot].crew
+    def threads(self) -> ReplicaThreads:
+        """The threads of the active run."""
+        return _boards[self.replicas, self.slot].threads
 
 
 @contextmanager
-def seated(crew: Crew) -> Generator[list[Seat]]:
-    """Give the replicas of a run their seats."""
-    replicas = crew.replicas
+def assign_seats(threads: ReplicaThreads) -> Generator[list[Seat]]:
+    """Register a run, and yield the seats of its replicas."""
+    replicas = threads.replicas
     with _lock:
         slot = next(s for s in range(len(_boards) + 1) if (replicas, s) not in _boards)
-        _boards[replicas, slot] = Board(crew)
+        _boards[replicas, slot] = Board(threads)
     try:
         yield [Seat(replicas, slot, number) for number in range(replicas.local_count)]
     finally:
@@ -61,37 +61,37 @@ def seated(crew: Crew) -> Generator[list[Seat]]:
             del _boards[replicas, slot]
 
 
-def called_back(
+def meet_in_callback(
     seat: Seat, what: str, origin: Origin | None, arrays: list[Array], combine: Combine
 ) -> list[Array]:
-    """Meet the other replicas, called by a program of this one."""
-    _calling.add(seat.replicas)
+    """Meet the other replicas, from a callback of this replica's program."""
+    _with_callbacks.add(seat.replicas)
     return _boards[seat.replicas, seat.slot].meet(seat.number, what, origin, arrays, combine)
 
 
-def call_back(replicas: Replicas) -> bool:
-    """Tell whether programs of these replicas have called back."""
-    return replicas in _calling
+def have_callbacks(replicas: Replicas) -> bool:
+    """Return True if programs of these replicas have called back."""
+    return replicas in _with_callbacks
 
 
 @final
-class _Round:
-    """One meeting: what came so far, and what was made of it."""
+class _Meeting:
+    """One meeting: the arrays so far, and the result."""
 
     def __init__(self) -> None:
-        self.brought: dict[int, list[Array]] = {}
-        self.made: list[Array] | None = None
+        self.arrays_by_replica: dict[int, list[Array]] = {}
+        self.result: list[Array] | None = None
 
 
 @final
 class Board:
-    """Where the programs of one run leave what they bring, and find what the others brought."""
+    """Where the programs of one run exchange their arrays."""
 
-    def __init__(self, crew: Crew) -> None:
-        self.crew = crew
+    def __init__(self, threads: ReplicaThreads) -> None:
+        self.threads = threads
         self._lock = threading.Lock()
-        self._times = Counter[tuple[str, int]]()
-        self._rounds: dict[tuple[str, int], _Round] = {}
+        self._visits = Counter[tuple[str, int]]()
+        self._meetings: dict[tuple[str, int], _Meeting] = {}
 
     def meet(
         self,
@@ -101,22 +101,22 @@ class Board:
         arrays: list[Array],
         combine: Combine,
     ) -> list[Array]:
-        """Return what is made of what all replicas bring, to the same call of the user's, for the same time."""
-        count = self.crew.replicas.local_count
-        said = f"{what} ({origin})"
+        """Return the result for all replicas, once all have reached the same call the same number of times."""
+        count = self.threads.replicas.local_count
+        key = f"{what} ({origin})"
         with self._lock:
-            time = self._times[said, replica]
-            self._times[said, replica] += 1
-            meeting = self._rounds.setdefault((said, time), _Round())
-            meeting.brought[replica] = arrays
-            if len(meeting.brought) == count:
-                del self._rounds[said, time]  # the others hold it still
-        if len(meeting.brought) == count:
+            visit = self._visits[key, replica]
+            self._visits[key, replica] += 1
+            meeting = self._meetings.setdefault((key, visit), _Meeting())
+            meeting.arrays_by_replica[replica] = arrays
+            if len(meeting.arrays_by_replica) == count:
+                del self._meetings[key, visit]  # the other replicas still hold a reference
+        if len(meeting.arrays_by_replica) == count:
             try:
-                meeting.made = combine([meeting.brought[r] for r in range(count)])
+                meeting.result = combine([meeting.arrays_by_replica[r] for r in range(count)])
             except BaseException as error:
-                self.crew.fail(replica, error)
+                self.threads.fail(replica, error)
                 raise
-        self.crew.wait_in_program(replica, said, lambda: meeting.made is not None)
-        assert meeting.made is not None
-        return meeting.made
+        self.threads.wait_in_program(replica, key, lambda: meeting.result is not None)
+        assert meeting.result is not None
+        return meeting.result

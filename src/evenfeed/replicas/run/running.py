@@ -1,13 +1,14 @@
-"""The settings of JAX that hold for the code that runs, to hold in other threads too.
+"""`Strategy.run` for one function: decides how the replicas run it, and runs it.
 
-`with jax.enable_x64(True):` and its kin hold for one thread: replicas that run in threads of their own
-take them over from the one that started them.
+`run_on_replicas` is the entry. Inside `evenfeed.function` the replicas are added to the current trace; the first trace
+only creates variables (`run_creating`). Otherwise the step is compiled (`compiled_run`). A step that cannot be compiled
+runs as plain Python in one thread per replica (`run_eagerly`), and the threads take over the caller's JAX settings
+(`current_settings`), because `with jax.enable_x64(True):` and the like hold for one thread only.
 """
 
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
@@ -36,14 +37,14 @@ from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.regrouping import leaves_of, packed, placed, regrouped, share_of
 from evenfeed.replicas.replica_context import Alone, Replica, Site
 from evenfeed.replicas.run.eager import EagerReplica
-from evenfeed.replicas.run.in_programs import Seat, call_back, seated
-from evenfeed.replicas.run.replica_threads import Crew
+from evenfeed.replicas.run.in_programs import Seat, assign_seats, have_callbacks
+from evenfeed.replicas.run.replica_threads import ReplicaThreads
 from evenfeed.replicas.run.spmd import run_mapped
-from evenfeed.replicas.run.uneven import run_apart
+from evenfeed.replicas.run.uneven import run_uneven
 from evenfeed.replicas.values import PerReplica
 from evenfeed.replicas.worker_parts import of_all_workers
 
-# The contexts of JAX's that change one setting; `jax.config` knows each with the prefix `jax_`.
+# JAX's context managers that change one setting; in `jax.config` each has the prefix `jax_`.
 _NAMES: Final = (
     "check_tracer_leaks",
     "debug_infs",
@@ -67,17 +68,17 @@ _NAMES: Final = (
 
 
 def current_settings() -> Callable[[], AbstractContextManager[Any]]:
-    """Return what makes the settings that hold here hold in a block of another thread."""
+    """Return a function that applies this thread's JAX settings to a block in another thread."""
     here = {name: _read(name) for name in _NAMES}
 
-    def taken_over() -> AbstractContextManager[Any]:
+    def apply() -> AbstractContextManager[Any]:
         stack = ExitStack()
         for name, value in here.items():
             if _read(name) != value:
                 stack.enter_context(getattr(jax, name)(value))
         return stack
 
-    return taken_over
+    return apply
 
 
 def _read(name: str) -> Any:
@@ -86,9 +87,9 @@ def _read(name: str) -> Any:
 
 @final
 class CreatingReplica(Replica):
-    """Stands for all replicas: what the others bring has the shape of its own.
+    """Stands for all replicas: the others are assumed to have values of the same shape.
 
-    There is no mesh here, so that all that needs no argument can be computed: a variable starts from it.
+    There is no mesh here, so whatever needs no argument is concrete: variables are initialized from it.
     """
 
     def __init__(self, site: Site) -> None:
@@ -97,24 +98,23 @@ class CreatingReplica(Replica):
 
     @property
     def index(self) -> Any:
-        """Return which one, as a tensor."""
         return jnp.int32(0)
 
     def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
-        """Return the arrays."""
+        """Return the arrays unchanged."""
         del op
         return list(arrays)
 
     def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
-        """Return each array as often as there are replicas."""
+        """Repeat each array once per replica."""
         return [jnp.concatenate([array] * self.replicas.count, axis) for array in arrays]
 
     def from_first(self, array: Any) -> Any:
-        """Return the array."""
+        """Return the array unchanged."""
         return array
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call the function."""
+        """Call the function with values that stand for those of all replicas."""
         whole_args, whole_kwargs = self.for_all((tuple(args), kwargs))
         with self._site.across():
             return share_of(function(*whole_args, **whole_kwargs), 0)
@@ -140,7 +140,7 @@ def run_creating(site: Site, function: Callable[..., Any], args: Any, kwargs: An
         return replica.for_all(function(*own_args, **own_kwargs))
 
 
-_MOST: Final = 256
+_MAX_STEPS: Final = 256
 _lock: Final = Lock()
 
 
@@ -150,34 +150,34 @@ def compiled_run(  # noqa: PLR0913, PLR0917 - a run, and whose it is
     fn: Callable[..., Any],
     args: Any,
     kwargs: Any,
-    otherwise: Callable[..., Any],
+    fallback: Callable[..., Any],
 ) -> Any:
-    """Run a function on the replicas compiled; where that cannot be, as plain Python.
+    """Run a function on the replicas as a compiled program, or call `fallback` if it cannot be compiled.
 
-    A function that is defined anew at each call is the same one as long as its code and what it closes
-    over are the same; arrays that it closes over are arguments of the program.
+    A function that is redefined at each call counts as the same one if its code and its closure are the same. Arrays
+    in its closure are arguments of the program.
 
-    The programs belong to `owner`: `fn` itself, or the `evenfeed.function` that calls `run`. Globals and
-    attributes that the Python code reads are constants of a program, so a new owner must read them again.
+    The programs belong to `owner`: `fn` itself, or the `evenfeed.function` that calls `run`. Globals and attributes that
+    the Python code reads are constants of a program, so a new owner must read them again.
     """
     arrays: list[Any] = []
     try:
         key = (strategy, identity(fn, arrays))
     except Unlike:
-        return otherwise(strategy, strategy.extended.replicas, fn, args, kwargs)
+        return fallback(strategy, strategy.extended.replicas, fn, args, kwargs)
     compiler = _compiler(owner, key, fn, len(arrays))
     if compiler is not None:
         traces = compiler.traces
         try:
             result = compiler((arrays, *args), kwargs, contexts.frame())
             if compiler.traces != traces:
-                _know_again(owner, compiler, key, fn, len(arrays))
+                _remember_after_trace(owner, compiler, key, fn, len(arrays))
             return result
         except Unstaged as reason:
             if reason.always:
                 owner.steps[key] = None
                 say_why(f"{_name(fn)} runs as plain Python on each replica", reason)
-    return otherwise(strategy, strategy.extended.replicas, fn, args, kwargs)
+    return fallback(strategy, strategy.extended.replicas, fn, args, kwargs)
 
 
 def _compiler(owner: Function, key: Any, fn: Callable[..., Any], arrays: int) -> Compiler | None:
@@ -187,22 +187,22 @@ def _compiler(owner: Function, key: Any, fn: Callable[..., Any], arrays: int) ->
             steps.move_to_end(key)
             return steps[key]
         strategy = key[0]
-        # Without its arrays: the memory of those of the first call would be held for good.
+        # Without its arrays, else those of the first call would stay in memory.
         template = replaced(fn, [HOLE] * arrays)
 
         def run(own: list[Any], *args: Any, **kwargs: Any) -> Any:
             return strategy.run(replaced(template, own), args=args, kwargs=kwargs)
 
         compiler = steps[key] = Compiler(run)
-        if len(steps) > _MOST:
+        if len(steps) > _MAX_STEPS:
             steps.popitem(last=False)
         return compiler
 
 
-def _know_again(
+def _remember_after_trace(
     owner: Function, compiler: Compiler, key: Any, fn: Callable[..., Any], count: int
 ) -> None:
-    """Let a function be the same one after its trace, which may have added to a list of the user's."""
+    """Recognize a function after its trace, which may have changed its closure, such as by appending to a list."""
     arrays: list[Any] = []
     try:
         after = (key[0], identity(fn, arrays))
@@ -217,16 +217,16 @@ def _name(fn: Callable[..., Any]) -> str:
     return str(getattr(fn, "__name__", type(fn).__name__))
 
 
-_jax: Any = jax  # whose functions have no types
+_jax: Any = jax  # its functions have no types
 
 
 def run_on_replicas(
     strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
-    """Call `fn` on each replica, and join what they return."""
+    """Call `fn` on each replica, and regroup the results."""
     if replicas.count == 1:
-        return _alone(strategy, replicas, fn, args, kwargs)
-    run = _way(fn)
+        return _run_on_one(strategy, replicas, fn, args, kwargs)
+    run = _runner_for(fn)
     objects = nnx_objects_in((args, kwargs), lambda: closed_over(fn, is_nnx_object))
     if objects is None:
         return run(strategy, replicas, fn, *_of_all_workers(replicas, args, kwargs))
@@ -243,8 +243,8 @@ def _of_all_workers(replicas: Replicas, args: Any, kwargs: Any) -> tuple[Any, An
     return packed(tree, [of_all_workers(replicas, leaf) for leaf in leaves])
 
 
-def _way(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what runs a function on several replicas: traced, compiled, or as plain Python."""
+def _runner_for(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what runs a function on several replicas: in the current trace, compiled, or as plain Python."""
     staging = contexts.staging()
     if staging is not None:
         return _traced
@@ -256,16 +256,16 @@ def _way(fn: Callable[..., Any]) -> Callable[..., Any]:
 def _traced(
     strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
-    """Call `fn` on each replica in the function that is being traced."""
+    """Call `fn` on each replica inside the current trace."""
     staging = contexts.staging()
-    run = run_creating if staging.creates else run_apart if staging.apart else run_mapped
+    run = run_creating if staging.creates else run_uneven if staging.apart else run_mapped
     return run(Site(strategy, replicas), *_with_containers(fn, args, kwargs))
 
 
 def _with_containers(
     fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> tuple[Callable[..., Any], Any, Any]:
-    """Return a call as one whose arguments JAX can open."""
+    """Convert a call so that JAX can flatten its arguments."""
     if not has_containers((args, kwargs)):
         return fn, args, kwargs
     return partial(call_closed, fn), *open_containers((args, kwargs))
@@ -281,12 +281,12 @@ def _compiled(  # noqa: PLR0913, PLR0917 - a run, and whose it is
 def run_eagerly(
     strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
-    """Call `fn` for each replica as plain Python, in threads that meet."""
+    """Call `fn` for each replica as plain Python, in threads that meet at collectives."""
     fn, args, kwargs = _with_containers(fn, args, kwargs)
-    crew = Crew(replicas)
+    threads = ReplicaThreads(replicas)
     whole = GivenArguments(args, kwargs)
     site = Site(strategy, replicas)
-    settings = current_settings()
+    apply_settings = current_settings()
 
     def call_for(seat: Seat) -> Callable[[], Any]:
         replica = EagerReplica(seat, site.across)
@@ -294,35 +294,34 @@ def run_eagerly(
         def call() -> Any:
             share = placed(replicas, share_of((args, kwargs), seat.number), seat.number)
             own_args, own_kwargs = share
-            before = GivenArguments(own_args, own_kwargs)
-            with settings(), replica.at_work(), site.inside(replica), helpful():
+            given = GivenArguments(own_args, own_kwargs)
+            with apply_settings(), replica.at_work(), site.inside(replica), explain_device_error():
                 result = fn(*own_args, **own_kwargs)
-            before.check_nothing_added(fn, whole)
-            # A program that calls back needs this run until it has ended.
-            return _jax.block_until_ready(result) if call_back(replicas) else result
+            given.check_nothing_added(fn, whole)
+            # A program with callbacks needs this run until it has finished.
+            return _jax.block_until_ready(result) if have_callbacks(replicas) else result
 
         return call
 
-    with seated(crew) as seats:
-        return regrouped(crew.run([call_for(seat) for seat in seats]), replicas)
+    with assign_seats(threads) as seats:
+        return regrouped(threads.run([call_for(seat) for seat in seats]), replicas)
 
 
 @contextmanager
-def helpful() -> Generator[None]:
-    """Say what to do about an array that lies on another replica's device."""
+def explain_device_error() -> Generator[None]:
+    """Add advice to the error for an array that lies on another replica's device."""
     try:
         yield
     except ValueError as error:
         if "incompatible devices" in str(error):
             error.add_note(
-                "An array that lies on other devices, such as a result of a compiled step, is used in a "
-                "replica's function. Pass it through strategy.run(fn, args=(array,)): it is then brought to "
-                "each replica's device."
+                "A replica's function uses an array on other devices, such as a result of a compiled step. Pass it "
+                "through strategy.run(fn, args=(array,)): then each replica gets a copy on its device."
             )
         raise
 
 
-def _alone(
+def _run_on_one(
     strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     site = Site(strategy, replicas)

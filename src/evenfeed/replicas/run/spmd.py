@@ -1,4 +1,4 @@
-"""Compiles a function for all replicas at once: one program, each replica on its own part."""
+"""Compiles a function for all replicas as one SPMD program, in which each replica works on its part."""
 
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -31,7 +31,7 @@ class MappedReplica(Replica):
     """All replicas at once, in code that is mapped over them.
 
     Args:
-        site: Where they run.
+        site: The strategy and its replicas.
     """
 
     def __init__(self, site: Site) -> None:
@@ -40,21 +40,18 @@ class MappedReplica(Replica):
 
     @property
     def index(self) -> Any:
-        """Return which replica runs, as a tensor."""
+        """Which replica runs, as a tensor."""
         return jax.lax.axis_index(AXIS)
 
     def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
-        """Reduce in the program."""
         own = unfolded(self.replicas, [jnp.asarray(array) for array in arrays])
         return reduce_inside(op, own, self.replicas.count)
 
     def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
-        """Join in the program."""
         own = unfolded(self.replicas, [jnp.asarray(array) for array in arrays])
         return [jax.lax.all_gather(array, AXIS, axis=axis, tiled=True) for array in own]
 
     def from_first(self, array: Any) -> Any:
-        """Take replica 0's in the program."""
         return first_inside(self.index, unfolded(self.replicas, array))
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -68,7 +65,7 @@ class MappedReplica(Replica):
 
 @final
 class _MappedValue:
-    """Makes values that, in mapped code, stand for those of all replicas."""
+    """Creates values that stand for those of all replicas, in mapped code."""
 
     @staticmethod
     def of(leaf: Any, replicas: Replicas) -> Any:
@@ -79,7 +76,7 @@ class _MappedValue:
 
 
 def own_share(value: Any) -> Any:
-    """Return what the replica that runs gets of a structure of values, in mapped code."""
+    """Return the current replica's share of a structure of values, in mapped code."""
     leaves, tree = leaves_of(value)
     return packed(tree, [_own_part(leaf) for leaf in leaves])
 
@@ -88,18 +85,18 @@ def _own_part(leaf: Any) -> Any:
     if not isinstance(leaf, DistributedValues):
         return leaf
     if leaf.part_count != jax.lax.axis_size(AXIS):
-        raise Unstaged("it is not known what other workers have of a value", expected=True)
+        raise Unstaged("the values of other workers are not known", expected=True)
     return jnp.stack(leaf.values)[jax.lax.axis_index(AXIS)]
 
 
 def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Trace a function for one replica, and add it to the function that is being traced, for all.
+    """Trace a function for one replica, and add it for all replicas to the current trace.
 
     Args:
         site: The strategy and its replicas.
-        function: The user's.
-        args: Its arguments: values of all replicas are cut, the others go to each as they are.
-        kwargs: Its arguments by name.
+        function: The user function.
+        args: Its arguments. Per-replica values are split, others are passed to each replica as they are.
+        kwargs: Its keyword arguments.
     """
     outer: Staging = contexts.staging()
     replicas = outer.over = site.replicas
@@ -136,15 +133,15 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
 
 
 def _as_one(leaf: Any, replicas: Replicas) -> Any:
-    """Return an argument for one trace of all replicas: a value that the function itself made is in parts.
+    """Return an argument for the single trace of all replicas. Joins the parts of a value that the function made.
 
     Raises:
-        Unstaged: The parts are not one array.
+        Unstaged: The parts cannot be one array.
     """
     if not isinstance(leaf, PerReplica) or leaf.whole is not None:
         return leaf
     if replicas.spans:  # the function itself made it, and other workers may have other parts
-        raise Unstaged("it is not known what other workers have of a value", expected=True)
+        raise Unstaged("the values of other workers are not known", expected=True)
     if all(part is leaf.parts[0] for part in leaf.parts):
         return leaf.parts[0]
     parts = [as_tensor(part) for part in leaf.values]
@@ -171,10 +168,10 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
     variables: Sequence[Variable],
     whole: Sequence[Any],
 ) -> Any:
-    """Call the traced function for all replicas, in the function that is being traced."""
+    """Call the traced function for all replicas, in the current trace."""
     consts = list(closed.consts)
     jaxpr = closed.jaxpr
-    last = len(cut) + len(variables)  # of what differs from replica to replica
+    last = len(cut) + len(variables)  # of the inputs that differ between replicas
     needed = used(jaxpr, jaxpr.invars)
     lifted = [index >= len(cut) or cut[index].is_lifted for index in needed if index < last]
     rows = [*(value.array for value in cut), *(outer.values[v] for v in variables), *whole]
@@ -182,8 +179,8 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
     tensors = len(jaxpr.outvars) - len(found.written)
     differ = varying_outputs(jaxpr, frozenset(range(last)))
     if replicas.spans:
-        # What is the same on all replicas of one worker may differ from worker to worker. The state of a
-        # worker's own objects stays that worker's.
+        # What is the same on all replicas of one worker may differ between workers. The state of a worker's own
+        # objects stays local to it.
         own = tensors - found.carried
         differ[:own] = [True] * own
 

@@ -1,7 +1,7 @@
 """Runs a traced function whose parts differ in shape from replica to replica.
 
-The function is still traced once for each kind of arguments. What it does across replicas is then
-done step by step, and its `run` in pieces for each replica (`segments`).
+The function is still traced once per signature. Its cross-replica part is then evaluated equation by equation, and its
+`run` in segments for each replica (`uneven_segments`).
 """
 
 # JAX leaves parts of its own types unknown.
@@ -37,8 +37,8 @@ from evenfeed.tensors.placement import is_traced
 
 
 @final
-class ApartReplica(Replica):
-    """A replica whose function is traced for shapes of its own."""
+class UnevenReplica(Replica):
+    """A replica whose function is traced for its own shapes."""
 
     def __init__(self, replicas: Replicas, index: Any) -> None:
         self.replicas = replicas
@@ -46,38 +46,37 @@ class ApartReplica(Replica):
 
     @property
     def index(self) -> Any:
-        """Return which one, as a tensor."""
         return self._index
 
     def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
-        """Reduce between two pieces."""
-        return reduce_inside(op, [self._own(array) for array in arrays], self.replicas.count)
+        """Reduce between two segments."""
+        return reduce_inside(op, [self._tied(array) for array in arrays], self.replicas.count)
 
-    def _own(self, array: Any) -> Any:
-        """Tie a constant to this replica: JAX would multiply it instead of summing everybody's."""
+    def _tied(self, array: Any) -> Any:
+        """Make a constant depend on this replica: JAX would multiply it by the count instead of summing."""
         if is_traced(array):
             return array
         return jnp.where(self._index >= 0, array, jnp.zeros_like(array))
 
     def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
-        """Give up: the lengths of the others are not known here."""
+        """Give up: the lengths on the other replicas are not known here."""
         del arrays, axis
         raise Unstaged("all_gather of parts that differ in shape", expected=True)
 
     def from_first(self, array: Any) -> Any:
-        """Take replica 0's, between two pieces."""
+        """Take replica 0's value, between two segments."""
         return first_inside(self._index, array)
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Give up: the values of the others are not there."""
+        """Give up: the values of the other replicas are not available."""
         del function, args, kwargs
         raise Unstaged("merge_call on parts that differ in shape", expected=True)
 
 
-def run_apart(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Trace a function for each shape of a replica's part, and add it to the trace that goes on.
+def run_uneven(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Trace a function for each shape of a replica's part, and add it to the current trace.
 
-    It is traced for the shapes that other workers have too: all must do the same things together.
+    It is traced for the shapes of other workers too, because all workers must run the same collectives.
     """
     outer: Staging = contexts.staging()
     replicas = outer.over = site.replicas
@@ -90,15 +89,17 @@ def run_apart(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) 
     traces: dict[Any, _Trace] = {}
     every: list[_Trace] = []
     for replica in range(replicas.count):
-        looks = tuple((column.shapes[replica], column.dtypes[replica]) for column in columns)
-        if looks not in traces:
+        avals = tuple((column.shapes[replica], column.dtypes[replica]) for column in columns)
+        if avals not in traces:
             with noted(f"while its function was traced for replica {replica} of {replicas.count}."):
                 arguments = _Arguments(GivenArguments(args, kwargs), inputs, tree, places, spread)
-                traces[looks] = _Trace(site, function, outer, variables, arguments, looks)
-        every.append(traces[looks])
+                traces[avals] = _Trace(site, function, outer, variables, arguments, avals)
+        every.append(traces[avals])
     stacks = [outer.values[variable] for variable in variables]
     pieces = _Pieces(every, spans=replicas.spans)
-    joined = _Joined(replicas, pieces, len(columns), len(stacks), Watch(function, _rows(columns)))
+    joined = _UnevenProgram(
+        replicas, pieces, len(columns), len(stacks), Watch(function, _rows(columns))
+    )
     flat = [
         *stacks,
         *(v for r, t in enumerate(joined.own) for v in (*t.consts, *(c.parts[r] for c in columns))),
@@ -110,12 +111,12 @@ def run_apart(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) 
 @final
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One argument of a function that has a part for each replica.
+    """One argument that has a part for each replica.
 
     Attributes:
-        parts: Those of this worker's replicas.
-        shapes: Those of all parts.
-        dtypes: Those of all parts.
+        parts: The parts of this worker's replicas.
+        shapes: The shapes of all parts.
+        dtypes: The dtypes of all parts.
     """
 
     parts: Sequence[Any]
@@ -131,12 +132,12 @@ def _column(value: "PerReplica | Mirrored", replicas: Replicas) -> _Column:
     if isinstance(value, Mirrored) or value.whole is not None:
         return _Column(parts, [parts[0].shape] * replicas.count, dtypes)
     if value.shapes is None:  # the function itself made it
-        raise Unstaged("it is not known what other workers have of a value", expected=True)
+        raise Unstaged("the values of other workers are not known", expected=True)
     return _Column(parts, value.shapes, dtypes)
 
 
 def _rows(columns: Sequence[_Column]) -> list[int]:
-    """Return how many rows each replica has, of the first value whose parts differ in that."""
+    """Return the number of rows of each replica, from the first value in which it differs."""
     for column in columns:
         lengths = [shape[0] if shape else 1 for shape in column.shapes]
         if len(set(lengths)) > 1:
@@ -147,14 +148,14 @@ def _rows(columns: Sequence[_Column]) -> list[int]:
 @final
 @dataclass(frozen=True, slots=True)
 class _Arguments:
-    """What a function is called with.
+    """The arguments of a function.
 
     Attributes:
-        whole: Its arguments.
-        inputs: The leaves of its arguments, then the arrays of `spread`.
-        tree: The structure of its arguments.
-        places: Which of the inputs have a part for each replica.
-        spread: Arrays that all devices hold, which the function is given or closes over.
+        whole: The arguments as given.
+        inputs: The leaves of the arguments, then the arrays of `spread`.
+        tree: The structure of the arguments.
+        places: The indices of the inputs that have a part for each replica.
+        spread: Arrays on all devices that the function takes or closes over.
     """
 
     whole: GivenArguments
@@ -164,14 +165,20 @@ class _Arguments:
     spread: list[Any]
 
     def of_replica(self, function: Callable[..., Any], own: Sequence[Any]) -> Callable[[], Any]:
-        """Return a call of the function with the parts of one replica."""
+        """Return a call of the function with one replica's parts."""
         leaves = list(self.inputs)
         for place, part in zip(self.places, own, strict=True):
             leaves[place] = part
         count = len(leaves) - len(self.spread)
-        stand = {id(array): x for array, x in zip(self.spread, leaves[count:], strict=True)}
-        args, kwargs = packed(self.tree, [stand.get(id(leaf), leaf) for leaf in leaves[:count]])
-        called = with_swapped(function, lambda x: stand.get(id(x), x)) if stand else function
+        replacements = {id(array): x for array, x in zip(self.spread, leaves[count:], strict=True)}
+        args, kwargs = packed(
+            self.tree, [replacements.get(id(leaf), leaf) for leaf in leaves[:count]]
+        )
+        called = (
+            with_swapped(function, lambda x: replacements.get(id(x), x))
+            if replacements
+            else function
+        )
         return lambda: call_traced(called, args, kwargs, self.whole)
 
 
@@ -186,7 +193,7 @@ class _Trace:
         outer: Staging,
         variables: Sequence[Any],
         arguments: _Arguments,
-        looks: Sequence[tuple[tuple[int, ...], Any]],
+        avals: Sequence[tuple[tuple[int, ...], Any]],
     ) -> None:
         replicas = site.replicas
         self.outputs = Outputs()
@@ -195,7 +202,7 @@ class _Trace:
             values = {**outer.values, **{v: c[0] for v, c in zip(variables, copies, strict=True)}}
             staging = Staging(values, replicas)
             call = arguments.of_replica(function, own)
-            with site.inside(ApartReplica(replicas, index)), contexts.staged(staging):
+            with site.inside(UnevenReplica(replicas, index)), contexts.staged(staging):
                 found = self.outputs.of(call(), staging)
             count = len(found) - len(self.outputs.written)
             return [*found[:count], *(value[None] for value in found[count:])]
@@ -203,7 +210,7 @@ class _Trace:
         struct = jax.ShapeDtypeStruct
         copies = [struct((1, *outer.values[v].shape[1:]), outer.values[v].dtype) for v in variables]
         closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(
-            struct((), jnp.int32), copies, [struct(shape, dtype) for shape, dtype in looks]
+            struct((), jnp.int32), copies, [struct(shape, dtype) for shape, dtype in avals]
         )
         first = 1 + len(variables)
         given = enumerate(arguments.inputs[place] for place in arguments.places)
@@ -215,7 +222,7 @@ class _Trace:
 
     @property
     def tensors(self) -> int:
-        """How many results there are; the new values of variables follow."""
+        """The number of results; the new values of variables follow them."""
         return len(self.results) - len(self.outputs.written)
 
 
@@ -224,14 +231,14 @@ class _Pieces:
     """The functions of all replicas, cut at their collectives.
 
     Args:
-        traces: Those of all replicas, of other workers too.
-        spans: There are other workers: what all are given alike may be each worker's own.
+        traces: The traces of all replicas, including those of other workers.
+        spans: Whether there are other workers. Then inputs that are the same for all replicas may differ between workers.
 
     Attributes:
         traces: The same.
-        cuts: The pieces, by replica: they compute what replicas may differ in.
-        common: What all compute in the same way.
-        own: Which results replicas may differ in.
+        cuts: The segments by replica, which compute what may differ between replicas.
+        common: The results that all replicas compute in the same way.
+        own: The indices of the results that may differ between replicas.
     """
 
     def __init__(self, traces: Sequence[_Trace], *, spans: bool) -> None:
@@ -239,7 +246,7 @@ class _Pieces:
         kinds = list({id(trace): trace for trace in traces}.values())
         _check_results(kinds)
         every = range(kinds[0].tensors)
-        # The state of a worker's own objects stays that worker's.
+        # The state of a worker's own objects stays local to it.
         asked = every[len(every) - kinds[0].outputs.carried :] if spans else every
         self.common: Common = common_results([trace.common for trace in kinds], asked)
         self.own = [k for k in every if k not in self.common.places]
@@ -247,10 +254,10 @@ class _Pieces:
         cuts = {id(trace): self._cut(trace) for trace in kinds}
         self.cuts: list[Cut] = [cuts[id(trace)] for trace in traces]
         if len({found.collectives for found in cuts.values()}) > 1:
-            raise _differ()
+            raise _different_programs()
 
     def needs(self, trace: _Trace) -> tuple[Any, ...]:
-        """Return the names of what the program of all needs of a replica's function."""
+        """Return the variables of a replica's function that the common program needs."""
         return self._needs[id(trace)]
 
     def _cut(self, trace: _Trace) -> Cut:
@@ -262,22 +269,22 @@ class _Pieces:
 
 def _check_results(traces: Sequence[_Trace]) -> None:
     if any(trace.outputs.kind != traces[0].outputs.kind for trace in traces[1:]):
-        raise _differ()
+        raise _different_programs()
 
 
-def _differ() -> Unstaged:
-    return Unstaged("the replicas do different things with their parts", expected=True)
+def _different_programs() -> Unstaged:
+    return Unstaged("the replicas run different computations on their parts", expected=True)
 
 
 @final
-class _Joined:
-    """Runs the pieces of this worker's replicas, one after the other, and what all do between them.
+class _UnevenProgram:
+    """Runs the segments of this worker's replicas in turn, and the collectives between them.
 
     Args:
         replicas: The replicas.
-        pieces: Their functions, those of other workers too.
-        columns: How many parts each gets.
-        stacks: How many variables there are.
+        pieces: The functions of all replicas, including those of other workers.
+        columns: The number of parts that each replica gets.
+        stacks: The number of variables.
         watch: Counts the steps.
 
     Attributes:
@@ -299,35 +306,34 @@ class _Joined:
 
     @cached_property
     def _numbers(self) -> list[Any]:
-        """Who is who, on their devices; made when it first runs, not while it is traced."""
+        """The replica indices, on their devices. Created at the first run, not during the trace."""
         first, place = self._replicas.first, self._replicas.to_replica
         return [place(np.int32(first + r), r) for r in range(self._replicas.local_count)]
 
     def results(self, stacks: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-        """Return the shapes of what it returns: each replica's results, what is common, then whole variables."""
+        """Return the result shapes: each replica's results, the common results, then whole variables."""
         each = [trace.results[k] for trace in self.own for k in self._pieces.own]
         common = [self.own[0].results[k] for k in self._pieces.common.places]
         whole = dict(zip(variables, stacks, strict=True))
         return [*each, *common, *(whole[variable] for variable in self._written)]
 
     def __call__(self, *flat: Any) -> list[Any]:
-        """Run."""
         self._watch.step()
-        held = self._begin(flat)
+        held = self._inputs(flat)
         summed: list[list[Any]] = [[] for _ in self.own]
         count = len(self._cuts[0].segments)
         for place in range(count):
-            operands = [self._step(place, r, held[r], summed[r]) for r in range(len(held))]
+            operands = [self._run_segment(place, r, held[r], summed[r]) for r in range(len(held))]
             if place + 1 < count:
                 summed = sums_over(self._replicas, operands)
-        ends = [self._end(replica, held[replica]) for replica in range(len(held))]
+        ends = [self._outputs(replica, held[replica]) for replica in range(len(held))]
         own, written = len(self._pieces.own), len(self._written)
         tensors = [value for row in ends for value in row[:own]]
         rows = zip(*(row[own : own + written] for row in ends), strict=True)
         common = self._common([row[own + written :] for row in ends])
         return [*tensors, *common, *(self._replicas.joined(row) for row in rows)]
 
-    def _begin(self, flat: Sequence[Any]) -> list[dict[Any, Any]]:
+    def _inputs(self, flat: Sequence[Any]) -> list[dict[Any, Any]]:
         copies = [shards(stack) for stack in flat[: self._stacks]]
         rest = iter(flat[self._stacks :])
         held: list[dict[Any, Any]] = []
@@ -339,22 +345,24 @@ class _Joined:
             held.append(dict(zip(self._cuts[replica].inputs, own, strict=True)))
         return held
 
-    def _step(self, place: int, replica: int, held: dict[Any, Any], summed: list[Any]) -> list[Any]:
+    def _run_segment(
+        self, place: int, replica: int, held: dict[Any, Any], summed: list[Any]
+    ) -> list[Any]:
         segment = self._cuts[replica].segments[place]
         with jax.default_device(self._replicas.local_devices[replica]):
             gives, operands = segment.run([held[name] for name in segment.needs], summed)
         held.update(zip(segment.gives, gives, strict=True))
         return operands
 
-    def _end(self, replica: int, held: dict[Any, Any]) -> list[Any]:
-        """Return what is wanted of a replica's function, its constants too on its device."""
+    def _outputs(self, replica: int, held: dict[Any, Any]) -> list[Any]:
+        """Return the outputs of a replica's function, with constants on its device."""
         return [
             self._replicas.to_replica(jnp.asarray(o.val), replica) if hasattr(o, "val") else held[o]
             for o in self._cuts[replica].outputs
         ]
 
     def _common(self, given: Sequence[Sequence[Any]]) -> list[Any]:
-        """Compute what is the same for all replicas, on each device by the same program."""
+        """Compute the common results, with the same program on each device."""
         if not self._pieces.common.places:
             return []
         rows: list[list[Any]] = []
@@ -364,7 +372,7 @@ class _Joined:
         return [self._replicas.held_alike(copies) for copies in zip(*rows, strict=True)]
 
     def regrouped(self, results: list[Any], outer: Staging) -> Any:
-        """Return what the replicas returned, and let the variables hold what they assigned."""
+        """Return what the replicas returned, and write the variables that they assigned."""
         count, places = len(self.own), self._pieces.own
         common = self._pieces.common.places
         first = count * len(places)

@@ -1,7 +1,7 @@
-"""Cuts the trace of one replica's function at its collectives.
+"""Cuts the trace of one replica's function into segments at its collectives.
 
-Replicas whose parts have other shapes cannot be one program. Each then runs pieces of its own, compiled
-for its shapes; between the pieces, one program over all devices does what they do together.
+Replicas whose parts differ in shape cannot run one program. Each runs its own segments, compiled for its shapes. Between
+the segments, one program over all devices runs the collectives.
 """
 
 # JAX leaves parts of its own types unknown.
@@ -14,20 +14,19 @@ from typing import Any, final
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.mesh import AXIS
-from evenfeed.replicas.run.varying import is_name, speaks, steps
+from evenfeed.replicas.run.varying import communicates, equations_in, is_variable
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a replica's function.
+    """One segment of a replica's function.
 
     Attributes:
-        run: Compiled: takes what it needs, then what the collective before it gave, each with an axis
-            of length one; returns what is needed later, then what goes into the collective after
-            it, again with that axis.
-        needs: The names of what it takes.
-        gives: The names of what it returns for later.
+        run: The compiled segment. Takes its inputs, then the results of the collective before it, each with a leading
+            axis of length one. Returns its outputs, then the operands of the collective after it, again with that axis.
+        needs: The variables that it takes.
+        gives: The variables that it returns for later segments.
     """
 
     run: Callable[..., Any]
@@ -38,13 +37,13 @@ class Segment:
 @final
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A replica's function in pieces.
+    """A replica's function in segments.
 
     Attributes:
-        segments: The pieces, in order.
+        segments: The segments, in order.
         collectives: The shapes and dtypes of what is summed between them.
-        inputs: The names of the function's inputs, its constants first.
-        outputs: The names of what is wanted of it, or constants.
+        inputs: The variables of the function's inputs, constants first.
+        outputs: The variables or constants of its outputs.
     """
 
     segments: tuple[Segment, ...]
@@ -57,29 +56,29 @@ def cut(closed: Any, index: Any, wanted: Sequence[Any] | None = None) -> Cut:
     """Cut a trace at its sums over the replicas.
 
     Args:
-        closed: The trace; its first input is the number of the replica.
-        index: That input.
-        wanted: The names of what is wanted of it; by default its results.
+        closed: The closed jaxpr. Its first input is the replica's index.
+        index: The variable of that input.
+        wanted: The variables to return; by default the results.
 
     Raises:
-        Unstaged: It meets the other replicas inside of a loop or a branch, or in another way.
+        Unstaged: The trace has a collective inside a loop or a branch, or one that is not a sum.
     """
     jaxpr = closed.jaxpr
     same = {e.outvars[0]: index for e in jaxpr.eqns if e.primitive.name == "axis_index"}
     layers = _layers(jaxpr)
     found = jaxpr.outvars if wanted is None else wanted
-    outputs = tuple(same.get(var, var) if is_name(var) else var for var in found)
-    collectives = tuple(tuple(map(_look, layer.operands)) for layer in layers)
+    outputs = tuple(same.get(var, var) if is_variable(var) else var for var in found)
+    collectives = tuple(tuple(map(_aval, layer.operands)) for layer in layers)
     inputs = (*jaxpr.constvars, *jaxpr.invars)
     segments = _segments(layers, outputs, same, jaxpr.debug_info)
     return Cut(segments, collectives, inputs, outputs)
 
 
 def sums_of(closed: Any) -> dict[Any, tuple[int, int]]:
-    """Return the sums over the replicas: by name, between which pieces, and which of those there.
+    """Return the sums over the replicas: for each variable, its layer and its position there.
 
     Raises:
-        Unstaged: It meets the other replicas inside of a loop or a branch, or in another way.
+        Unstaged: The trace has a collective inside a loop or a branch, or one that is not a sum.
     """
     layers = enumerate(_layers(closed.jaxpr))
     return {var: (depth, p) for depth, layer in layers for p, var in enumerate(layer.sums)}
@@ -87,7 +86,7 @@ def sums_of(closed: Any) -> dict[Any, tuple[int, int]]:
 
 @final
 class _Layer:
-    """What can be computed before a collective, and what goes into that and comes out of it."""
+    """The equations before a collective, and the collective's operands and results."""
 
     def __init__(self) -> None:
         self.equations: list[Any] = []
@@ -96,17 +95,17 @@ class _Layer:
 
 
 def _layers(jaxpr: Any) -> list[_Layer]:
-    """Sort the equations of a trace by how many collectives they come after.
+    """Group the equations of a trace by how many collectives they follow.
 
-    Sums that do not wait for each other are one collective: those of a nest, above all.
+    Independent sums, such as those of the leaves of a pytree, become one collective.
     """
     layers = [_Layer()]
     depths: dict[Any, int] = {}
-    done = 0  # what is done to the world keeps its order
+    done = 0  # side effects keep their order
     for equation in jaxpr.eqns:
-        if equation.primitive.name == "axis_index":  # the number of the replica is an input
+        if equation.primitive.name == "axis_index":  # the replica's index is an input
             continue
-        depth = max((depths.get(var, 0) for var in equation.invars if is_name(var)), default=0)
+        depth = max((depths.get(var, 0) for var in equation.invars if is_variable(var)), default=0)
         if equation.effects:
             depth = done = max(depth, done)
         if _is_sum(equation):
@@ -115,9 +114,9 @@ def _layers(jaxpr: Any) -> list[_Layer]:
             depth += 1
             if depth == len(layers):
                 layers.append(_Layer())
-        elif _meets(equation):
+        elif _has_collective(equation):
             raise Unstaged(
-                "the replicas meet inside of a loop, a branch or a function", expected=True
+                "the replicas communicate inside a loop, a branch or a function", expected=True
             )
         else:
             layers[depth].equations.append(equation)
@@ -128,14 +127,14 @@ def _layers(jaxpr: Any) -> list[_Layer]:
 def _segments(
     layers: Sequence[_Layer], outputs: Sequence[Any], same: dict[Any, Any], info: Any
 ) -> tuple[Segment, ...]:
-    later: set[Any] = {var for var in outputs if is_name(var)}
+    later: set[Any] = {var for var in outputs if is_variable(var)}
     made: list[Segment] = []
     for place in reversed(range(len(layers))):
         layer = layers[place]
         before = layers[place - 1].sums if place else []
         produced = {var for e in layer.equations for var in e.outvars} | set(before)
         reads = [atom for e in layer.equations for atom in e.invars] + layer.operands
-        names = dict.fromkeys(atom for atom in reads if is_name(atom) and atom not in produced)
+        names = dict.fromkeys(atom for atom in reads if is_variable(atom) and atom not in produced)
         gives = [var for var in produced if var in later]
         piece = jax_extend_core.Jaxpr(
             constvars=(),
@@ -145,7 +144,7 @@ def _segments(
             effects=frozenset[Any]().union(*(e.effects for e in layer.equations)),
             debug_info=info,
         )
-        # A replica's number has one name for each time that it was asked for, and one value.
+        # Each read of the replica's index has its own variable; all have the same value.
         needs = tuple(same.get(name, name) for name in names)
         made.append(Segment(_compiled(piece, len(gives)), needs, tuple(gives)))
         later = (later - produced) | set(needs)
@@ -162,7 +161,7 @@ def _compiled(piece: Any, gives: int) -> Callable[..., Any]:
     return jax.jit(run)
 
 
-def _look(var: Any) -> tuple[Any, str]:
+def _aval(var: Any) -> tuple[Any, str]:
     return tuple(var.aval.shape), str(var.aval.dtype)
 
 
@@ -175,6 +174,9 @@ def _is_sum(equation: Any) -> bool:
     )
 
 
-def _meets(equation: Any) -> bool:
-    """Tell whether an equation, or one inside of it, speaks to the other replicas or asks who it is."""
-    return any(speaks(step) or step.primitive.name == "axis_index" for step in steps(equation))
+def _has_collective(equation: Any) -> bool:
+    """Return True if an equation, or one inside it, communicates with other replicas or reads the replica's index."""
+    return any(
+        communicates(inner) or inner.primitive.name == "axis_index"
+        for inner in equations_in(equation)
+    )

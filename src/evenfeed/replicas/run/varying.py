@@ -1,10 +1,10 @@
-"""Which results of a replica's function differ from replica to replica.
+"""Finds which results of a replica's function differ from replica to replica.
 
-What depends on no replica's own data, or only on what came out of a collective, is the same everywhere
-and is kept as one replicated array: parameters that go through a step stay replicated without a copy.
+Results that do not depend on a replica's own data, or only through a collective, are the same everywhere. They are kept as
+one replicated array: parameters that go through a step stay replicated without a copy.
 
-A collective in a branch or a loop that only some replicas take would wait for the others for ever: on the
-CPU, XLA ends the process after 40 seconds. So that is refused here.
+A collective in a branch or loop that only some replicas take would deadlock: on the CPU, XLA ends the process after 40
+seconds. So it is an error here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,25 +13,25 @@ from typing import Any, Final, cast
 from evenfeed.core.errors import described
 from evenfeed.replicas.mesh import AXIS
 
-# Whatever goes in, all replicas get the same out of these.
-_AGREEING: Final = frozenset(
+# Collectives whose results are the same on all replicas.
+_SAME_ON_ALL: Final = frozenset(
     {"psum", "psum_invariant", "pmax", "pmin", "all_gather", "all_gather_invariant"}
 )
-# Not a function of what goes in: each replica may get something else.
-_OWN: Final = ("axis_index", "callback", "infeed")
-# Operations that call one function once, on what goes in.
+# Primitives whose results may differ between replicas even if their inputs do not.
+_REPLICA_DEPENDENT: Final = ("axis_index", "callback", "infeed")
+# Parameters that hold the jaxpr of a primitive that calls it once, on its inputs.
 _CALLS: Final = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
 
 def varying_outputs(jaxpr: Any, own: frozenset[int] | None = None) -> list[bool]:
-    """Tell for each output whether it may differ.
+    """Return, for each output, whether it may differ between replicas.
 
     Args:
         jaxpr: The function of one replica. Its constants are the same for all replicas.
-        own: Which inputs differ; by default all.
+        own: The indices of the inputs that differ; by default all.
 
     Raises:
-        ValueError: A collective stands where not all replicas come to.
+        ValueError: A collective is in a branch or loop that not all replicas may take.
     """
     count = len(jaxpr.invars)
     return _outputs(jaxpr, [own is None or index in own for index in range(count)])
@@ -40,15 +40,15 @@ def varying_outputs(jaxpr: Any, own: frozenset[int] | None = None) -> list[bool]
 def _outputs(jaxpr: Any, inputs: Sequence[bool]) -> list[bool]:
     differ = {var for var, own in zip(jaxpr.invars, inputs, strict=True) if own}
     for equation in jaxpr.eqns:
-        given = [is_name(atom) and atom in differ for atom in equation.invars]
+        given = [is_variable(atom) and atom in differ for atom in equation.invars]
         results = _results(equation, given)
         differ.update(var for var, own in zip(equation.outvars, results, strict=True) if own)
-    return [is_name(atom) and atom in differ for atom in jaxpr.outvars]
+    return [is_variable(atom) and atom in differ for atom in jaxpr.outvars]
 
 
 def _results(equation: Any, given: Sequence[bool]) -> Sequence[bool]:
     name, params = equation.primitive.name, equation.params
-    if name in _AGREEING and speaks(equation) and params.get("axis_index_groups") is None:
+    if name in _SAME_ON_ALL and communicates(equation) and params.get("axis_index_groups") is None:
         return [False] * len(equation.outvars)
     if name == "cond":
         return _branches(equation, given)
@@ -57,16 +57,16 @@ def _results(equation: Any, given: Sequence[bool]) -> Sequence[bool]:
     if name == "scan":
         return _scan(params, given)
     inner = next((params[key] for key in _CALLS if key in params), None)
-    if inner is not None and len(_opened(inner).invars) == len(given):
-        return _outputs(_opened(inner), given)
-    return [any(given) or differs_by_itself(equation)] * len(equation.outvars)
+    if inner is not None and len(_inner_jaxpr(inner).invars) == len(given):
+        return _outputs(_inner_jaxpr(inner), given)
+    return [any(given) or depends_on_replica(equation)] * len(equation.outvars)
 
 
 def _branches(equation: Any, given: Sequence[bool]) -> Sequence[bool]:
     if given[0]:
-        _check_silent(equation, "branch (cond)")
+        _check_no_collective(equation, "branch (cond)")
         return [True] * len(equation.outvars)
-    rows = [_outputs(_opened(branch), given[1:]) for branch in equation.params["branches"]]
+    rows = [_outputs(_inner_jaxpr(branch), given[1:]) for branch in equation.params["branches"]]
     return [any(column) for column in zip(*rows, strict=True)]
 
 
@@ -74,80 +74,84 @@ def _while(equation: Any, given: Sequence[bool]) -> Sequence[bool]:
     params = equation.params
     first, second = params["cond_nconsts"], params["body_nconsts"]
     of_cond, of_body = list(given[:first]), list(given[first : first + second])
-    carry = _settled(
-        lambda held: _outputs(_opened(params["body_jaxpr"]), of_body + held),
+    carry = _fixed_point(
+        lambda held: _outputs(_inner_jaxpr(params["body_jaxpr"]), of_body + held),
         list(given[first + second :]),
     )
-    if _outputs(_opened(params["cond_jaxpr"]), of_cond + carry)[0]:
-        _check_silent(equation, "loop (while_loop)")
+    if _outputs(_inner_jaxpr(params["cond_jaxpr"]), of_cond + carry)[0]:
+        _check_no_collective(equation, "loop (while_loop)")
         return [True] * len(carry)
     return carry
 
 
 def _scan(params: Any, given: Sequence[bool]) -> Sequence[bool]:
     consts, carried = params["num_consts"], params["num_carry"]
-    body = _opened(params["jaxpr"])
+    body = _inner_jaxpr(params["jaxpr"])
     before, rows = list(given[:consts]), list(given[consts + carried :])
-    carry = _settled(
+    carry = _fixed_point(
         lambda held: _outputs(body, [*before, *held, *rows])[:carried],
         list(given[consts : consts + carried]),
     )
     return _outputs(body, [*before, *carry, *rows])
 
 
-def _settled(step: Callable[[list[bool]], Sequence[bool]], carry: list[bool]) -> list[bool]:
-    """Go round a loop until nothing new differs."""
+def _fixed_point(inner: Callable[[list[bool]], Sequence[bool]], carry: list[bool]) -> list[bool]:
+    """Repeat a loop body until no further value differs."""
     while True:
-        more = [old or new for old, new in zip(carry, step(carry), strict=True)]
+        more = [old or new for old, new in zip(carry, inner(carry), strict=True)]
         if more == carry:
             return carry
         carry = more
 
 
-def _check_silent(equation: Any, where: str) -> None:
-    for step in steps(equation):
-        if speaks(step):
+def _check_no_collective(equation: Any, where: str) -> None:
+    for inner in equations_in(equation):
+        if communicates(inner):
             raise ValueError(
                 described(
-                    f"A collective ({step.primitive.name}) stands in a {where} that not all replicas need "
-                    "take: those that do would wait for the others for ever.",
-                    fix="call it outside, or let a value that is the same on all replicas, such as one "
-                    "from all_reduce, choose.",
+                    f"A collective ({inner.primitive.name}) is in a {where} that not all replicas may take: "
+                    "those that do would wait for the others forever.",
+                    fix="call it outside, or let the condition depend only on values that are the same on all "
+                    "replicas, such as results of all_reduce.",
                 )
             )
 
 
-# --- what an equation is --------------------------------------------------------------------
+# --- predicates on equations ----------------------------------------------------------------
 
 
-def is_name(atom: Any) -> bool:
-    """Tell whether an input or output stands for a value; else it is a constant."""
+def is_variable(atom: Any) -> bool:
+    """Return True if an input or output of an equation is a variable, not a literal."""
     return not hasattr(atom, "val")
 
 
-def differs_by_itself(equation: Any) -> bool:
-    """Return True if each replica may get something else of what is the same for all."""
-    return any(word in step.primitive.name for step in steps(equation) for word in _OWN)
+def depends_on_replica(equation: Any) -> bool:
+    """Return True if an equation may give each replica a different result for the same inputs."""
+    return any(
+        word in inner.primitive.name
+        for inner in equations_in(equation)
+        for word in _REPLICA_DEPENDENT
+    )
 
 
-def speaks(equation: Any) -> bool:
-    """Tell whether an equation itself, not one inside of it, exchanges values with other replicas."""
+def communicates(equation: Any) -> bool:
+    """Return True if an equation itself, not one inside it, exchanges values with other replicas."""
     params = equation.params
     axes = params.get("axes", params.get("axis_name", ()))
     named = axes == AXIS or (isinstance(axes, tuple) and AXIS in axes)
     return named and equation.primitive.name != "axis_index"
 
 
-def steps(equation: Any) -> Iterator[Any]:
-    """Yield an equation, and those inside of it."""
+def equations_in(equation: Any) -> Iterator[Any]:
+    """Yield an equation and all equations inside it."""
     yield equation
     for value in equation.params.values():
         several = isinstance(value, (list, tuple))
         for each in cast("Sequence[Any]", value if several else (value,)):
-            jaxpr = _opened(each)
+            jaxpr = _inner_jaxpr(each)
             for inner in getattr(jaxpr, "eqns", None) or ():
-                yield from steps(inner)
+                yield from equations_in(inner)
 
 
-def _opened(jaxpr: Any) -> Any:
+def _inner_jaxpr(jaxpr: Any) -> Any:
     return getattr(jaxpr, "jaxpr", jaxpr)
