@@ -258,8 +258,8 @@ def test_a_dataset_is_true_and_prints_as_tensorflows_does():
 def test_a_length_that_is_not_known_is_an_error():
     with error_saying(
         TypeError,
-        "The dataset has no len(): its length is endless.",
-        fix="ask cardinality(), which has a value for both cases.",
+        "The dataset has no len(): its length is infinite.",
+        fix="call cardinality(), which has a value for both cases.",
     ):
         len(Dataset.range(3).repeat())
     assert Dataset.range(3).repeat().cardinality() == tf.data.INFINITE_CARDINALITY
@@ -271,13 +271,13 @@ def test_a_length_that_is_not_known_is_an_error():
         (
             lambda: Dataset.range(*[]),
             ValueError,
-            "range takes one to three numbers, but got 0.",
+            "range takes one to three integers, but got 0 arguments.",
             "call range(stop), …",
         ),
         (
             lambda: Dataset.range(1, 2, 3, 4),
             ValueError,
-            "range takes one to three numbers, but got 4.",
+            "range takes one to three integers, but got 4 arguments.",
             "call …",
         ),
         (
@@ -290,7 +290,7 @@ def test_a_length_that_is_not_known_is_an_error():
             lambda: Dataset.range(0, 5, 0),
             InvalidArgumentError,
             "The step of a range must not be 0.",
-            "pass a step …",
+            "pass a positive step …",
         ),
         (
             lambda: Dataset.range(3).batch(0),
@@ -320,72 +320,72 @@ def test_a_length_that_is_not_known_is_an_error():
             lambda: Dataset.range(3).shard(0, 0),
             InvalidArgumentError,
             "num_shards must be at least 1, but got 0.",
-            "shard(num_shards=4, index=0) …",
+            "pass for example shard(num_shards=4, index=0) …",
         ),
         (
             lambda: Dataset.range(3).shuffle(0),
             InvalidArgumentError,
             "buffer_size must be at least 1, but got 0.",
-            "pass how many elements …",
+            "pass the number of elements …",
         ),
         (
             lambda: Dataset.zip([Dataset.range(3)]),
             TypeError,
-            "zip takes datasets, but got …",
+            "zip expects datasets, but got …",
             "pass datasets, …",
         ),
         (
             lambda: Dataset.zip(Dataset.range(3), datasets=Dataset.range(2)),
             TypeError,
-            "zip got datasets by position and by the name `datasets`.",
-            "pass all of them by position, zip(a, b); or all by name, …",
+            "zip got datasets both by position and as `datasets`.",
+            "pass all of them by position, zip(a, b), or all by name, …",
         ),
         (
             lambda: Dataset.zip(Dataset.range(3), datasets=()),
             TypeError,
-            "zip got datasets by position and by the name `datasets`.",
+            "zip got datasets both by position and as `datasets`.",
             "pass all of them …",
         ),
         (
             lambda: Dataset.zip(*()),
             TypeError,
-            "zip got no dataset.",
+            "zip got no datasets.",
             "pass all of them …",
         ),
         (
             lambda: Dataset.zip(()),
             InvalidArgumentError,
-            "A zip needs at least one dataset.",
+            "zip needs at least one dataset.",
             "pass datasets, …",
         ),
         (
             lambda: Dataset.range(3).concatenate(Dataset.range(3, output_type="int32")),
             TypeError,
-            "Datasets of unlike elements cannot be concatenated: …",
-            "give both the same dtypes …",
+            "Concatenated datasets must have compatible elements, …",
+            "give both datasets the same dtypes …",
         ),
         (
             lambda: Dataset.from_tensor_slices(3),
             ValueError,
-            "A scalar has no slices, …",
+            "from_tensor_slices cannot slice a scalar.",
             "pass arrays …",
         ),
         (
             lambda: Dataset.from_tensor_slices(([1, 2], [1])),
             ValueError,
-            "All parts must have one first dimension, but they have (2, 1).",
-            "cut the parts …",
+            "All components must have the same first dimension, but they have (2, 1).",
+            "cut the components …",
         ),
         (
             lambda: Dataset.from_tensor_slices(()),
             ValueError,
-            "A dataset needs elements with at least one tensor.",
+            "The elements of a dataset must contain at least one tensor.",
             "pass an array, …",
         ),
         (
             lambda: Dataset.from_tensors(None),
             InvalidArgumentError,
-            "A dataset needs elements with at least one tensor.",
+            "The elements of a dataset must contain at least one tensor.",
             "pass an array, …",
         ),
         (
@@ -397,7 +397,7 @@ def test_a_length_that_is_not_known_is_an_error():
         (
             lambda: Dataset([1, 2]),
             TypeError,
-            "A Dataset is not made of list directly.",
+            "Dataset() cannot be called with a value of type list.",
             "call Dataset.from_tensor_slices(value) …",
         ),
         (

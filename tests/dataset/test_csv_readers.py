@@ -95,10 +95,10 @@ def test_errors_say_what_to_do(folder):
     with pytest.raises(ValueError, match="No files match file_pattern 'none"):
         M("none*", 2)
     Path("c.csv").write_bytes(b"other\n1\n")
-    with pytest.raises(ValueError, match=r"c\.csv begins with \['other'\], but \./a\.csv with"):
+    with pytest.raises(ValueError, match=r"c\.csv has the header \['other'\], but \./a\.csv has"):
         M("?.csv", 2)
     Path("d.csv").write_bytes(b"\xff,b\n1,2\n")
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"d\.csv are no utf-8"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"d\.csv is not valid utf-8"):
         M("d.csv", 2)
     assert list(M("d.csv", 2, encoding="latin-1").element_spec) == ["ÿ", "b"]
 

@@ -68,11 +68,13 @@ def test_choices_pass_over_what_has_ended_unless_told():
 
 def test_parallel_calls_and_batches_are_not_both_taken():
     assert numbers(Dataset.range(3).apply(older.map_and_batch(abs, 2, 4))) == [[0, 1], [2]]
-    with pytest.raises(ValueError, match=r"(?s)both were passed.*test_experimental_names\.py"):
+    with pytest.raises(ValueError, match=r"(?s)cannot both be passed.*test_experimental_names\.py"):
         older.map_and_batch(abs, 2, num_parallel_batches=4, num_parallel_calls=4)
 
 
 @pytest.mark.parametrize("count", [0, -2])
 def test_shuffle_and_repeat_counts_from_one(count):
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)at least 1.*test_experimental_names"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"(?s)at least 1.*test_experimental_names"
+    ):
         older.shuffle_and_repeat(3, count=count)

@@ -140,11 +140,11 @@ def test_sizes_of_records_are_checked(sizes):
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (3, "filenames must hold paths, but got 3"),
-        (None, "filenames must hold paths, but got None"),
-        (tf.data.Dataset.range(3), "but the dataset holds TensorSpec"),
-        (tf.data.Dataset.from_tensors(["a"]), "must be one path"),
-        (tf.data.Dataset.from_tensors(("a", "b")), "but the dataset holds"),
+        (3, "filenames must be a path or a list of paths, but got 3"),
+        (None, "filenames must be a path or a list of paths, but got None"),
+        (tf.data.Dataset.range(3), "but its elements are TensorSpec"),
+        (tf.data.Dataset.from_tensors(["a"]), "must be a single path"),
+        (tf.data.Dataset.from_tensors(("a", "b")), "but its elements are"),
     ],
 )
 def test_what_holds_no_names_is_refused(names, said):
@@ -186,7 +186,7 @@ def test_records_are_shuffled_and_resumed_by_position(folder):
 def test_explain_names_the_reader(folder):
     said = T(["a.txt", "b.txt"]).explain()
     assert "TextLineDataset(2 files)" in said
-    assert "known only when the files are read" in said
+    assert "known only after the files are read" in said
     assert "resume: by position" in said
     assert "reading again" in T("a.gz", "GZIP").explain()
     assert "FixedLengthRecordDataset(1 file)" in F("a.txt", 8).explain()
@@ -215,7 +215,7 @@ def test_no_file_at_all_is_an_error_at_once(folder, pattern):
 
 
 def test_patterns_are_text_and_shuffle_is_yes_or_no(folder):
-    with pytest.raises(TypeError, match="file_pattern must hold paths, but got 3"):
+    with pytest.raises(TypeError, match="file_pattern must be a path or a list of paths, but got 3"):
         tf.data.Dataset.list_files(3)
     with pytest.raises(TypeError, match="shuffle must be True or False"):
         tf.data.Dataset.list_files("*", shuffle="no")

@@ -30,9 +30,9 @@ def test_a_dataset_without_elements_is_an_empty_file(tmp_path):
     ("dataset", "said"),
     [
         ([b"a"], "expected a Dataset, but got list"),
-        (tf.data.Dataset.range(3), "must be text of shape"),
-        (tf.data.Dataset.from_tensor_slices([[b"a"]]), "must be text of shape"),
-        (tf.data.Dataset.from_tensor_slices(([b"a"], [b"b"])), "must be text of shape"),
+        (tf.data.Dataset.range(3), "must be scalar strings"),
+        (tf.data.Dataset.from_tensor_slices([[b"a"]]), "must be scalar strings"),
+        (tf.data.Dataset.from_tensor_slices(([b"a"], [b"b"])), "must be scalar strings"),
     ],
 )
 def test_what_holds_no_records_is_refused_before_a_file_is_made(tmp_path, dataset, said):

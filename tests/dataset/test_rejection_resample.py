@@ -115,7 +115,7 @@ def test_what_is_no_distribution_is_refused():
     with error_saying(
         tf.errors.InvalidArgumentError,
         "target_dist has 2 classes, but initial_dist has 3.",
-        fix="pass one number for each class in both.",
+        fix="pass one number per class in both.",
     ):
         rare().rejection_resample(is_rare, HALF, [0.2, 0.3, 0.5])
 

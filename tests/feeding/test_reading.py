@@ -267,7 +267,7 @@ def test_too_few_files_is_one_error_everywhere(tmp_path):
     paths = text_files(tmp_path, [6])
     data = with_policy(tf.data.TextLineDataset(paths).batch(4), "FILE")
     for worker in range(2):
-        with pytest.raises(InvalidArgumentError, match="1 file is too few for 2 workers"):
+        with pytest.raises(InvalidArgumentError, match="there is 1 file for 2 workers"):
             reading(lambda _: data, Share(worker, 2, 1), InMemory(2))
 
 
@@ -275,7 +275,10 @@ def test_too_few_files_are_shared_out_by_row_under_auto(tmp_path, caplog):
     caplog.set_level("INFO", "evenfeed")
     assert table_of_files(tmp_path, [5], 4, 2) == [words("a0 a1; a4"), words("a2 a3; ")]
     said = {record.message for record in caplog.records if record.levelname == "INFO"}
-    assert said == {"rows are shared out, not files: 1 file is too few for 2 workers."}
+    assert said == {
+        "sharding by row, not by file: Sharding by file needs at least one file per worker, "
+        "but there is 1 file for 2 workers."
+    }
 
 
 def test_lines_and_their_numbers_stay_together(tmp_path):
@@ -300,7 +303,7 @@ def test_lines_and_their_numbers_stay_together(tmp_path):
 
 def test_rows_without_files_are_refused_by_file():
     data = with_policy(Dataset.range(8).batch(4), "FILE")
-    with pytest.raises(NotFoundError, match="these rows come from no files"):
+    with pytest.raises(NotFoundError, match="it does not read files here"):
         reading(lambda _: data, Share(1, 2, 1), InMemory(2))
 
 

@@ -39,7 +39,7 @@ def test_a_zip_has_the_structure_that_was_given():
 
 
 def test_a_zip_of_nothing_is_an_error():
-    what, fix = "A zip needs at least one dataset.", "pass datasets, or a tuple or dict of them."
+    what, fix = "zip needs at least one dataset.", "pass datasets, or a tuple or dict of them."
     with error_saying(InvalidArgumentError, what, fix=fix):
         Zip((), ())
 
@@ -83,11 +83,11 @@ def test_a_shape_is_what_both_have_in_common(first, second, shape):
 
 def test_two_dtypes_are_an_error():
     what = (
-        "Datasets of unlike elements cannot be concatenated: "
+        "Concatenated datasets must have compatible elements, but have "
         "TensorSpec(shape=(), dtype=tf.int64, name=None) and "
         "TensorSpec(shape=(), dtype=tf.int32, name=None)."
     )
-    fix = "give both the same dtypes before you concatenate them."
+    fix = "give both datasets the same dtypes first."
     with error_saying(TypeError, what, fix=fix):
         Concatenate(Range(0, 3), Range(0, 3, dtype=dtypes.int32))
 

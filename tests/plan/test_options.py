@@ -79,7 +79,7 @@ def test_merging_takes_what_the_second_sets():
         2,
         3,
     )
-    with pytest.raises(TypeError, match="Options can be merged with options"):
+    with pytest.raises(TypeError, match="merge expects Options"):
         first.merge(3)
 
 
@@ -122,7 +122,7 @@ def test_a_later_change_of_the_users_object_changes_no_dataset():
 
 
 def test_only_options_are_taken():
-    with pytest.raises(TypeError, match="with_options takes options"):
+    with pytest.raises(TypeError, match="with_options expects Options"):
         WithOptions(RANGE, 3)
 
 

@@ -72,15 +72,15 @@ def test_a_shard_of_what_has_no_size_has_none():
 @pytest.mark.parametrize("num_shards", [0, -1])
 def test_no_shards_are_an_error(num_shards):
     what = f"num_shards must be at least 1, but got {num_shards}."
-    fix = "shard(num_shards=4, index=0) keeps the first of four."
+    fix = "pass for example shard(num_shards=4, index=0) for the first of four shards."
     with error_saying(InvalidArgumentError, what, fix=fix):
         Shard(Range(0, 3), num_shards, 0)
 
 
 @pytest.mark.parametrize("index", [-1, 2, 3])
 def test_a_shard_that_is_none_of_them_is_an_error(index):
-    what = f"index must be at least 0 and below num_shards, which is 2, but got {index}."
-    fix = "shard(num_shards=4, index=0) keeps the first of four."
+    what = f"index must be at least 0 and less than num_shards (2), but got {index}."
+    fix = "pass for example shard(num_shards=4, index=0) for the first of four shards."
     with error_saying(InvalidArgumentError, what, fix=fix):
         Shard(Range(0, 3), 2, index)
 
@@ -88,7 +88,7 @@ def test_a_shard_that_is_none_of_them_is_an_error(index):
 @pytest.mark.parametrize("buffer_size", [0, -1, -3])
 def test_a_buffer_of_nothing_is_an_error(buffer_size):
     what = f"buffer_size must be at least 1, but got {buffer_size}."
-    fix = "pass how many elements to choose among; the dataset's cardinality() for all."
+    fix = "pass the number of elements to draw from, or the dataset's cardinality() for all."
     with error_saying(InvalidArgumentError, what, fix=fix):
         Shuffle(Range(0, 3), buffer_size, (1,))
 
@@ -104,8 +104,8 @@ def test_an_unknown_cardinality_is_a_buffer_of_all(child):
 
 
 def test_an_endless_dataset_cannot_be_shuffled_as_a_whole():
-    what = "A dataset without end cannot be shuffled as a whole."
-    fix = "pass how many elements to choose among, or shuffle before you repeat."
+    what = "An infinite dataset cannot be shuffled as a whole."
+    fix = "pass the number of elements to draw from, or call shuffle before repeat."
     with error_saying(InvalidArgumentError, what, fix=fix):
         Shuffle(ENDLESS, -2, (1,))
 

@@ -26,14 +26,14 @@ def test_a_range_counts_in_numbers_of_any_kind(dtype):
 
 @pytest.mark.parametrize("dtype", [dtypes.bool, dtypes.string])
 def test_a_range_does_not_count_in_anything_else(dtype):
-    what = f"A range counts in numbers, but output_type is {dtypes.name_of(dtype)}."
+    what = f"output_type of a range must be numeric, but got {dtypes.name_of(dtype)}."
     fix = "pass an integer, float or complex dtype."
     with error_saying(InvalidArgumentError, what, fix=fix):
         Range(0, 3, dtype=dtype)
 
 
 def test_a_step_of_0_is_an_error():
-    fix = "pass a step above 0 to count up, below 0 to count down."
+    fix = "pass a positive step to count up, or a negative step to count down."
     with error_saying(InvalidArgumentError, "The step of a range must not be 0.", fix=fix):
         Range(0, 3, 0)
 
@@ -61,19 +61,21 @@ def test_the_size_of_slices_passes_over_none():
     ("node", "kind"), [(Tensor, InvalidArgumentError), (TensorSlice, ValueError)]
 )
 def test_elements_without_a_tensor_are_an_error(node, kind, arrays):
-    what = "A dataset needs elements with at least one tensor."
-    with error_saying(kind, what, fix="pass an array, or a structure that holds one."):
+    what = "The elements of a dataset must contain at least one tensor."
+    with error_saying(kind, what, fix="pass an array, or a structure that contains one."):
         node(tuple(arrays), arrays)
 
 
 def test_a_scalar_has_no_slices():
     fix = "pass arrays with a first dimension, or call Dataset.from_tensors."
-    what = "A scalar has no slices, but from_tensor_slices was given one."
+    what = "from_tensor_slices cannot slice a scalar."
     with error_saying(ValueError, what, fix=fix):
         TensorSlice((0, 0), [np.zeros(2), np.array(1)])
 
 
 def test_parts_of_several_lengths_are_an_error_that_shows_them():
-    what = "All parts must have one first dimension, but they have {'b': 3, 'a': (2, None)}."
-    with error_saying(ValueError, what, fix="cut the parts to one length before you pass them."):
+    what = (
+        "All components must have the same first dimension, but they have {'b': 3, 'a': (2, None)}."
+    )
+    with error_saying(ValueError, what, fix="cut the components to the same length first."):
         TensorSlice({"b": 0, "a": (0, 0)}, [np.zeros(2), None, np.zeros(3)])

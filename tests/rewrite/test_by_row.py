@@ -113,7 +113,7 @@ def test_a_function_is_called_for_all_rows_above(name, caplog):
         assert len(set(called)) == SIZE
     said = [r.message for r in caplog.records if r.levelname == "WARNING"]
     assert len(said) == WORKERS  # one on each
-    assert all("each worker makes the rows of all up to" in text for text in said)
+    assert all("every worker computes all rows up to" in text for text in said)
     assert all("test_by_row.py:" in text for text in said)
 
 

@@ -147,9 +147,9 @@ def test_the_size_is_known_where_all_batches_are_full(child, size):
 
 @pytest.mark.parametrize("node", [Unbatch, lambda child: Rebatch(child, (2,))])
 def test_scalars_and_unlike_parts_are_refused(node):
-    with pytest.raises(ValueError, match="cannot cut scalars"):
+    with pytest.raises(ValueError, match="cannot split scalars"):
         node(Range(0, 3))
-    with pytest.raises(ValueError, match="one first dimension"):
+    with pytest.raises(ValueError, match="the same first dimension"):
         node(Tensor((0, 0), [np.arange(2), np.arange(3)]))
 
 
@@ -193,7 +193,7 @@ def test_the_length_of_a_new_batch_is_known_where_all_have_one(sizes, drop, leng
 
 @pytest.mark.parametrize("sizes", [(), (0,), (0, 0), (2, -1)])
 def test_batch_sizes_that_give_no_batches_are_refused(sizes):
-    with pytest.raises(InvalidArgumentError, match="Batch sizes must be at least 0, and one"):
+    with pytest.raises(InvalidArgumentError, match="Batch sizes must be at least 0, and at least one"):
         Rebatch(Batch(Range(0, 10), 5), sizes)
 
 

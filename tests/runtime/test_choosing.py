@@ -158,11 +158,11 @@ def test_weights_that_are_not_above_zero_are_never_drawn(none):
 
 def test_datasets_of_unlike_elements_are_refused():
     for other in (FLOATS, Zip((0, 0), (NUMBERS, NUMBERS))):
-        with pytest.raises(TypeError, match="elements alike"):
+        with pytest.raises(TypeError, match="compatible elements"):
             Sample((NUMBERS, other), (0.5, 0.5), (1,))
-    with pytest.raises(ValueError, match="At least one dataset"):
+    with pytest.raises(ValueError, match="Expected at least one dataset"):
         Choose((), NUMBERS)
-    with pytest.raises(TypeError, match="Choices must be scalars of int64"):
+    with pytest.raises(TypeError, match="choice_dataset must hold int64 scalars"):
         Choose((NUMBERS,), FLOATS)
 
 
@@ -193,7 +193,7 @@ def test_choices_may_be_of_unknown_rank():
 def test_choices_of_a_known_rank_are_single_numbers_of_int64():
     numbers = [Dataset.range(3), Dataset.range(3)]
     for choices in (Dataset.range(2).batch(1), Dataset.range(2, output_type=tf.int32)):
-        with pytest.raises(TypeError, match="Choices must be scalars of int64"):
+        with pytest.raises(TypeError, match="choice_dataset must hold int64 scalars"):
             Dataset.choose_from_datasets(numbers, choices)
 
 

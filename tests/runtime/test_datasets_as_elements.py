@@ -54,7 +54,7 @@ def test_an_optional_is_opened_before_it_is_batched():
     optionals = Dataset.from_tensors(Optional.from_value(1)).repeat(3)
     with pytest.raises(TypeError, match=r"cannot be batched.*\n.*\n.*get_value"):
         list(optionals.batch(2))
-    with pytest.raises(TypeError, match="cannot be cut into rows"):
+    with pytest.raises(TypeError, match="cannot be split into rows"):
         optionals.rebatch(2)
     assert [x.tolist() for x in optionals.map(lambda x: x.get_value()).batch(2)] == [[1, 1], [1]]
 
@@ -73,7 +73,7 @@ def test_values_that_no_file_holds_are_refused(value, tmp_path):
 
 
 def test_datasets_in_one_list_have_elements_of_one_kind():
-    with pytest.raises(ValueError, match=r"unlike elements.*int64.*float32"):
+    with pytest.raises(ValueError, match=r"compatible elements.*int64.*float32"):
         Dataset.from_tensor_slices([Dataset.range(2), Dataset.from_tensors(1.5)])
 
 
@@ -97,5 +97,5 @@ def test_datasets_in_one_element_have_slices(make):
     ],
 )
 def test_as_numpy_iterator_refuses_what_is_no_array_at_once(dataset):
-    with pytest.raises(TypeError, match="as_numpy_iterator has only NumPy values"):
+    with pytest.raises(TypeError, match="as_numpy_iterator supports only NumPy values"):
         dataset.as_numpy_iterator()

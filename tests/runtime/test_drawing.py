@@ -1,4 +1,4 @@
-"""random_map: what is drawn for an element follows from the seed, the pass and its position alone."""
+"""random_map: random numbers depend only on the seed, the pass and the position of the element."""
 
 import pickle
 import subprocess
@@ -35,7 +35,7 @@ def first_draws(generator, x):
 
 
 def bits(dataset):
-    """Return what was drawn for each element, by the element."""
+    """Return what was drawn for each element."""
     return {int(x): tuple(drawn.tolist()) for drawn, x in dataset}
 
 
@@ -345,7 +345,9 @@ def test_a_dataset_that_draws_can_be_pickled():
     for how in ({}, {"function": first_draws, "generator": "numpy"}):
         dataset = drawn(**how)
         expected = bits(dataset)
-        assert bits(pickle.loads(pickle.dumps(dataset))) == expected  # passes are counted anew
+        assert (
+            bits(pickle.loads(pickle.dumps(dataset))) == expected
+        )  # the copy counts its own passes
 
 
 @pytest.mark.filterwarnings("ignore:.*draws random numbers")

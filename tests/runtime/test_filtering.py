@@ -57,7 +57,7 @@ def test_nothing_is_read_to_learn_what_a_predicate_returns(method):
 
 
 def test_an_answer_that_is_no_bool_is_refused():
-    with pytest.raises(ValueError, match="must return one bool"):
+    with pytest.raises(ValueError, match="must return a scalar bool"):
         NUMBERS.filter(lambda x: x)
     with pytest.raises(tf.errors.InvalidArgumentError, match="returned int64"):
         list(NUMBERS.filter(lambda x: np.int64(int(x))))

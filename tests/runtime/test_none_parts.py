@@ -1,4 +1,4 @@
-"""None as a part of an element: users' functions get None itself, whatever way they run."""
+"""None as a part of an element: user functions get None itself, however they run."""
 
 import numpy as np
 import pytest
@@ -62,5 +62,5 @@ def test_none_is_no_argument_of_a_kernel(pairs):
 
 
 def test_bucketing_elements_that_hold_none_says_that_they_cannot_be_padded(pairs):
-    with pytest.raises(TypeError, match=r"padded_batch takes tensors.*NoneTensorSpec"):
+    with pytest.raises(TypeError, match=r"padded_batch can only pad tensors.*NoneTensorSpec"):
         pairs.bucket_by_sequence_length(lambda x, y: 1, [5], [2, 2])

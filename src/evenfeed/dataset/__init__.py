@@ -1,4 +1,4 @@
-"""The face: `Dataset`, whose methods add one node to a plan; a file for each family of them."""
+"""The `Dataset` class. Each method adds a node to the plan; each module holds one group of methods."""
 
 from evenfeed.dataset.dataset import Dataset
 from evenfeed.dataset.face import plan_of, shuffle_seed

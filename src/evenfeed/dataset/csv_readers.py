@@ -1,4 +1,4 @@
-"""Finds out what is in CSV files: the names of their columns, and what they hold."""
+"""CSV datasets: `CsvDataset` and `make_csv_dataset`, with inference of column names and dtypes."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -30,19 +30,19 @@ from evenfeed.formats.csv.csv_values import (
 )
 from evenfeed.plan.buffering import AUTOTUNE
 
-# From the narrowest to the widest: a column is what holds all its values.
+# From the narrowest to the widest. A column gets the narrowest dtype that holds all of its values.
 _ORDER: Final = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.string)
 
 
 def header_of(files: list[CsvFile], encoding: str) -> list[str]:
-    """Return the names in the first record, which must be the same in all files."""
+    """Return the column names in the headers, which must be the same in all files."""
     names = _first(files[0], encoding)
     for file in files[1:]:
         others = _first(file, encoding)
         if others != names:
             raise ValueError(
                 described(
-                    f"{file.path} begins with {others}, but {files[0].path} with {names}.",
+                    f"{file.path} has the header {others}, but {files[0].path} has {names}.",
                     fix="read files with the same columns, or pass column_names.",
                 )
             )
@@ -54,20 +54,20 @@ def _first(file: CsvFile, encoding: str) -> list[str]:
     if record is None:
         raise ValueError(
             described(
-                f"{file.path} is empty, but was to begin with a header.", fix="leave the file out."
+                f"{file.path} is empty, but must start with a header.", fix="leave the file out."
             )
         )
     try:
         return [field.decode(encoding) for field in record]
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(
-            f"The names in the first line of {file.path} are no {encoding}: {error}.",
-            fix="pass encoding, or column_names.",
+            f"The header of {file.path} is not valid {encoding}: {error}.",
+            fix="pass encoding or column_names.",
         ) from None
 
 
 def _records(file: CsvFile) -> Iterator[Sequence[bytes]]:
-    """Yield all records, the header among them."""
+    """Yield all records, including the header."""
     reader = CsvReader(file)
     try:
         yield from reader.records()
@@ -78,7 +78,7 @@ def _records(file: CsvFile) -> Iterator[Sequence[bytes]]:
 def guessed_columns(
     files: list[CsvFile], names: list[str], select: tuple[int, ...], most: int | None
 ) -> list[CsvColumn]:
-    """Return what the first records say of the columns that are taken."""
+    """Infer the dtypes of the selected columns from the first `most` records."""
     places = select or range(len(names))
     kinds: dict[int, int] = {}
     for record in islice(_rows(files, len(names)), most):
@@ -97,7 +97,7 @@ def _rows(files: list[CsvFile], width: int) -> Iterator[Sequence[bytes]]:
             if len(record) != width:
                 raise ValueError(
                     described(
-                        f"{file.path} has {len(record)} fields in record {place}, "
+                        f"Record {place} of {file.path} has {len(record)} fields, "
                         f"but there are {width} columns.",
                         fix="correct the file, or pass column_defaults.",
                     )
@@ -106,7 +106,7 @@ def _rows(files: list[CsvFile], width: int) -> Iterator[Sequence[bytes]]:
 
 
 def _kind(field: bytes, least: int) -> int:
-    """Return the narrowest kind from `least` on that holds a field."""
+    """Return the narrowest dtype that holds a field, as an index into _ORDER of at least `least`."""
     return next(kind for kind in range(least, len(_ORDER)) if _holds(_ORDER[kind], field))
 
 
@@ -114,7 +114,7 @@ def _holds(dtype: DType, field: bytes) -> bool:
     if dtype == dtypes.string:
         return True
     try:
-        return bool(np.all(number(field, dtype) < np.inf))  # "nan" and "inf" may be words
+        return bool(np.all(number(field, dtype) < np.inf))  # "nan" and "inf" count as strings.
     except (ValueError, OverflowError):
         return False
 
@@ -123,27 +123,27 @@ def _column(name: str, dtype: DType) -> CsvColumn:
     return CsvColumn(f"column {name!r}", dtype, b"" if dtype == dtypes.string else b"0")
 
 
-_NAMES: Final = "check the names, and whether the files begin with them."
+_NAMES: Final = "check the names, and that the files start with a header."
 
 
 class CsvDataset(FileDataset):
-    r"""The records of CSV files, as tuples of numbers and text.
+    r"""A dataset of the records of CSV files, as tuples of numbers and strings.
 
-    A record that is wrong is an `InvalidArgumentError` that names the file and the line; the next record
-    follows.
+    An invalid record raises `InvalidArgumentError` with the file and the line; reading can continue with
+    the next record.
 
     Args:
         filenames: A path, or several.
-        record_defaults: For each column, a dtype where every record must have a value, or a list with the
-            value that stands for an empty field.
-        compression_type: "GZIP", "ZLIB", or "" and None for files as they are.
-        buffer_size: Taken for compatibility.
-        header: Whether the first record of each file is to be left out.
-        field_delim: The character between two fields.
-        use_quote_delim: Whether a field can stand in double quotes.
-        na_value: A text that means the same as an empty field.
-        select_cols: The numbers of the fields to take, in order; all by default.
-        exclude_cols: The numbers of those to leave out.
+        record_defaults: For each column, its dtype if every record must have a value, or a list with the
+            value for empty fields.
+        compression_type: "GZIP" or "ZLIB"; "" or None for uncompressed files.
+        buffer_size: Accepted for compatibility; ignored.
+        header: Skip the first record of each file.
+        field_delim: The character that separates fields.
+        use_quote_delim: Allow fields in double quotes.
+        na_value: A string that is treated like an empty field.
+        select_cols: The indices of the fields to read, in increasing order; all by default.
+        exclude_cols: The indices of the fields to skip.
 
     Examples:
         >>> import tempfile, pathlib
@@ -214,31 +214,31 @@ def make_csv_dataset(
     ignore_errors: bool = False,
     encoding: str = "utf-8",
 ) -> Dataset:
-    r"""Make batches of the records of CSV files, as dicts of columns.
+    r"""Create a dataset of batches of the records of CSV files, as dicts of columns.
 
     Args:
         file_pattern: A pattern with `*`, `?` and `[...]`, or a list of them.
-        batch_size: How many records a batch has.
-        column_names: The names of all columns; by default those in the first line of the files.
-        column_defaults: As for `CsvDataset`, for each column that is taken; by default the first records
-            tell what is in a column, and 0 or "" stands for an empty field.
-        label_name: A column that comes apart: elements are then pairs of features and labels.
-        select_columns: The names or numbers of the columns to take.
-        field_delim: The character between two fields.
-        use_quote_delim: Whether a field can stand in double quotes.
-        na_value: A text that means the same as an empty field.
-        header: Whether the first line of each file is to be left out.
-        num_epochs: How many times the records come; without end by default.
-        shuffle: Whether files and records come in a random order.
-        shuffle_buffer_size: How many records are mixed at a time.
-        shuffle_seed: Makes the order the same in every run of the program, together with the global one.
-        prefetch_buffer_size: How many batches are made ahead.
-        num_parallel_reads: From how many files records come in turn.
-        sloppy: Taken for compatibility: the order never depends on time.
-        num_rows_for_inference: How many records tell what is in the columns; None for all.
-        compression_type: "GZIP", "ZLIB", or "" and None for files as they are.
-        ignore_errors: Whether to pass over records that are wrong.
-        encoding: How the names of the columns are written.
+        batch_size: The number of records in a batch.
+        column_names: The names of all columns; read from the headers of the files by default.
+        column_defaults: As for `CsvDataset`, for each selected column. By default dtypes are inferred
+            from the first records, and empty fields become 0 or "".
+        label_name: The column of labels; elements are then pairs of features and labels.
+        select_columns: The names or indices of the columns to read.
+        field_delim: The character that separates fields.
+        use_quote_delim: Allow fields in double quotes.
+        na_value: A string that is treated like an empty field.
+        header: Skip the first line of each file.
+        num_epochs: The number of passes over the files; infinite by default.
+        shuffle: Shuffle files and records.
+        shuffle_buffer_size: The size of the shuffle buffer, in records.
+        shuffle_seed: Combined with the global seed; makes the order the same in every run.
+        prefetch_buffer_size: The number of batches to prefetch.
+        num_parallel_reads: The number of files to interleave.
+        sloppy: Accepted for compatibility; the order never depends on timing.
+        num_rows_for_inference: The number of records to infer dtypes from; None for all.
+        compression_type: "GZIP" or "ZLIB"; "" or None for uncompressed files.
+        ignore_errors: Skip invalid records.
+        encoding: The encoding of the header.
 
     Examples:
         >>> import tempfile, pathlib
@@ -296,35 +296,35 @@ def _matching(file_pattern: Any) -> list[str]:
         raise ValueError(
             described(
                 f"No files match file_pattern {shortened(file_pattern)}.",
-                fix="check the folder and the pattern.",
+                fix="check the directory and the pattern.",
             )
         )
     return names
 
 
 def _names(files: list[CsvFile], given: Sequence[str] | None, encoding: str) -> list[str]:
-    """Return the names of all columns."""
+    """Return the names of all columns, as passed or from the headers."""
     if given is None and not files[0].layout.header:
         raise ValueError(
             described(
                 "The columns have no names: column_names is None, and header is False.",
-                fix="pass column_names, or header=True where the first line tells them.",
+                fix="pass column_names, or header=True if the files start with a header.",
             )
         )
     names = header_of(files, encoding) if given is None else list(given)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates:
         raise ValueError(
             described(
-                f"Two columns have the name {twice[0]!r}.",
-                fix="pass column_names, each another, and header=True if there is a header.",
+                f"Column names must be unique, but two columns are named {duplicates[0]!r}.",
+                fix="pass unique column_names, and header=True if there is a header.",
             )
         )
     return names
 
 
 def _selected(asked: Sequence[str | int], names: list[str]) -> tuple[int, ...]:
-    """Return the numbers of columns, in order."""
+    """Return the indices of the selected columns, in increasing order."""
     places = [_place(one, names) for one in asked]
     if len(set(places)) < len(places):
         raise ValueError(described(f"select_columns names a column twice: {list(asked)}."))
@@ -342,7 +342,7 @@ def _place(asked: str | int, names: list[str]) -> int:
 
 
 def _structure(names: list[str], label_name: str | None) -> Any:
-    """Return the structure of an element, with the numbers of columns in it."""
+    """Return the structure of an element, with column indices as leaves."""
     features = OrderedDict(zip(names, range(len(names)), strict=True))
     if label_name is None:
         return features
@@ -359,7 +359,7 @@ def _given(defaults: Sequence[Any], names: list[str]) -> list[CsvColumn]:
         raise ValueError(
             described(
                 f"column_defaults has {len(defaults)} values, but there are {len(names)} columns: {names}.",
-                fix="pass one for each column that is taken.",
+                fix="pass one value for each selected column.",
             )
         )
     return [column_of(f"column {name!r}", one) for name, one in zip(names, defaults, strict=True)]

@@ -1,4 +1,4 @@
-"""Writes the elements of a dataset to a TFRecord file: `tf.data.experimental.TFRecordWriter`."""
+"""Names of `tf.data.experimental`: `TFRecordWriter`, functions for `Dataset.apply`, and older names of methods."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -16,11 +16,11 @@ from evenfeed.formats.tfrecord import record_writer
 
 @final
 class TFRecordWriter:
-    """Writes a dataset of records to a TFRecord file. `tf.io.TFRecordWriter` writes them one by one.
+    """Writes a dataset of records to a TFRecord file. `tf.io.TFRecordWriter` writes single records.
 
     Args:
-        filename: Where; a file that is there is replaced.
-        compression_type: "GZIP", "ZLIB", or "" and None for none.
+        filename: The path; an existing file is replaced.
+        compression_type: "GZIP" or "ZLIB"; "" or None for no compression.
 
     Examples:
         >>> import tempfile
@@ -37,7 +37,7 @@ class TFRecordWriter:
         self._compression = compression_type_of(compression_type)
 
     def write(self, dataset: Dataset) -> None:
-        """Write all elements, which must be text without dimensions."""
+        """Write all elements, which must be scalar strings."""
         if not isinstance(dataset, Dataset):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 described(
@@ -49,7 +49,7 @@ class TFRecordWriter:
         if not TensorSpec([], dtypes.string).is_compatible_with(spec):
             raise TypeError(
                 described(
-                    f"Invalid dataset: its elements must be text of shape (), but are {spec}.",
+                    f"Invalid dataset: its elements must be scalar strings, but are {spec}.",
                     fix="map each element to example.SerializeToString().",
                 )
             )
@@ -65,7 +65,7 @@ Applied = Callable[[Dataset], Dataset]
 def _for_apply(
     method: Callable[Concatenate[Dataset, Given], Any], name: str | None = None
 ) -> Callable[Given, Applied]:
-    """Return a function that takes a method's arguments, and returns one for `Dataset.apply`."""
+    """Return a function that takes a method's arguments and returns a function for `Dataset.apply`."""
 
     @wraps(method)
     def older(*args: Given.args, **kwargs: Given.kwargs) -> Applied:
@@ -74,7 +74,7 @@ def _for_apply(
     called = name or method.__name__
     older.__name__ = older.__qualname__ = called
     older.__doc__ = (
-        f"Return a function for `Dataset.apply`: the older name of `Dataset.{method.__name__}`."
+        f"Return a function for `Dataset.apply`; an older form of `Dataset.{method.__name__}`."
     )
     own, *others = signature(method).parameters.values()
     del own
@@ -100,7 +100,7 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: int | None = None,
 ) -> Applied:
-    """Return a function for `Dataset.apply` that maps, and batches what comes out.
+    """Return a function for `Dataset.apply` that maps and then batches.
 
     Examples:
         >>> import evenfeed as tf
@@ -111,8 +111,8 @@ def map_and_batch(
     if num_parallel_calls is not None and num_parallel_batches is not None:
         raise ValueError(
             described(
-                "num_parallel_batches and num_parallel_calls say the same, and both were passed.",
-                fix="pass num_parallel_calls alone.",
+                "num_parallel_batches and num_parallel_calls cannot both be passed.",
+                fix="pass only num_parallel_calls.",
                 origin=where_called(),
             )
         )
@@ -126,7 +126,7 @@ def map_and_batch(
 def shuffle_and_repeat(
     buffer_size: int, count: int | None = None, seed: int | None = None
 ) -> Applied:
-    """Return a function for `Dataset.apply` that shuffles each pass, and repeats.
+    """Return a function for `Dataset.apply` that shuffles and then repeats.
 
     Examples:
         >>> import evenfeed as tf
@@ -136,8 +136,8 @@ def shuffle_and_repeat(
     """
     if count is not None and (times := whole_number(count, "count")) != -1 and times < 1:
         raise InvalidArgumentError(
-            f"count must be at least 1, or -1 for passes without end, but got {times}.",
-            fix="pass how often to repeat; for nothing at all, take(0).",
+            f"count must be at least 1, or -1 to repeat indefinitely, but got {times}.",
+            fix="pass the number of rounds; call take(0) for an empty dataset.",
             origin=where_called(),
         )
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
@@ -151,15 +151,15 @@ def parallel_interleave(
     buffer_output_elements: int | None = None,
     prefetch_input_elements: int | None = None,
 ) -> Applied:
-    """Return a function for `Dataset.apply`: the older name of `Dataset.interleave` with `num_parallel_calls`.
+    """Return a function for `Dataset.apply`; an older form of `Dataset.interleave` with `num_parallel_calls`.
 
     Args:
-        map_func: Makes a dataset of each element.
-        cycle_length: How many of them take turns.
-        block_length: How many elements one gives in its turn.
-        sloppy: Whether another may go first where one is slow.
-        buffer_output_elements: Taken for compatibility.
-        prefetch_input_elements: Taken for compatibility.
+        map_func: Maps an element to a dataset.
+        cycle_length: The number of datasets to interleave.
+        block_length: The number of consecutive elements to take from each dataset.
+        sloppy: Allow another dataset to go first if one is slow.
+        buffer_output_elements: Accepted for compatibility; ignored.
+        prefetch_input_elements: Accepted for compatibility; ignored.
 
     Examples:
         >>> import evenfeed as tf
@@ -176,7 +176,7 @@ def parallel_interleave(
 def Counter(  # noqa: N802 - TensorFlow's name
     start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64
 ) -> Dataset:
-    """Count without end: the older name of `Dataset.counter`.
+    """Create an infinite dataset that counts; an older name of `Dataset.counter`.
 
     Examples:
         >>> import evenfeed as tf
@@ -191,7 +191,7 @@ def RandomDataset(  # noqa: N802 - TensorFlow's name
     rerandomize_each_iteration: bool | None = None,
     name: str | None = None,
 ) -> Dataset:
-    """Draw numbers without end: the older name of `Dataset.random`.
+    """Create an infinite dataset of random numbers; an older name of `Dataset.random`.
 
     Examples:
         >>> import evenfeed as tf
@@ -204,9 +204,9 @@ def RandomDataset(  # noqa: N802 - TensorFlow's name
 def choose_from_datasets(
     datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = False
 ) -> Dataset:
-    """Take elements by choice: the older name of `Dataset.choose_from_datasets`.
+    """Take each element from a selected dataset; an older name of `Dataset.choose_from_datasets`.
 
-    It passes over datasets that have ended, unless it is told otherwise.
+    Unlike that method, it skips choices of exhausted datasets by default.
 
     Examples:
         >>> import evenfeed as tf
@@ -224,7 +224,7 @@ def sample_from_datasets(
     seed: int | None = None,
     stop_on_empty_dataset: bool = False,
 ) -> Dataset:
-    """Draw elements: the older name of `Dataset.sample_from_datasets`.
+    """Take each element from a random dataset; an older name of `Dataset.sample_from_datasets`.
 
     Examples:
         >>> import evenfeed as tf
@@ -236,7 +236,7 @@ def sample_from_datasets(
 
 
 def get_single_element(dataset: Dataset) -> Any:
-    """Return the only element: the older name of `Dataset.get_single_element`.
+    """Return the only element of a dataset; an older name of `Dataset.get_single_element`.
 
     Examples:
         >>> import evenfeed as tf
@@ -247,7 +247,7 @@ def get_single_element(dataset: Dataset) -> Any:
 
 
 def get_next_as_optional(iterator: Any) -> Any:
-    """Return the next element, or none: the older name of the iterator's own method.
+    """Return the next element as an Optional; an older name of the iterator's `get_next_as_optional`.
 
     Examples:
         >>> import evenfeed as tf
@@ -258,7 +258,7 @@ def get_next_as_optional(iterator: Any) -> Any:
 
 
 def get_structure(dataset_or_iterator: Any) -> Any:
-    """Return the specs of an element: the older name of `element_spec`.
+    """Return the element spec of a dataset or an iterator; an older name of `element_spec`.
 
     Examples:
         >>> import evenfeed as tf

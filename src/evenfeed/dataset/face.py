@@ -112,7 +112,7 @@ class Face(DatasetLike):
         """Describe how this dataset runs, step by step from its sources.
 
         For each step, the text shows the call, the source line, the cardinality and the element spec,
-        and where and why elements stop having positions. For each function, it shows whether the
+        and where and why reading becomes sequential. For each function, it shows whether the
         function runs on whole Blocks or per element, why, and its throughput over all passes so far.
         The last line says how an iterator resumes.
 
@@ -130,8 +130,8 @@ class Face(DatasetLike):
              1  range(0, 10)      <doctest ...>:1  10 elements     () int64
              2  shuffle(10)       <doctest ...>:1  10 elements
              3  filter(<lambda>)  <doctest ...>:1  length unknown
-                  vectorised: it traces; not run so far
-                  elements have no positions from here on: which elements stay is known only when they are read
+                  vectorised: it traces; not run yet
+                  read sequentially from here on: which elements remain is known only after they are read
              4  batch(2)          <doctest ...>:1  length unknown  (?,) int64
             resume: by position
         """

@@ -1,4 +1,4 @@
-"""The faces of TensorFlow's file readers: datasets that are classes of their own."""
+"""TensorFlow's reader classes: `TFRecordDataset`, `TextLineDataset` and `FixedLengthRecordDataset`."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +23,7 @@ _FIX = "pass a path, a list of paths, or a dataset of paths."
 
 
 class FileDataset(Dataset):
-    """A dataset that reads files: the root of TensorFlow's readers."""
+    """The base class of datasets that read files."""
 
     __slots__ = ()
 
@@ -32,15 +32,16 @@ class FileDataset(Dataset):
 
 
 class TextLineDataset(FileDataset):
-    r"""The lines of text files, as bytes, without the `\n` or `\r\n` at their ends.
+    r"""A dataset of the lines of text files, as bytes without the trailing `\n` or `\r\n`.
 
     Args:
-        filenames: A path, several, or a dataset of paths. `gs://` and the like need `evenfeed[remote]`.
-        compression_type: "GZIP", "ZLIB", or "" and None for files as they are.
-        buffer_size: Taken for compatibility.
-        num_parallel_reads: From how many files lines come in turn; one file after the other by default,
-            and with AUTOTUNE.
-        name: Taken for compatibility.
+        filenames: A path, several, or a dataset of paths. `gs://` and other remote paths require
+            `evenfeed[remote]`.
+        compression_type: "GZIP" or "ZLIB"; "" or None for uncompressed files.
+        buffer_size: Accepted for compatibility; ignored.
+        num_parallel_reads: The number of files to interleave. By default, and with AUTOTUNE, files are
+            read one after the other.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import tempfile, pathlib
@@ -74,21 +75,21 @@ class TextLineDataset(FileDataset):
 
 
 class FixedLengthRecordDataset(FileDataset):
-    """The records of files in which all have one length, as bytes.
+    """A dataset of the records of files with fixed-length records, as bytes.
 
-    Records of plain files are found by their numbers: `shuffle`, `shard` and `skip` read nothing that
-    they pass over.
+    The records of uncompressed files have positions: `shuffle`, `shard` and `skip` read only the records
+    that they need.
 
     Args:
         filenames: A path, several, or a dataset of paths.
-        record_bytes: How long a record is.
-        header_bytes: How many bytes to leave out at the beginning of each file.
-        footer_bytes: How many to leave out at the end.
-        buffer_size: Taken for compatibility.
-        compression_type: "GZIP", "ZLIB", or "" and None for files as they are.
-        num_parallel_reads: From how many files records come in turn; one file after the other by
-            default, and with AUTOTUNE.
-        name: Taken for compatibility.
+        record_bytes: The length of a record in bytes.
+        header_bytes: The number of bytes to skip at the start of each file.
+        footer_bytes: The number of bytes to skip at the end of each file.
+        buffer_size: Accepted for compatibility; ignored.
+        compression_type: "GZIP" or "ZLIB"; "" or None for uncompressed files.
+        num_parallel_reads: The number of files to interleave. By default, and with AUTOTUNE, files are
+            read one after the other.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import tempfile, pathlib
@@ -128,18 +129,18 @@ class FixedLengthRecordDataset(FileDataset):
 
 
 class TFRecordDataset(FileDataset):
-    """The records of TFRecord files, as bytes. Every checksum is verified.
+    """A dataset of the records of TFRecord files, as bytes. Every checksum is verified.
 
-    A file that is not there is a `NotFoundError` when it is reached, and a damaged one a `DataLossError`
-    that names the byte; what comes before is delivered first, and what can be read behind it after.
+    A missing file raises `NotFoundError` when it is reached. A corrupt file raises `DataLossError` with
+    the byte offset, after all records before it; reading can then continue with the next readable record.
 
     Args:
         filenames: A path, several, or a dataset of paths.
-        compression_type: "GZIP", "ZLIB", or "" and None for files as they are.
-        buffer_size: Taken for compatibility.
-        num_parallel_reads: From how many files records come in turn; one file after the other by
-            default, and with AUTOTUNE.
-        name: Taken for compatibility.
+        compression_type: "GZIP" or "ZLIB"; "" or None for uncompressed files.
+        buffer_size: Accepted for compatibility; ignored.
+        num_parallel_reads: The number of files to interleave. By default, and with AUTOTUNE, files are
+            read one after the other.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import tempfile
@@ -176,7 +177,7 @@ def reading(
     num_parallel_reads: int | None,
     spec: Any = _TEXT,
 ) -> Node:
-    """Return the plan that reads files of a kind: one after the other, or some in turn."""
+    """Return the plan that reads files: one after the other, or interleaved."""
     in_turn = _in_turn(num_parallel_reads)
     if not isinstance(filenames, Dataset):
         names = paths_in(filenames, "filenames")
@@ -201,19 +202,19 @@ def _one_file(kind: Callable[[str], DataFile], spec: Any, name: Any) -> Dataset:
 def _check_names(spec: Any) -> None:
     if not isinstance(spec, TensorSpec) or spec.dtype != dtypes.string:
         raise TypeError(
-            described(f"filenames must be paths, but the dataset holds {spec}.", fix=_FIX)
+            described(f"filenames must hold paths, but its elements are {spec}.", fix=_FIX)
         )
     if spec.shape.rank not in (0, None):
         raise TypeError(
             described(
-                f"Each element of filenames must be one path, but is {spec}.",
+                f"Each element of filenames must be a single path, but is {spec}.",
                 fix="call unbatch() on the dataset of paths.",
             )
         )
 
 
 def _in_turn(num_parallel_reads: int | None) -> int:
-    """Return how many files are open at a time. TensorFlow reads one after the other where it is to choose."""
+    """Return the number of files to interleave. As in TensorFlow, AUTOTUNE reads one after the other."""
     if num_parallel_reads is None:
         return 1
     number = whole_number(num_parallel_reads, "num_parallel_reads")
@@ -221,13 +222,13 @@ def _in_turn(num_parallel_reads: int | None) -> int:
 
 
 def check_buffer(buffer_size: int | None) -> None:
-    """Refuse what is no number of bytes. How much is read at a time is chosen by what is fast."""
+    """Raise unless `buffer_size` is a valid number of bytes. Its value is not used."""
     if buffer_size is not None:
         at_least(buffer_size, 0, "buffer_size")
 
 
 def at_least(value: int, least: int, name: str) -> int:
-    """Return a whole number that is large enough."""
+    """Check that an argument is an integer of at least `least`, and return it."""
     number = whole_number(value, name)
     if number < least:
         raise InvalidArgumentError(

@@ -1,4 +1,4 @@
-"""Datasets from files, and into files."""
+"""Methods that read datasets from files and write them to files."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class FromFiles(Face):
-    """Datasets from files, and into files."""
+    """Methods that read datasets from files and write them to files."""
 
     __slots__ = ()
 
@@ -56,13 +56,17 @@ class FromFiles(Face):
         seed: int | None = None,
         name: str | None = None,
     ) -> "Dataset":
-        """Make a dataset of the names of files.
+        """Create a dataset of the names of all files that match a pattern.
 
         Args:
-            file_pattern: A pattern with `*`, `?` and `[...]`, or several. The files are looked for now.
-            shuffle: False gives the names sorted. By default each pass has a random order of its own.
-            seed: Makes the order the same in every run of the program, together with the global one.
-            name: Taken for compatibility.
+            file_pattern: A pattern with `*`, `?` and `[...]`, or several. It is matched now, not when
+                the dataset is read.
+            shuffle: False returns the names sorted. By default each pass has a different random order.
+            seed: Combined with the global seed; makes the order the same in every run.
+            name: Accepted for compatibility; ignored.
+
+        Raises:
+            InvalidArgumentError: No file matches.
 
         Examples:
             >>> import tempfile, pathlib
@@ -76,11 +80,13 @@ class FromFiles(Face):
             >>> folder.cleanup()
         """
         del name
-        names = Face.whole.from_tensor_slices(as_text(matching_paths(file_pattern, "file_pattern")))
+        names = Face.dataset_class.from_tensor_slices(
+            as_text(matching_paths(file_pattern, "file_pattern"))
+        )
         if len(names) == 0:
             raise InvalidArgumentError(
                 f"No files matched pattern: {shortened(file_pattern)}",
-                fix="check the folder and the pattern.",
+                fix="check the directory and the pattern.",
             )
         mixed = shuffle is None or yes_or_no(shuffle, "shuffle")
         return names.shuffle(len(names), seed) if mixed else names
@@ -89,20 +95,21 @@ class FromFiles(Face):
     def from_parquet(
         paths: Any,
         columns: Sequence[str] | None = None,
-        filter: Any = None,  # noqa: A002 - what people call it
+        filter: Any = None,  # noqa: A002 - the usual name
         fill_null: Mapping[str, Any] | None = None,
     ) -> "Dataset":
-        """Make a dataset of the rows of Parquet files, as dicts of columns. It needs `evenfeed[parquet]`.
+        """Create a dataset of the rows of Parquet files, as dicts of columns.
 
-        Only what is wanted is read: `columns`, and the row groups that may have rows which `filter` leaves.
-        Without a filter every row has a position: `shuffle`, `shard` and `skip` read only row groups that
-        they need.
+        Requires `evenfeed[parquet]`. Only the selected columns are read, and only the row groups that
+        may contain rows that pass `filter`. Without a filter every row has a position: `shuffle`,
+        `shard` and `skip` read only the row groups that they need.
 
         Args:
-            paths: A path or a pattern, or several. The tables at the ends of the files are read now.
-            columns: The names of columns; all by default.
-            filter: Which rows: `[("column", ">", 3), ...]`, or an expression of `pyarrow.compute`.
-            fill_null: What stands for nulls, by the names of columns. Others are an error for their row.
+            paths: A path or a pattern, or several. The file footers are read now.
+            columns: The names of the columns to read; all by default.
+            filter: The rows to keep: `[("column", ">", 3), ...]`, or a `pyarrow.compute` expression.
+            fill_null: Replacement values for nulls, by column name. A null in any other column is an
+                error for its row.
 
         Examples:
             >>> import tempfile
@@ -127,16 +134,18 @@ class FromFiles(Face):
         columns: Sequence[str] | None = None,
         fill_null: Mapping[str, Any] | None = None,
     ) -> "Dataset":
-        """Make a dataset of the rows of Arrow files, as dicts of columns. It needs `evenfeed[parquet]`.
+        """Create a dataset of the rows of Arrow files, as dicts of columns.
 
-        Feather files are Arrow files, and so are those that Hugging Face's datasets keep: streams. What is
-        not compressed is mapped into memory, and numbers are views of it. Every row has a position:
-        `shuffle`, `shard` and `skip` read only record batches that they need.
+        Requires `evenfeed[parquet]`. Reads the Arrow file format (Feather) and the stream format, which
+        Hugging Face datasets use. Uncompressed files are memory-mapped, and numeric columns are views
+        of them. Every row has a position: `shuffle`, `shard` and `skip` read only the record batches
+        that they need.
 
         Args:
             paths: A path or a pattern, or several. Their record batches are counted now.
-            columns: The names of columns; all by default.
-            fill_null: What stands for nulls, by the names of columns. Others are an error for their row.
+            columns: The names of the columns to read; all by default.
+            fill_null: Replacement values for nulls, by column name. A null in any other column is an
+                error for its row.
 
         Examples:
             >>> import tempfile
@@ -157,12 +166,13 @@ class FromFiles(Face):
 
     @staticmethod
     def from_array_record(paths: Any) -> "Dataset":
-        """Make a dataset of the records of ArrayRecord files, as bytes; it needs `evenfeed[array-record]`.
+        """Create a dataset of the records of ArrayRecord files, as bytes.
 
-        Every record has a position: `shuffle`, `shard` and `skip` read nothing that they pass over.
+        Requires `evenfeed[array-record]`. Every record has a position: `shuffle`, `shard` and `skip`
+        read only the records that they need.
 
         Args:
-            paths: A path or a pattern, or several, on this machine.
+            paths: A local path or pattern, or several.
 
         Examples:
             >>> import tempfile
@@ -185,15 +195,15 @@ class FromFiles(Face):
 
     @staticmethod
     def from_webdataset(paths: Any, parts: Any = None) -> "Dataset":
-        """Make a dataset of the samples in WebDataset shards: tar files, not compressed.
+        """Create a dataset of the samples in WebDataset shards: uncompressed tar files.
 
-        Neighbours in a tar file whose names are the same up to the first dot are one sample: a dict from the
-        rest of the name to the bytes, and from `__key__` to the name. Every sample has a position.
+        Consecutive members of a tar file whose names agree up to the first dot form one sample: a dict
+        with the bytes of each member under the rest of its name, and the common name under `__key__`.
+        Every sample has a position.
 
         Args:
             paths: A path or a pattern, or several.
-            parts: The ends of names that are wanted, such as "jpg" and "cls"; those of the first sample by
-                default.
+            parts: The extensions to read, such as "jpg" and "cls"; by default those of the first sample.
 
         Examples:
             >>> import io, tarfile, tempfile
@@ -216,14 +226,15 @@ class FromFiles(Face):
     def from_json_lines(
         paths: Any, output_signature: Any = None, compression_type: str | None = None
     ) -> "Dataset":
-        r"""Make a dataset of the lines of files, each a value of JSON.
+        r"""Create a dataset of the lines of JSON Lines files, one JSON value per line.
 
         Args:
             paths: A path or a pattern, or several.
-            output_signature: What is wanted of each line: a dict of `TensorSpec`s, perhaps nested. Text is
-                `tf.string`, and a list a tensor. By default the first hundred lines tell what all have;
-                whole numbers are then int64, others float64, and lists of any length.
-            compression_type: "GZIP", "ZLIB", or "" and None for files as they are.
+            output_signature: The fields to read from each line: a dict of `TensorSpec`s, possibly
+                nested. Strings are `tf.string`, and lists are tensors. By default it is inferred from
+                the first hundred lines; integers become int64, other numbers float64, and lists may
+                have any length.
+            compression_type: "GZIP" or "ZLIB"; "" or None for uncompressed files.
 
         Examples:
             >>> import tempfile, pathlib
@@ -247,14 +258,14 @@ class FromFiles(Face):
         return dataset_of(Files(files, spec, as_reader=True))
 
     def cache(self, filename: str | os.PathLike[str] = "", name: str | None = None) -> "Dataset":
-        """Keep the elements of the first whole pass, so that later ones do not ask for them again.
+        """Cache the elements of the first complete pass, and read later passes from the cache.
 
-        A pass that was not read to its end is not kept. The elements that come out cannot be written to.
+        A pass that is not read to its end is not cached. The arrays of cached elements are read-only.
 
         Args:
-            filename: Where to keep them on disk, as the beginning of file names; in memory by default.
-                While one iterator writes, another that wants to is an AlreadyExistsError.
-            name: Taken for compatibility.
+            filename: The prefix of the cache files on disk; in memory by default. If one iterator is
+                writing the files, another that tries to write them raises AlreadyExistsError.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -263,7 +274,7 @@ class FromFiles(Face):
             ([0, 1, 2], [0, 1, 2])
         """
         del name
-        fix = "pass where the cache is to stand on disk, or nothing to keep it in memory."
+        fix = "pass a path for the cache files, or omit filename to cache in memory."
         return dataset_of(Cache(self._plan, path_of(filename, "filename", fix)))
 
     def snapshot(
@@ -274,18 +285,19 @@ class FromFiles(Face):
         shard_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> "Dataset":
-        """Write the elements of the first whole pass into a folder, and read them from there later on.
+        """Write the elements of the first complete pass to a directory, and read later passes from it.
 
-        Later passes are those of other programs too. A dataset that was made otherwise, with another
-        function or other data, writes elements of its own beside them; seeds make no difference. A
-        pass that ended early, or in which an element failed, is not kept.
+        Later runs of the program read the snapshot too. A dataset that differs in its functions or data
+        writes its own snapshot in the same directory; seeds make no difference. A pass that stops early,
+        or in which an element fails, is not kept.
 
         Args:
-            path: The folder, which is made where it is not there.
-            compression: "GZIP" for smaller files; None or "AUTO" for files that are mapped into memory.
-            reader_func: Makes the dataset to read of a dataset of shards; by default they take turns.
-            shard_func: Returns the number of the shard that an element goes to.
-            name: Taken for compatibility.
+            path: The directory; created if it does not exist.
+            compression: "GZIP" for smaller files; None or "AUTO" for memory-mapped files.
+            reader_func: Maps a dataset of shards, each a dataset, to the dataset to read. By default the
+                shards are interleaved.
+            shard_func: Returns the index of the shard that an element is written to.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import tempfile
@@ -300,7 +312,9 @@ class FromFiles(Face):
         kind, shard = compression_of(compression), self._shard(shard_func)
         folder = os.path.join(folder_of(path), identity(self._plan, shard, kind))
         reading = partial(_read_plan, _optional(reader_func))
-        reading((), self.element_spec)  # what is wrong with it is said here, not after a whole pass
+        reading(
+            (), self.element_spec
+        )  # Raises errors of reader_func now, not after a complete pass.
         made = partial(Snapshot, self._plan, folder, compression=kind, shard=shard)
         return dataset_of(made(in_order=not (reader_func or shard_func), reading=reading))
 
@@ -311,16 +325,19 @@ class FromFiles(Face):
         shard_func: Callable[..., Any] | None = None,
         checkpoint_args: Any = None,
     ) -> None:
-        """Write all elements into a folder, for `Dataset.load`.
+        """Write all elements to a directory, to be read with `Dataset.load`.
 
-        What was saved there before is replaced once all is written. A program that is stopped before
-        leaves it as it was.
+        An earlier dataset in the directory is replaced only when everything is written; if the program
+        stops before that, it is left intact.
 
         Args:
-            path: The folder, which is made where it is not there.
-            compression: "GZIP" for smaller files; else they are mapped into memory when they are read.
-            shard_func: Returns the number of the shard that an element goes to; each has its file.
-            checkpoint_args: Not there yet.
+            path: The directory; created if it does not exist.
+            compression: "GZIP" for smaller files; by default files are memory-mapped when they are read.
+            shard_func: Returns the index of the shard that an element is written to. Each shard is a file.
+            checkpoint_args: Not implemented.
+
+        Raises:
+            UnimplementedError: `checkpoint_args` is passed.
 
         Examples:
             >>> import tempfile
@@ -334,7 +351,7 @@ class FromFiles(Face):
         folder, kind = folder_of(path), compression_of(compression)
         if checkpoint_args is not None:
             raise UnimplementedError(
-                "A saving cannot be stopped and resumed yet.", fix="leave checkpoint_args out."
+                "save cannot be interrupted and resumed yet.", fix="omit checkpoint_args."
             )
         save_elements(self._plan, folder, kind, self._shard(shard_func), build)
 
@@ -346,17 +363,18 @@ class FromFiles(Face):
         reader_func: Callable[["Dataset"], "Dataset"] | None = None,
         wait: bool = False,
     ) -> "Dataset":
-        """Read what `save` wrote.
+        """Read a dataset that `save` wrote.
 
-        Its rows can be addressed: `shuffle`, `shard`, `skip` and resume read nothing that they pass over.
+        Every element has a position: `shuffle`, `shard`, `skip` and resume read only the elements that
+        they need.
 
         Args:
-            path: The folder.
-            element_spec: What the elements are; needed only where they are objects of a class of yours.
-            compression: Taken for compatibility: the files know theirs.
-            reader_func: Makes the dataset to read of a dataset of datasets, one for each shard; by
-                default their elements come in turn.
-            wait: Wait until the dataset is saved, by another program.
+            path: The directory.
+            element_spec: The spec of the elements; needed only if they contain objects of your own classes.
+            compression: Accepted for compatibility; the files record their compression.
+            reader_func: Maps a dataset of shards, each a dataset, to the dataset to read. By default the
+                shards are interleaved.
+            wait: Wait until another program has saved the dataset.
 
         Examples:
             >>> import tempfile
@@ -384,11 +402,11 @@ class FromFiles(Face):
 def _read_plan(
     reader_func: Callable[["Dataset"], "Dataset"] | None, files: tuple[DataFile, ...], spec: Any
 ) -> Node:
-    """Return the plan that reads files: a row of each in turn, or as the user's function says."""
+    """Return the plan that reads the shards: with `reader_func`, or interleaved row by row."""
     if reader_func is None:
         return Files(files, spec, in_turn=len(files) > 1)
     shards = [dataset_of(Files((file,), spec)) for file in files]
-    of_shards = dataset_of(Held(DatasetSpec(spec, face=Face.whole), (shards,), len(shards)))
+    of_shards = dataset_of(Held(DatasetSpec(spec, face=Face.dataset_class), (shards,), len(shards)))
     with never_stopping("reader_func", None):
         plan = plan_made("load", reader_func(of_shards))
     check_read(plan, spec)

@@ -1,4 +1,4 @@
-"""Functions of users, called with elements."""
+"""Methods that call user functions on elements: map, filter, flat_map, interleave, scan, reduce."""
 
 from collections.abc import Callable
 from functools import partial
@@ -52,7 +52,7 @@ _BOOL: Final = TensorSpec([], dtypes.bool)
 
 
 class Functions(Face):
-    """Functions of users, called with elements."""
+    """Methods that call user functions on elements."""
 
     __slots__ = ()
 
@@ -69,25 +69,26 @@ class Functions(Face):
         output_signature: Any = None,
         processes: bool = False,
     ) -> "Dataset":
-        """Replace each element by what a function makes of it.
+        """Apply a function to each element.
 
-        The function is traced once, like TensorFlow traces it, and runs on whole Blocks at a time;
-        what cannot be traced (text, files, Python control flow) runs element by element.
+        The function is traced once, as in TensorFlow, and then runs on whole Blocks. A function that
+        cannot be traced (strings, files, Python control flow) runs element by element.
 
         Args:
-            map_func: Gets the parts of a tuple as separate arguments, anything else as one.
-            num_parallel_calls: How many elements to work on at a time, where it runs per element; with
-                `processes`, how many of these, one for each core by default.
-            deterministic: False lets results come as soon as they are there, where it runs on several
-                elements at a time.
-            synchronous: Taken for compatibility.
-            use_unbounded_threadpool: Taken for compatibility.
-            name: Taken for compatibility.
-            vectorize: False runs it element by element, on NumPy values.
-            output_signature: What it returns, where that cannot be found by tracing.
-            processes: True runs it element by element in other processes, for functions of pure
-                Python, which threads do not run at the same time. It must be defined at the top level
-                of a module.
+            map_func: Receives the components of a tuple as separate arguments, and any other element
+                as one argument.
+            num_parallel_calls: The number of elements to process concurrently, if the function runs
+                element by element. With `processes`, the number of processes; one per core by default.
+            deterministic: False lets results arrive out of order, if several elements are processed
+                concurrently.
+            synchronous: Accepted for compatibility; ignored.
+            use_unbounded_threadpool: Accepted for compatibility; ignored.
+            name: Accepted for compatibility; ignored.
+            vectorize: False runs the function element by element, on NumPy values.
+            output_signature: The spec of the result, if tracing cannot determine it.
+            processes: True runs the function element by element in other processes. Use it for pure
+                Python functions, which threads cannot run in parallel. The function must be defined at
+                the top level of a module.
 
         Examples:
             >>> import evenfeed as tf
@@ -121,26 +122,26 @@ class Functions(Face):
         processes: bool = False,
         name: str | None = None,
     ) -> "Dataset":
-        """Replace each element by what a function makes of it and of random numbers: augmentation.
+        """Apply a function with random numbers to each element, for data augmentation.
 
-        What the function draws follows from the seed, the pass and the element's position here, and
-        from nothing else: not from threads, the size of Blocks, prefetching, a shard that is taken
-        later, or where an iterator was restored.
+        The random numbers depend only on the seed, the pass and the element's position in this dataset.
+        They do not depend on threads, the Block size, prefetching, a later `shard`, or the position
+        at which an iterator was restored.
 
         Args:
-            map_func: Gets a key for `jax.random`, or a `numpy.random.Generator`, and then what a
-                function given to `map` gets.
-            seed: Makes the draws the same in every run of the program, together with the global one.
-                Each pass and each round of a repetition has others.
+            map_func: Receives a key for `jax.random` or a `numpy.random.Generator`, followed by the
+                arguments that `map` passes.
+            seed: Combined with the global seed; makes the random numbers the same in every run. Each
+                pass and each round of `repeat` draws different numbers.
             num_parallel_calls: As for `map`.
             deterministic: As for `map`.
-            vectorize: As for `map`. The draws are the same.
+            vectorize: As for `map`. It does not change the random numbers.
             output_signature: As for `map`.
-            generator: "jax" for a key: the function is traced and runs on whole Blocks where it can.
-                "numpy" for a Generator: the function is not traced and runs per element, which suits
-                those that call other libraries or decide by chance with Python's `if`.
-            processes: As for `map`. The draws are the same.
-            name: Taken for compatibility.
+            generator: "jax" passes a key; the function is traced and runs on whole Blocks if possible.
+                "numpy" passes a Generator; the function is not traced and runs element by element. Use
+                it for functions that call other libraries or branch on random numbers in Python.
+            processes: As for `map`. It does not change the random numbers.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -164,7 +165,11 @@ class Functions(Face):
         return keyed._mapped(function, num_parallel_calls, deterministic, **how)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
-        """Keep the elements for which a function returns true.
+        """Keep the elements for which a predicate returns True.
+
+        Args:
+            predicate: Called like the function of `map`; returns a scalar bool.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -175,7 +180,11 @@ class Functions(Face):
         return dataset_of(Filter(self._plan, self._traced(predicate, "filtering", returns=_BOOL)))
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
-        """Keep the elements before the first for which a function returns false.
+        """Keep elements until a predicate first returns False.
+
+        Args:
+            predicate: Called like the function of `map`; returns a scalar bool.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -183,12 +192,14 @@ class Functions(Face):
             [0, 1, 2]
         """
         del name
-        return dataset_of(
-            TakeWhile(self._plan, self._traced(predicate, "asking about", returns=_BOOL))
-        )
+        return dataset_of(TakeWhile(self._plan, self._traced(predicate, "testing", returns=_BOOL)))
 
     def flat_map(self, map_func: Callable[..., "Dataset"], name: str | None = None) -> "Dataset":
-        """Replace each element by the elements of a dataset that a function makes of it.
+        """Map each element to a dataset, and concatenate the resulting datasets.
+
+        Args:
+            map_func: Called like the function of `map`; returns a Dataset.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -208,17 +219,17 @@ class Functions(Face):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> "Dataset":
-        """Read several datasets that a function makes of elements in turn.
+        """Map each element to a dataset, and interleave the resulting datasets.
 
         Args:
-            map_func: Makes a dataset of an element.
-            cycle_length: How many of them are open at a time. By default, or with AUTOTUNE, as many as
-                `num_parallel_calls`; without that as many as there are cores, and a third of that where it
-                is AUTOTUNE too.
-            block_length: How many elements to take of each in its turn.
-            num_parallel_calls: At most `cycle_length`. The elements and their order are the same for all.
-            deterministic: Taken for compatibility: the order is always kept.
-            name: Taken for compatibility.
+            map_func: Called like the function of `map`; returns a Dataset.
+            cycle_length: The number of datasets to interleave. By default, or with AUTOTUNE, it is
+                `num_parallel_calls`; if that is None, the number of cores; if that is AUTOTUNE, a
+                third of the number of cores.
+            block_length: The number of consecutive elements to take from each dataset; 1 by default.
+            num_parallel_calls: At most `cycle_length`. It does not change the elements or their order.
+            deterministic: Accepted for compatibility; the order is always deterministic.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -246,7 +257,12 @@ class Functions(Face):
     def scan(
         self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
     ) -> "Dataset":
-        """Carry a state from element to element: the function returns the next one and an output.
+        """Map each element to an output while carrying a state from element to element.
+
+        Args:
+            initial_state: The state for the first element: an array, or a structure of arrays.
+            scan_func: Receives the state and the element; returns the new state and the output.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import numpy as np
@@ -264,7 +280,12 @@ class Functions(Face):
     def reduce(
         self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
     ) -> Any:
-        """Fold all elements into a state, and return it.
+        """Read all elements, fold them into a state, and return the final state.
+
+        Args:
+            initial_state: The state for the first element: an array, or a structure of arrays.
+            reduce_func: Receives the state and the element; returns the new state.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import numpy as np
@@ -282,7 +303,10 @@ class Functions(Face):
         return pack(state, list(map(host_tensor, carried)), DATA)
 
     def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":
-        """Return what a function makes of this dataset.
+        """Call a function with this dataset, and return the dataset that it returns.
+
+        Args:
+            transformation_func: Receives this dataset; returns a Dataset.
 
         Examples:
             >>> import evenfeed as tf
@@ -327,7 +351,7 @@ class Functions(Face):
         new: Callable[[Any], Any],
         returns: Any = None,
     ) -> RowFunction:
-        """Trace a function of a state and an element; the state's shape may change on the way."""
+        """Trace a function of a state and an element, widening the state's spec until it is a fixed point."""
         state = spec_of(initial)
         first = BehindState(flatten(initial, DATA), Beginning(self._plan, build))
         while True:
@@ -341,7 +365,7 @@ class Functions(Face):
             )
             returned = new(traced.output_spec)
             check_state(state, returned, self._plan)
-            if returned is returns:  # it is not traced, and takes any shape
+            if returned is returns:  # The function was not traced and accepts a state of any shape.
                 return traced
             common = widened(state, returned)
             if common == state:
@@ -349,7 +373,7 @@ class Functions(Face):
             state = common
 
     def _inner(self, function: Callable[..., Any]) -> InnerDatasets:
-        traced = self._traced(function, "making a dataset of", returns_values=True)
+        traced = self._traced(function, "creating a dataset from", returns_values=True)
         return InnerDatasets(traced, self.element_spec, partial(plan_made, "flat_map"))
 
 
@@ -367,8 +391,8 @@ def _first_of_two(spec: Any) -> Any:
         return parts[0]
     raise TypeError(
         described(
-            f"A scan's function must return (new state, output), but returns {spec}.",
-            fix="return two values: the state for the next element, and what to yield.",
+            f"The function passed to scan must return (new state, output), but returns {spec}.",
+            fix="return two values: the state for the next element, and the output for this one.",
         )
     )
 

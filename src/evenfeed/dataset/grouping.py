@@ -1,4 +1,4 @@
-"""Several elements as one, and one as several."""
+"""Methods that group elements or split them: batch, padded_batch, unbatch, window, group_by_window."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from evenfeed.dataset.dataset import Dataset
 
 
-_WHOLE_NUMBER: Final = TensorSpec([], dtypes.int64)
+_INTEGER: Final = TensorSpec([], dtypes.int64)
 
 
 class Grouping(Face):
-    """Several elements as one, and one as several."""
+    """Methods that group elements or split them."""
 
     __slots__ = ()
 
@@ -48,12 +48,12 @@ class Grouping(Face):
         """Stack consecutive elements into batches along a new leading axis.
 
         Args:
-            batch_size: Number of elements in a full batch, over all replicas.
-            drop_remainder: Drop a short last batch, so that every batch has one shape and XLA
+            batch_size: The number of elements in a full batch, over all replicas.
+            drop_remainder: Drop a short last batch, so that every batch has the same shape and XLA
                 compiles once.
-            num_parallel_calls: Taken for compatibility: batches are cut from columns.
-            deterministic: Taken for compatibility: the order is always kept.
-            name: Taken for compatibility.
+            num_parallel_calls: Accepted for compatibility; batches are slices of columns.
+            deterministic: Accepted for compatibility; the order is always deterministic.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -74,16 +74,17 @@ class Grouping(Face):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> "Dataset":
-        """Stack consecutive elements of unlike shapes, filled up to one shape.
+        """Stack consecutive elements into batches, padding them to a common shape.
 
         Args:
-            batch_size: Number of elements in a full batch.
-            padded_shapes: The shape of each part, in the structure of an element; None (or -1) for a
-                length that the longest element of the batch decides. By default, what the spec knows.
-            padding_values: What to fill with: a scalar of the part's dtype, or one for each part; by
-                default 0, False or empty text.
+            batch_size: The number of elements in a full batch.
+            padded_shapes: The shape to pad each component to, in the structure of an element. A
+                dimension of None or -1 is padded to the longest element of the batch. By default, the
+                shapes of the element spec.
+            padding_values: The value to pad with: a scalar of the component's dtype, or one for each
+                component. By default 0, False or the empty string.
             drop_remainder: Drop a short last batch.
-            name: Taken for compatibility.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -105,7 +106,10 @@ class Grouping(Face):
         row_splits_dtype: dtypes.DType = dtypes.int64,
         name: str | None = None,
     ) -> "Dataset":
-        """Raise an UnimplementedError: JAX computes on arrays, and has none with rows of unlike lengths.
+        """Raise UnimplementedError, because JAX has no ragged arrays.
+
+        Raises:
+            UnimplementedError: Always.
 
         Examples:
             >>> import evenfeed as tf
@@ -115,18 +119,18 @@ class Grouping(Face):
             ...     rows.ragged_batch(2)
             ... except tf.errors.UnimplementedError as error:
             ...     print(error.message)
-            ragged_batch is not there: JAX has no tensors whose rows differ in length.
+            ragged_batch is not supported: JAX has no arrays whose rows differ in length.
             >>> next(iter(rows.padded_batch(2))).tolist()
             [[1, 0], [2, 3]]
         """
         del batch_size, drop_remainder, row_splits_dtype, name
         raise UnimplementedError(
-            "ragged_batch is not there: JAX has no tensors whose rows differ in length.",
-            fix="use padded_batch(batch_size), and map the lengths beside the rows where a step needs them.",
+            "ragged_batch is not supported: JAX has no arrays whose rows differ in length.",
+            fix="use padded_batch(batch_size); if a step needs the lengths, map each row to (row, length) first.",
         )
 
     def unbatch(self, name: str | None = None) -> "Dataset":
-        """Cut each element along its first axis.
+        """Split each element along its first axis.
 
         Examples:
             >>> import evenfeed as tf
@@ -139,12 +143,12 @@ class Grouping(Face):
     def rebatch(
         self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
     ) -> "Dataset":
-        """Cut the rows of all batches into batches of another size.
+        """Regroup the rows of all batches into batches of another size.
 
         Args:
-            batch_size: Rows of a batch, or a list of such numbers that take turns.
+            batch_size: The number of rows in a batch, or a list of such numbers to cycle through.
             drop_remainder: Drop a short last batch.
-            name: Taken for compatibility.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -155,7 +159,9 @@ class Grouping(Face):
         sizes = np.asarray(batch_size)
         if sizes.ndim > 1:
             raise ValueError(
-                described(f"batch_size is a number or a list, but got {batch_size!r}.")
+                described(
+                    f"batch_size must be a number or a list of numbers, but got {batch_size!r}."
+                )
             )
         numbers = tuple(whole_number(size, "batch_size") for size in np.atleast_1d(sizes))
         drop = yes_or_no(drop_remainder, "drop_remainder")
@@ -169,16 +175,17 @@ class Grouping(Face):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> "Dataset":
-        """Cut the elements into windows, each of which is a dataset.
+        """Group elements into windows, each of which is a dataset.
 
-        Elements with several parts give that structure of datasets, one for each part.
+        If elements have several components, each window is the same structure with a dataset for
+        each component.
 
         Args:
-            size: Number of elements of a window.
-            shift: How far the next window begins from this one; `size` by default.
-            stride: Distance of the elements within a window.
-            drop_remainder: Drop windows that are short.
-            name: Taken for compatibility.
+            size: The number of elements in a window.
+            shift: The number of elements between the starts of two windows; `size` by default.
+            stride: The distance between the elements of a window.
+            drop_remainder: Drop windows with fewer than `size` elements.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -191,7 +198,7 @@ class Grouping(Face):
         by = length if shift is None else whole_number(shift, "shift")
         drop = yes_or_no(drop_remainder, "drop_remainder")
         return dataset_of(
-            Window(self._plan, length, by, step, drop_remainder=drop, face=Face.whole)
+            Window(self._plan, length, by, step, drop_remainder=drop, face=Face.dataset_class)
         )
 
     def group_by_window(
@@ -202,14 +209,15 @@ class Grouping(Face):
         window_size_func: Callable[[Any], Any] | None = None,
         name: str | None = None,
     ) -> "Dataset":
-        """Collect elements by key, and read what a function makes of each full group.
+        """Group elements by key, and map each full group to a dataset.
 
         Args:
-            key_func: Returns the key of an element: a whole number.
-            reduce_func: Makes a dataset of a key and the dataset of a group.
-            window_size: How many elements fill a group.
-            window_size_func: The same, for each key.
-            name: Taken for compatibility.
+            key_func: Returns the key of an element, an integer.
+            reduce_func: Receives a key and the dataset of a group; returns a Dataset, whose elements
+                come out.
+            window_size: The number of elements in a full group.
+            window_size_func: Receives a key; returns the number of elements in a full group.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -221,7 +229,7 @@ class Grouping(Face):
         del name
         if (window_size is None) == (window_size_func is None):
             raise ValueError(
-                described("Pass either window_size or window_size_func, and not both.")
+                described("Exactly one of window_size and window_size_func must be passed.")
             )
         reduced = partial(_reduced, checked_function(reduce_func))
         fixed = 0 if window_size is None else whole_number(window_size, "window_size")
@@ -231,7 +239,7 @@ class Grouping(Face):
         effects = Effects()
         with never_stopping("reduce_func", None):
             result = _spec_of_groups(reduced, empty, effects)
-        key = self._traced(key_func, "finding the key of", returns=_WHOLE_NUMBER)
+        key = self._traced(key_func, "finding the key of", returns=_INTEGER)
         plan = GroupByWindow(self._plan, key, reduced, size, result, effects=effects)
         return dataset_of(plan)
 
@@ -247,18 +255,18 @@ class Grouping(Face):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> "Dataset":
-        """Batch sequences with others of like length, padded to the longest of the batch.
+        """Batch sequences of similar length together, and pad each batch to its longest sequence.
 
         Args:
             element_length_func: Returns the length of an element.
-            bucket_boundaries: The lengths at which buckets end, rising.
-            bucket_batch_sizes: The batch size of each bucket, one more than boundaries.
+            bucket_boundaries: The upper boundaries of the buckets (exclusive), in increasing order.
+            bucket_batch_sizes: The batch size of each bucket, one more than there are boundaries.
             padded_shapes: As for `padded_batch`.
             padding_values: As for `padded_batch`.
             pad_to_bucket_boundary: Pad to one less than the bucket's boundary, for fixed shapes.
-            no_padding: Do not pad: all elements of a bucket have one shape.
+            no_padding: Do not pad; all elements of a bucket must have the same shape.
             drop_remainder: Drop short batches.
-            name: Taken for compatibility.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -286,12 +294,14 @@ def _reduced(reduce_func: Callable[..., Any], key: int, group: Node) -> Node:
 
 
 def _spec_of_groups(reduced: Callable[[int, Node], Node], empty: Node, effects: Effects) -> Any:
-    """Return what groups are reduced to, which groups without elements show: two, for it may hang on the key."""
+    """Return the element spec of reduced groups. Probes empty groups of two keys, because it may depend on the key."""
     try:
         with looked_at(reduced, effects):
             plan, other = _under_two_keys(reduced, empty)
             spec = _common_spec(plan, other)
-    except ProbeAbandoned:  # it calls Python code that needs values: those of no element, then
+    except (
+        ProbeAbandoned
+    ):  # It calls Python code that needs concrete values, so run it on an empty group.
         plan = reduced(0, empty)
         spec = plan.element_spec
     for called in called_in(plan):
@@ -300,13 +310,14 @@ def _spec_of_groups(reduced: Callable[[int, Node], Node], empty: Node, effects: 
 
 
 def _under_two_keys(reduced: Callable[[int, Node], Node], empty: Node) -> tuple[Node, Node | None]:
-    """Return what a group is reduced to under two keys; None where the function takes only one."""
+    """Return the plans of an empty group for two keys; the second is None if only one key works."""
     plans: list[Node] = []
     errors: list[Exception] = []
-    for key in (0, 1, 2):  # it may know only the keys that there are, and no batch has 0 elements
+    # Three tries: the function may accept only existing keys, and key 0 fails if it is used as a batch size.
+    for key in (0, 1, 2):
         try:
             plans.append(reduced(key, empty))
-        except Exception as error:  # noqa: BLE001 - one key is enough
+        except Exception as error:  # noqa: BLE001 - one working key is enough
             errors.append(error)
         if len(plans) == 2:
             break

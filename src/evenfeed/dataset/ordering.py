@@ -1,4 +1,4 @@
-"""Which elements come, and in which order."""
+"""Methods that select or reorder elements: repeat, take, skip, shard, shuffle, prefetch, ignore_errors."""
 
 from typing import TYPE_CHECKING
 
@@ -17,14 +17,19 @@ if TYPE_CHECKING:
 
 
 class Ordering(Face):
-    """Which elements come, and in which order."""
+    """Methods that select or reorder elements."""
 
     __slots__ = ()
 
     def repeat(self, count: int | None = None, name: str | None = None) -> "Dataset":
-        """Play the dataset `count` times; without end where `count` is None or negative.
+        """Repeat the dataset.
 
-        A round without elements counts like any other. Without a count it is the last one.
+        A round without elements counts as a round. If the number of rounds is infinite, it ends the
+        dataset.
+
+        Args:
+            count: The number of rounds; infinite if None or negative.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -35,7 +40,11 @@ class Ordering(Face):
         return dataset_of(Repeat(self._plan, -1 if count is None else whole_number(count, "count")))
 
     def take(self, count: int, name: str | None = None) -> "Dataset":
-        """Keep the first `count` elements; all of them where `count` is -1.
+        """Keep the first `count` elements.
+
+        Args:
+            count: The number of elements to keep; -1 for all.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -46,7 +55,11 @@ class Ordering(Face):
         return dataset_of(Take(self._plan, whole_number(count, "count")))
 
     def skip(self, count: int, name: str | None = None) -> "Dataset":
-        """Leave out the first `count` elements; all of them where `count` is -1.
+        """Skip the first `count` elements.
+
+        Args:
+            count: The number of elements to skip; -1 for all.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -57,10 +70,15 @@ class Ordering(Face):
         return dataset_of(Skip(self._plan, whole_number(count, "count")))
 
     def shard(self, num_shards: int, index: int, name: str | None = None) -> "Dataset":
-        """Keep every `num_shards`-th element from `index` on.
+        """Keep every `num_shards`-th element, starting at `index`.
 
-        With `evenfeed.data.experimental.SHARD_HINT` for both, and `AutoShardPolicy.HINT`, distribution puts
-        the number of workers and the worker's own number here.
+        If both are `evenfeed.data.experimental.SHARD_HINT` and the policy is `AutoShardPolicy.HINT`, a
+        distributed dataset fills in the number of workers and the worker's index.
+
+        Args:
+            num_shards: The number of shards.
+            index: The shard to keep, from 0 to `num_shards - 1`.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -80,14 +98,14 @@ class Ordering(Face):
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> "Dataset":
-        """Bring the elements into a random order, each drawn from the next `buffer_size`.
+        """Shuffle the elements by drawing each one at random from a buffer of the next `buffer_size`.
 
         Args:
-            buffer_size: How many elements to draw from; as many as there are for a uniform order. A
-                dataset of arrays is shuffled by position: nothing is copied into a buffer.
-            seed: Makes the order the same in every run of the program, together with the global one.
-            reshuffle_each_iteration: Whether each pass has an order of its own.
-            name: Taken for compatibility.
+            buffer_size: The number of elements to draw from; at least the cardinality for a uniform
+                shuffle. A dataset of arrays is shuffled by position, without copying into a buffer.
+            seed: Combined with the global seed; makes the order the same in every run.
+            reshuffle_each_iteration: Use a different order in each pass.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -101,7 +119,11 @@ class Ordering(Face):
         return dataset_of(Shuffle(self._plan, size, shuffle_seed(seed), reshuffle=again))
 
     def enumerate(self, start: int = 0, name: str | None = None) -> "Dataset":
-        """Put a count before each element.
+        """Pair each element with its index.
+
+        Args:
+            start: The index of the first element.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -113,7 +135,11 @@ class Ordering(Face):
         return dataset_of(Enumerate(self._plan, whole_number(start, "start")))
 
     def concatenate(self, dataset: "Dataset", name: str | None = None) -> "Dataset":
-        """Let the elements of another dataset follow those of this one.
+        """Append the elements of another dataset.
+
+        Args:
+            dataset: A dataset with a compatible element spec.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -124,7 +150,9 @@ class Ordering(Face):
         return dataset_of(Concatenate(self._plan, *plans_of([dataset])))
 
     def unique(self, name: str | None = None) -> "Dataset":
-        """Leave out elements that came before; they have one part, of int32, int64 or text.
+        """Drop elements that have occurred before.
+
+        Elements must have a single component, of dtype int32, int64 or string.
 
         Examples:
             >>> import evenfeed as tf
@@ -135,11 +163,12 @@ class Ordering(Face):
         return dataset_of(Unique(self._plan))
 
     def prefetch(self, buffer_size: int | None, name: str | None = None) -> "Dataset":
-        """Read elements ahead in a thread, while those before are being used.
+        """Read elements ahead in a thread, while the consumer works on earlier ones.
 
         Args:
-            buffer_size: How many; `AUTOTUNE` (or None) keeps two reads of the consumer's length ready.
-            name: Taken for compatibility.
+            buffer_size: The number of elements to read ahead. `AUTOTUNE` or None keeps two reads of
+                the consumer's size ready.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -158,15 +187,15 @@ class Ordering(Face):
         max_total: int | None = None,
         max_consecutive: int | None = None,
     ) -> "Dataset":
-        """Leave out elements that fail, and go on behind them.
+        """Drop elements that raise an error, and continue with the next one.
 
-        How many were left out, and which: `ignored_errors()`.
+        `ignored_errors()` returns how many elements were dropped, and why.
 
         Args:
-            log_warning: Log each error, as a warning of the logger "evenfeed".
-            name: Taken for compatibility.
-            max_total: Let an error through once so many were ignored in a pass.
-            max_consecutive: Let an error through once so many were ignored one behind the other.
+            log_warning: Log each error as a warning, to the logger "evenfeed".
+            name: Accepted for compatibility; ignored.
+            max_total: The number of errors to ignore in a pass; the next one is raised.
+            max_consecutive: The number of consecutive errors to ignore; the next one is raised.
 
         Examples:
             >>> import evenfeed as tf
@@ -187,9 +216,11 @@ class Ordering(Face):
         )
 
     def ignored_errors(self) -> Ignored:
-        """Return what `ignore_errors`, the nearest one, left out in all passes so far.
+        """Return the errors that the last `ignore_errors` has ignored, over all passes so far.
 
-        It has the number of elements, `count`, and `skipped`: the file, the byte and the reason of each.
+        Returns:
+            An object with the number of dropped elements, `count`, and with `skipped`: the file, the
+            byte offset and the reason of each.
 
         Examples:
             >>> import evenfeed as tf

@@ -1,10 +1,10 @@
-"""The arithmetic of rejection_resample: which elements to reject, so that classes come in given parts.
+"""`Dataset.rejection_resample`: rejects elements so that classes follow a target distribution.
 
-An element comes either from the dataset as it is, or from one that keeps an element of class i with
-probability a_i. With r_i = target_i / initial_i, drawing from the first with probability m = min r and
-keeping a_i = (r_i - m) / (max r - m) in the second rejects the least.
+Each element comes either from the original dataset, or from a filtered one that keeps an element of
+class i with probability a_i. With r_i = target_i / initial_i, drawing from the original with probability
+m = min r and filtering with a_i = (r_i - m) / (max r - m) rejects the fewest elements.
 
-All functions work on NumPy's arrays and on those of a trace.
+The arithmetic works on NumPy arrays and on tracers.
 """
 
 from collections.abc import Callable
@@ -25,87 +25,88 @@ from evenfeed.runtime.functions.calls import bound
 if TYPE_CHECKING:
     from evenfeed.dataset.dataset import Dataset
 
-# TensorFlow's: how many elements make a new estimate, and how many of each class are taken as seen.
+# TensorFlow's values: the estimate is updated every 32 elements, and starts with 10 elements of each class.
 ESTIMATED_AT_A_TIME: Final = 32
 _SEEN_BEFORE: Final = 10
 
 
 def distribution(value: Any, name: str) -> Array:
-    """Return the weights of classes as a vector of floats."""
+    """Convert a distribution over classes to a float32 vector."""
     array = to_array(value)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iufb":
         raise InvalidArgumentError(
             f"{name} must be a vector of numbers, but got {shortened(value)}.",
-            fix=f"pass one number for each class: {name}=[0.5, 0.5].",
+            fix=f"pass one number per class: {name}=[0.5, 0.5].",
         )
     return array.astype(np.float32)
 
 
 def check_class(spec: Any) -> None:
-    """Raise unless a class function returns a scalar whole number."""
+    """Raise unless `class_func` returns a scalar integer."""
     is_number = isinstance(spec, TensorSpec) and spec.dtype.kind in "iu"
     if not is_number:
         raise TypeError(
             described(
-                f"A class must be a whole number, but class_func returns {spec}.",
-                fix="return the number of the class: tf.cast(label, tf.int32).",
+                f"class_func must return an integer, but returns {spec}.",
+                fix="return the index of the class: tf.cast(label, tf.int32).",
             )
         )
     if spec.shape.rank not in (0, None):
         raise ValueError(
             described(
-                f"A class must be a scalar, but class_func returns {spec}.",
-                fix="call rejection_resample before batch, or unbatch first.",
+                f"class_func must return a scalar, but returns {spec}.",
+                fix="call rejection_resample before batch, or call unbatch first.",
             )
         )
 
 
 def chances(initial: Any, target: Array) -> tuple[Any, Any]:
-    """Return how likely an element of each class is kept, and how likely one comes from the original."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # all alike: nothing is ever rejected
+    """Return the probability a_i of keeping each class, and the probability m of drawing from the original."""
+    # If all ratios are equal, this divides 0 by 0; m is then 1 and nothing is rejected.
+    with np.errstate(divide="ignore", invalid="ignore"):
         ratio = target / (initial + np.finfo(np.float32).tiny)
         least = ratio.min()
         return (ratio - least) / (ratio.max() - least), least
 
 
 def known_chances(initial_dist: Any, target: Array) -> tuple[Array, Array]:
-    """Return the chances where it is known how many elements of each class there are."""
+    """Return the probabilities for a given initial distribution."""
     initial = distribution(initial_dist, "initial_dist")
     if target.shape != initial.shape:
         raise InvalidArgumentError(
             f"target_dist has {len(target)} classes, but initial_dist has {len(initial)}.",
-            fix="pass one number for each class in both.",
+            fix="pass one number per class in both.",
         )
     return chances(initial, target)
 
 
 def nothing_seen(classes: int) -> Array:
-    """Return what an estimate begins with."""
+    """Return the class counts that an estimate starts from."""
     return np.full(classes, _SEEN_BEFORE, np.int64)
 
 
 def estimated(seen: Any, classes: Any) -> tuple[Any, Any]:
-    """Count classes; return the counts and, for each of the next elements, the parts they make up."""
+    """Update the class counts; return them and the estimated distribution, once per element of the next batch."""
     counts = seen + (classes[:, None] == np.arange(len(seen))).sum(0)
     parts = (counts / counts.sum()).astype(dtypes.float32)
     return counts, parts + np.zeros((ESTIMATED_AT_A_TIME, 1), np.float32)
 
 
 def weights(_: Any, original: Any) -> Any:
-    """Return how likely an element comes from the original, and from what was kept."""
+    """Return the sampling weights of the original and of the filtered dataset."""
     return original * np.array([1, -1], np.float32) + np.array([0, 1], np.float32)
 
 
 def is_kept(words: Any, kept: Any, classed: tuple[Any, Any]) -> Any:
-    """Decide on an element by 24 of its random bits."""
+    """Return True if an element is kept, which 24 of its random bits decide."""
     number = classed[0]
-    # Below 0 is no class; as an index it would count from the end.
+    # A negative class must be out of range; as an index it would count from the end.
     place = (number >= 0) * number + (number < 0) * len(kept)
     return (words[0] >> np.uint32(8)) * np.float32(2.0**-24) < kept[place]
 
 
 class Resampling(Face):
-    """Another mixture of classes."""
+    """The method that changes the distribution of classes."""
 
     __slots__ = ()
 
@@ -117,19 +118,20 @@ class Resampling(Face):
         seed: int | None = None,
         name: str | None = None,
     ) -> "Dataset":
-        """Leave out and repeat elements, so that their classes come in given parts.
+        """Reject and repeat elements so that their classes follow a target distribution.
 
-        The dataset is read in several passes side by side.
+        The dataset is read in several concurrent passes.
 
         Args:
-            class_func: Returns the class of an element: a whole number from 0 on.
-            target_dist: How many of each class are to come: as many numbers as classes.
-            initial_dist: How many of each there are; estimated on the way by default.
-            seed: Makes the draws the same in every run of the program, together with the global one.
-            name: Taken for compatibility.
+            class_func: Returns the class of an element, an integer from 0.
+            target_dist: The target distribution, one number per class.
+            initial_dist: The actual distribution, one number per class; estimated while reading by
+                default.
+            seed: Combined with the global seed; makes the draws the same in every run.
+            name: Accepted for compatibility; ignored.
 
         Returns:
-            A dataset of pairs: the class, and the element.
+            A dataset of pairs `(class, element)`.
 
         Examples:
             >>> import numpy as np
@@ -150,13 +152,13 @@ class Resampling(Face):
             chances, original = _estimated(classed, target), None
         else:
             known = known_chances(initial_dist, target)
-            chances, original = Face.whole.from_tensors(known).repeat(), known[1]
+            chances, original = Face.dataset_class.from_tensors(known).repeat(), known[1]
         if original == 1:
             return classed
         filtered = _kept(classed, chances, seed)
         if original == 0:
             return filtered
-        return Face.whole.sample_from_datasets(
+        return Face.dataset_class.sample_from_datasets(
             [classed, filtered], chances.map(weights), seed, stop_on_empty_dataset=True
         )
 
@@ -170,15 +172,15 @@ def _beside_parts(class_func: Callable[..., Any], *parts: Any) -> Any:
 
 
 def _estimated(classed: "Dataset", target: Array) -> "Dataset":
-    """Return, for each element, what `chances` makes of the classes that came up to it."""
+    """Return the probabilities for each element, estimated from the classes of earlier elements."""
     classes = classed.map(_first).batch(ESTIMATED_AT_A_TIME)
     seen = nothing_seen(len(target))
     return classes.scan(seen, estimated).unbatch().map(partial(chances, target=target))
 
 
 def _kept(classed: "Dataset", chances: "Dataset", seed: int | None) -> "Dataset":
-    """Return the elements that chance lets through, the same in each pass as in TensorFlow."""
-    together = plan_of(Face.whole.zip(chances.map(_first), classed))
+    """Return the elements that are randomly kept. As in TensorFlow, they are the same in each pass."""
+    together = plan_of(Face.dataset_class.zip(chances.map(_first), classed))
     keyed = dataset_of(WithKeys(together, shuffle_seed(seed), passes=Passes(counted=False)))
     return keyed.filter(is_kept).map(_last)
 

@@ -1,4 +1,4 @@
-"""Where elements come from: values in memory, functions, and other datasets."""
+"""Methods that create datasets from values in memory, generators, and other datasets."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 
 
 class Sources(Face):
-    """Where elements come from: values in memory, functions, and other datasets."""
+    """Methods that create datasets from values in memory, generators, and other datasets."""
 
     __slots__ = ()
 
     @staticmethod
     def range(*args: int, output_type: object = dtypes.int64, name: str | None = None) -> "Dataset":
-        """Count like Python's range: `range(stop)`, `range(start, stop)`, `range(start, stop, step)`.
+        """Create a dataset of evenly spaced integers, like Python's `range`.
+
+        Args:
+            args: `stop`; `start, stop`; or `start, stop, step`.
+            output_type: The dtype of the elements.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -41,7 +46,7 @@ class Sources(Face):
         if not 1 <= len(args) <= 3:
             raise ValueError(
                 described(
-                    f"range takes one to three numbers, but got {len(args)}.",
+                    f"range takes one to three integers, but got {len(args)} arguments.",
                     fix="call range(stop), range(start, stop) or range(start, stop, step).",
                 )
             )
@@ -51,7 +56,11 @@ class Sources(Face):
 
     @staticmethod
     def from_tensors(tensors: object, name: str | None = None) -> "Dataset":
-        """Make a dataset of one element: the value itself.
+        """Create a dataset with a single element, the given value.
+
+        Args:
+            tensors: An array, a dataset, an Optional, or a tuple or dict of them.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -64,9 +73,13 @@ class Sources(Face):
 
     @staticmethod
     def from_tensor_slices(tensors: object, name: str | None = None) -> "Dataset":
-        """Make a dataset of the rows of one array, or of a structure of arrays of one length.
+        """Create a dataset of the slices of arrays along their first axis.
 
         Arrays are not copied. A list becomes an array; a tuple or a dict is a structure.
+
+        Args:
+            tensors: An array, or a structure of arrays with the same first dimension.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -86,21 +99,22 @@ class Sources(Face):
         output_signature: Any = None,
         name: str | None = None,
     ) -> "Dataset":
-        """Make a dataset of what a function yields, or of the iterable that it returns.
+        """Create a dataset of the elements that a generator function yields.
 
-        Each pass calls the function anew. Nothing is pulled before it is asked for. A restored iterator
-        calls the function and passes over the elements that came before: one that reads from
-        elsewhere should do so in the same order each time.
+        Each pass calls the function again. Elements are pulled only on demand. A restored iterator
+        calls the function and skips the elements before its position, so the function should yield
+        the same elements in the same order each time.
 
         Args:
-            generator: A function that yields elements in the structure of `output_signature`.
-            output_types: The dtypes alone, as older programs give them.
+            generator: A function that yields elements, or returns an iterable of them. Elements have
+                the structure of `output_signature`.
+            output_types: The dtypes of the components; deprecated in favour of `output_signature`.
             output_shapes: The shapes that go with `output_types`.
-            args: Arguments for the function; they arrive as arrays.
-            output_signature: A `TensorSpec`, or a tuple or dict of them. What is yielded is cast to it;
-                what does not fit is an error when it is reached. For datasets and Optionals, a
-                `DatasetSpec` and an `OptionalSpec`.
-            name: Taken for compatibility.
+            args: Arguments for the function, passed as arrays.
+            output_signature: A `TensorSpec`, or a tuple or dict of them. Yielded values are cast to it;
+                a value that does not fit raises an error when it is read. Use `DatasetSpec` and
+                `OptionalSpec` for datasets and Optionals.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -113,8 +127,8 @@ class Sources(Face):
             [(0, 0), (1, 1), (2, 4)]
         """
         del name
-        said = signature_of(output_types, output_shapes, output_signature)
-        signature = map_structure(_with_face, said, rules=DATA)
+        specs = signature_of(output_types, output_shapes, output_signature)
+        signature = map_structure(_with_face, specs, rules=DATA)
         given = () if args is None else tuple(to_array(arg) for arg in args)
         return dataset_of(FromGenerator(generator, signature, given))
 
@@ -122,7 +136,13 @@ class Sources(Face):
     def counter(
         start: Any = 0, step: Any = 1, dtype: object = dtypes.int64, name: str | None = None
     ) -> "Dataset":
-        """Count from `start` by `step`, without end.
+        """Create an infinite dataset that counts from `start` in steps of `step`.
+
+        Args:
+            start: The first element.
+            step: The difference between consecutive elements.
+            dtype: The dtype of the elements.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -140,12 +160,12 @@ class Sources(Face):
         rerandomize_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> "Dataset":
-        """Draw random whole numbers of 32 bits, without end.
+        """Create an infinite dataset of random 32-bit integers.
 
         Args:
-            seed: Makes the numbers the same in every run of the program, together with the global one.
-            rerandomize_each_iteration: Whether each pass has numbers of its own.
-            name: Taken for compatibility.
+            seed: Combined with the global seed; makes the numbers the same in every run.
+            rerandomize_each_iteration: Draw different numbers in each pass.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -158,12 +178,12 @@ class Sources(Face):
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> "Dataset":
-        """Put the elements of several datasets side by side, until the shortest ends.
+        """Combine the elements of several datasets, until the shortest one ends.
 
         Args:
-            args: Datasets, or one structure of them: a tuple, a dict, nested.
-            datasets: The structure, by name.
-            name: Taken for compatibility.
+            args: Datasets, or a single (nested) tuple or dict of them.
+            datasets: The same structure as a keyword argument.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
@@ -180,12 +200,12 @@ class Sources(Face):
         choice_dataset: "Dataset",
         stop_on_empty_dataset: bool = True,
     ) -> "Dataset":
-        """Take the next element of the dataset that each choice names.
+        """Create a dataset that takes each element from the dataset selected by `choice_dataset`.
 
         Args:
-            datasets: Datasets with elements alike.
-            choice_dataset: Numbers of datasets, as scalars of int64.
-            stop_on_empty_dataset: End at the first choice that has no element left; else pass it over.
+            datasets: Datasets with compatible element specs.
+            choice_dataset: Indices into `datasets`, as int64 scalars.
+            stop_on_empty_dataset: Stop when an exhausted dataset is selected. If False, skip that choice.
 
         Examples:
             >>> import evenfeed as tf
@@ -206,16 +226,16 @@ class Sources(Face):
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
     ) -> "Dataset":
-        """Take the next element of a dataset drawn at random.
+        """Create a dataset that takes each element from a randomly drawn dataset.
 
         Args:
-            datasets: Datasets with elements alike.
-            weights: How likely each is drawn: as many floats as datasets, or a dataset with such a
-                vector for each draw. All alike by default; a dataset of weight 0 is left out.
-            seed: Makes the draws the same in every run of the program, together with the global one.
-            stop_on_empty_dataset: End as soon as one that has ended is drawn, which keeps the mixture
-                to the weights; else go on with the others.
-            rerandomize_each_iteration: Whether each pass has draws of its own.
+            datasets: Datasets with compatible element specs.
+            weights: The probability of each dataset: one float per dataset, or a dataset with such a
+                vector for each draw. Uniform by default. A dataset with weight 0 is never drawn.
+            seed: Combined with the global seed; makes the draws the same in every run.
+            stop_on_empty_dataset: Stop when an exhausted dataset is drawn, so that the mixture follows
+                the weights. If False, continue with the other datasets.
+            rerandomize_each_iteration: Make different draws in each pass.
 
         Examples:
             >>> import evenfeed as tf
@@ -225,11 +245,11 @@ class Sources(Face):
             [0, 1, 2, 100, 101, 102]
         """
         parts = plans_of(datasets)
-        if not isinstance(weights, Face.whole):
+        if not isinstance(weights, Face.dataset_class):
             parts, weights = _weighted(parts, weights)
             if len(parts) == 1:
                 return dataset_of(parts[0])
-        given: Any = plan_of(weights) if isinstance(weights, Face.whole) else weights
+        given: Any = plan_of(weights) if isinstance(weights, Face.dataset_class) else weights
         again = bool(rerandomize_each_iteration)
         sample = Sample(
             parts, given, shuffle_seed(seed), stop_on_empty=stop_on_empty_dataset, reshuffle=again
@@ -238,19 +258,23 @@ class Sources(Face):
 
 
 def _weighted(parts: tuple[Node, ...], weights: Any) -> tuple[tuple[Node, ...], tuple[float, ...]]:
-    """Return the datasets that can be drawn, and how likely; an empty one where none can be."""
+    """Return the datasets with a positive weight and their weights; an empty dataset if there are none."""
     given = np.ones(len(parts)) if weights is None else to_array(weights)
     if given.dtype.kind != "f":
-        raise TypeError(described("weights must be floats.", fix="pass [0.5, 0.5]."))
+        raise TypeError(
+            described(f"weights must be floats, but got {given.dtype}.", fix="pass [0.5, 0.5].")
+        )
     if given.shape != (len(parts),):
         raise ValueError(
-            described(f"There are {len(parts)} datasets, but the weights have shape {given.shape}.")
+            described(
+                f"Expected {len(parts)} weights, one per dataset, but got shape {given.shape}."
+            )
         )
     pairs = [pair for pair in zip(parts, given.tolist(), strict=True) if pair[1] > 0]
     if sum(weight for _, weight in pairs) == np.inf:
         raise InvalidArgumentError(
-            f"Weights must have a finite sum, but got {given.tolist()}.",
-            fix="divide them by their largest before they overflow.",
+            f"The weights must have a finite sum, but got {given.tolist()}.",
+            fix="divide the weights by the largest one.",
         )
     if not pairs and parts:
         return (Take(parts[0], 0),), (1.0,)
@@ -258,36 +282,36 @@ def _weighted(parts: tuple[Node, ...], weights: Any) -> tuple[tuple[Node, ...], 
 
 
 def _one_structure(args: tuple[Any, ...], datasets: Any) -> Any:
-    """Return the structure of datasets that a call of `zip` names, one way or the other."""
+    """Return the structure of datasets passed to `zip`, by position or as `datasets`."""
     given = args if datasets is None else (datasets,)
     if given and (datasets is None or not args):
         return given[0] if len(given) == 1 else given
     raise TypeError(
         described(
-            "zip got datasets by position and by the name `datasets`."
+            "zip got datasets both by position and as `datasets`."
             if given
-            else "zip got no dataset.",
-            fix="pass all of them by position, zip(a, b); or all by name, zip(datasets=(a, b)).",
+            else "zip got no datasets.",
+            fix="pass all of them by position, zip(a, b), or all by name, zip(datasets=(a, b)).",
         )
     )
 
 
 def zipped(structure: Any) -> "Dataset":
-    """Return a dataset of the elements of all datasets in a structure."""
+    """Zip all datasets in a structure."""
     parts = flatten(structure, DATA)
     for part in parts:
-        if not isinstance(part, Face.whole):
+        if not isinstance(part, Face.dataset_class):
             raise TypeError(
                 described(
-                    f"zip takes datasets, but got {shortened(part)}.",
-                    fix="pass datasets, or a tuple or dict of them; a list is a tensor in the making.",
+                    f"zip expects datasets, but got {shortened(part)}.",
+                    fix="pass datasets, or a tuple or dict of them; a list would become a tensor.",
                 )
             )
     return dataset_of(Zip(structure, tuple(map(plan_of, parts))))
 
 
 def _element(value: object) -> tuple[Any, list[Array | ElementValue | None]]:
-    """Return the structure of `value`, and its parts: arrays, datasets and Optionals."""
+    """Return the structure of `value` and its components: arrays, datasets and Optionals."""
     return value, [_part(leaf) for leaf in _leaves(value)]
 
 
@@ -299,7 +323,7 @@ def _part(leaf: object) -> Array | ElementValue | None:
 
 
 def _rows(value: object) -> tuple[Any, list[Array | list[Any] | None]]:
-    """Return the structure of `value`, and its parts: arrays, and lists of datasets."""
+    """Return the structure of `value` and its components: arrays and lists of datasets."""
     return value, [None if leaf is None else _row_parts(leaf) for leaf in _leaves(value)]
 
 
@@ -309,7 +333,7 @@ def _row_parts(leaf: object) -> Array | list[Any]:
 
 
 def _datasets(leaf: object) -> list[Any] | None:
-    """Return the datasets in a list, or in an element that is one; None where it is something else."""
+    """Return the datasets of a DatasetBatch or of a list of datasets; None for anything else."""
     if isinstance(leaf, DatasetBatch):
         return leaf.datasets
     parts = cast("list[Any]", leaf) if type(leaf) is list else []
@@ -317,7 +341,7 @@ def _datasets(leaf: object) -> list[Any] | None:
 
 
 def _with_face(spec: Any) -> Any:
-    return spec.with_face(Face.whole) if isinstance(spec, DatasetSpec) else spec
+    return spec.with_face(Face.dataset_class) if isinstance(spec, DatasetSpec) else spec
 
 
 def _leaves(value: object) -> list[object]:

@@ -1,1 +1,1 @@
-"""What a dataset is: frozen nodes that say the spec and the size, and do nothing."""
+"""Plans: frozen nodes that describe a dataset. They know its element spec and size, and read nothing."""

@@ -1,4 +1,4 @@
-"""Elements that are held: read ahead, or kept for the next pass."""
+"""Plan nodes that keep elements: prefetch, cache and snapshot."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
@@ -17,7 +17,7 @@ AUTOTUNE: Final = -1
 @final
 @dataclass(frozen=True)
 class Prefetch(SameElements):
-    """Reads the child ahead, in a thread of its own."""
+    """Reads the child ahead in a separate thread."""
 
     buffer_size: int = AUTOTUNE
 
@@ -25,7 +25,7 @@ class Prefetch(SameElements):
         if self.buffer_size < AUTOTUNE:
             raise InvalidArgumentError(
                 f"buffer_size must be at least 0, or AUTOTUNE, but got {self.buffer_size}.",
-                fix="pass how many elements to read ahead, or evenfeed.data.AUTOTUNE.",
+                fix="pass the number of elements to read ahead, or evenfeed.data.AUTOTUNE.",
                 origin=self.origin,
             )
 
@@ -35,13 +35,13 @@ _numbers = count()
 
 @final
 class Memory:
-    """Holds what a dataset keeps between its passes. A copy in another process starts empty.
+    """Holds the elements that a cache keeps between passes. A copy in another process starts empty.
 
     Attributes:
-        number: Which one it is, of all in this process.
-        content: The elements of a pass; None while none was completed.
-        promised: The pass that a restored iterator knows to be kept, while it is read again.
-        lock: For who completes a pass.
+        number: Its index among all memories of this process.
+        content: The elements of a pass; None until a pass is complete.
+        promised: The pass that a restored iterator expects to be cached, while it is read again.
+        lock: Held while a complete pass is stored.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Memory:
 
     @property
     def origin(self) -> Any:
-        """Which pass is kept; None where none is."""
+        """The pass that is cached, or None."""
         return self.promised if self.content is None else self.content.origin
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
@@ -62,7 +62,7 @@ class Memory:
 @final
 @dataclass(frozen=True)
 class Cache(SameElements):
-    """Keeps the elements of the first whole pass: in memory, or in files where a name is given."""
+    """Keeps the elements of the first complete pass: in files if a name is given, otherwise in memory."""
 
     filename: str = ""
     _: KW_ONLY
@@ -72,14 +72,14 @@ class Cache(SameElements):
 @final
 @dataclass(frozen=True)
 class Snapshot(SameElements, Opens):
-    """Writes the first whole pass into a folder, from which later ones read, in other programs too.
+    """Writes the first complete pass to a directory, which later passes and other programs read.
 
     Attributes:
-        folder: Where; it is named after what the child does, so that a changed one writes anew.
+        folder: The directory. Its name contains the child's fingerprint, so that a changed plan writes again.
         compression: "" or "GZIP".
-        shard: Returns the number of the shard that an element goes to; None for one shard.
-        in_order: Whether elements are read in the order in which they were written.
-        reading: Returns the plan that reads files of elements with these specs.
+        shard: Returns the index of the shard that an element is written to; None for a single shard.
+        in_order: True if elements are read in the order in which they were written.
+        reading: Returns the plan that reads the given files with the given element spec.
     """
 
     folder: str

@@ -1,4 +1,4 @@
-"""Elements that are checked on their way: seen before, failed, or more or fewer than promised."""
+"""Plan nodes for unique, ignore_errors and assert_cardinality."""
 
 from collections import deque
 from dataclasses import KW_ONLY, dataclass, field
@@ -14,18 +14,17 @@ from evenfeed.plan.node import SameElements
 
 @dataclass(frozen=True)
 class _SomeOfThem(SameElements):
-    """A node that passes on the child's elements, though perhaps not all of them."""
+    """A node that may drop some of the child's elements."""
 
     @property
     def size(self) -> int:
-        """Not known."""
         return UNKNOWN
 
 
 @final
 @dataclass(frozen=True)
 class Unique(_SomeOfThem):
-    """The first of equal elements, which have one part of whole numbers or text."""
+    """Drops repeated elements, which must have a single component of integers or strings."""
 
     def __post_init__(self) -> None:
         specs = flatten(self.child.element_spec, DATA)
@@ -34,27 +33,26 @@ class Unique(_SomeOfThem):
             if not known or spec.dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
                 raise TypeError(
                     described(
-                        f"unique compares int32, int64 and string, but the elements hold {spec}.",
+                        f"unique supports int32, int64 and string, but the elements hold {spec}.",
                         fix="map the elements to a key of one of those dtypes first.",
                         origin=self.origin,
                     )
                 )
         if len(specs) != 1:
             raise InvalidArgumentError(
-                f"unique compares elements of one part, but these have {len(specs)}.",
-                fix="map the elements to one part first.",
+                f"unique needs elements with one component, but these have {len(specs)}.",
+                fix="map the elements to a single component first.",
                 origin=self.origin,
             )
 
 
 class Skipped(NamedTuple):
-    """An element that was left out.
+    """An element that was dropped because of an error.
 
     Attributes:
-        file: Where it was to come from; None where no file is to blame.
-        offset: At which byte of the file, or of what the file holds where it is compressed; None where
-            that is not known.
-        reason: The error: its class, what it says, and what was being done.
+        file: The file it comes from; None if the error is not about a file.
+        offset: The byte offset in the file, or in its decompressed content; None if unknown.
+        reason: The error's class, message and notes.
     """
 
     file: str | None
@@ -64,11 +62,11 @@ class Skipped(NamedTuple):
 
 @final
 class Ignored:
-    """What was left out in all passes over a dataset.
+    """The elements that were dropped in all passes over a dataset.
 
     Attributes:
-        count: How many elements.
-        skipped: What is known of them, of the last thousand.
+        count: The number of dropped elements.
+        skipped: The last thousand of them.
     """
 
     def __init__(self) -> None:
@@ -77,7 +75,7 @@ class Ignored:
         self._lock = Lock()
 
     def add(self, error: BaseException) -> Skipped:
-        """Count an error."""
+        """Record an error."""
         skipped = _skipped(error)
         with self._lock:
             self.count += 1
@@ -90,15 +88,15 @@ class Ignored:
 
 def _skipped(error: BaseException) -> Skipped:
     known = isinstance(error, EvenfeedError)
-    said = "\n".join([str(error), *getattr(error, "__notes__", [])])
-    reason = f"{type(error).__name__}: {said}"
+    message = "\n".join([str(error), *getattr(error, "__notes__", [])])
+    reason = f"{type(error).__name__}: {message}"
     return Skipped(error.file, error.offset, reason) if known else Skipped(None, None, reason)
 
 
 @final
 @dataclass(frozen=True)
 class IgnoreErrors(_SomeOfThem):
-    """Leaves out elements that fail."""
+    """Drops elements that raise an error."""
 
     _: KW_ONLY
     log_warning: bool = False
@@ -114,7 +112,7 @@ class IgnoreErrors(_SomeOfThem):
             if most is not None and most < 0:
                 raise InvalidArgumentError(
                     f"{name} must be at least 0, but got {most}.",
-                    fix="pass how many errors to ignore, or None for all.",
+                    fix="pass the number of errors to ignore, or None for all.",
                     origin=self.origin,
                 )
 
@@ -122,19 +120,18 @@ class IgnoreErrors(_SomeOfThem):
 @final
 @dataclass(frozen=True)
 class AssertCardinality(_SomeOfThem):
-    """Promises how many elements there are; it is an error while reading if there are not."""
+    """Asserts the number of elements; reading raises an error if it is wrong."""
 
     count: int
 
     def __post_init__(self) -> None:
         if self.count < INFINITE:
             raise InvalidArgumentError(
-                f"A cardinality to assert is at least 0, or infinite, but got {self.count}.",
+                f"An asserted cardinality must be at least 0 or infinite, but got {self.count}.",
                 fix="pass the number of elements, or evenfeed.data.INFINITE_CARDINALITY.",
                 origin=self.origin,
             )
 
     @property
     def size(self) -> int:
-        """What was promised."""
         return self.count

@@ -1,4 +1,4 @@
-"""Several datasets as one."""
+"""Plan nodes that combine datasets (zip, concatenate, choose, sample), and the infinite sources that drive them."""
 
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, final
@@ -15,7 +15,7 @@ from evenfeed.plan.ordering import Passes
 @final
 @dataclass(frozen=True)
 class Zip(Node):
-    """Elements of several datasets side by side, until one of them ends."""
+    """Combines the elements of several datasets, until one of them ends."""
 
     structure: Any
     parts: tuple[Node, ...]
@@ -23,19 +23,17 @@ class Zip(Node):
     def __post_init__(self) -> None:
         if not self.parts:
             raise InvalidArgumentError(
-                "A zip needs at least one dataset.",
+                "zip needs at least one dataset.",
                 fix="pass datasets, or a tuple or dict of them.",
                 origin=self.origin,
             )
 
     @property
     def element_spec(self) -> Any:
-        """The parts' specs, in the structure that was given."""
         return pack(self.structure, [part.element_spec for part in self.parts], DATA)
 
     @property
     def size(self) -> int:
-        """The smallest of the parts'; unknown where one is."""
         sizes = {part.size for part in self.parts} - {INFINITE}
         if not sizes:
             return INFINITE
@@ -61,8 +59,8 @@ class Concatenate(Node):
             if one.most_specific_common_supertype([two]) is None:
                 raise TypeError(
                     described(
-                        f"Datasets of unlike elements cannot be concatenated: {one} and {two}.",
-                        fix="give both the same dtypes before you concatenate them.",
+                        f"Concatenated datasets must have compatible elements, but have {one} and {two}.",
+                        fix="give both datasets the same dtypes first.",
                         origin=self.origin,
                     )
                 )
@@ -76,19 +74,17 @@ class Concatenate(Node):
 
     @property
     def element_spec(self) -> Any:
-        """What both have in common: dimensions that differ are unknown."""
         common = [one.most_specific_common_supertype([two]) for one, two in self._pairs()]
         return pack(self.first.element_spec, common, DATA)
 
     @property
     def depth(self) -> int:
-        """That of the deepest part: a concatenation of concatenations is read as one row of parts."""
+        # Nested concatenations are read as one flat list of parts, so they add no depth.
         parts = [(part, isinstance(part, Concatenate)) for part in self.children]
         return max(part.depth + (not in_row) for part, in_row in parts)
 
     @property
     def size(self) -> int:
-        """Both sizes together."""
         sizes = {self.first.size, self.second.size}
         if INFINITE in sizes:
             return INFINITE
@@ -98,7 +94,7 @@ class Concatenate(Node):
 @final
 @dataclass(frozen=True)
 class Counter(Node):
-    """Counts from `start` by `step` without end; whole numbers wrap around in their dtype."""
+    """Counts from `start` in steps of `step`, infinitely; integers wrap around in their dtype."""
 
     start: int | float
     step: int | float = 1
@@ -107,19 +103,17 @@ class Counter(Node):
 
     @property
     def element_spec(self) -> TensorSpec:
-        """A scalar."""
         return TensorSpec([], self.dtype)
 
     @property
     def size(self) -> int:
-        """Infinite."""
         return INFINITE
 
 
 @final
 @dataclass(frozen=True)
 class Random(Node):
-    """Random whole numbers of 32 bits without end, the same in each pass unless they are to differ."""
+    """Yields infinitely many random 32-bit integers, the same in each pass unless `reshuffle` is set."""
 
     seed: tuple[int, ...]
     _: KW_ONLY
@@ -128,40 +122,37 @@ class Random(Node):
 
     @property
     def element_spec(self) -> TensorSpec:
-        """A scalar."""
         return TensorSpec([], dtypes.int64)
 
     @property
     def size(self) -> int:
-        """Infinite."""
         return INFINITE
 
 
 @dataclass(frozen=True)
 class _OneOfSeveral(Node):
-    """Elements of several datasets, in an order that something else decides."""
+    """Takes each element from one of several datasets."""
 
     parts: tuple[Node, ...]
 
     def __post_init__(self) -> None:
         if not self.parts:
             raise ValueError(
-                described("At least one dataset is needed, but there is none.", origin=self.origin)
+                described("Expected at least one dataset, but got none.", origin=self.origin)
             )
         for part in self.parts[1:]:
             if _common(self.parts[0], part) is None:
                 raise TypeError(
                     described(
-                        "All datasets must have elements alike, but they have "
+                        "All datasets must have compatible elements, but they have "
                         f"{self.parts[0].element_spec} and {part.element_spec}.",
-                        fix="give all the same structure and dtypes.",
+                        fix="give all datasets the same structure and dtypes.",
                         origin=self.origin,
                     )
                 )
 
     @property
     def element_spec(self) -> Any:
-        """What all have in common: dimensions that differ are unknown."""
         specs = flatten(self.parts[0].element_spec, DATA)
         for part in self.parts[1:]:
             others = flatten(part.element_spec, DATA)
@@ -171,7 +162,7 @@ class _OneOfSeveral(Node):
 
     @property
     def size(self) -> int:
-        """Infinite where one of them is, as TensorFlow says; else not known."""
+        # As in TensorFlow, one infinite dataset makes the whole infinite.
         return INFINITE if any(part.size == INFINITE for part in self.parts) else UNKNOWN
 
 
@@ -188,7 +179,7 @@ def _common(one: Node, two: Node) -> list[Any] | None:
 @final
 @dataclass(frozen=True)
 class Choose(_OneOfSeveral):
-    """The next element of the dataset that each choice names."""
+    """Takes each element from the dataset that `choices` selects."""
 
     choices: Node
     _: KW_ONLY
@@ -200,8 +191,8 @@ class Choose(_OneOfSeveral):
         if not TensorSpec([], dtypes.int64).is_compatible_with(spec):
             raise TypeError(
                 described(
-                    f"Choices must be scalars of int64, but are {spec}.",
-                    fix="make them with Dataset.range, or from an array of dtype int64.",
+                    f"choice_dataset must hold int64 scalars, but holds {spec}.",
+                    fix="create it with Dataset.range, or from an array of dtype int64.",
                     origin=self.origin,
                 )
             )
@@ -210,9 +201,9 @@ class Choose(_OneOfSeveral):
 @final
 @dataclass(frozen=True)
 class Sample(_OneOfSeveral):
-    """The next element of a dataset that is drawn at random, by weight.
+    """Takes each element from a dataset drawn at random.
 
-    The weights are numbers that hold for all draws, or a dataset with a vector for each of them.
+    The weights are fixed numbers, or a dataset with a vector of weights for each draw.
     """
 
     weights: tuple[float, ...] | Node

@@ -1,4 +1,4 @@
-"""One element out for each that comes in."""
+"""Plan nodes that process elements one by one: map, filter, take_while, scan, enumerate, random keys."""
 
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, cast, final
@@ -15,26 +15,24 @@ from evenfeed.plan.ordering import Passes
 @final
 @dataclass(frozen=True)
 class Enumerate(Node):
-    """Puts a count before each element."""
+    """Pairs each element with its index."""
 
     child: Node
     start: int
 
     @property
     def element_spec(self) -> Any:
-        """A count, and the child's."""
         return TensorSpec([], dtypes.int64), self.child.element_spec
 
     @property
     def size(self) -> int:
-        """The child's."""
         return self.child.size
 
 
 @final
 @dataclass(frozen=True)
 class WithKeys(Node):
-    """Puts random bits before each element, which follow from the seed, the pass and its position."""
+    """Pairs each element with random bits that depend on the seed, the pass and the element's position."""
 
     child: Node
     seed: tuple[int, ...]
@@ -44,24 +42,23 @@ class WithKeys(Node):
 
     @property
     def element_spec(self) -> Any:
-        """Two words, and the child's; a tuple stays flat, so that a function gets its parts one by one."""
+        # A tuple stays flat, so that a function receives its components as separate arguments.
         spec = self.child.element_spec
         parts = cast("tuple[Any, ...]", spec) if type(spec) is tuple else (spec,)
         return TensorSpec([2], dtypes.uint32), *parts
 
     @property
     def size(self) -> int:
-        """The child's."""
         return self.child.size
 
 
-AUTOTUNE: Final = -1  # as TensorFlow's
+AUTOTUNE: Final = -1  # TensorFlow's value
 
 
 @final
 @dataclass(frozen=True)
 class Map(Node):
-    """What a function returns for each element."""
+    """Applies a function to each element."""
 
     child: Node
     function: UserFunction
@@ -75,24 +72,22 @@ class Map(Node):
         if calls is not None and calls < 1 and calls != AUTOTUNE:
             raise InvalidArgumentError(
                 f"num_parallel_calls must be at least 1, but got {calls}.",
-                fix="pass the number of calls to run at a time, or evenfeed.data.AUTOTUNE.",
+                fix="pass the number of concurrent calls, or evenfeed.data.AUTOTUNE.",
                 origin=self.origin,
             )
 
     @property
     def element_spec(self) -> Any:
-        """What the function returns."""
         return self.function.output_spec
 
     @property
     def size(self) -> int:
-        """The child's."""
         return self.child.size
 
 
 @dataclass(frozen=True)
 class _Chosen(SameElements):
-    """The elements of a child that a function chooses: how many, nobody knows before."""
+    """Keeps the elements that a predicate selects."""
 
     predicate: UserFunction
 
@@ -101,7 +96,7 @@ class _Chosen(SameElements):
         if not _is_one_bool(answer):
             raise ValueError(
                 described(
-                    f"A predicate must return one bool, but {self.predicate} returns {answer}.",
+                    f"A predicate must return a scalar bool, but {self.predicate} returns {answer}.",
                     fix="return a comparison such as x > 0; reduce an array with jnp.all or jnp.any.",
                     origin=self.origin,
                 )
@@ -109,20 +104,19 @@ class _Chosen(SameElements):
 
     @property
     def size(self) -> int:
-        """Unknown."""
         return UNKNOWN
 
 
 @final
 @dataclass(frozen=True)
 class Filter(_Chosen):
-    """The elements for which the predicate is true."""
+    """Keeps the elements for which the predicate is True."""
 
 
 @final
 @dataclass(frozen=True)
 class TakeWhile(_Chosen):
-    """The elements before the first for which the predicate is false."""
+    """Keeps elements until the predicate is first False."""
 
 
 def _is_one_bool(spec: Any) -> bool:
@@ -134,7 +128,7 @@ def _is_one_bool(spec: Any) -> bool:
 @final
 @dataclass(frozen=True, eq=False)
 class Scan(Node):
-    """Carries a state along and yields an output for each element."""
+    """Carries a state from element to element, and yields an output for each."""
 
     child: Node
     structure: Any
@@ -143,22 +137,20 @@ class Scan(Node):
 
     @property
     def element_spec(self) -> Any:
-        """What the function yields."""
         return self.function.output_spec[1]
 
     @property
     def carried_specs(self) -> list[TypeSpec]:
-        """The specs of the parts that are carried along."""
+        """The specs of the state's components."""
         return flatten(self.function.output_spec[0], DATA)
 
     @property
     def size(self) -> int:
-        """The child's."""
         return self.child.size
 
 
 def check_state(old: Any, new: Any, node: Any) -> None:
-    """Raise unless a function returns a state like the one it was given."""
+    """Raise unless a function returns a state with the structure and dtypes of its input state."""
     assert_same(old, new, DATA, names=("initial state", "returned state"))
     one: TypeSpec
     for one, two in zip(flatten(old, DATA), flatten(new, DATA), strict=True):
@@ -166,13 +158,13 @@ def check_state(old: Any, new: Any, node: Any) -> None:
             raise TypeError(
                 described(
                     f"The state must keep its type, but {one} becomes {two}.",
-                    fix="cast the returned state, or begin with one of that dtype.",
+                    fix="cast the returned state, or start with a state of that dtype.",
                     origin=node.origin,
                 )
             )
 
 
 def widened(old: Any, new: Any) -> Any:
-    """Return the specs of a state that may have both shapes."""
+    """Return the most specific specs that are compatible with both states."""
     pairs = zip(flatten(old, DATA), flatten(new, DATA), strict=True)
     return pack(old, [one.most_specific_common_supertype([two]) for one, two in pairs], DATA)

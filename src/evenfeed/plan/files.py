@@ -1,4 +1,4 @@
-"""Rows of files."""
+"""The plan node that reads the rows of files."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
@@ -14,13 +14,12 @@ from evenfeed.plan.node import Node
 @final
 @dataclass(frozen=True)
 class Files(Node):
-    """The rows of files, one file after the other, or one row of each in turn.
+    """Reads the rows of files, one file after the other, or interleaved row by row.
 
-    Which file holds which rows, and in which of its bytes, stands here: a shard by files is a node with
-    fewer of them.
+    The node lists all files with their byte ranges, so sharding by file yields a node with fewer files.
 
-    `as_reader` is true for TensorFlow's readers: they do not tell a size before they are read, though rows
-    may have positions, and AUTO shards by file below them.
+    `as_reader` is true for TensorFlow's readers. Their size is unknown until they are read, even if rows have
+    positions, and AutoShardPolicy.AUTO shards them by file.
     """
 
     files: tuple[DataFile, ...]
@@ -31,26 +30,24 @@ class Files(Node):
 
     def __post_init__(self) -> None:
         if self.in_turn and self.size == UNKNOWN:
-            raise ValueError("files are read in turn only where their rows are known")
+            raise ValueError("files can be interleaved only if their numbers of rows are known")
 
     @property
     def element_spec(self) -> Any:
-        """What the files hold."""
         return self.spec
 
     @property
     def size(self) -> int:
-        """All rows; unknown where one file does not tell."""
         counts = None if self.as_reader else self.counts
         return UNKNOWN if counts is None else sum(counts)
 
     @property
     def counts(self) -> list[int] | None:
-        """How many rows each file has now; None where one does not tell."""
+        """The number of rows of each file; None if it is not yet known for one of them."""
         return _all([file.rows for file in self.files])
 
     def counted(self) -> list[int] | None:
-        """Return how many rows each file has, if need be by a look into it; None where one has no positions."""
+        """Return the number of rows of each file, reading files if necessary; None if rows have no positions."""
         return _all([file.counted() for file in self.files])
 
 
@@ -60,7 +57,7 @@ def _all(counts: list[int | None]) -> list[int] | None:
 
 
 def reads_files(plan: Node) -> bool:
-    """Tell whether one of TensorFlow's readers is in a plan, also inside flat_map or interleave."""
+    """Return True if a plan contains one of TensorFlow's readers, also inside flat_map or interleave."""
     return any(_reads(node) for node in plan.walk())
 
 
@@ -75,12 +72,12 @@ def _reads(node: Node) -> bool:
 
 
 def check_read(plan: Node, spec: Any) -> None:
-    """Raise unless a plan that a user made to read files gives what they hold."""
-    assert_same(spec, plan.element_spec, DATA, names=("saved elements", "elements that are read"))
+    """Raise unless the plan that reader_func returned yields elements like the saved ones."""
+    assert_same(spec, plan.element_spec, DATA, names=("saved elements", "elements of reader_func"))
     for saved, read in zip(flatten(spec, DATA), flatten(plan.element_spec, DATA), strict=True):
         if not saved.is_compatible_with(read):
             raise InvalidArgumentError(
-                f"reader_func makes elements with {read}, where {saved} was saved.",
-                fix="let reader_func choose the order, and map the dataset that load returns.",
+                f"reader_func must return elements with the saved spec {saved}, but returns {read}.",
+                fix="only reorder elements in reader_func, and map the dataset that load returns.",
                 origin=plan.origin,
             )

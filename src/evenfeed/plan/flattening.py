@@ -1,4 +1,4 @@
-"""Datasets that are made while another is read."""
+"""Plan nodes that open datasets while reading another: flat_map, interleave, group_by_window."""
 
 import os
 from bisect import bisect_right
@@ -20,61 +20,59 @@ from evenfeed.plan.ordering import Passes
 
 @dataclass(frozen=True)
 class Opens(Node):
-    """A node that reads datasets which are made on the way, of elements or of files.
+    """A node that creates datasets while it is read, from elements or from files.
 
-    What is random in those follows from the seed, the pass and their number: the same in a pass that is
-    resumed, and on all workers.
+    Random operations in those datasets are seeded by the node's seed, the pass and the dataset's index, so they
+    are the same in a resumed pass and on all workers.
     """
 
     _: KW_ONLY
     seed: tuple[int, ...] = field(default_factory=seed_of_opening, compare=False, repr=False)
     passes: Passes = field(default_factory=Passes, compare=False, repr=False)
 
-    reshuffle: ClassVar[bool] = True  # each pass has numbers of its own
+    reshuffle: ClassVar[bool] = True  # Each pass draws different random numbers.
 
 
 class MakesDatasets(UserFunction, Protocol):
-    """A user's function that makes a dataset of an element."""
+    """A user function that maps an element to a dataset."""
 
     @property
     def stand_in(self) -> Node:
-        """The plan that it makes of an element without a value: what all that it makes have in common."""
+        """The plan that it returns for a traced element; it describes all plans that it returns."""
         ...
 
     @property
     def plan_seen(self) -> Node | None:
-        """A plan that it made already; None where an element would have to be read for one."""
+        """A plan that it has returned; None if getting one would require reading an element."""
         ...
 
 
 @dataclass(frozen=True)
 class _Flattened(Opens):
-    """The elements of the datasets that a function makes of the child's elements."""
+    """Yields the elements of the datasets to which a function maps the child's elements."""
 
     child: Node
     function: MakesDatasets
 
     @property
     def element_spec(self) -> Any:
-        """What the elements of the inner datasets have in common."""
         return self.function.output_spec
 
     @property
     def size(self) -> int:
-        """Unknown: it hangs on what the function makes."""
         return UNKNOWN
 
 
 @final
 @dataclass(frozen=True)
 class FlatMap(_Flattened):
-    """The inner datasets one after the other."""
+    """Reads the inner datasets one after the other."""
 
 
 @final
 @dataclass(frozen=True)
 class Interleave(_Flattened):
-    """`block_length` elements of each of `cycle_length` inner datasets in turn."""
+    """Cycles through `cycle_length` inner datasets, taking `block_length` elements from each."""
 
     _: KW_ONLY
     cycle_length: int
@@ -86,17 +84,17 @@ class Interleave(_Flattened):
             if getattr(self, name) < 1:
                 self._refuse(
                     f"{name} must be at least 1, but got {getattr(self, name)}.",
-                    "pass how many datasets to read in turn, and how many elements of each.",
+                    "pass the number of datasets to interleave, and of elements to take from each.",
                 )
         calls = self.num_parallel_calls
         if calls is not None and calls < 1 and calls != AUTOTUNE:
             self._refuse(
                 f"num_parallel_calls must be at least 1, but got {calls}.",
-                "pass the number of calls to run at a time, or evenfeed.data.AUTOTUNE.",
+                "pass the number of concurrent calls, or evenfeed.data.AUTOTUNE.",
             )
         if calls is not None and calls > self.cycle_length:
             self._refuse(
-                f"num_parallel_calls must be at most cycle_length, which is {self.cycle_length}, "
+                f"num_parallel_calls must be at most cycle_length ({self.cycle_length}), "
                 f"but got {calls}.",
                 f"pass cycle_length={calls}, or num_parallel_calls=evenfeed.data.AUTOTUNE.",
             )
@@ -106,22 +104,22 @@ class Interleave(_Flattened):
 
     @property
     def size(self) -> int:
-        """Unknown; as in TensorFlow, without end where a parallel one reads a child without end."""
-        endless = self.num_parallel_calls is not None and self.child.size == INFINITE
-        return INFINITE if endless else UNKNOWN
+        # As in TensorFlow, a parallel interleave of an infinite child is infinite.
+        infinite = self.num_parallel_calls is not None and self.child.size == INFINITE
+        return INFINITE if infinite else UNKNOWN
 
 
 def usual_cycle_length(num_parallel_calls: int | None) -> int:
-    """Return how many datasets are read in turn where that is not said."""
+    """Return the default cycle length of interleave."""
     cores = os.cpu_count() or 1
     if num_parallel_calls is None:
         return cores
-    # TensorFlow prepares two more datasets for each that it reads, so that all cores have one.
+    # TensorFlow opens two more datasets ahead for each one that it reads, so a third keeps all cores busy.
     return max(num_parallel_calls, 1) if num_parallel_calls != AUTOTUNE else -(-cores // 3)
 
 
 def read_by(node: Node) -> tuple[Node, ...]:
-    """Return what a node reads, and a dataset that its function is known to make."""
+    """Return the children of a node, and a dataset that its function has returned, if known."""
     inner = node.function.plan_seen if isinstance(node, FlatMap | Interleave) else None
     return node.children if inner is None else (*node.children, inner)
 
@@ -129,9 +127,9 @@ def read_by(node: Node) -> tuple[Node, ...]:
 @final
 @dataclass(frozen=True, eq=False)
 class GroupByWindow(Opens):
-    """Collects elements by key; a group that is full is reduced to a dataset, whose elements come out.
+    """Groups elements by key, maps each full group to a dataset, and yields its elements.
 
-    `effects` says what `reduce` and `window_size` were seen to read and change.
+    `effects` records what `reduce` and `window_size` were observed to read and change.
     """
 
     child: Node
@@ -149,7 +147,7 @@ class GroupByWindow(Opens):
         ):
             raise TypeError(
                 described(
-                    f"key_func must return one whole number, but returns {answer}.",
+                    f"key_func must return a scalar integer, but returns {answer}.",
                     fix="cast the key: tf.cast(key, tf.int64).",
                     origin=self.origin,
                 )
@@ -157,19 +155,17 @@ class GroupByWindow(Opens):
 
     @property
     def element_spec(self) -> Any:
-        """What the groups are reduced to."""
         return self.spec
 
     @property
     def size(self) -> int:
-        """Unknown, because it depends on the keys; without end where the child is."""
         return INFINITE if self.child.size == INFINITE else UNKNOWN
 
 
 @final
 @dataclass(frozen=True)
 class Buckets:
-    """Lengths cut into buckets at boundaries, each with a batch size of its own."""
+    """Buckets of sequence lengths, each with its own batch size."""
 
     boundaries: tuple[int, ...]
     batch_sizes: tuple[int, ...]
@@ -180,24 +176,24 @@ class Buckets:
         if len(self.batch_sizes) != len(self.boundaries) + 1:
             raise ValueError(
                 described(
-                    f"{len(self.boundaries)} boundaries make {len(self.boundaries) + 1} buckets, but there "
-                    f"are {len(self.batch_sizes)} batch sizes.",
-                    fix="pass one batch size more than boundaries.",
+                    f"{len(self.boundaries)} boundaries make {len(self.boundaries) + 1} buckets, but got "
+                    f"{len(self.batch_sizes)} batch sizes.",
+                    fix="pass one more batch size than boundaries.",
                 )
             )
 
     def of_length(self, length: int) -> int:
-        """Return the bucket of a length, which must lie below the last boundary if shapes are fixed."""
+        """Return the bucket of a length. With `to_boundary`, it must be below the last boundary."""
         bucket = bisect_right(self.boundaries, length)
         if self.to_boundary and bucket == len(self.boundaries):
             raise InvalidArgumentError(
-                f"A sequence of length {length} has no boundary to be padded to.",
-                fix="raise the last boundary, or filter long sequences out.",
+                f"A sequence of length {length} is not below any boundary, so it has no length to pad to.",
+                fix="raise the last boundary, or filter out long sequences.",
             )
         return bucket
 
     def padded_shapes(self, bucket: int, asked: Any, spec: Any) -> Any:
-        """Return the shapes to pad to: what was asked for, unknown lengths up to the boundary."""
+        """Return the shapes to pad to. With `to_boundary`, unknown lengths are padded up to the boundary."""
         shapes = map_structure(_shape_of, spec, rules=DATA) if asked is None else asked
         if not self.to_boundary or bucket >= len(self.boundaries):
             return shapes

@@ -1,4 +1,4 @@
-"""Elements made of several elements."""
+"""The plan node for batch, and the base class of all batches of a fixed size."""
 
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, final
@@ -13,7 +13,7 @@ from evenfeed.plan.windows import DatasetSpec
 
 @dataclass(frozen=True)
 class Batches(Node):
-    """A fixed number of consecutive elements in each element; the last may be short."""
+    """Groups a fixed number of consecutive elements; the last group may be short."""
 
     child: Node
     batch_size: int
@@ -30,7 +30,6 @@ class Batches(Node):
 
     @property
     def size(self) -> int:
-        """Number of batches, counting a short last one unless it is dropped."""
         if self.child.size in (INFINITE, UNKNOWN):
             return self.child.size
         full, rest = divmod(self.child.size, self.batch_size)
@@ -42,15 +41,14 @@ class Batches(Node):
 class Batch(Batches):
     """Stacks consecutive elements along a new leading axis.
 
-    `parallel` says that several batches may be made at a time. That changes nothing here, but TensorFlow does
-    not see the size of such batches when it cuts them over replicas.
+    `parallel` means that num_parallel_calls was passed. It does not change the batches, but TensorFlow does not
+    know the size of such batches when it splits them among replicas.
     """
 
     parallel: bool = field(default=False, repr=False)
 
     @property
     def element_spec(self) -> Any:
-        """The child's with a leading axis, whose length is known where a short batch is dropped."""
         length = self.batch_size if self.drop_remainder else None
 
         def batched(spec: TypeSpec) -> TypeSpec:
@@ -71,7 +69,7 @@ def _batched(spec: TypeSpec, length: int | None) -> TypeSpec:
             raise TypeError(
                 described(
                     f"{spec} cannot be batched.",
-                    fix="take the values out first: filter(lambda x: x.has_value()), "
+                    fix="extract the values first: filter(lambda x: x.has_value()), "
                     "then map(lambda x: x.get_value()).",
                 )
             )

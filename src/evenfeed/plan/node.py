@@ -1,4 +1,4 @@
-"""The root of all plan nodes."""
+"""`Node`, the base class of all plan nodes, and functions that traverse and rebuild plans."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -12,47 +12,47 @@ T = TypeVar("T")
 
 
 def _once(compute: "Callable[[Node], T]") -> "Callable[[Node], T]":
-    """Keep what a fact about a node is."""
+    """Cache a property of a node."""
     key = f"_{compute.__name__}"
 
     @wraps(compute)
-    def known(node: "Node") -> T:
-        kept = vars(node)
-        if key not in kept:
-            kept[key] = compute(node)
-        return kept[key]
+    def cached(node: "Node") -> T:
+        cache = vars(node)
+        if key not in cache:
+            cache[key] = compute(node)
+        return cache[key]
 
-    return known
+    return cached
 
 
 def _from_below(compute: "Callable[[Node], T]") -> "Callable[[Node], T]":
-    """Keep a fact that follows from those of the children, and learn theirs first: plans may be deeper than stacks."""
+    """Cache a property derived from the children's, computing theirs first: a plan may be deeper than the stack."""
     name = compute.__name__
     key = f"_{name}"
 
-    def is_known(node: "Node") -> bool:
+    def is_cached(node: "Node") -> bool:
         return key in vars(node)
 
     @wraps(compute)
-    def learnt(node: "Node") -> T:
-        kept = vars(node)
-        if key not in kept:
-            if not all(map(is_known, node.children)):
-                for below in _bottom_up(node, is_known):
+    def cached(node: "Node") -> T:
+        cache = vars(node)
+        if key not in cache:
+            if not all(map(is_cached, node.children)):
+                for below in _bottom_up(node, is_cached):
                     if below is not node:
                         getattr(below, name)
-            kept[key] = compute(node)
-        return kept[key]
+            cache[key] = compute(node)
+        return cache[key]
 
-    return learnt
+    return cached
 
 
 @dataclass(frozen=True)
 class Node(ABC):
-    """One step of a plan. Two nodes are equal if they say the same, wherever they were written.
+    """One step of a plan. Two nodes are equal if their fields are equal, whatever their origin.
 
-    A node may stand in several places of a plan: `zip(data, data)`. So a plan is a graph, which can have far
-    fewer nodes than paths. Whatever is learnt of a plan is learnt once for each node.
+    A node may occur several times in a plan, as in `zip(data, data)`. So a plan is a graph, which can have
+    far fewer nodes than paths. Traversals and derived properties visit each node once.
     """
 
     _: KW_ONLY
@@ -71,12 +71,12 @@ class Node(ABC):
     @property
     @abstractmethod
     def element_spec(self) -> Any:
-        """The specs of an element's parts, in its own structure."""
+        """The structure of an element, with a spec for each component."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """The number of elements, or `INFINITE` or `UNKNOWN`."""
+        """The number of elements, `INFINITE` or `UNKNOWN`."""
 
     @property
     @_once
@@ -87,43 +87,41 @@ class Node(ABC):
     @property
     @_from_below
     def depth(self) -> int:
-        """How many steps read one another, at most, from here to a source."""
+        """The number of nodes on the longest path to a source."""
         return 1 + max((child.depth for child in self.children), default=0)
 
     @property
     @_from_below
     def paths(self) -> int:
-        """The number of paths from here to sources; a source in several places ends several."""
+        """The number of paths to sources. A source that occurs several times ends several paths."""
         return sum(child.paths for child in self.children) or 1
 
     def walk(self) -> Iterator["Node"]:
-        """Yield this node and all below it, each once, a node behind the first that reads it."""
+        """Yield this node and all nodes below it once, each after the first node that reads it."""
         return walk(self, lambda node: node.children)
 
     def bottom_up(self) -> Iterator["Node"]:
-        """Yield this node and all below it, each once, a node behind all that it reads."""
+        """Yield this node and all nodes below it once, each after all nodes that it reads."""
         return _bottom_up(self, lambda _: False)
 
 
 @dataclass(frozen=True)
 class SameElements(Node):
-    """A node whose elements are the child's, though perhaps not all of them or not in their order."""
+    """A node that yields elements of its child unchanged, possibly a subset or in another order."""
 
     child: Node
 
     @property
     def element_spec(self) -> Any:
-        """The child's."""
         return self.child.element_spec
 
     @property
     def size(self) -> int:
-        """The child's."""
         return self.child.size
 
 
 def walk(plan: Node, below: Callable[[Node], tuple[Node, ...]]) -> Iterator[Node]:
-    """Yield a node and what lies below it, where `below` says what a node reads; each once."""
+    """Yield a node and all nodes below it once, where `below` returns the nodes that a node reads."""
     seen: set[int] = set()
     waiting = [plan]
     while waiting:
@@ -135,23 +133,26 @@ def walk(plan: Node, below: Callable[[Node], tuple[Node, ...]]) -> Iterator[Node
 
 
 def once_for_each(find: Callable[[Node, Callable[[Node], T]], T]) -> Callable[[Node], T]:
-    """Return a function that finds something out about nodes from what it finds out about others, once for each.
+    """Return a memoised version of a recursive function of nodes.
 
     Args:
-        find: Is given a node and the function itself.
+        find: Receives a node, and the memoised function for recursive calls.
     """
     known: dict[int, tuple[Node, T]] = {}
 
     def found(node: Node) -> T:
         if id(node) not in known:
-            known[id(node)] = node, find(node, found)  # held, so that no other node gets its id
+            known[id(node)] = (
+                node,
+                find(node, found),
+            )  # Keeps the node alive, so that its id is not reused.
         return known[id(node)][1]
 
     return found
 
 
 def _bottom_up(plan: Node, is_done: Callable[[Node], bool]) -> Iterator[Node]:
-    """Yield nodes, those below first; nothing of what lies below one that is done."""
+    """Yield the nodes of a plan, children first. Does not enter nodes for which `is_done` is true."""
     seen = {id(plan)}
     waiting = [(plan, iter(plan.children))]
     while waiting:
@@ -173,9 +174,9 @@ def _nodes(value: Any) -> "list[Node]":
 
 
 def rebuilt(plan: Node, change: Callable[[Node], Node]) -> Node:
-    """Return a plan with each node changed, those below first; what is not changed stays the same object.
+    """Return a plan with each node replaced by `change(node)`, children first.
 
-    A node that stands in several places is changed once, and stands in all of them.
+    Unchanged nodes stay the same objects. A node that occurs several times is replaced once, everywhere.
     """
     done: dict[int, Node] = {}
     for node in plan.bottom_up():
@@ -195,19 +196,19 @@ def _replaced(value: Any, done: dict[int, Node]) -> Any:
 
 
 class UserFunction(Protocol):
-    """A function that a user gave to map, filter and the like, traced once when it was given."""
+    """A user function passed to map, filter and so on; traced once, when it is passed."""
 
     @property
     def output_spec(self) -> Any:
-        """The specs of what it returns, in its own structure."""
+        """The structure of its result, with a spec for each component."""
         ...
 
     @property
     def origin(self) -> Origin | None:
-        """The user's line that asked for it."""
+        """The line of user code that passed it."""
         ...
 
     @property
     def is_pure(self) -> bool:
-        """Whether it gives the same for the same element each time, so that elements may be reordered."""
+        """True if equal elements always give equal results, so that calls may be reordered."""
         ...

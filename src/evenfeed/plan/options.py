@@ -1,8 +1,8 @@
-"""Options of a dataset: TensorFlow's `tf.data.Options` and what hangs below it.
+"""`tf.data.Options` with its sections and enums, and the plan node for `Dataset.with_options`.
 
-Most are hints to TensorFlow's own runtime. They are kept, compared and merged as there, so that a program
-can be read back what it set; `deterministic`, `threading`, `experimental_distribute` and
-`experimental_external_state_policy` are those that evenfeed itself heeds.
+Most options are hints to TensorFlow's runtime. They are stored, compared and merged as in TensorFlow, so that
+programs can read back what they set. evenfeed itself uses `deterministic`, `threading`,
+`experimental_distribute` and `experimental_external_state_policy`.
 """
 
 import enum
@@ -19,7 +19,7 @@ Section = TypeVar("Section", bound="OptionsBase")
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How the elements of a dataset are divided among workers."""
+    """How the elements of a dataset are sharded among workers."""
 
     OFF = -1
     AUTO = 0
@@ -29,9 +29,9 @@ class AutoShardPolicy(enum.IntEnum):
 
 
 class ExternalStatePolicy(enum.Enum):
-    """What `get_state` does where functions of a dataset keep something that a state does not hold.
+    """What `get_state` does if functions of a dataset have state that an iterator's state does not include.
 
-    FAIL raises a FailedPreconditionError, and is the default; WARN warns; IGNORE says nothing.
+    FAIL, the default, raises FailedPreconditionError. WARN warns. IGNORE does nothing.
     """
 
     WARN = 0
@@ -40,7 +40,7 @@ class ExternalStatePolicy(enum.Enum):
 
 
 class AutotuneAlgorithm(enum.Enum):
-    """Which algorithm tunes a pipeline in TensorFlow."""
+    """The algorithm that TensorFlow tunes a pipeline with."""
 
     DEFAULT = 0
     HILL_CLIMB = 1
@@ -51,7 +51,7 @@ class AutotuneAlgorithm(enum.Enum):
 
 @final
 class _Option(Generic[Value]):
-    """One setting: None, or its default, until it is set."""
+    """A descriptor for one option: its default, or None, until it is set."""
 
     def __init__(self, kind: type[Value], default: Value | None = None) -> None:
         self.kind = kind
@@ -80,8 +80,8 @@ class _Option(Generic[Value]):
         if instance.frozen:
             raise ValueError(
                 described(
-                    "The options that a dataset returns cannot be changed: it would have no effect.",
-                    fix="make evenfeed.data.Options(), set it, and call dataset.with_options(options).",
+                    "The options of a dataset cannot be changed.",
+                    fix="set a new evenfeed.data.Options(), and call dataset.with_options(options).",
                 )
             )
         instance.values_set[self.name] = value
@@ -89,7 +89,7 @@ class _Option(Generic[Value]):
 
 @final
 class _Section(Generic[Section]):
-    """Options below options."""
+    """A descriptor for a group of nested options."""
 
     def __init__(self, kind: type[Section]) -> None:
         self.kind = kind
@@ -111,7 +111,7 @@ class _Section(Generic[Section]):
 
 
 class OptionsBase:
-    """Named settings, each of one type."""
+    """The base class of options: named values, each of a fixed type."""
 
     __slots__ = ("frozen", "values_set")
 
@@ -135,11 +135,11 @@ class OptionsBase:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._shown() == cast("Self", other)._shown()
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType] - they can be changed
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - options are mutable
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name}={value!r}" for name, value in self._shown().items())
-        return f"{type(self).__name__}({said})"
+        values = ", ".join(f"{name}={value!r}" for name, value in self._shown().items())
+        return f"{type(self).__name__}({values})"
 
     def _shown(self) -> dict[str, Any]:
         pairs = ((name, getattr(self, name)) for name, _ in _options(type(self)))
@@ -163,7 +163,7 @@ def _rebuilt(kind: type[OptionsBase], values: dict[str, Any], frozen: bool) -> O
 
 
 def frozen(options: OptionsBase) -> Any:
-    """Return a copy that cannot be changed, not in its parts either."""
+    """Return an immutable copy, including its sections."""
     values = {
         name: frozen(value) if isinstance(value, OptionsBase) else value
         for name, value in options.values_set.items()
@@ -172,13 +172,13 @@ def frozen(options: OptionsBase) -> Any:
 
 
 def merged(first: OptionsBase, second: OptionsBase) -> Any:
-    """Return the settings of both; where both set one, the second's."""
+    """Merge two options. If both set a value, the second one wins."""
     made = type(first)()
     for options in (first, second):
         for name, value in options.values_set.items():
             if isinstance(value, OptionsBase):
                 made.values_set[name] = merged(made.values_set[name], value)
-            # As in TensorFlow, to set an option to its default is to leave it as it was.
+            # As in TensorFlow, setting an option to its default does not override an earlier value.
             elif value != getattr(type(options), name).default:
                 made.values_set[name] = value
     return made
@@ -186,11 +186,11 @@ def merged(first: OptionsBase, second: OptionsBase) -> Any:
 
 @final
 class ThreadingOptions(OptionsBase):
-    """How many threads a dataset runs on.
+    """The numbers of threads that a dataset uses.
 
     Attributes:
-        private_threadpool_size: Threads for this dataset alone; 0 takes what the machine has.
-        max_intra_op_parallelism: Threads within one operation.
+        private_threadpool_size: The number of threads for this dataset; 0 for the machine's default.
+        max_intra_op_parallelism: The number of threads within one operation.
     """
 
     __slots__ = ()
@@ -200,7 +200,7 @@ class ThreadingOptions(OptionsBase):
 
 @final
 class AutotuneOptions(OptionsBase):
-    """What may be tuned while a dataset runs."""
+    """Options for tuning a running pipeline."""
 
     __slots__ = ()
     enabled = _Option(bool)
@@ -213,7 +213,7 @@ class AutotuneOptions(OptionsBase):
 
 @final
 class DistributeOptions(OptionsBase):
-    """How a dataset is divided when a strategy distributes it."""
+    """Options for sharding a dataset that a strategy distributes."""
 
     __slots__ = ()
     auto_shard_policy = _Option(AutoShardPolicy, AutoShardPolicy.AUTO)
@@ -222,7 +222,7 @@ class DistributeOptions(OptionsBase):
 
 @final
 class OptimizationOptions(OptionsBase):
-    """Rewrites of TensorFlow's pipelines. evenfeed's own always keep the meaning and need no switch."""
+    """Options for TensorFlow's graph rewrites. evenfeed's rewrites never change results, so they are always on."""
 
     __slots__ = ()
     apply_default_optimizations = _Option(bool)
@@ -241,7 +241,7 @@ class OptimizationOptions(OptionsBase):
 
 @final
 class ServiceOptions(OptionsBase):
-    """Options of TensorFlow's data service, which evenfeed does not have."""
+    """Options of the tf.data service, which evenfeed does not have."""
 
     __slots__ = ()
     pinned = _Option(bool)
@@ -252,12 +252,12 @@ class Options(OptionsBase):
     """Options of a dataset, set with `Dataset.with_options`.
 
     Attributes:
-        deterministic: Whether elements keep their order when they are made in parallel.
-        experimental_distribute: `auto_shard_policy` says how workers share the elements.
-        experimental_external_state_policy: What `get_state` does where functions draw random numbers of
-            their own, assign variables or pull iterators.
-        threading: How many threads run.
-        autotune: What is tuned.
+        deterministic: Keep the order of elements that are produced in parallel.
+        experimental_distribute: Sharding options; `auto_shard_policy` selects how to shard among workers.
+        experimental_external_state_policy: What `get_state` does if functions use their own random number
+            generators, assign variables or advance iterators.
+        threading: The numbers of threads.
+        autotune: Tuning options.
 
     Examples:
         >>> import evenfeed as tf
@@ -301,18 +301,16 @@ class Options(OptionsBase):
         self.threading = value
 
     def merge(self, options: "Options") -> "Options":
-        """Return new options with the settings of both; where both set one, those of `options`."""
+        """Return new options with the values of both. If both set a value, that of `options` wins."""
         if not isinstance(options, Options):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(
-                described(f"Options can be merged with options, but got {shortened(options)}.")
-            )
+            raise TypeError(described(f"merge expects Options, but got {shortened(options)}."))
         return merged(self, options)
 
 
 @final
 @dataclass(frozen=True)
 class WithOptions(Node):
-    """The child's elements, under options for it and all that is below and above."""
+    """Sets options for the whole plan that it is part of."""
 
     child: Node
     options: Options
@@ -321,27 +319,25 @@ class WithOptions(Node):
         if not isinstance(self.options, Options):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 described(
-                    f"with_options takes options, but got {shortened(self.options)}.",
+                    f"with_options expects Options, but got {shortened(self.options)}.",
                     fix="pass evenfeed.data.Options().",
                     origin=self.origin,
                 )
             )
-        # The user's own object may change later; this dataset must not.
+        # Users may change their object later; that must not change this dataset.
         object.__setattr__(self, "options", frozen(self.options))
 
     @property
     def element_spec(self) -> Any:
-        """The child's."""
         return self.child.element_spec
 
     @property
     def size(self) -> int:
-        """The child's."""
         return self.child.size
 
 
 def options_of(plan: Node) -> Options:
-    """Return what is set in a plan, the inner settings first, so that later ones win."""
+    """Merge all options in a plan. Later calls of with_options win."""
     found = Options()
     for node in plan.bottom_up():
         if isinstance(node, WithOptions):

@@ -1,4 +1,4 @@
-"""Which elements come, and in what order."""
+"""Plan nodes that select or reorder elements: repeat, take, skip, shard, shuffle."""
 
 import threading
 from abc import abstractmethod
@@ -15,27 +15,25 @@ from evenfeed.plan.node import SameElements
 
 @dataclass(frozen=True)
 class _Counted(SameElements):
-    """A node whose number of elements follows from the child's."""
+    """A node whose size is a function of the child's size."""
 
     @abstractmethod
     def size_of(self, size: int) -> int:
-        """Return the number of elements where the child has `size`."""
+        """Return the number of elements if the child has `size`."""
 
     @property
     def size(self) -> int:
-        """What follows from the child's."""
         return self.size_of(self.child.size)
 
 
 @final
 @dataclass(frozen=True)
 class Repeat(_Counted):
-    """Plays the child again and again; a negative count never ends."""
+    """Repeats the child `count` times; infinitely if the count is negative."""
 
     count: int
 
     def size_of(self, size: int) -> int:
-        """The child's size times the count; nothing stays nothing, however often."""
         if self.count == 0 or size == 0:
             return 0
         if self.count < 0 or size == INFINITE:
@@ -46,12 +44,11 @@ class Repeat(_Counted):
 @final
 @dataclass(frozen=True)
 class Take(_Counted):
-    """The first elements; all of them where the count is negative."""
+    """Keeps the first `count` elements; all if the count is negative."""
 
     count: int
 
     def size_of(self, size: int) -> int:
-        """The count, where the child has that many."""
         if self.count < 0 or size == UNKNOWN:
             return 0 if self.count == 0 else size
         return self.count if size == INFINITE else min(self.count, size)
@@ -60,12 +57,11 @@ class Take(_Counted):
 @final
 @dataclass(frozen=True)
 class Skip(_Counted):
-    """All but the first elements; none of them where the count is negative."""
+    """Skips the first `count` elements; all if the count is negative."""
 
     count: int
 
     def size_of(self, size: int) -> int:
-        """What is left."""
         if self.count < 0:
             return 0
         return size if size < 0 else max(0, size - self.count)
@@ -74,7 +70,7 @@ class Skip(_Counted):
 @final
 @dataclass(frozen=True)
 class Shard(_Counted):
-    """Every `num_shards`-th element from `index` on."""
+    """Keeps every `num_shards`-th element, starting at `index`."""
 
     num_shards: int
     index: int
@@ -84,35 +80,35 @@ class Shard(_Counted):
             self._refuse(f"num_shards must be at least 1, but got {self.num_shards}.")
         if not 0 <= self.index < self.num_shards:
             self._refuse(
-                f"index must be at least 0 and below num_shards, which is {self.num_shards}, "
+                f"index must be at least 0 and less than num_shards ({self.num_shards}), "
                 f"but got {self.index}."
             )
 
     def _refuse(self, what: str) -> None:
         raise InvalidArgumentError(
-            what, fix="shard(num_shards=4, index=0) keeps the first of four.", origin=self.origin
+            what,
+            fix="pass for example shard(num_shards=4, index=0) for the first of four shards.",
+            origin=self.origin,
         )
 
     def size_of(self, size: int) -> int:
-        """The child's size over the number of shards, one more for the first ones."""
         return size if size < 0 else max(0, -(-(size - self.index) // self.num_shards))
 
 
-SHARD_HINT: Final = -1  # TensorFlow's
+SHARD_HINT: Final = -1  # TensorFlow's value
 
 
 @final
 @dataclass(frozen=True)
 class HintedShard(_Counted):
-    """The place for a worker's shard: distribution puts a Shard here, under AutoShardPolicy.HINT."""
+    """A placeholder that a distributed dataset replaces with a worker's Shard, under AutoShardPolicy.HINT."""
 
     def size_of(self, size: int) -> int:
-        """Not known before, unless there is nothing or no end."""
         return size if size in (0, INFINITE) else UNKNOWN
 
 
 class _Thread(threading.local):
-    """How many functions of datasets are at work in a thread, one inside the other."""
+    """The nesting depth of running dataset functions in a thread."""
 
     depth = 0
 
@@ -122,10 +118,10 @@ _making: Final = _Thread()
 
 @contextmanager
 def made_by_function(depth: int | None = None) -> Generator[None]:
-    """Note that what is made here is made by a function of a dataset.
+    """Mark datasets created in this context as created inside a dataset function.
 
     Args:
-        depth: How many functions are at work then, one inside the other; by default one more than now.
+        depth: The nesting depth of dataset functions; by default one more than the current depth.
     """
     before = _making.depth
     _making.depth = before + 1 if depth is None else depth
@@ -137,14 +133,15 @@ def made_by_function(depth: int | None = None) -> Generator[None]:
 
 @final
 class Passes:
-    """Counts the passes over a dataset, so that each can have a random order of its own.
+    """Counts the passes over a dataset, so that each pass can have its own random order.
 
     Args:
-        counted: False gives all passes one number, so that they are alike.
-        depth: How many functions of datasets were at work when the dataset was made; those that are now.
+        counted: False gives all passes the same number, so that they have the same order.
+        depth: The nesting depth of dataset functions in which the dataset was created; the current one by
+            default.
 
     Attributes:
-        depth: The same. It tells what a function makes from what it was given.
+        depth: The same. It distinguishes the datasets that a function creates from those it captures.
     """
 
     def __init__(self, *, counted: bool = True, depth: int | None = None) -> None:
@@ -161,22 +158,20 @@ class Passes:
             return number
 
     def peek(self) -> int:
-        """Return the number that the next pass will have."""
+        """Return the number of the next pass, without counting it."""
         return self._next
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(
-            Passes, counted=self._counted, depth=self.depth
-        ), ()  # elsewhere, passes are counted anew
+        # A copy in another process starts counting from 0.
+        return partial(Passes, counted=self._counted, depth=self.depth), ()
 
 
 @final
 @dataclass(frozen=True)
 class Shuffle(SameElements):
-    """Elements in a random order, within a buffer.
+    """Shuffles elements within a buffer.
 
-    Every pass over the data has a number: where each is to have an order of its own, it is part of the
-    seed.
+    Each pass has a number. With `reshuffle`, it is part of the seed.
     """
 
     buffer_size: int
@@ -186,16 +181,16 @@ class Shuffle(SameElements):
     passes: "Passes" = field(default_factory=Passes, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        # The cardinality of a dataset is taken too, also where it is unknown: a buffer of all elements.
+        # A buffer_size of UNKNOWN_CARDINALITY, as cardinality() may return, means a buffer of all elements.
         if self.buffer_size < 1 and self.buffer_size != UNKNOWN:
             raise InvalidArgumentError(
                 f"buffer_size must be at least 1, but got {self.buffer_size}.",
-                fix="pass how many elements to choose among; the dataset's cardinality() for all.",
+                fix="pass the number of elements to draw from, or the dataset's cardinality() for all.",
                 origin=self.origin,
             )
         if self.buffer_size == UNKNOWN and self.child.size == INFINITE:
             raise InvalidArgumentError(
-                "A dataset without end cannot be shuffled as a whole.",
-                fix="pass how many elements to choose among, or shuffle before you repeat.",
+                "An infinite dataset cannot be shuffled as a whole.",
+                fix="pass the number of elements to draw from, or call shuffle before repeat.",
                 origin=self.origin,
             )

@@ -1,4 +1,4 @@
-"""The part of each global batch that one worker reads."""
+"""Plan nodes that read only one worker's rows of each global batch."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
@@ -13,9 +13,9 @@ from evenfeed.plan.node import Node, SameElements
 @final
 @dataclass(frozen=True)
 class OwnRows(SameElements):
-    """Those of the elements that a worker will find in its part of each batch of `batch_size`.
+    """Keeps the elements that belong to a worker's part of each batch of `batch_size`.
 
-    Every worker gets some of a full batch: else an endless dataset might have none for it.
+    Every worker gets at least one row of a full batch; otherwise it might search an infinite dataset forever.
     """
 
     batch_size: int
@@ -29,11 +29,10 @@ class OwnRows(SameElements):
 
     @property
     def size(self) -> int:
-        """The sum over all batches, the last of which may be short."""
         return self.size_of(self.child.size)
 
     def size_of(self, size: int) -> int:
-        """Return the number of elements where the child has `size`."""
+        """Return the number of elements if the child has `size`."""
         if size < 0:
             return size
         full, rest = divmod(size, self.batch_size)
@@ -44,16 +43,16 @@ class OwnRows(SameElements):
 @final
 @dataclass(frozen=True)
 class OwnBatches(Node):
-    """A worker's part of each batch, behind the number of rows that the whole batch has.
+    """Yields pairs: the number of rows of a global batch, and a worker's part of it.
 
-    The child gives the elements of `OwnRows`, which stands somewhere below, one for one.
+    The child yields one element for each element of the `OwnRows` below it.
     """
 
     child: Node
 
     @property
     def rows(self) -> OwnRows:
-        """What chooses the rows."""
+        """The node below that selects the rows."""
         node = self.child
         while not isinstance(node, OwnRows):
             node = node.children[0]
@@ -61,13 +60,11 @@ class OwnBatches(Node):
 
     @property
     def element_spec(self) -> Any:
-        """How many rows the batch has on all workers, and the part."""
         part = Batch(self.child, 1, origin=None).element_spec
         return TensorSpec([], dtypes.int64), part
 
     @property
     def size(self) -> int:
-        """The number of batches."""
         rows = self.rows
         batches = Batch(
             rows.child, rows.batch_size, drop_remainder=rows.drop_remainder, origin=None
@@ -76,13 +73,13 @@ class OwnBatches(Node):
 
 
 def gives_all_some(share: Share, batch_size: int) -> bool:
-    """Tell whether each worker gets rows of a full batch."""
-    # The last worker's first piece is the last of all that decides.
+    """Return True if each worker gets rows of a full batch."""
+    # The first pieces of the workers come in order, so if the last worker gets rows, all workers do.
     return share._replace(worker=share.workers - 1).own(batch_size) > 0
 
 
 def length_of(rows: OwnRows, size: int, number: int) -> int:
-    """Return how many rows a batch has where the child of `rows` has `size`; 0 where there is none."""
+    """Return the number of rows of global batch `number` if the child of `rows` has `size` elements; 0 past the end."""
     if size == INFINITE:
         return rows.batch_size
     length = max(0, min(rows.batch_size, size - number * rows.batch_size))

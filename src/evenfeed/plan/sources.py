@@ -1,4 +1,4 @@
-"""Where elements come from."""
+"""Plan nodes that create elements in memory: range, from_tensors, from_tensor_slices, from_generator."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -20,7 +20,7 @@ from evenfeed.plan.windows import DatasetSpec, ElementValue, common_spec
 @final
 @dataclass(frozen=True)
 class Range(Node):
-    """Counts from `start` up or down to `stop`, which is not reached."""
+    """Counts from `start` up or down to `stop` (exclusive)."""
 
     start: int
     stop: int
@@ -32,31 +32,29 @@ class Range(Node):
         if self.step == 0:
             raise InvalidArgumentError(
                 "The step of a range must not be 0.",
-                fix="pass a step above 0 to count up, below 0 to count down.",
+                fix="pass a positive step to count up, or a negative step to count down.",
                 origin=self.origin,
             )
         if self.dtype.kind not in "iufcV":
             raise InvalidArgumentError(
-                f"A range counts in numbers, but output_type is {dtypes.name_of(self.dtype)}.",
+                f"output_type of a range must be numeric, but got {dtypes.name_of(self.dtype)}.",
                 fix="pass an integer, float or complex dtype.",
                 origin=self.origin,
             )
 
     @property
     def element_spec(self) -> TensorSpec:
-        """A scalar."""
         return TensorSpec([], self.dtype)
 
     @property
     def size(self) -> int:
-        """How many numbers there are; none where the step leads away from `stop`."""
         return max(0, -(-(self.stop - self.start) // self.step))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Tensor(Node):
-    """One element: arrays, datasets and Optionals as they are, in their structure."""
+    """Yields a single element: a structure of arrays, datasets and Optionals."""
 
     structure: Any
     arrays: Sequence[Array | ElementValue | None]
@@ -67,19 +65,17 @@ class Tensor(Node):
 
     @property
     def element_spec(self) -> Any:
-        """The shapes and dtypes of the arrays."""
         return pack(self.structure, list(map(type_spec_from_value, self.arrays)), DATA)
 
     @property
     def size(self) -> int:
-        """One."""
         return 1
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class TensorSlice(Node):
-    """The rows of some arrays, which all have the same first dimension; of a list of datasets, each of them."""
+    """Yields the slices of arrays with the same first dimension, and the datasets of lists of datasets."""
 
     structure: Any
     arrays: Sequence[Array | list[Any] | None]
@@ -91,35 +87,33 @@ class TensorSlice(Node):
         if () in lengths:
             raise ValueError(
                 described(
-                    "A scalar has no slices, but from_tensor_slices was given one.",
+                    "from_tensor_slices cannot slice a scalar.",
                     fix="pass arrays with a first dimension, or call Dataset.from_tensors.",
                     origin=self.origin,
                 )
             )
-        _ = self.element_spec  # datasets of unlike elements are refused where they are given
+        _ = self.element_spec  # Raises now if a list contains datasets with incompatible elements.
         if len(lengths) > 1:
             shown = pack(self.structure, [None if a is None else len(a) for a in self.arrays], DATA)
             raise ValueError(
                 described(
-                    f"All parts must have one first dimension, but they have {shown}.",
-                    fix="cut the parts to one length before you pass them.",
+                    f"All components must have the same first dimension, but they have {shown}.",
+                    fix="cut the components to the same length first.",
                     origin=self.origin,
                 )
             )
 
     @property
     def element_spec(self) -> Any:
-        """The shape of a row of each part."""
         return pack(self.structure, list(map(_row_spec, self.arrays)), DATA)
 
     @property
     def size(self) -> int:
-        """The first dimension."""
         return next(len(array) for array in self.arrays if array is not None)
 
 
-_NO_TENSOR: Final = "A dataset needs elements with at least one tensor."
-_PASS_ONE: Final = "pass an array, or a structure that holds one."
+_NO_TENSOR: Final = "The elements of a dataset must contain at least one tensor."
+_PASS_ONE: Final = "pass an array, or a structure that contains one."
 
 
 def _is_empty(arrays: Sequence[Any]) -> bool:
@@ -139,10 +133,9 @@ def _row_spec(array: Array | list[Any] | None) -> TypeSpec:
 @final
 @dataclass(frozen=True)
 class FromGenerator(Node):
-    """What an iterable yields, converted to specs that the user gave.
+    """Yields the elements of a generator, converted to a given signature.
 
-    Each pass calls `generator` anew. How many elements it will yield, nobody knows before. `effects` says
-    what it was seen to read and change.
+    Each pass calls `generator` again. `effects` records what it was observed to read and change.
     """
 
     generator: Callable[..., Iterable[Any]]
@@ -164,7 +157,7 @@ class FromGenerator(Node):
             if not isinstance(spec, TensorSpec | NoneTensorSpec | DatasetSpec | OptionalSpec):
                 raise TypeError(
                     described(
-                        f"output_signature holds {shortened(spec)}, which is no TensorSpec.",
+                        f"output_signature must contain TensorSpecs, but contains {shortened(spec)}.",
                         fix="pass evenfeed.TensorSpec(shape, dtype), or a tuple or dict of them.",
                         origin=self.origin,
                     )
@@ -172,24 +165,22 @@ class FromGenerator(Node):
 
     @property
     def element_spec(self) -> Any:
-        """What the user gave."""
         return self.signature
 
     @property
     def size(self) -> int:
-        """Not known."""
         return UNKNOWN
 
 
 def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -> Any:
-    """Return the specs that the arguments of from_generator stand for, the new one or the old two."""
+    """Return the signature for from_generator: output_signature, or output_types with output_shapes."""
     if output_signature is not None:
         for name, value in (("output_types", output_types), ("output_shapes", output_shapes)):
             if value is not None:
-                raise _unclear(f"{name} and output_signature cannot both be given.")
+                raise _unclear(f"{name} and output_signature cannot both be passed.")
         return output_signature
     if output_types is None:
-        raise _unclear("from_generator does not know what the elements are.")
+        raise _unclear("from_generator needs the spec of the elements.")
     kinds = map_structure(dtypes.as_dtype, output_types, rules=DATA)
     if output_shapes is None:
         return map_structure(_of_any_shape, kinds, rules=DATA)
@@ -205,9 +196,9 @@ def _of_any_shape(dtype: DType) -> TensorSpec:
 
 
 def parts_up_to(structure: object, value: object, absent: tuple[object, ...] = ()) -> list[Any]:
-    """Return what stands in `value` where `structure` has its leaves; deeper branches stay whole.
+    """Flatten `value` up to the leaves of `structure`, without flattening deeper branches.
 
-    A value of `absent` may stand for a whole branch, and then serves each of its leaves.
+    A value in `absent` may replace a whole branch; it then applies to each leaf of the branch.
     """
     branch = opened(structure, DATA)
     if branch is None:
@@ -225,18 +216,18 @@ def parts_up_to(structure: object, value: object, absent: tuple[object, ...] = (
 
 
 def _kind(structure: object) -> type:
-    # A namedtuple is a tuple too, and any mapping is as good as a dict.
+    # Any mapping is accepted for a dict; other containers must have the same type.
     return Mapping if issubclass(type(structure), Mapping) else type(structure)
 
 
 def _unlike(structure: object, value: object) -> str:
     return described(
-        f"{shortened(value)} has not the structure {outline(structure, DATA)}.",
-        fix="give both the same nesting, keys and container types.",
+        f"Expected the structure {outline(structure, DATA)}, but got {shortened(value)}.",
+        fix="use the same nesting, keys and container types.",
     )
 
 
 def _unclear(what: str) -> TypeError:
     return TypeError(
-        described(what, fix="pass output_signature=evenfeed.TensorSpec(shape, dtype) alone.")
+        described(what, fix="pass only output_signature=evenfeed.TensorSpec(shape, dtype).")
     )

@@ -1,4 +1,4 @@
-"""Datasets as values: elements that are datasets themselves, and windows, which are such."""
+"""Datasets as elements: `DatasetSpec`, and the plan nodes for `Dataset.window` and its windows."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -22,14 +22,14 @@ from evenfeed.plan.node import Node
 
 
 class DatasetLike(Specified):
-    """A dataset as a value: the part of an element. The face is one."""
+    """A dataset as a component of an element. `Dataset` is a subclass."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def element_spec(self) -> Any:
-        """The specs of the parts of its elements."""
+        """The structure of its elements, with a spec for each component."""
 
     @property
     def _type_spec(self) -> "DatasetSpec":
@@ -38,12 +38,12 @@ class DatasetLike(Specified):
 
 @final
 class DatasetSpec(CompositeSpec):
-    """The spec of a dataset that is part of an element.
+    """The spec of a dataset that is a component of an element.
 
     Args:
         element_spec: The spec of its elements.
-        dataset_shape: The shape of an array of such datasets, as batches of them are.
-        face: Makes what a user sees of a plan; known where evenfeed itself makes the spec.
+        dataset_shape: The shape of a batch of such datasets; () for a single one.
+        face: Wraps a plan in a Dataset; set if evenfeed creates the spec.
     """
 
     __slots__ = ("_dataset_shape", "_element_spec", "_face")
@@ -71,19 +71,19 @@ class DatasetSpec(CompositeSpec):
 
     @property
     def shape(self) -> TensorShape:
-        """The shape of an array of such datasets."""
+        """The shape of a batch of such datasets; () for a single one."""
         return self._dataset_shape
 
     def of_shape(self, shape: ShapeLike) -> "DatasetSpec":
-        """Return the spec of an array of such datasets."""
+        """Return the spec of a batch of such datasets."""
         return DatasetSpec(self.element_spec, shape, face=self._face)
 
     def with_face(self, face: Callable[[Node], Any]) -> "DatasetSpec":
-        """Return the spec with what users see of such a dataset."""
+        """Return the spec with the given `face`."""
         return DatasetSpec(self.element_spec, self.shape, face=face)
 
     def stand_in(self) -> Any:
-        """Return a dataset of this spec without elements, to learn what a function makes of one."""
+        """Return an empty dataset with this spec, for tracing a function."""
         if self.shape.rank:
             return DatasetBatch([self.of_shape(self.shape[1:]).stand_in()])
         columns: tuple[list[Any], ...] = tuple([] for _ in self._parts)
@@ -92,7 +92,6 @@ class DatasetSpec(CompositeSpec):
 
     @property
     def value_type(self) -> type:
-        """A dataset."""
         return DatasetLike
 
     @property
@@ -113,7 +112,7 @@ class DatasetSpec(CompositeSpec):
 
 @final
 class DatasetBatch(Specified):
-    """Datasets that were batched; `unbatch` hands them out again."""
+    """A batch of datasets. `unbatch` returns them one by one."""
 
     __slots__ = ("datasets",)
 
@@ -122,7 +121,7 @@ class DatasetBatch(Specified):
 
     @property
     def shape(self) -> tuple[int]:
-        """How many there are."""
+        """The number of datasets, as a shape."""
         return (len(self.datasets),)
 
     def __repr__(self) -> str:
@@ -134,21 +133,21 @@ class DatasetBatch(Specified):
         return spec.of_shape(TensorShape(self.shape).concatenate(spec.shape))
 
 
-# What an element may hold besides arrays and None.
+# What an element may contain besides arrays and None.
 ElementValue: TypeAlias = DatasetLike | DatasetBatch | Optional
 
 
 def common_spec(datasets: Sequence[Any]) -> DatasetSpec:
-    """Return the spec that all datasets have."""
+    """Return the most specific spec that all datasets have in common."""
     first, *others = map(type_spec_from_value, datasets)
     found = first.most_specific_common_supertype(others)
     if isinstance(found, DatasetSpec):
         return found
     raise ValueError(
         described(
-            f"Datasets of unlike elements cannot stand in one list: {first} and "
+            f"The datasets of a list must have compatible elements, but have {first} and "
             f"{next(other for other in others if other != first)}.",
-            fix="give all of them the same structure and dtypes.",
+            fix="give all datasets the same structure and dtypes.",
         )
     )
 
@@ -156,9 +155,9 @@ def common_spec(datasets: Sequence[Any]) -> DatasetSpec:
 @final
 @dataclass(frozen=True)
 class Window(Node):
-    """Runs of elements as datasets, one dataset for each part of an element.
+    """Groups elements into windows: one dataset for each component of an element.
 
-    `face` makes what a user sees of a plan.
+    `face` wraps a plan in a Dataset.
     """
 
     child: Node
@@ -176,7 +175,7 @@ class Window(Node):
                 shown = "size" if name == "length" else name
                 raise InvalidArgumentError(
                     f"The {shown} of a window must be at least 1, but got {value}.",
-                    fix="window(3, shift=1) begins a window of three at each element.",
+                    fix="call window(3, shift=1) to start a window of three at each element.",
                     origin=self.origin,
                 )
 
@@ -191,7 +190,6 @@ class Window(Node):
 
     @property
     def size(self) -> int:
-        """How many windows begin; only the full ones where short ones are dropped."""
         size = self.child.size
         if size in (INFINITE, UNKNOWN):
             return size
@@ -201,14 +199,14 @@ class Window(Node):
 
     @property
     def span(self) -> int:
-        """How many elements lie between the first and the last of a window, both included."""
+        """The number of elements from the first to the last element of a window, both included."""
         return (self.length - 1) * self.stride + 1
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Held(Node):
-    """Elements that are at hand already, such as those of a window."""
+    """Elements that are already in memory, such as those of a window."""
 
     spec: Any
     columns: tuple[Array | list[Any] | None, ...]
@@ -216,10 +214,8 @@ class Held(Node):
 
     @property
     def element_spec(self) -> Any:
-        """What was known of the elements where they came from."""
         return self.spec
 
     @property
     def size(self) -> int:
-        """Their number."""
         return self.length

@@ -1,1 +1,1 @@
-"""From the plan that a user wrote to the plan that one worker runs."""
+"""Rewrites that turn the user's plan into the plan that one worker runs."""

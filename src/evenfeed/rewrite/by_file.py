@@ -1,4 +1,4 @@
-"""Each worker reads files of its own."""
+"""Sharding by file: each worker reads different files."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -42,17 +42,15 @@ _Through: TypeAlias = (
     | WithKeys
     | WithOptions
 )
-_BY_ROW: Final = (
-    "choose AutoShardPolicy.DATA, which shares out rows, or AUTO, which does so without files."
-)
+_BY_ROW: Final = "choose AutoShardPolicy.DATA, which shards by row, or AUTO, which does so if there are no files."
 
 
 def by_file(plan: Node, share: Share) -> Node:
-    """Return the plan in which readers read every `workers`-th file; all that follows runs on those.
+    """Rewrite a plan so that its readers read every `workers`-th file.
 
     Raises:
-        NotFoundError: Some of the rows come from no files, or from files below a node that TensorFlow
-            does not look through either.
+        NotFoundError: Some rows do not come from files, or come from files below a node that sharding
+            by file does not support; TensorFlow does not support it either.
         InvalidArgumentError: There are fewer files than workers.
     """
     return once_for_each(partial(_by_file, share))(plan)
@@ -70,7 +68,7 @@ def _by_file(share: Share, plan: Node, own: Callable[[Node], Node]) -> Node:
             return replace(plan, parts=tuple(map(own, plan.parts)))
         case Concatenate():
             return replace(plan, first=own(plan.first), second=own(plan.second))
-        case AssertCardinality():  # it counts the rows of all files
+        case AssertCardinality():  # It asserts the number of rows of all files.
             return own(plan.child)
         case _ if isinstance(plan, _Through):
             return _over(plan, own(plan.child), share)
@@ -81,40 +79,40 @@ def _by_file(share: Share, plan: Node, own: Callable[[Node], Node]) -> Node:
 def _why_not(plan: Node) -> str:
     if plan.children and reads_files(plan):
         return (
-            "Each worker was to read files of its own, but sharding by file does not see through "
-            f"{type(plan).__name__} to the files below it."
+            f"The dataset cannot be sharded by file: the files are below {type(plan).__name__}, "
+            "which sharding by file does not support."
         )
-    return "Each worker was to read files of its own, but these rows come from no files."
+    return "The dataset cannot be sharded by file: it does not read files here."
 
 
 def _over(plan: _Through, child: Node, share: Share) -> Node:
     match plan:
-        case Cache():  # what the user's own dataset keeps is that of all files
+        case Cache():  # The memory of the original plan caches the rows of all files.
             return replace(plan, child=child, memory=Memory())
-        case WithKeys():  # places are counted anew on each worker, and draws must differ
+        case WithKeys():  # Positions start at 0 on each worker, but random numbers must differ.
             return replace(plan, child=child, seed=(*plan.seed, share.worker))
         case _:
             return replace(plan, child=child)
 
 
 def _shard(names: Node, share: Share) -> Node:
-    """Return every `workers`-th name; a shuffle of the names comes behind that, so that nobody needs all."""
-    mixed, plain = _without_shuffle(names)
+    """Keep every `workers`-th file name. A shuffle of the names is moved above the shard."""
+    shuffle, plain = _without_shuffle(names)
     own = Shard(plain, share.workers, share.worker, origin=names.origin)
-    return own if mixed is None else replace(mixed, child=own)
+    return own if shuffle is None else replace(shuffle, child=own)
 
 
 def _without_shuffle(names: Node) -> tuple[Shuffle | None, Node]:
     if isinstance(names, Shuffle):
         return names, names.child
     if isinstance(names, Map | Prefetch | Repeat | WithOptions):
-        mixed, below = _without_shuffle(names.child)
-        return mixed, names if mixed is None else replace(names, child=below)
+        shuffle, below = _without_shuffle(names.child)
+        return shuffle, names if shuffle is None else replace(names, child=below)
     return None, names
 
 
 def _count(names: Node, enough: int) -> int:
-    """Return how many names there are, where need be by reading up to `enough`."""
+    """Return the number of file names. If it is unknown, reads up to `enough` of them."""
     if names.size != UNKNOWN:
         return names.size if names.size >= 0 else enough
     iterator = ElementIterator(Take(names, enough, origin=None))
@@ -127,7 +125,8 @@ def _count(names: Node, enough: int) -> int:
 def _check_count(count: int, plan: Node, share: Share) -> None:
     if count < share.workers:
         raise InvalidArgumentError(
-            f"{count} {'file is' if count == 1 else 'files are'} too few for {share.workers} workers.",
-            fix=f"write at least {share.workers} files, as many on each worker; or {_BY_ROW}",
+            f"Sharding by file needs at least one file per worker, but there "
+            f"{'is 1 file' if count == 1 else f'are {count} files'} for {share.workers} workers.",
+            fix=f"write at least {share.workers} files, ideally a multiple of that; or {_BY_ROW}",
             origin=plan.origin,
         )

@@ -1,4 +1,4 @@
-"""Each worker reads its rows of every global batch, and computes as few of the others as it can."""
+"""Sharding by row: each worker reads its rows of every global batch, and computes as few others as possible."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,21 +18,21 @@ from evenfeed.plan.own_rows import OwnBatches, OwnRows, gives_all_some
 from evenfeed.runtime.positions.indexing import indexed
 from evenfeed.runtime.run import Run, next_pass
 
-# A plan of a worker's own rows, and where they must be chosen among rows that all workers make.
+# A plan of a worker's rows, and the node whose rows every worker computes before selecting its own; None if none.
 Chosen: TypeAlias = tuple[Node, Node | None]
 
-# What chooses elements by their places alone, whatever is in them.
-_BY_PLACE: Final = (Repeat, Shard, Shuffle, Skip, Take)
+# Nodes that select elements only by position, whatever their values.
+_BY_POSITION: Final = (Repeat, Shard, Shuffle, Skip, Take)
 
 
 @final
 @dataclass(frozen=True)
 class Pushed:
-    """A plan in which a worker's rows are chosen as early as can be.
+    """A plan in which a worker's rows are selected as early as possible.
 
     Attributes:
-        plan: Its elements are those of `OwnBatches`; None where batches must be made as a whole.
-        stops: The node up to which every worker makes the rows of all; None where nobody does.
+        plan: The plan, which yields the elements of `OwnBatches`; None if each worker must compute whole batches.
+        stops: The node up to which every worker computes all rows; None if there is none.
     """
 
     plan: Node | None
@@ -40,7 +40,7 @@ class Pushed:
 
 
 def pushed(plan: Node, share: Share) -> Pushed:
-    """Return the plan that makes the parts of one worker."""
+    """Push the selection of a worker's rows down the plan."""
     return once_for_each(partial(_pushed, share))(plan)
 
 
@@ -88,7 +88,7 @@ def _below_batch(plan: Batch, share: Share) -> Pushed:
 
 
 def _chosen(own: Callable[[Node], OwnRows], node: Node, choose: Callable[[Node], Chosen]) -> Chosen:
-    """Return a plan of the worker's own rows, and where they must be chosen among rows that all make."""
+    """Return a plan of the worker's rows, and the node up to which every worker computes all rows."""
     if is_addressed(own(node)):
         return own(node), None
     match node:
@@ -97,7 +97,7 @@ def _chosen(own: Callable[[Node], OwnRows], node: Node, choose: Callable[[Node],
             return replace(node, child=rows), stops
         case Cache(filename=""):
             rows, stops = choose(node.child)
-            # Else its elements would be counted by what is read below, at the first pass only.
+            # Otherwise its rows would be selected below the cache, and so only in the first pass.
             if stops is None:
                 return replace(node, child=rows, memory=Memory()), None
         case Zip() if len({part.size for part in node.parts}) == 1 and node.size != UNKNOWN:
@@ -112,8 +112,8 @@ def _chosen(own: Callable[[Node], OwnRows], node: Node, choose: Callable[[Node],
 
 
 def _lifted(node: Node) -> Node:
-    """Shuffle(Map(x, f)) → Map(Shuffle(x), f), and so for all that chooses by place: map what was chosen."""
-    if isinstance(node, _BY_PLACE):
+    """Shuffle(Map(x, f)) → Map(Shuffle(x), f), for all nodes that select by position: map only selected rows."""
+    if isinstance(node, _BY_POSITION):
         below = _lifted(node.child)
         if isinstance(below, Map):
             return replace(below, child=_lifted(replace(node, child=below.child)))
@@ -121,5 +121,5 @@ def _lifted(node: Node) -> Node:
 
 
 def is_addressed(node: Node) -> bool:
-    """Tell whether rows can be read by position: no other is computed on the way."""
+    """Return True if rows can be read by position, without computing other rows."""
     return indexed(node, Run(node, next_pass)) is not None

@@ -1,4 +1,4 @@
-"""What one worker of several reads, by the policy that a dataset's options name."""
+"""Shards a plan for one worker, by the dataset's auto-shard policy."""
 
 from dataclasses import dataclass, replace
 from typing import final
@@ -17,14 +17,14 @@ from evenfeed.rewrite.by_row import pushed
 @final
 @dataclass(frozen=True)
 class Sharded:
-    """What one worker reads.
+    """The plan of one worker.
 
     Attributes:
-        plan: The plan that it runs.
-        policy: How the data is shared out: FILE, DATA, OFF or HINT.
-        in_parts: Whether the plan's elements are the worker's parts of batches (`OwnBatches`); else
-            they are batches.
-        notes: What a person should know of it.
+        plan: The plan that the worker runs.
+        policy: How the data is sharded: FILE, DATA, OFF or HINT.
+        in_parts: True if the plan yields the worker's parts of batches (`OwnBatches`); False if it yields
+            whole batches.
+        notes: Messages for the user.
     """
 
     plan: Node
@@ -34,11 +34,11 @@ class Sharded:
 
 
 def sharded(plan: Node, share: Share) -> Sharded:
-    """Return what a worker reads.
+    """Return the plan that a worker runs.
 
     Raises:
-        NotFoundError: By FILE, but rows come from no files.
-        InvalidArgumentError: By FILE, but there are fewer files than workers.
+        NotFoundError: The policy is FILE, but rows do not come from files.
+        InvalidArgumentError: The policy is FILE, but there are fewer files than workers.
     """
     policy = options_of(plan).experimental_distribute.auto_shard_policy or AutoShardPolicy.AUTO
     match policy:
@@ -63,7 +63,7 @@ def _automatic(plan: Node, share: Share) -> Sharded:
     except NotFoundError:
         return _by_row(plan, share)
     except InvalidArgumentError as error:
-        note = f"rows are shared out, not files: {error.message}"
+        note = f"sharding by row, not by file: {error.message}"
     found = _by_row(plan, share)
     _logger().info("%s", note)
     return replace(found, notes=(note, *found.notes))
@@ -77,8 +77,8 @@ def _by_row(plan: Node, share: Share) -> Sharded:
     if found.stops is not None:
         where = "" if found.stops.origin is None else f" at {found.stops.origin}"
         notes = (
-            f"each worker makes the rows of all up to {type(found.stops).__name__.lower()}{where}, "
-            "and drops those of the others",
+            f"every worker computes all rows up to {type(found.stops).__name__.lower()}{where}, "
+            "and drops those of other workers",
         )
         _logger().warning("%s", notes[0])
     if found.plan is None:
@@ -87,7 +87,7 @@ def _by_row(plan: Node, share: Share) -> Sharded:
 
 
 def _hinted(plan: Node, share: Share) -> Node:
-    """Return the plan with the worker's shard where the user left a place for it."""
+    """Replace each HintedShard with the worker's Shard."""
 
     def filled(node: Node) -> Node:
         if not isinstance(node, HintedShard):
