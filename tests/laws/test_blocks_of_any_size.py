@@ -1,4 +1,4 @@
-"""How many elements are read at a time makes no difference."""
+"""Elements do not depend on how many are read at a time."""
 
 from itertools import cycle
 
@@ -26,7 +26,7 @@ MANY = 30
 
 
 def read_in(sizes, plan):
-    """Return the elements, asked for in blocks of these sizes."""
+    """Return the elements, read in blocks of these sizes."""
     operator, found = build(plan, Run(plan)), []
     for most in cycle(sizes):
         if len(found) >= MANY:

@@ -1,7 +1,7 @@
-"""An iterator that Ctrl-C interrupted goes on with the element that would have come: none is lost, none comes twice.
+"""After Ctrl-C an iterator continues with the element that would have come: none is lost, none comes twice.
 
-Ctrl-C comes at one instruction after another (`tests/interrupting.py`): at all of those that hand elements over, at a
-sample of those that read them.
+Ctrl-C is raised at one instruction after another (`tests/interrupting.py`): at all instructions that return elements,
+and at a sample of those that read them.
 """
 
 import gc
@@ -157,9 +157,9 @@ def plain(element):
 
 
 def read(iterator, at=None, files=None):
-    """Return what came up to the interruption at an instruction, and how many instructions ran.
+    """Return the elements up to an interruption at a given instruction, and how many instructions ran.
 
-    The list is filled by C code, in which no Ctrl-C can come between an element and its place in the list.
+    C code fills the list, so Ctrl-C cannot come between taking an element and storing it.
     """
     found = []
     try:
@@ -171,7 +171,7 @@ def read(iterator, at=None, files=None):
 
 
 def assert_nothing_is_lost(dataset, places, files=None):
-    """Interrupt a pass at each of some places: it goes on exactly, and so does one restored from its state."""
+    """Interrupt a pass at some places: it continues exactly, and so does one restored from its state."""
     expected = [plain(x) for x in dataset]
     count = read(iter(dataset), files=files)[1]
     for at in places(count):

@@ -1,4 +1,4 @@
-"""A damaged file is never shorter data: whoever gets other rows than the whole file has gets an error too."""
+"""A damaged file never just shortens the data: a reader who gets other rows than the intact file has gets an error."""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ WAYS = {
 
 
 def on_worker(dataset: Dataset, worker: int, policy: str) -> Dataset:
-    """Return what one of two workers reads."""
+    """Return the dataset that one of two workers reads."""
     chosen = with_policy(dataset, policy)
     return Dataset(sharded(plan_of(chosen), Share(worker, 2, 1)).plan)
 
@@ -65,7 +65,7 @@ def told(read: Any) -> tuple[list[Any], list[Exception]]:
 
 
 def damages(content: bytes, *, checks: bool) -> list[bytes]:
-    """Return the content of a file after each of some accidents."""
+    """Return the content of a file after each kind of damage."""
     size = len(content)
     found = [content[:at] for at in sorted({1, 12, size // 3, size // 2, size - 9, size - 1})]
     for at in range(0, size, max(1, size // 9)) if checks else ():
@@ -128,5 +128,5 @@ def test_a_file_that_is_gone_is_told(way, tmp_path):
 
 
 def same(rows: list[Any], others: list[Any]) -> bool:
-    """Return True if the rows are equal; those of a shuffle may come in another order."""
+    """Return True if the rows are equal; a shuffle may change their order."""
     return sorted(map(repr, rows)) == sorted(map(repr, others))

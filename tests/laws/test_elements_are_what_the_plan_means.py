@@ -1,4 +1,4 @@
-"""The elements are those of plain Python, addressed or read one after another."""
+"""Elements equal those of a plain Python reference, whether read by position or sequentially."""
 
 from collections import Counter
 
@@ -57,6 +57,6 @@ def test_random_plans_have_all_kinds_of_functions_and_errors():
 
 
 def is_nested(node):
-    """Tell whether a flat_map reads what another one flattened."""
+    """Return True if a flat_map reads what another one flattened."""
     below = [part for child in node.children for part in child.walk()]
     return isinstance(node, FlatMap) and any(isinstance(part, FlatMap) for part in below)

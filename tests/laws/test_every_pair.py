@@ -1,4 +1,4 @@
-"""The laws hold for each node over each other one, in both orders."""
+"""The laws hold for every pair of nodes, in both orders."""
 
 import pytest
 from hypothesis import given, settings

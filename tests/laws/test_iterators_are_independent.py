@@ -1,4 +1,4 @@
-"""Two iterators over one dataset do not know of each other."""
+"""Two iterators over one dataset do not affect each other."""
 
 import pytest
 from hypothesis import assume, given, settings

@@ -1,4 +1,4 @@
-"""Stop after any element, keep the state as JSON, go on elsewhere: the rest is the same."""
+"""Stop after any element, save the state as JSON, resume elsewhere: the rest is the same."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""One seed gives one order, and every pass and every round a new one, unless it is not wanted."""
+"""The same seed gives the same order. Each pass and each round has a new order, unless reshuffling is off."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""The shards of a dataset have all of its elements, each in one."""
+"""Every element of a dataset is in exactly one of its shards."""
 
 import pytest
 from hypothesis import assume, given, settings

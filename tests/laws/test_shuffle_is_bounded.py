@@ -1,4 +1,4 @@
-"""A shuffle gives every element once, and none earlier than its buffer can hold it."""
+"""A shuffle returns every element once, and none before it can be in the buffer."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""`size` is the number of elements that come."""
+"""`size` is the number of elements."""
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings

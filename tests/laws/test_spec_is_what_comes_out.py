@@ -1,4 +1,4 @@
-"""Every element has the structure, the dtypes and the shapes that the plan says."""
+"""Every element has the structure, dtypes and shapes of the plan's spec."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""A StopIteration in a user's function is an error that names its line: Python would take it for the end of the data."""
+"""A StopIteration in a user function is an error that names its line: Python would take it for the end of the data."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ ABOVE = {
 
 
 def read_on(iterator):
-    """Return what comes up to the end, errors among it."""
+    """Return everything up to the end, including errors."""
     found = []
     while True:
         try:
@@ -203,7 +203,7 @@ def test_a_reader_func_of_a_snapshot_raises_it(tmp_path):
 
 
 class NoArray:
-    """A value that cannot be looked at."""
+    """A value that cannot be inspected."""
 
     def __array__(self, dtype=None, copy=None):
         return stops()

@@ -27,7 +27,7 @@ def threads():
 
 
 def until(condition):
-    """Wait for what another thread does; the test's own timeout ends a wait in vain."""
+    """Wait for another thread; the test's own timeout ends a wait in vain."""
     while not condition():
         time.sleep(0.002)
 

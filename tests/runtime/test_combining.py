@@ -8,7 +8,7 @@ BAD = ValueError("bad")
 
 
 def rows(operator, most, blocks=20):
-    """Return elements, the class of an error in its place."""
+    """Return the elements, with the class of an error in its place."""
     found = []
     while len(found) < blocks:
         try:

@@ -26,7 +26,7 @@ def slow(x, y):
 
 
 def steps(dataset, **how):
-    """Return the lines of an explanation, without the places where steps were made."""
+    """Return the lines of an explanation, without the source lines of steps."""
     lines = str(dataset.explain(**how)).splitlines()
     return [
         " ".join(word for word in line.split() if "test_explain.py:" not in word) for line in lines
@@ -224,7 +224,7 @@ def test_the_end_of_positions_has_its_reason(make, why):
 
 
 def restored_pulls(make, count=8):
-    """Return how many elements a restored iterator pulls from the source again, before any is read."""
+    """Return how many elements `set_state` pulls from the source again."""
     pulled = []
 
     def source():

@@ -1,4 +1,4 @@
-"""A state knows its files: it is not taken up where one of them has changed."""
+"""A state knows its files: restoring it fails if one of them has changed."""
 
 import json
 import os
@@ -18,7 +18,7 @@ NAMES = [name for name in FORMATS if not name.startswith("saved")]
 
 
 def taken(dataset, count):
-    """Return the state behind `count` elements, through JSON."""
+    """Return the state after `count` elements, through JSON."""
     iterator = iter(dataset)
     for _ in range(count):
         next(iterator)
@@ -32,7 +32,7 @@ def restored(dataset, state):
 
 
 def files_in(folder, count):
-    """Write text files of five lines each, and return their names."""
+    """Write text files of five lines each; return their paths."""
     folder.mkdir(exist_ok=True)
     for number in range(count):
         text = "".join(f"{number} {line}\n" for line in range(5))
@@ -182,7 +182,7 @@ def test_a_state_without_digests_is_taken_up(tmp_path, way):
 
 
 def without_digests(state):
-    """Return a state as it was written before states knew their files."""
+    """Return a state as older versions wrote it, without file digests."""
     if isinstance(state, dict):
         return {key: without_digests(part) for key, part in state.items() if key != "files"}
     if isinstance(state, list):

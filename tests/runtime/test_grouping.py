@@ -65,7 +65,7 @@ def test_no_more_is_read_than_the_batches_asked_for_need():
 
 
 class Shapes(Watched):
-    """Gives blocks whose rows have these lengths."""
+    """Returns Blocks whose rows have these lengths."""
 
     def read(self, most):
         block = super().read(most)

@@ -20,7 +20,7 @@ def of(dataset):
 
 
 def made_in(program):
-    """Return a function as a program makes it, in names of its own."""
+    """Return a function defined in a program of its own, with its own globals."""
     names = {"np": np, "partial": partial, "__name__": "program"}
     exec(program, names)
     return names["f"]

@@ -11,7 +11,7 @@ from evenfeed.runtime.operators.ordering import PlayAgain, ShuffleBuffer, TakeEv
 
 
 class Rounds:
-    """Starts ranges, and counts how many."""
+    """Starts ranges, and counts them."""
 
     def __init__(self, size):
         self.size = size
@@ -57,7 +57,7 @@ def test_an_endless_repeat_of_nothing_ends():
 
 
 def uneven(*sizes):
-    """Return what starts rounds of these sizes in turn."""
+    """Return a function that starts rounds of these sizes in turn."""
     return lambda number: count(sizes[number])
 
 

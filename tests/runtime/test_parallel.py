@@ -1,4 +1,4 @@
-"""Work that is done ahead: in order or not, resumed, and tried again where it could not be started."""
+"""Parallel work ahead of the reader: ordered or not, resumed, and retried if it could not be started."""
 
 import json
 import os
@@ -24,7 +24,7 @@ NUMBER = tf.TensorSpec([], tf.int64)
 
 
 class Halves(WorkAhead):
-    """Works on three elements at a time, and finishes when it is told to; odd tens fail."""
+    """Processes three elements at a time, and finishes on request; odd tens fail."""
 
     ahead = 12
     together = 3

@@ -1,4 +1,4 @@
-"""Errors of elements name the row of the file that the element came from, however it was read."""
+"""Errors name the file row that the failed element came from, however it was read."""
 
 from pathlib import Path
 

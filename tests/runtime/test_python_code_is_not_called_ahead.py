@@ -1,4 +1,4 @@
-"""Python code of users runs for the elements that are asked for, and for no others: as in TensorFlow."""
+"""User Python code runs only for elements that are asked for, as in TensorFlow."""
 
 import threading
 
@@ -15,7 +15,7 @@ COUNT = 100
 
 
 class Called:
-    """Returns what it is called with, and counts; at one element it hangs until it is let go."""
+    """Returns its argument and counts calls; at one element it hangs until released."""
 
     def __init__(self, hangs_at=None):
         self.times = 0
@@ -79,7 +79,7 @@ def test_a_function_is_called_once_for_each_element_that_was_asked_for(make):
 
 
 def arrived(iterator, called):
-    """Let a thread read until the function hangs; return how many elements it got."""
+    """Read in a thread until the function hangs; return how many elements arrived."""
     found = []
 
     def read():
@@ -91,7 +91,7 @@ def arrived(iterator, called):
     reader = threading.Thread(target=read)
     reader.start()
     assert called.hangs.wait(30)
-    reader.join(0.3)  # what is ready comes at once
+    reader.join(0.3)  # finished elements arrive at once
     count = len(found)
     called.let_go.set()
     reader.join()

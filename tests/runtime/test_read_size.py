@@ -19,7 +19,7 @@ INT = tf.TensorSpec([], tf.int64)
 
 
 class Clock:
-    """Says how long reads take, so that a busy machine does not."""
+    """Simulates how long reads take, so that a busy machine has no effect."""
 
     def __init__(self):
         self.now = 0.0

@@ -16,7 +16,7 @@ def _a_busy_machine_does_not_count(monkeypatch):
 
 
 def asked_for(dataset, count=12):
-    """Return how many elements an iterator asks for at a time, behind so many."""
+    """Return how many elements an iterator asks for at a time, after `count` elements."""
     iterator = ElementIterator(plan_of(dataset))
     for _ in range(count):
         next(iterator)

@@ -85,7 +85,7 @@ class Makes:
 
 
 def opened(make, numbers=range(3), node=None):
-    """Return the seeds of shuffles that a function makes, for elements with these numbers."""
+    """Return the seeds of the shuffles that a function makes for elements with these indices."""
     node = node or FlatMap(Range(0, 9), Makes(make), seed=(5,))
     run = Run(node)
     found = [run.opened(node, 0, number, make) for number in numbers]

@@ -115,7 +115,7 @@ def calling_step(
             return None
 
 
-def plain_step(node: Node, children: list[Operator]) -> Operator:  # noqa: PLR0912 - one case a node
+def plain_step(node: Node, children: list[Operator]) -> Operator:  # noqa: PLR0912 - one case per node
     """Return the operator of a node that calls no function."""
     match node:
         case FromGenerator():
@@ -212,13 +212,13 @@ def _with_children(node: Node, run: Run, epoch: int) -> tuple[Node, list[Operato
         for name, part in vars(node).items()
         if isinstance(part, RowFunction | InnerDatasets)
     }
-    begun: Operator | None = None
+    early: Operator | None = None
     for name, function in functions.items():
         first = function.first_elements
-        if begun is None and first is not None:
-            begun = first.take(node.children[0], run, epoch)
-        functions[name] = (function.recalling() if begun else function).in_pass(run)
-    children = [begun] if begun else [build(c, own, epoch) for c, own in run.children_of(node)]
+        if early is None and first is not None:
+            early = first.take(node.children[0], run, epoch)
+        functions[name] = (function.recalling() if early else function).in_pass(run)
+    children = [early] if early else [build(c, own, epoch) for c, own in run.children_of(node)]
     return replace(node, **functions) if functions else node, children
 
 

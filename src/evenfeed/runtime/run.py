@@ -195,10 +195,10 @@ class Run:
         run.is_ahead = self.is_ahead
         return run
 
-    def agrees_with(self, begun: "Run", plan: Node) -> bool:
+    def agrees_with(self, early: "Run", plan: Node) -> bool:
         """Return True if a run that was started early has read a part of the plan as this one would."""
-        same = begun.seeds_in(plan) == self.seeds_in(plan)
-        return same and self._kept.agrees_with(begun._kept)
+        same = early.seeds_in(plan) == self.seeds_in(plan)
+        return same and self._kept.agrees_with(early._kept)
 
     def adopt(self, other: "Run") -> None:
         """Take over what an early run decided, and how often its functions drew."""

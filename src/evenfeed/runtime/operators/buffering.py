@@ -107,7 +107,9 @@ class _Shared:
         self._stretch = Stretch() if child.reads_freely else None
         self._ended = False
         self._stopped = False
-        self._leaving = False  # at exit: once the thread has ended, the consumer reads itself
+        self._leaving = (
+            False  # at exit: once the thread has ended, the consumer reads the child itself
+        )
         work = partial(copy_context().run, self._work)
         self._thread = background.thread(work, "evenfeed-prefetch", self._leave)
 

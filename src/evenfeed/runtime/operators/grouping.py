@@ -59,7 +59,7 @@ class StackBatches(Operator):
         self._source.forget()
         read, errors = read_before_error(self._source, self._asked)
         blocks = list(_without(read, self._done))
-        # Elements of different shapes: stack one batch at a time, for two batches may not fit together.
+        # Elements of different shapes: stack one batch at a time, because two batches may not fit together.
         rows = _length(blocks) if _have_one_shape(blocks) else size
         runs = list(_runs(blocks, max(1, rows // size) * size))
         if errors and runs and _length(runs[-1]) % size:

@@ -159,14 +159,14 @@ class ShuffleBuffer(Replayed):
         """Read new elements, and return equally many drawn from the buffer and the new ones."""
         if self._held is None or self._slots is None or self._rest is not None:
             return None
-        came = self._child.read(most)
-        if came is None:
+        incoming = self._child.read(most)
+        if incoming is None:
             return None
-        moves = self._slots.moves(self._passed, came.length)
-        every = concatenated([self._held.gather(moves.slots), came])
+        moves = self._slots.moves(self._passed, incoming.length)
+        every = concatenated([self._held.gather(moves.slots), incoming])
         recent = moves.source >= 0
-        rows = np.where(recent, came.length + moves.source, np.arange(came.length))
-        self._held = self._held.replaced(moves.last_slots, came.gather(moves.last))
+        rows = np.where(recent, incoming.length + moves.source, np.arange(incoming.length))
+        self._held = self._held.replaced(moves.last_slots, incoming.gather(moves.last))
         return every.gather(rows)
 
     def _drained(self, most: int) -> Block | None:

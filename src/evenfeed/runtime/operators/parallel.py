@@ -159,9 +159,9 @@ class WorkAhead(Operator):
         self._at_work -= count
         if not outcomes:
             self._calls.remove(call)
-        behind = self._calls[0].number if self._calls else self._next
+        first_open = self._calls[0].number if self._calls else self._next
         if self._early:
-            self._early = {number for number in self._early if number > behind}
+            self._early = {number for number in self._early if number > first_open}
 
     def _begin(self) -> None:
         """Read and start elements until enough are being processed."""
