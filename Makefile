@@ -51,7 +51,7 @@ lock: ## Renew constraints.txt (needs uv)
 		--no-header --no-annotate -o benchmarks/requirements.txt
 
 clean: ## Remove what the other commands made
-	rm -rf .venv .venv-oracle .venv-peers docs/_build .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oracle .venv-peers docs/_build docs/map.md .pytest_cache .ruff_cache .hypothesis
 
 .venv/made:
 	@test -n "$(PYTHON)" || { echo "evenfeed needs Python 3.11 or newer; set PYTHON=/path/to/python3"; exit 1; }

@@ -1,6 +1,13 @@
-"""How Sphinx builds the docs: plain Markdown (MyST), API pages from the docstrings."""
+"""How Sphinx builds the docs: plain Markdown (MyST), API pages and a map of the files from the docstrings."""
+
+import runpy
+from pathlib import Path
 
 import evenfeed
+
+file_map = runpy.run_path(str(Path(__file__).parent.parent / "tools" / "file_map.py"))
+file_map["PAGE"].write_text(file_map["page"]())
+del file_map  # Sphinx would try to pickle it
 
 project = "evenfeed"
 author = "The evenfeed authors"
