@@ -20,7 +20,7 @@ def _a_busy_machine_does_not_count(monkeypatch):
 
 
 def reads(monkeypatch, plan, count):
-    """Return how many elements each read asked for while `count` came out."""
+    """Return how many elements each read asked for while `count` elements were returned."""
     asked = []
     read = Walk.read
     monkeypatch.setattr(Walk, "read", lambda self, most: asked.append(most) or read(self, most))
@@ -58,7 +58,7 @@ def test_the_end_stays_the_end():
 
 
 class Endless:
-    """An iterator of ones that tells when it is gone."""
+    """An iterator of ones that records when it is deleted."""
 
     def __init__(self, gone):
         self.gone = gone
@@ -159,7 +159,9 @@ def test_an_iterator_goes_on_behind_an_error():
     plan = Repeat(Batch(Batch(Range(0, 3), 2), 2), 3)
     iterator = ElementIterator(plan)
     for _ in range(3):
-        with pytest.raises(InvalidArgumentError, match="elements of a batch must have the same shape"):
+        with pytest.raises(
+            InvalidArgumentError, match="elements of a batch must have the same shape"
+        ):
             next(iterator)
     with pytest.raises(StopIteration):
         next(iterator)
@@ -174,7 +176,7 @@ def test_what_was_read_with_a_failing_element_comes_first():
 
 
 class InterruptedOnce:
-    """A source whose reader is interrupted at one element, the first time that it is read."""
+    """A source whose reader is interrupted at one element, the first time it is read."""
 
     def __init__(self, at):
         self._at = at
