@@ -213,3 +213,7 @@ def test_a_copy_lies_on_the_same_devices(copied):
     again = copied(value)
     assert again.array.tolist() == [1, 2, 3, 4]
     assert [part.devices() for part in again.values] == [{DEVICES[1]}, {DEVICES[0]}]
+
+
+def test_values_of_pythons_numbers_are_printed():
+    assert str(PerReplica((0, 1.5))) == "PerReplica:{\n  0: 0,\n  1: 1.5\n}"

@@ -4,18 +4,19 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core import side_effects
 from evenfeed.core.block import Block, Column, cut_up
+from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.core.iteration import Forkable, Iterator, Owner, interruption, reading
 from evenfeed.core.structure import DATA, packer
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.plan.node import Node
 from evenfeed.runtime.build import build
 from evenfeed.runtime.file_digests import StateFiles, with_digests
-from evenfeed.runtime.fingerprint import check_state, fingerprint
+from evenfeed.runtime.fingerprint import check_state, fingerprint, sealed
 from evenfeed.runtime.functions.called_functions import ExternalState
 from evenfeed.runtime.functions.calls import instead_of_stop
 from evenfeed.runtime.operator import Ended, Operator, State, read_full
@@ -73,6 +74,7 @@ class ElementIterator(Iterator, Forkable):
         self._pace = Pace(self._plan, self._outside.called)
         self._may_be_stale = self._pace.depends
         self._lock = Lock()
+        self._reader = 0  # the thread that has the lock, or had it last
 
     @property
     def element_spec(self) -> Any:
@@ -118,7 +120,7 @@ class ElementIterator(Iterator, Forkable):
                 `experimental_external_state_policy` in the options does not allow that.
         """
         self._outside.check()
-        return with_digests(self.position())
+        return sealed(with_digests(self.position()))
 
     def position(self) -> dict[str, Any]:
         """Return the position without checking for state outside the dataset."""
@@ -205,12 +207,23 @@ class ElementIterator(Iterator, Forkable):
     def _fill(self) -> None:
         """Read the next Block, unless another thread has done so."""
         self._owner.check()
+        self._check_reader()
         with self._lock:
+            self._reader = get_ident()
             if self._may_be_stale and self._is_stale():
                 self._torn, self._block = self._position(), None
                 self._pace.took_back()
             if self._block is None or self._next_row == self._block.length:
                 self._read()
+
+    def _check_reader(self) -> None:
+        """Raise if the code that this thread runs for an element asks for the next one: it would wait for itself."""
+        if self._lock.locked() and self._reader == get_ident():
+            raise FailedPreconditionError(
+                "A function or generator of this dataset asked the iterator for its next element, while "
+                "the iterator waits for that function.",
+                fix="begin another iterator in it: iter(dataset).",
+            )
 
     def _is_stale(self) -> bool:
         """Return True if a variable has changed since the remaining elements were read."""
@@ -244,7 +257,8 @@ class ElementIterator(Iterator, Forkable):
             error = instead_of_stop(stop, "Code that reads the data", None)
             self._torn = None
             raise error from stop
-        except Exception as error:  # an element failed and is skipped; Ctrl-C is not an Exception
+        except Exception as error:
+            # An element failed and is skipped, unless Ctrl-C caused the error.
             stopped = interruption(error, handled)
             if stopped is not None:
                 raise stopped from None

@@ -4,7 +4,9 @@ States are saved often, so they carry the cheap `fingerprint`. Files that other 
 function that was edited makes other elements.
 """
 
+import json
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial
@@ -15,7 +17,7 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, is_tensor, shortened
-from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.errors import DataLossError, InvalidArgumentError
 from evenfeed.core.lazy import hashlib
 from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, outline
@@ -26,6 +28,8 @@ from evenfeed.runtime.functions.purity import parts_of_function
 from evenfeed.runtime.functions.row_function import RowFunction
 
 Update: TypeAlias = Callable[[bytes], None]
+
+_KEYS: Final = {"plan", "run", "at", "rows"}  # of a state
 
 _DEPTH: Final = 20  # objects nested deeper are identified by their type only
 
@@ -167,11 +171,31 @@ def check_state(state: dict[str, Any], version: int, plan: Node) -> None:
             f"The state has version {state['version']}, but this evenfeed reads version {version}.",
             fix="use the evenfeed version that wrote it, or start over.",
         )
-    if state["plan"] != fingerprint(plan):
+    if state.get("plan") != fingerprint(plan):
         raise InvalidArgumentError(
             "The state belongs to an iterator over a different dataset.",
             fix="build the dataset with the same steps, sizes and shapes as when the state was taken.",
         )
+    if not (state.keys() >= _KEYS and _is_whole(state)):
+        raise DataLossError(
+            "The state was changed after get_state() returned it.",
+            fix="pass the state as it was, or start over with iter(dataset).",
+        )
+
+
+def sealed(state: dict[str, Any]) -> dict[str, Any]:
+    """Return a state with its checksum."""
+    return {**state, "sum": _checksum(state)}
+
+
+def _is_whole(state: dict[str, Any]) -> bool:
+    """Return True if a state has its checksum, or none: as in earlier versions, and in states of distributed iterators."""
+    rest = {key: value for key, value in state.items() if key != "sum"}
+    return "sum" not in state or state["sum"] == _checksum(rest)
+
+
+def _checksum(state: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(state, sort_keys=True).encode())
 
 
 def _described(value: Any, known: dict[int, str]) -> Any:

@@ -1,6 +1,6 @@
-"""Writes tensors as TensorFlow does: `print`, and the text of a tensor inside other values."""
+"""Formats tensors like TensorFlow: `print`, and the str and repr of a tensor."""
 
-# jax.numpy leaves parts of its own types unknown.
+# jax.numpy's type annotations are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
@@ -26,10 +26,10 @@ from evenfeed.tensors.placement import is_traced, is_tracing
 
 @runtime_checkable
 class Writable(Protocol):
-    """Anything that text can be written to."""
+    """An object with a `write` method for text."""
 
     def write(self, text: str, /) -> object:
-        """Take the text."""
+        """Write the text."""
         ...
 
 
@@ -45,16 +45,16 @@ def print_(
     end: str = "\n",
     name: str | None = None,
 ) -> None:
-    """Print values and tensors, in a compiled function each time that it runs.
+    """Print values and tensors. In a compiled function, prints each time it runs.
 
     Args:
         inputs: Tensors, Python values, and lists, tuples and dicts of them.
-        output_stream: Standard error by default; any stream, `"file://path"` to append to a file, a
-            level of `logging`, or a function that logs.
-        summarize: How many values to show at both ends of an axis; -1 shows all.
-        sep: What stands between the inputs.
-        end: What comes after the last.
-        name: Taken for compatibility.
+        output_stream: Standard error by default; or any stream, `"file://path"` to append to a file, a
+            level of `logging`, or a logging function.
+        summarize: The number of values to show at each end of an axis; -1 shows all.
+        sep: The text between the inputs.
+        end: The text after the last input.
+        name: Accepted for compatibility.
 
     Examples:
         >>> import sys
@@ -80,8 +80,8 @@ print_.__name__ = print_.__qualname__ = "print"
 
 
 def tensor_text(value: Any) -> str:
-    """Return TensorFlow's `str` of a tensor: its values, shape and dtype; of a tracer, JAX's."""
-    if _is_traced(value) or _is_key(value):
+    """Return TensorFlow's `str` of a tensor: values, shape and dtype. A tracer gets JAX's own."""
+    if not is_tensor(value) or _is_traced(value) or _is_key(value):
         return str(value)
     text = str(_on_host(value))
     broken = "\n" + text if "\n" in text else text
@@ -89,7 +89,7 @@ def tensor_text(value: Any) -> str:
 
 
 def tensor_repr(value: Any) -> str:
-    """Return TensorFlow's `repr` of a tensor: its shape and dtype, and the repr of its values."""
+    """Return TensorFlow's `repr` of a tensor: shape, dtype and the repr of the values."""
     if not is_tensor(value) or _is_traced(value) or _is_key(value):
         return repr(value)
     array = _on_host(value)
@@ -99,7 +99,7 @@ def tensor_repr(value: Any) -> str:
 
 
 def summary(array: Array, summarize: int = 3, *, quoted: bool = False) -> str:
-    """Return the values of `array`, the first and last few along each axis."""
+    """Format the values of `array`: the first and last `summarize` along each axis."""
     if array.ndim == 0:
         return _element(array[()], quoted=quoted)
     shown = array.size if summarize < 0 else min(summarize, array.size)
@@ -107,7 +107,7 @@ def summary(array: Array, summarize: int = 3, *, quoted: bool = False) -> str:
 
 
 def _is_key(value: Any) -> bool:
-    """Return True for a key of jax.random, which has no numbers for NumPy."""
+    """Return True for a PRNG key, which NumPy cannot read."""
     return not isinstance(getattr(value, "dtype", np.dtype(int)), np.dtype)
 
 
@@ -127,7 +127,7 @@ def _axis_text(array: Any, shown: int, *, depth: int, rank: int) -> str:
     texts = [rows(row) for row in array[:shown]]
     space = _between(depth, rank)
     if length > 2 * shown:
-        # TensorFlow writes the space before the dots also where nothing stands in front of it.
+        # TensorFlow writes the space before the dots even if nothing comes before it.
         texts.append("..." if texts else space + "...")
     texts += [rows(row) for row in array[max(shown, length - shown) :]]
     return f"[{space.join(texts)}]"
@@ -151,8 +151,8 @@ def _element(value: Any, *, quoted: bool) -> str:
 
 
 def _float_text(value: Any) -> str:
-    """Write as few digits as bring the same float back: 6 or 9 of a float32, 15 or 17 of a float64."""
-    if isinstance(value, float):  # NumPy's float64 is one too
+    """Use the fewest digits that round-trip: 6 or 9 for a float32, 15 or 17 for a float64."""
+    if isinstance(value, float):  # also np.float64
         short = f"{value:.15g}"
         return short if float(short) == value else f"{value:.17g}"
     number = np.float32(value)
@@ -171,11 +171,11 @@ def _escape(found: re.Match[str]) -> str:
     return _ESCAPES.get(found[0], f"\\{ord(found[0]):03o}")
 
 
-# Where a tensor will stand in a template: four characters, as wide as the placeholder with which
-# TensorFlow decides where to break long lines, from planes of Unicode that no text uses.
+# The slot for a tensor in a template: four characters from private Unicode planes that no text uses. It is as
+# wide as TensorFlow's placeholder, which decides where long lines break.
 _BASE: Final = 4096
 _PLANE: Final = 0xF0000
-_BARE: Final = "\U0010fffd"  # the only input: its text is not quoted
+_BARE: Final = "\U0010fffd"  # the only input, whose text is not quoted
 _QUOTED: Final = "\U0010fffc"
 _SLOT: Final = re.compile(
     f"([{_BARE}{_QUOTED}])([\U000f0000-\U000f0fff])([\U000f0000-\U000f0fff]){_BARE}"
@@ -183,7 +183,7 @@ _SLOT: Final = re.compile(
 
 
 class _Slot:
-    """The place of the tensor with a given index."""
+    """The slot for the tensor with a given index."""
 
     def __init__(self, index: int, *, bare: bool) -> None:
         high, low = (chr(_PLANE + digit) for digit in divmod(index, _BASE))
@@ -194,22 +194,22 @@ class _Slot:
 
 
 def _template(value: object, tensors: list[Any], *, alone: bool) -> str:
-    """Write `value` with slots for the tensors in it, which are added to `tensors`."""
+    """Format `value` with slots for its tensors, and append the tensors to `tensors`."""
     if isinstance(value, str):
         return value
 
-    def emptied(leaf: object) -> object:
+    def with_slot(leaf: object) -> object:
         if not _is_printed_as_tensor(leaf):
             return leaf
         tensors.append(read(leaf) if is_on_device(leaf) else leaf)
         return _Slot(len(tensors) - 1, bare=alone and leaf is value)
 
-    return pprint.pformat(map_structure(emptied, value, rules=NEST))
+    return pprint.pformat(map_structure(with_slot, value, rules=NEST))
 
 
 def _is_printed_as_tensor(leaf: object) -> bool:
     if is_on_device(leaf):
-        # The keys of jax.random have a dtype of their own, and no values to show.
+        # PRNG keys have a special dtype, and no values to show.
         return not isinstance(leaf, jax.Array) or isinstance(leaf.dtype, np.dtype)  # pyright: ignore[reportUnnecessaryIsInstance]
     return is_tensor(leaf)
 
@@ -249,12 +249,12 @@ def _check_stream(stream: Stream) -> None:
         raise ValueError(
             described(
                 f"print cannot write to {shortened(stream)}.",
-                fix='pass sys.stdout, sys.stderr, another stream, or "file:///path/of/a/file".',
+                fix='pass sys.stdout, sys.stderr, another stream, or "file:///path/to/file".',
             )
         )
     if stream == "file://":
         raise InvalidArgumentError(
-            "print was given no path after file://.", fix='pass "file:///path/of/a/file".'
+            "print needs a path after file://.", fix='pass "file:///path/to/file".'
         )
 
 
@@ -271,6 +271,6 @@ def _send(text: str, stream: Stream, end: str) -> None:
 
 
 def _write_out(text: str, stream: Writable) -> None:
-    stream.write(text)  # at once: lines of several threads do not mix
+    stream.write(text)  # in one call, so that lines of several threads do not mix
     if isinstance(stream, io.IOBase):
         stream.flush()
