@@ -26,7 +26,7 @@ from evenfeed.runtime import elements
 from evenfeed.runtime.caches import cache_files
 from evenfeed.runtime.operators import parallel as work_ahead
 
-# A file that was just opened when Ctrl-C came is closed by Python, which tells of it.
+# Python closes a file that was being opened when Ctrl-C came, and warns.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
@@ -115,7 +115,7 @@ PLANS = {
     "distributed, prefetched": lambda: distributed(mapped().batch(2).prefetch(1)),
 }
 
-# Those whose second pass is another one.
+# Datasets whose second pass differs.
 PASSES = {
     "random_map": lambda _: numbers().random_map(
         lambda draws, x: x + draws.integers(9), seed=3, generator="numpy"
@@ -131,7 +131,7 @@ PASSES = {
 
 @pytest.fixture(autouse=True)
 def _leaves_no_trace():
-    gc.disable()  # Ctrl-C in a finalizer is printed and forgotten, as Python says
+    gc.disable()  # Python prints and ignores Ctrl-C in a finalizer
     before = settings()
     yield
     gc.enable()

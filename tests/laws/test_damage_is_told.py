@@ -75,7 +75,7 @@ def damages(content: bytes, *, checks: bool) -> list[bytes]:
     return found
 
 
-# A file of records of one length that ends behind one of them is whole.
+# A file of fixed-length records that ends after a whole record is intact.
 NAMES = [name for name in FORMATS if name != "fixed "]
 
 
@@ -89,7 +89,7 @@ def test_whatever_is_done_with_a_damaged_file_its_error_comes_or_all_rows_do(nam
     for content in damages(whole, checks=FORMATS[name].checks):
         Path(paths[0]).write_bytes(content)
         if not told(lambda: read(paths))[1]:
-            continue  # nothing in the file shows it: a line is still a line
+            continue  # undetectable: a changed line is still a line
         noticed += 1
         for way, make in WAYS.items():
             rows, errors = told(lambda make=make: make(read(paths)))

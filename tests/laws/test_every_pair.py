@@ -21,8 +21,8 @@ sources = st.one_of(numbers_up, beginnings)
 @pytest.mark.parametrize("outer", STEPS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("inner", STEPS, ids=lambda kind: kind.__name__)
 def test_the_laws_hold_for_every_pair(inner, outer):
-    # Given inside: settings of Hypothesis's remember all cases of a test, deeper than stacks allow.
-    @settings(max_examples=2, database=None)  # the simplest plan, and any
+    # @given inside the test: Hypothesis settings would remember all cases of a test, too deep for the stack.
+    @settings(max_examples=2, database=None)  # the simplest plan, and any plan
     @given(STEPS[outer](STEPS[inner](sources)), ways)
     def check(plan, way):
         assert {inner, outer} <= {type(node) for node in plan.walk()}

@@ -17,7 +17,7 @@ from evenfeed.runtime.elements import ElementIterator
 
 MANY = 100
 
-# How many elements these have hangs on what they read. (So does TensorFlow's answer.)
+# Their size depends on the data they read, as in TensorFlow.
 NOT_KNOWN = {
     *(Choose, Filter, FlatMap, FromGenerator, GroupByWindow),
     *(IgnoreErrors, Interleave, Rebatch, Sample, TakeWhile, Unique),

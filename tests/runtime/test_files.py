@@ -190,7 +190,7 @@ def test_an_iterator_that_is_forgotten_in_a_circle_closes_its_file(tmp_path):
     path.write_bytes(b"line\n" * 1000)
     circle = [iter(TextLineDataset(str(path)))]
     next(circle[0])
-    circle.append(circle)  # as an exception that is kept holds who raised it
+    circle.append(circle)  # as a stored exception holds a reference to what raised it
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", ResourceWarning)
         del circle

@@ -162,7 +162,7 @@ def test_waiting_overlaps():
 
     def wait(x):
         if reading.is_set():
-            together.wait()  # goes on only when sixteen elements are at work
+            together.wait()  # continues only when sixteen elements are being processed
         return x
 
     reader = MapInThreads(numbers(64), untraced(wait), 16)
@@ -204,7 +204,7 @@ def map_threads():
 
 @pytest.mark.parametrize("end", ["close", "forget"])
 def test_threads_end_with_their_operator(end):
-    others = map_threads()  # whatever other tests have left
+    others = map_threads()  # regardless of what other tests left
     reader = MapInThreads(numbers(100), untraced(lambda x: x), 4)
     reader.read(1)
     own = [thread for thread in map_threads() if thread not in others]
