@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md and the READMEs of the rooms are true: files that they name exist, and no room is missing."""
+"""ARCHITECTURE.md, docs/decisions and the READMEs of the rooms are true: the files that they name exist."""
 
 import re
 from pathlib import Path
@@ -62,3 +62,25 @@ def test_every_dependency_has_its_reason():
     groups += re.search(r"\[dependency-groups\](.*?)\n\[", project, re.DOTALL).group(1)
     names = set(re.findall(r'"([a-z][\w-]*)', groups)) - {"docs", "test"}
     assert not {name for name in names if f"**{name}**" not in reasons}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_has_a_readme_whose_files_exist(room):
+    text = (PACKAGE / room / "README.md").read_text()
+    assert text.startswith(f"# {room}\n")
+    assert len(text.splitlines()) <= 10
+    assert not missing_files(text, PACKAGE / room, PACKAGE, ROOT)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_the_rooms_that_its_readme_lists(room):
+    line = re.search(
+        r"^May import: (.*)$", (PACKAGE / room / "README.md").read_text(), re.MULTILINE
+    )
+    listed = set(re.findall(r"`(\w+)`", line.group(1)))
+    imported = {
+        name
+        for path in (PACKAGE / room).rglob("*.py")
+        for name in re.findall(r"^ *from evenfeed\.(\w+)", path.read_text(), re.MULTILINE)
+    }
+    assert imported - {room} <= listed
