@@ -1,4 +1,4 @@
-"""Notes of errors say which element it was: by its number, and by its name where it has one."""
+"""Error notes name the element: by its number, and by its text if it has one."""
 
 import numpy as np
 import pytest

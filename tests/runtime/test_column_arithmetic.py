@@ -78,7 +78,7 @@ def test_numpy_gives_what_xla_gives(function, dtype, seed):
     theirs, _ = program.start([column]).wait()
     for one, two in zip(mine, theirs, strict=True):
         assert (one.dtype, one.shape) == (two.dtype, two.shape)
-        # XLA joins a product and a sum, and rounds once where NumPy rounds twice.
+        # XLA fuses a product and a sum and rounds once; NumPy rounds twice.
         np.testing.assert_allclose(one, two, rtol=2e-6, atol=2e-6)
 
 
@@ -184,18 +184,18 @@ def test_no_rows_are_no_rows():
 @pytest.mark.parametrize(
     ("function", "dtype"),
     [
-        (lambda x: x // 2, "int32"),  # by zero, NumPy and XLA differ
+        (lambda x: x // 2, "int32"),  # NumPy and XLA differ on division by zero
         (lambda x: x % 2, "int64"),
-        (lambda x: tf.cast(x, tf.int32), "float32"),  # what does not fit
-        (jnp.exp, "float32"),  # no library agrees with another on the last bit
+        (lambda x: tf.cast(x, tf.int32), "float32"),  # undefined for values that do not fit
+        (jnp.exp, "float32"),  # libraries differ in the last bit
         (jnp.sum, "float32"),
         (lambda x: x * 2, "float16"),
         (lambda x: x * 2, "bfloat16"),
         (lambda x: x * 1j, "float32"),
-        (lambda x: x / 2, "int32"),  # in wider numbers
+        (lambda x: x / 2, "int32"),  # computed in wider numbers
         (lambda x: x[jnp.argmax(x)], "float32"),
         (lambda x: x @ np.ones((4, 2), np.float32), "float32"),
-        (lambda x: sum((x * k for k in range(9)), x), "float32"),  # long: one pass is faster
+        (lambda x: sum((x * k for k in range(9)), x), "float32"),  # many steps: compiled is faster
     ],
 )
 def test_what_is_not_simple_is_left_to_xla(function, dtype):

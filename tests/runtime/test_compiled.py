@@ -26,7 +26,7 @@ def numbers(count):
     return np.random.default_rng(0).normal(size=(count, 33)).astype(np.float32)
 
 
-# XLA itself gives other last bits for these where there are more rows.
+# XLA computes other last bits for these when there are more rows.
 SENSITIVE = [jnp.sum, jax.nn.softmax, lambda a: (a - a.mean()) / a.std(), lambda a: a @ a]
 
 

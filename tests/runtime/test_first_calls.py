@@ -6,7 +6,7 @@ from evenfeed.dataset import Dataset
 
 
 class Seen:
-    """A function that needs values, and notes what it was called with."""
+    """A function that needs values, and records its arguments."""
 
     def __init__(self, fails_at=()):
         self.calls = []
@@ -98,6 +98,6 @@ def test_datasets_of_the_first_elements_have_the_orders_of_those_that_are_made_l
         return Dataset.range(8 + 0 * int(x)).shuffle(8, seed=1)
 
     dataset = Dataset.range(3).flat_map(mixed)
-    assert dataset.element_spec == tf.TensorSpec([], tf.int64)  # of a call with the first element
+    assert dataset.element_spec == tf.TensorSpec([], tf.int64)  # from a call with the first element
     passes = [[int(x) for x in dataset] for _ in range(2)]
     assert passes[0] == passes[1] == 3 * passes[0][:8]

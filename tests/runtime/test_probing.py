@@ -1,4 +1,4 @@
-"""Variables and iterators in users' functions: what looking at a function leaves, and when they are read."""
+"""Variables and iterators in user functions: probing leaves them unchanged, and when they are read."""
 
 import functools
 import os
@@ -212,7 +212,9 @@ def test_threads_that_add_to_a_variable_lose_nothing():
 @pytest.mark.parametrize("function", [counted, reads])
 def test_what_processes_would_not_share_is_refused(function):
     function = functools.partial(function, tf.Variable(0))
-    with pytest.raises(InvalidArgumentError, match="runs in processes, which have their own copies"):
+    with pytest.raises(
+        InvalidArgumentError, match="runs in processes, which have their own copies"
+    ):
         Dataset.range(3).map(function, processes=True)
 
 

@@ -102,9 +102,9 @@ def test_what_does_not_trace_and_holds_a_generator_is_taken_for_impure():
 
 def test_looking_moves_nothing():
     before = RandomStates(generators(global_coin))
-    assert not before.have_moved()
+    assert not before.have_changed()
     GLOBAL.random()
-    assert before.have_moved()
+    assert before.have_changed()
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_looking_moves_nothing():
 def test_what_a_look_drew_is_drawn_again(generator):
     before = RandomStates([generator])
     first = [float(generator.random()) for _ in range(3)]
-    before.put_back()
-    assert not before.have_moved()
+    before.restore()
+    assert not before.have_changed()
     assert [float(generator.random()) for _ in range(3)] == first
 
 

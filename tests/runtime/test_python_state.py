@@ -160,7 +160,7 @@ def test_small_containers_are_put_back(container, change):
     state = PythonState(lambda: container)
     change(container)
     assert list(container) != before or isinstance(container, dict)
-    state.put_back()
+    state.restore()
     assert list(container) == before
     if isinstance(container, dict):
         assert container == {"a": 1}
@@ -170,5 +170,5 @@ def test_what_holds_much_is_data_and_left_alone():
     data = list(range(1000))
     state = PythonState(lambda: data)
     data.append(1)
-    state.put_back()
+    state.restore()
     assert len(data) == 1001

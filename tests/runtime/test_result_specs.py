@@ -12,7 +12,7 @@ DATA = tf.data.Dataset.from_tensor_slices
 
 
 def needing_values(function):
-    """Return a function that computes the same, and does not trace."""
+    """Return a function that computes the same, but cannot be traced."""
 
     def branching(*parts):
         return function(*parts) if int(np.asarray(parts[0]).ravel()[0]) >= 0 else None
@@ -138,7 +138,7 @@ PROMISES = {
 def test_what_a_function_says_of_shapes_is_in_the_spec(name, rows):
     function, expected = PROMISES[name]
     if name in ("nothing", "reshape as a method") and not rows:
-        return  # without elements nobody knows the rank of what Python returns
+        return  # without elements, the rank of a Python result is unknown
     ds = DATA(IMAGES[:rows]).map(function)
     assert ds.element_spec == tf.TensorSpec(expected, tf.float32)
     assert len(list(ds)) == rows
@@ -165,7 +165,7 @@ SHAPES_OF_ARGUMENTS = {
 @pytest.mark.parametrize("name", SHAPES_OF_ARGUMENTS)
 def test_the_shape_of_an_argument_is_open_where_its_lengths_are(name, lengths):
     if name == "it needs values" and not lengths:
-        return  # nobody knows what it returns
+        return  # its output spec is unknown
     rows = tf.data.Dataset.from_generator(
         lambda: map(np.ones, lengths), output_signature=tf.TensorSpec([None], tf.float32)
     )

@@ -24,7 +24,7 @@ def turn(_, x):
 )
 def test_the_work_is_the_numbers_that_are_computed(function, work):
     found = work_of(jax.make_jaxpr(function)(np.ones(32, np.float32)).jaxpr)
-    assert work <= found <= work + 32  # and some for counting turns
+    assert work <= found <= work + 32  # plus some for the loop counter
 
 
 def test_a_loop_without_a_known_end_is_long():

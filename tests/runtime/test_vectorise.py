@@ -30,7 +30,7 @@ def numbers(dtype):
 @pytest.mark.parametrize(
     ("dtype", "function", "becomes"),
     [
-        # A default that only x64 makes wide is TensorFlow's default.
+        # A default that is 64-bit only because of x64 becomes TensorFlow's default.
         ("uint8", lambda x: x / 255.0, "float32"),
         ("uint8", lambda x: x / 2, "float32"),
         ("float32", lambda x: x * 2.0, "float32"),
@@ -40,12 +40,12 @@ def numbers(dtype):
         ("int32", jnp.sum, "int32"),
         ("int32", lambda x: x + np.arange(4), "int32"),
         ("float32", lambda x: jnp.arange(3), "int32"),
-        # Whole numbers of 32 bits and more are divided as float64.
+        # Integers of 32 or more bits are divided as float64.
         ("int32", lambda x: x / 2, "float64"),
         ("uint32", lambda x: x / 2, "float64"),
         ("int64", lambda x: x / 2, "float64"),
         ("int32", lambda x: tf.cast(x, tf.float32) / 2, "float32"),
-        # What is asked for by name, or comes from 64-bit parts, stays.
+        # Explicit dtypes, and results of 64-bit parts, stay.
         ("float32", lambda x: x.astype("float64"), "float64"),
         ("float32", lambda x: tf.cast(x, tf.float64), "float64"),
         ("float32", lambda x: tf.ones([2], tf.int64), "int64"),

@@ -71,9 +71,8 @@ class KeptPasses:
         self._around = around
         self._opened = opened
         starts_here = around is None or around._known is None
-        self._known: dict[Key, Any] | None = (
-            None if starts_here else {}
-        )  # None: look in this process
+        # None: look in this process.
+        self._known: dict[Key, Any] | None = None if starts_here else {}
         self._places: dict[tuple[int, int], Keeping] = {}
         self._adopted: tuple[KeptPasses, int] | None = None  # the adopting run, and the place in it
 

@@ -34,7 +34,7 @@ from evenfeed.tensors.creation import convert_to_tensor, holds_device_arrays
 
 @final
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TraceArguments:
     """The arguments of `trace`, kept to trace the function again in another process."""
 
     function: Callable[..., Any]

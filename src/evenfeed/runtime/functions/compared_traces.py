@@ -33,7 +33,7 @@ class ComparedTraces:
     def restore_after_one_trace(self) -> None:
         """Restore the function's Python objects to their state after one trace, as in TensorFlow."""
         if self._after_first is not None:
-            self._after_first.put_back()
+            self._after_first.restore()
 
     def trace(self, rows: RowShapes) -> Outcome:
         """Trace the function for elements of these shapes; return the exception if that fails."""
@@ -47,8 +47,8 @@ class ComparedTraces:
         except Exception as error:  # noqa: BLE001 - the caller decides what it means
             return error
         finally:
-            if before.have_moved():
-                before.put_back()
+            if before.have_changed():
+                before.restore()
                 self._effects.add(Effect.DRAWS)
         self._compared = True
         if found.calls_back and Effect.DRAWS not in self._effects:
@@ -66,6 +66,6 @@ def without_side_effects(call: Call, function: object) -> Call:
         try:
             return call(parts)
         finally:
-            state.put_back()
+            state.restore()
 
     return called

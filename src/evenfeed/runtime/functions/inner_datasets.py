@@ -49,9 +49,8 @@ class InnerDatasets:
         self._specs: list[TypeSpec] = flatten(input_spec, DATA)
         self._plan_of = plan_of
         self._is_declared = False
-        if (
-            self._probed
-        ):  # reject at once a function that returns no dataset, or datasets that differ
+        # Reject at once a function that returns no dataset, or datasets that differ.
+        if self._probed:
             _ = self.output_spec
 
     @property
@@ -139,9 +138,8 @@ class InnerDatasets:
                         errors.append(error)
                     if len(plans) == 2:
                         break
-                probed = _with_specs(
-                    plans
-                )  # inside the probe, so that inner functions run no Python code
+                # Inside the probe, so that inner functions run no Python code.
+                probed = _with_specs(plans)
         except ProbeAbandoned:
             return []
         if not plans and not self._takes_first_element(errors[0]):

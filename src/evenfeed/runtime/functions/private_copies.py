@@ -4,7 +4,7 @@ A generator or a function may return the same buffer for every element: camera f
 Elements that wait to become a batch would all show what was written last.
 """
 
-# NumPy leaves parts of its own types unknown.
+# NumPy is only partly typed.
 # pyright: reportUnknownVariableType=false
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ Keep: TypeAlias = Callable[[Any], Any]
 
 @runtime_checkable
 class _Clonable(Protocol):
-    """A tensor of PyTorch, which may be written to."""
+    """A PyTorch tensor, which may be written to."""
 
     def clone(self) -> Any: ...
 
@@ -39,7 +39,7 @@ def unshared(result: Any) -> Any:
 
 
 def _references_to_memory(view: Any) -> int:
-    """Return how many references the array has that a view shows; many if it is none of NumPy's."""
+    """Return the number of references to the array behind a view; a large number if it is not a NumPy array."""
     memory = view.base
     return getrefcount(memory) if type(memory) is np.ndarray and memory.base is None else _MANY
 
@@ -48,14 +48,14 @@ def _references(result: Any) -> int:
     return getrefcount(result)
 
 
-# Measured, because Python's versions count differently: what an array has that nobody else refers to.
+# The reference counts of an array that nothing else refers to. Measured, because Python versions count differently.
 _MANY: Final = 1 << 30
 _OWN_REFERENCES: Final = min([_references(result) for result in [np.zeros(1)]])
 _OWN_REFERENCES_TO_MEMORY: Final = min([_references_to_memory(v) for v in [np.zeros(2)[:1]]])
 
 
 def keeper(signature: Any) -> Keep | None:
-    """Return a function that copies what can be written to in an element; None if it holds nothing of the kind.
+    """Return a function that copies the writable parts of an element; None if it has none.
 
     Scalars and tuples of scalars need no copy, which keeps their generators fast.
     """
@@ -69,7 +69,7 @@ def keeper(signature: Any) -> Keep | None:
 
 
 def kept(value: Any) -> Any:
-    """Return a value as it is now: arrays and lists are copied, at any depth of an element."""
+    """Return a copy of a value, with arrays and lists copied at any depth."""
     kind = type(value)
     if kind is np.ndarray:
         return value.copy()
@@ -89,5 +89,5 @@ def kept(value: Any) -> Any:
 
 
 def holds_arrays(value: Any) -> bool:
-    """Return True if an element holds an array, also where a scalar is expected."""
+    """Return True if an element holds an array, even where a scalar is expected."""
     return any(isinstance(part, np.ndarray) for part in flatten(value, DATA))

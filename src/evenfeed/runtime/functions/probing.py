@@ -140,10 +140,10 @@ def looked_at(function: object, effects: Effects, *, declares: bool = False) -> 
         with watched_by(Probe(effects, declares=declares)):
             yield
     finally:
-        state.put_back()
-        if random_states.have_moved():
+        state.restore()
+        if random_states.have_changed():
             effects.add(Effect.DRAWS)
-            random_states.put_back()
+            random_states.restore()
 
 
 def spec_without_values(calling: Calling, effects: Effects) -> Any:

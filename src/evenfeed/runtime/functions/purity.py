@@ -83,11 +83,11 @@ class RandomStates:
     def __init__(self, reached: Iterable[Any] = ()) -> None:
         self._held = [(one, _state(one)) for one in (random, np.random, *reached)]
 
-    def have_moved(self) -> bool:
+    def have_changed(self) -> bool:
         """Return True if numbers were drawn since the snapshot."""
         return any(_frozen(_state(one)) != _frozen(old) for one, old in self._held)
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Restore the states, so that the generators draw the same numbers again."""
         for generator, state in self._held:
             if isinstance(generator, np.random.Generator):
@@ -105,7 +105,7 @@ def chance_noted(function: object, effects: Effects) -> Generator[None]:
     try:
         yield
     finally:
-        if before.have_moved():
+        if before.have_changed():
             effects.add(Effect.DRAWS)
 
 

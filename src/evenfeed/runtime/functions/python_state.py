@@ -39,7 +39,7 @@ class PythonState:
     def __init__(self, function: object) -> None:
         self._undo = list(_undoing(function, set(), _DEPTH))
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Restore the objects."""
         for undo in self._undo:
             undo()

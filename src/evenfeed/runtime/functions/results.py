@@ -25,7 +25,7 @@ from evenfeed.core.specs import (
 )
 from evenfeed.core.structure import DATA, assert_same, flatten
 from evenfeed.plan.windows import ElementValue
-from evenfeed.runtime.functions.calls import Asked
+from evenfeed.runtime.functions.calls import TraceArguments
 from evenfeed.runtime.functions.tracing import Finding
 
 # The column in a tuple (the column itself may be None), or None if the values must be converted one by one.
@@ -177,7 +177,7 @@ class Results:
         casts: Whether results are cast to the spec, instead of compared with it.
     """
 
-    def __init__(self, asked: Asked, finding: Finding) -> None:
+    def __init__(self, asked: TraceArguments, finding: Finding) -> None:
         self.spec = finding.output_spec
         self.casts = finding.casts
         self._asked = asked

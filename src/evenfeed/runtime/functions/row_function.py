@@ -18,8 +18,8 @@ from evenfeed.core.seeds import begin_call
 from evenfeed.core.side_effects import ProbeAbandoned, noted
 from evenfeed.runtime.functions.blockwise import on_blocks, threads_for
 from evenfeed.runtime.functions.calls import (
-    Asked,
     Calling,
+    TraceArguments,
     argument_types,
     as_argument,
     explained,
@@ -74,7 +74,7 @@ class RowFunction:
         meter: How fast it has run so far, without compilations.
     """
 
-    def __init__(self, asked: Asked, finding: Finding) -> None:
+    def __init__(self, asked: TraceArguments, finding: Finding) -> None:
         self.origin = asked.origin
         self.effects = finding.effects
         self.way: Way = "vectorised" if finding.compiled is not None else "per element"
@@ -102,7 +102,7 @@ class RowFunction:
     def sendable(self) -> "Callable[[], RowFunction]":
         """Return a picklable factory that makes this function in another process, per element and untraced."""
         asked = replace(self._asked, first_elements=None)
-        return partial(_as_found, asked, self.output_spec, casts=self._results.casts)
+        return partial(_made_untraced, asked, self.output_spec, casts=self._results.casts)
 
     @property
     def is_pure(self) -> bool:
@@ -209,14 +209,14 @@ class RowFunction:
             raise known from known.__cause__
         if known is not None:
             return known
-        began = perf_counter()
+        start = perf_counter()
         try:
             with host_rules(), self._noted():
                 result = self._one(parts)
         except Exception as error:  # noqa: BLE001 - raised again with a note
             raised = explained(error, self._calling, self._asked.doing, self.origin, number, parts)
         else:
-            self.meter.add(1, perf_counter() - began)
+            self.meter.add(1, perf_counter() - start)
             return result
         raise raised from raised.__cause__
 
@@ -230,12 +230,12 @@ class RowFunction:
         Raises:
             FailedRow: The function failed at an element.
         """
-        began, compilations = perf_counter(), self.compilations
+        start, compilations = perf_counter(), self.compilations
         done = self._all_at_once(block, first) if self._compiled is not None else None
         singly = done is None
         done = self._one_by_one(block, first) if done is None else done
         if self.compilations == compilations:
-            self.meter.add(block.length, perf_counter() - began, singly=singly)
+            self.meter.add(block.length, perf_counter() - start, singly=singly)
         return done
 
     def _noted(self) -> AbstractContextManager[None]:
@@ -243,10 +243,10 @@ class RowFunction:
         if self._was_called:
             return noted(self.effects, self._drawn)
         self._was_called = True
-        return self._noted_with_chance()
+        return self._noted_with_draws()
 
     @contextmanager
-    def _noted_with_chance(self) -> Generator[None]:
+    def _noted_with_draws(self) -> Generator[None]:
         """Also record random draws: only at the first call, because that is slow."""
         with chance_noted(self._asked.function, self.effects), noted(self.effects, self._drawn):
             yield
@@ -349,7 +349,7 @@ def trace(  # noqa: PLR0913 - the options of a user function
         may_draw: Whether to raise DrawsForElements if elements need random bits.
     """
     return _traced(
-        Asked(
+        TraceArguments(
             function,
             input_spec,
             origin,
@@ -367,7 +367,7 @@ def trace(  # noqa: PLR0913 - the options of a user function
     )
 
 
-def _traced(asked: Asked) -> RowFunction:
+def _traced(asked: TraceArguments) -> RowFunction:
     calling = Calling(asked.function, asked.input_spec, spread=asked.spread)
     if asked.returns_values:
         kernels = kernels_for(asked.input_spec)
@@ -389,7 +389,7 @@ def _traced(asked: Asked) -> RowFunction:
     return RowFunction(asked, found)
 
 
-def _as_found(asked: Asked, spec: Any, *, casts: bool) -> RowFunction:
+def _made_untraced(asked: TraceArguments, spec: Any, *, casts: bool) -> RowFunction:
     calling = Calling(asked.function, asked.input_spec, spread=asked.spread)
     kernels = kernels_for(asked.input_spec)
     effects = EffectsElsewhere(calling.name)

@@ -76,25 +76,27 @@ def found_by_tracing(  # noqa: PLR0913 - the options of a user function
     if uses_iterator(calling.function):
         effects.add(Effect.PULLS)
         return _untraced(calling, kernels, f"it {effects.text()}", signature, effects)
-    asked = _Asked(calling, kernels, origin, vectorize, signature, doing, effects)
+    request = _TraceRequest(calling, kernels, origin, vectorize, signature, doing, effects)
     state = PythonState(calling.function)
     is_compiled = False
     try:
-        found = _found_with_kernels(asked, state, may_draw=may_draw)
+        found = _traced_with_kernels(request, state, may_draw=may_draw)
         is_compiled = found.compiled is not None
     finally:
         if not is_compiled:  # per element, user code must see each call, and none before the first
-            state.put_back()
+            state.restore()
     return found
 
 
-def _found_with_kernels(asked: "_Asked", state: PythonState, *, may_draw: bool) -> Finding:
+def _traced_with_kernels(
+    request: "_TraceRequest", state: PythonState, *, may_draw: bool
+) -> Finding:
     """Restart the trace with each kernel or variable that it discovers."""
-    kernels, effects = asked.kernels, asked.effects
+    kernels, effects = request.kernels, request.effects
     why = "it works on text"
     for _ in range(_MOST_TRACES):
         try:
-            return _found(replace(asked, kernels=kernels))
+            return _traced_once(replace(request, kernels=kernels))
         except NewKernel as new:  # its results become parts of the element
             try:
                 kernels = kernels.with_call(new.call)
@@ -113,13 +115,13 @@ def _found_with_kernels(asked: "_Asked", state: PythonState, *, may_draw: bool) 
             effects.add(Effect.DRAWS)
             why = f"it {effects.text()}"
             break
-        state.put_back()
-    return _untraced(asked.calling, kernels, why, asked.signature, effects)
+        state.restore()
+    return _untraced(request.calling, kernels, why, request.signature, effects)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _TraceRequest:
     """A function, its options, and the kernels that it is known to call."""
 
     calling: Calling
@@ -131,12 +133,12 @@ class _Asked:
     effects: Effects
 
 
-def _found(asked: _Asked) -> Finding:
+def _traced_once(request: _TraceRequest) -> Finding:
     calling, kernels, signature, effects = (
-        asked.calling,
-        asked.kernels,
-        asked.signature,
-        asked.effects,
+        request.calling,
+        request.kernels,
+        request.signature,
+        request.effects,
     )
     call, inputs = kernels.staged(calling, effects), kernels.specs
     attempts = _attempts(kernels)
@@ -147,19 +149,19 @@ def _found(asked: _Asked) -> Finding:
         if (part := kernels.uncomputed()) is not None:  # JAX may be able to use an array
             raise Computed(part)
         error = next(outcome for outcome in outcomes if isinstance(outcome, Exception))
-        if not kernels.hide_values and _fails_always(asked, attempts[-1], outcomes):
-            noted_error = explained(error, calling, asked.doing, asked.origin, None)
+        if not kernels.hide_values and _fails_always(request, attempts[-1], outcomes):
+            noted_error = explained(error, calling, request.doing, request.origin, None)
             raise noted_error from noted_error.__cause__
         text = kernels.hide_values and not kernels.in_rows
         why = "it works on text" if text else _reason(error)
         return _untraced(calling, kernels, why, signature, effects)
     spec = _common_spec(done, inputs, len(attempts))
     compiled = Compiled(without_side_effects(call, calling.function))
-    why = _why_per_element(effects, asked.vectorize) or _why_signature_differs(spec, signature)
+    why = _why_per_element(effects, request.vectorize) or _why_signature_differs(spec, signature)
     if len(attempts) == 1 and why is None:
-        _check_fixed_index(compiled, attempts[0], done[0], kernels, asked.origin)
-    if asked.vectorize is not False:
-        _warn(calling.name, effects, asked.origin)
+        _check_fixed_index(compiled, attempts[0], done[0], kernels, request.origin)
+    if request.vectorize is not False:
+        _warn(calling.name, effects, request.origin)
     if why is None:
         watched.restore_after_one_trace()
     output_spec = signature if signature is not None else spec
@@ -219,7 +221,7 @@ def _reason(error: Exception) -> str:
     return f"it does not trace: {type(error).__name__}: {text}"
 
 
-def _fails_always(asked: _Asked, rows: RowShapes, outcomes: Sequence[Outcome]) -> bool:
+def _fails_always(request: _TraceRequest, rows: RowShapes, outcomes: Sequence[Outcome]) -> bool:
     """Return True if a function that did not trace also fails for concrete values, whatever they are."""
     errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     if any(refuses_tracing(e) or isinstance(e, OSError) for e in errors):
@@ -229,8 +231,8 @@ def _fails_always(asked: _Asked, rows: RowShapes, outcomes: Sequence[Outcome]) -
     own = rows[: len(rows) - shared_count(rows)]
     sample = [None if row is None else np.zeros(row.shape, row.dtype) for row in own]
     try:
-        with host_rules(), looked_at(asked.calling.function, asked.effects):
-            asked.calling([as_argument(part) for part in sample])
+        with host_rules(), looked_at(request.calling.function, request.effects):
+            request.calling([as_argument(part) for part in sample])
     except (OSError, ProbeAbandoned):
         return False
     except Exception:  # noqa: BLE001 - any failure counts

@@ -51,12 +51,10 @@ class Traced:
     """The result of one trace of a function.
 
     Attributes:
-        structure: The structure of the function's result.
         parts: For each part of the result a Row (computed), a Handle (passed through) or a constant.
         wider: The parts that need 64-bit integers internally, because TensorFlow divides in float64.
         text: Equal for two traces exactly if they did the same.
-        indexes: Whether the function indexes at places that may be out of range.
-        fixed_index: Whether one of these indices is constant.
+        indexes: Whether an index may be out of range; `fixed_index`, whether a constant one may be.
         work: Roughly how many numbers it computes.
         arithmetic: The same computation without JAX, if it is simple enough.
         calls_back: Whether compiled code would call Python, which must see each element exactly once.
