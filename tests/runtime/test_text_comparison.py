@@ -98,9 +98,7 @@ def test_shapes_that_never_fit_are_unequal_as_a_whole():
     pair = Dataset.from_tensors(["a", "b"])
     assert [bool(x) for x in pair.map(lambda t: t == ["a", "b", "c"])] == [False]
     assert [bool(x) for x in pair.map(lambda t: t != ["a", "b", "c"])] == [True]
-    with pytest.raises(
-        tf.errors.InvalidArgumentError, match=r"\(2,\) and \(3,\) cannot be compared"
-    ):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Cannot compare.*\(2,\) and \(3,\)"):
         list(pair.map(lambda t: tf.equal(t, ["a", "b", "c"])))
 
 

@@ -76,7 +76,7 @@ def test_a_dtype_can_be_asked_for(value, dtype, result):
         ((None,), ValueError, "cannot become a tensor"),
         (([1, "a"],), ValueError, "mixes"),
         ((2**40,), tf.errors.InvalidArgumentError, "1099511627776 in the tensor does not fit"),
-        (([1, 2, 3], None, (2, 2)), TypeError, r"3 values cannot fill the shape \(2, 2\)"),
+        (([1, 2, 3], None, (2, 2)), TypeError, r"The shape \(2, 2\) needs 4 values, but got 3"),
         ((0, None, [-1]), ValueError, "at least 0, but got -1"),
     ],
 )
@@ -114,9 +114,9 @@ def test_a_tensor_is_returned_as_it_is():
 
 
 def test_a_tensor_is_not_converted_in_silence():
-    with pytest.raises(TypeError, match=r"(?s)dtype int32.*float32 was asked.*evenfeed.cast"):
+    with pytest.raises(TypeError, match=r"(?s)must be float32.*dtype int32.*evenfeed.cast"):
         tf.constant(jnp.arange(3), tf.float32)
-    with pytest.raises(ValueError, match=r"(?s)dtype int32.*float32 was asked.*evenfeed.cast"):
+    with pytest.raises(ValueError, match=r"(?s)must be float32.*dtype int32.*evenfeed.cast"):
         tf.convert_to_tensor(jnp.arange(3), tf.float32)
 
 
@@ -177,9 +177,9 @@ def test_range_of_fractions_has_tensorflows_rounding():
         ((5, 2), tf.errors.InvalidArgumentError, "from 5 to 2 in steps of 1"),
         ((0, 5, 0), tf.errors.InvalidArgumentError, "in steps of 0"),
         ((float("nan"),), tf.errors.InvalidArgumentError, "to nan"),
-        ((float("inf"),), tf.errors.InvalidArgumentError, "has no end"),
+        ((float("inf"),), tf.errors.InvalidArgumentError, "does not end"),
         (([1, 2],), tf.errors.InvalidArgumentError, r"single numbers, but got \[1, 2\]"),
-        ((True,), TypeError, "range counts in int32.*but got bool"),
+        ((True,), TypeError, "range supports int32.*but got bool"),
         (("a",), TypeError, "but got string"),
         ((3.5, None, 1, tf.int32), TypeError, "3.5 cannot become"),
     ],
@@ -192,7 +192,7 @@ def test_a_range_that_cannot_be(arguments, error, text):
 @given(st.integers(-50, 50), st.integers(-50, 50), st.integers(-7, 7).filter(bool))
 def test_range_agrees_with_python(start, limit, delta):
     if (limit - start) * delta < 0:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="range cannot count"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="range cannot go"):
             tf.range(start, limit, delta)
     else:
         assert tf.range(start, limit, delta).tolist() == list(range(start, limit, delta))
@@ -235,13 +235,13 @@ def test_a_shape_may_be_written_in_many_ways(shape):
         ([[2]], tf.errors.InvalidArgumentError, "a vector of lengths"),
         ([2.0], TypeError, "cannot become a tensor of dtype int32"),
         ("a", TypeError, "cannot become a tensor of dtype int32"),
-        ([None], ValueError, r"a dimension of \[None\] is not"),
+        ([None], ValueError, r"fully known shape, but got \[None\]"),
         (
             tf.TensorShape([None, 1]),
             ValueError,
-            r"a dimension of TensorShape\(\[None, 1\]\) is not",
+            r"fully known shape, but got TensorShape\(\[None, 1\]\)",
         ),
-        (tf.TensorShape(None), ValueError, r"a dimension of TensorShape\(None\) is not"),
+        (tf.TensorShape(None), ValueError, r"fully known shape, but got TensorShape\(None\)"),
     ],
 )
 def test_a_shape_that_cannot_be(shape, error, text):
@@ -304,10 +304,10 @@ def test_a_shape_becomes_a_vector_of_its_lengths():
     assert tf.constant(tf.TensorShape([1, 2])).tolist() == [1, 2]
     with pytest.raises(TypeError, match="cannot become a tensor of dtype float32"):
         tf.constant(tf.TensorShape([1, 2]), tf.float32)
-    with pytest.raises(ValueError, match="a dimension of TensorShape"):
+    with pytest.raises(ValueError, match="fully known shape, but got TensorShape"):
         tf.constant(tf.TensorShape([None]))
 
 
 def test_a_range_of_complex_numbers_does_not_exist():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot count in complex64"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="range does not support complex64"):
         tf.range(3, dtype=tf.complex64)

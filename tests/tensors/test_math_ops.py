@@ -181,9 +181,9 @@ def test_axes_may_be_several_or_none(reduce):
     [
         (2, "axis 2 does not exist in a tensor of rank 2"),
         (-3, "axis -3 does not exist"),
-        ([0, 0], r"names an axis twice: \[0, 0\]"),
-        (1.0, "must be a whole number, or several, but got 1.0"),
-        ("a", "must be a whole number"),
+        ([0, 0], r"contains an axis twice: \[0, 0\]"),
+        (1.0, "must be an integer or a list of integers, but got 1.0"),
+        ("a", "must be an integer"),
     ],
 )
 def test_an_axis_that_cannot_be(reduce, axis, text):
@@ -274,9 +274,9 @@ def test_equal_compares_value_by_value(x, y, result):
             [1, 2],
             [1, 2, 3],
             tf.errors.InvalidArgumentError,
-            r"\(2,\) and \(3,\) cannot be compared",
+            r"Cannot compare.*\(2,\) and \(3,\)",
         ),
-        (["a", "b"], ["a"] * 3, tf.errors.InvalidArgumentError, "cannot be compared"),
+        (["a", "b"], ["a"] * 3, tf.errors.InvalidArgumentError, "Cannot compare"),
         ("a", 1, TypeError, "1 cannot become a tensor of dtype string"),
         (jnp.int32(1), "a", TypeError, "'a' cannot become a tensor of dtype int32"),
         (None, 1, ValueError, "cannot become a tensor"),

@@ -187,7 +187,7 @@ def test_a_stream_that_cannot_be_written_to(stream):
 
 
 def test_a_file_needs_a_path():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="no path after file://"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="needs a path after file://"):
         tf.print(1, output_stream="file://")
 
 

@@ -124,7 +124,7 @@ def test_the_defaults_stay_32_bits_under_x64():
     [
         (([2], 0, None, tf.int32), ValueError, "needs maxval for int32"),
         (([2], 5, 5, tf.int32), tf.errors.InvalidArgumentError, "below maxval, but got 5 and 5"),
-        (([2], 0, [3, 4], tf.int32), tf.errors.InvalidArgumentError, "are single numbers"),
+        (([2], 0, [3, 4], tf.int32), tf.errors.InvalidArgumentError, "must be single numbers"),
         (([2], 0.5, 3, tf.int32), TypeError, "0.5 cannot become"),
         (([2], 0, 5, tf.uint8), ValueError, "uniform draws float16.*but dtype is uint8"),
         ((3,), tf.errors.InvalidArgumentError, "a vector of lengths, but got 3"),

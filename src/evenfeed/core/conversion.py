@@ -79,10 +79,7 @@ def to_component(value: object) -> Array:
 
 
 def _number_dtype_in_lists(value: Any) -> DType | None:
-    """Return the common dtype of the arrays in nested lists.
-
-    None if the dtypes differ, the arrays hold text, or the lists hold anything but arrays.
-    """
+    """Return the dtype of the arrays in nested lists; None if it differs, for text, or beside other values."""
     first = value
     while type(first) is list and first:
         first = cast("list[Any]", first)[0]
@@ -186,17 +183,12 @@ def _from_python(value: object, dtype: DType | None) -> Array:
         _check_fits(leaves, dtype)
     if dtype == dtypes.string:
         return bytes_array(leaves).reshape(shape)
-    with np.errstate(
-        over="ignore"
-    ):  # overflow to an explicit narrow float gives infinity, as in TensorFlow
+    with np.errstate(over="ignore"):  # too large for a narrow float: infinity, as in TensorFlow
         return np.array(leaves, dtype).reshape(shape)
 
 
 def _stackable(value: Any) -> list[Array] | None:
-    """Return the arrays of a list if all are numeric with one shape and dtype; None otherwise.
-
-    Such arrays can be stacked without looking at every value.
-    """
+    """Return the arrays of a list if `np.stack` can join them: all numeric, of one shape and dtype."""
     if type(value) not in (list, tuple):
         return None
     arrays: list[Array] = [part for part in value if isinstance(part, np.ndarray)]

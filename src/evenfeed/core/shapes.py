@@ -225,7 +225,7 @@ def partly_unknown(shape: object) -> ValueError:
     """Return the error for a tensor shape with an unknown dimension."""
     return ValueError(
         described(
-            f"A tensor needs a fully known shape, but {shape!r} has an unknown dimension.",
+            f"A tensor needs a fully known shape, but got {shape!r}.",
             fix="pass the length of each axis, for example [2, 3].",
         )
     )

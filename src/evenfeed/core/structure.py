@@ -296,9 +296,7 @@ def _record_fields(kind: type, rules: Rules) -> dict[str, str] | None:
     attributes = getattr(kind, "__attrs_attrs__", None)
     if attributes is not None:
         return {attribute.name: attribute.alias for attribute in attributes if attribute.init}
-    ours = (
-        kind.__module__.partition(".")[0] == "evenfeed"
-    )  # evenfeed's own specs and values are leaves
+    ours = kind.__module__.partition(".")[0] == "evenfeed"  # our specs and values are leaves
     if rules.dataclasses and dataclasses.is_dataclass(kind) and not ours:
         return {field.name: field.name for field in dataclasses.fields(kind) if field.init}
     return None

@@ -139,9 +139,7 @@ class TextTensor(HostTensor):
 
     @property
     def _is_text(self) -> bool:
-        return (
-            self.dtype == dtypes.string
-        )  # False for what NumPy computes from text, such as lengths
+        return self.dtype == dtypes.string  # False for what NumPy computes from text
 
     def __getitem__(self, key: Any) -> Any:
         found: Any = super().__getitem__(key)

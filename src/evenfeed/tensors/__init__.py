@@ -1,1 +1,1 @@
-"""The tensor functions that TensorFlow programs use around the input, as aliases onto jax.numpy."""
+"""The tensor functions that TensorFlow programs use around their input, as thin wrappers of jax.numpy."""

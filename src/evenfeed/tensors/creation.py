@@ -1,6 +1,6 @@
-"""Makes tensors: a `jax.Array` of numbers, or a NumPy array of bytes for text."""
+"""Creates tensors: `constant`, `zeros`, `ones`, `range`. Numbers are a `jax.Array`, text is a NumPy array of bytes."""
 
-# jax.numpy leaves parts of its own types unknown.
+# jax.numpy's type annotations are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
@@ -38,16 +38,16 @@ DTypeLike: TypeAlias = DType | type | str
 
 @runtime_checkable
 class ReadsAsTensor(Protocol):
-    """A value that stands for a tensor, as a variable does."""
+    """A value that JAX can read as a tensor, such as a variable."""
 
     def __jax_array__(self) -> "jax.Array": ...
 
 
-# What is surely not on a device: telling so must not load JAX.
+# Types that are never on a device. The check must not load JAX.
 _HOST_VALUES: Final = (np.ndarray, np.generic, bool, int, float, complex, str, bytes, list, tuple)
 _PLAIN_TYPES: Final = frozenset({bool, int, float, complex, str, bytes})
 
-# TensorFlow counts in these only; the widest among the arguments of `range` wins.
+# The dtypes that TensorFlow's `range` supports. The widest one among the arguments wins.
 _COUNTING: Final = (
     dtypes.int32,
     dtypes.int64,
@@ -61,14 +61,14 @@ _COUNTING: Final = (
 def constant(
     value: object, dtype: DTypeLike | None = None, shape: object = None, name: str | None = None
 ) -> Tensor:
-    """Make a tensor of a Python value, a NumPy array or nested lists of them.
+    """Create a tensor from a Python value, a NumPy array or nested lists of them.
 
     Args:
-        value: Ints become int32 (int64 where they do not fit), floats float32, text bytes. Arrays
-            keep their dtype.
-        dtype: The dtype to give the values instead.
-        shape: The shape to lay the values out in; a single value is repeated to fill it.
-        name: Taken for compatibility.
+        value: Ints become int32 (int64 if they do not fit), floats become float32, text becomes bytes.
+            Arrays keep their dtype.
+        dtype: The dtype of the tensor, instead of that default.
+        shape: The shape of the tensor; a single value is repeated to fill it.
+        name: Accepted for compatibility.
 
     Examples:
         >>> import evenfeed as tf
@@ -82,10 +82,8 @@ def constant(
     if dtype is not None and is_on_device(value) and _differs(value, dtypes.as_dtype(dtype)):
         raise TypeError(_other_dtype(value, dtypes.as_dtype(dtype)))
     tensor = convert_to_tensor(value, dtype)
-    if isinstance(value, np.ndarray) and isinstance(
-        tensor, np.ndarray
-    ):  # text of the user's, who may change it
-        tensor = tensor.copy()
+    if isinstance(value, np.ndarray) and isinstance(tensor, np.ndarray):
+        tensor = tensor.copy()  # a user array of text, which the user may change
     if shape is None:
         return tensor
     wide, filled = asked_width(tensor), _filled(tensor, static_shape(shape))
@@ -98,13 +96,13 @@ def convert_to_tensor(
     dtype_hint: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return `value` as a tensor; a tensor is returned as it is.
+    """Convert `value` to a tensor. A tensor is returned unchanged.
 
     Args:
-        value: What `constant` takes, and lists that hold tensors.
+        value: Anything that `constant` accepts, and lists that contain tensors.
         dtype: The dtype that the tensor must have.
-        dtype_hint: The dtype to take where `value` can have it.
-        name: Taken for compatibility.
+        dtype_hint: The preferred dtype, used if `value` can be converted to it.
+        name: Accepted for compatibility.
 
     Examples:
         >>> import evenfeed as tf
@@ -123,7 +121,7 @@ def convert_to_tensor(
 
 
 def zeros(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-    """Make a tensor of zeros; of strings, empty ones.
+    """Create a tensor of zeros; for the string dtype, of empty strings.
 
     Examples:
         >>> import evenfeed as tf
@@ -137,7 +135,7 @@ def zeros(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = N
 
 
 def ones(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> "jax.Array":
-    """Make a tensor of ones.
+    """Create a tensor of ones.
 
     Examples:
         >>> import evenfeed as tf
@@ -157,14 +155,14 @@ def range(  # noqa: A001 - TensorFlow's name
     dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> "jax.Array":
-    """Count from `start` up to, and without, `limit` in steps of `delta`.
+    """Create the numbers from `start` up to `limit`, exclusive, in steps of `delta`.
 
     Args:
-        start: The first number; with no `limit`, the limit of a count from 0.
-        limit: Where the count ends.
-        delta: The step, which may be negative or a fraction.
+        start: The first number. Without `limit`, it is the limit, and the range starts at 0.
+        limit: The end of the range, exclusive.
+        delta: The step, which may be negative or fractional.
         dtype: The dtype of the numbers; by default the widest among the arguments.
-        name: Taken for compatibility.
+        name: Accepted for compatibility.
 
     Examples:
         >>> import evenfeed as tf
@@ -183,7 +181,7 @@ def range(  # noqa: A001 - TensorFlow's name
 
 
 def is_tensor(x: object) -> bool:
-    """Tell whether `x` is a tensor, a sparse one, or a variable.
+    """Return True if `x` is a tensor, a sparse tensor or a variable.
 
     Examples:
         >>> import evenfeed as tf
@@ -194,33 +192,33 @@ def is_tensor(x: object) -> bool:
 
 
 def is_on_device(value: object) -> "TypeGuard[jax.Array | ReadsAsTensor]":
-    """Tell whether `value` is a `jax.Array` (which a tracer is too), or stands for one."""
+    """Return True if `value` is a `jax.Array` (tracers included), or can be read as one."""
     return not isinstance(value, _HOST_VALUES) and isinstance(value, (jax.Array, ReadsAsTensor))
 
 
 def holds_device_arrays(value: object) -> bool:
-    """Tell whether `value` is on a device, or a list with a part that is."""
+    """Return True if `value` is on a device, or is a list that contains such a value."""
     if not isinstance(value, (list, tuple)):
         return is_on_device(value)
     entries = cast("Sequence[object]", value)
-    # Long lists of plain numbers are the common case: a set of their types is made fast.
+    # Long lists of plain numbers are the common case, and checking their types is fast.
     return not _PLAIN_TYPES.issuperset(map(type, entries)) and any(
         map(holds_device_arrays, entries)
     )
 
 
 def read(value: "jax.Array | ReadsAsTensor") -> "jax.Array":
-    """Return the array itself, or the one that `value` stands for; an error where it is a key."""
+    """Return the array itself, or the array that `value` reads as. Raises TypeError for a PRNG key."""
     array = value if isinstance(value, jax.Array) else value.__jax_array__()
     check_has_numbers(array)
     return array
 
 
 def convert_together(values: Iterable[object]) -> list[Any]:
-    """Return the operands of one operation as tensors, either all of text or none.
+    """Convert the operands of one operation to tensors: all of text, or all of numbers.
 
-    Python's numbers take the dtype of the first array among the operands, or else of the first
-    operand, where they can; JAX promotes what still differs.
+    Python numbers take the dtype of the first array among the operands, or of the first operand, if they
+    can. JAX promotes dtypes that still differ.
     """
     operands = [read(value) if is_on_device(value) else value for value in values]
     like = next((dtypes.as_dtype(value.dtype) for value in operands if is_array(value)), None)
@@ -235,34 +233,34 @@ def convert_together(values: Iterable[object]) -> list[Any]:
 
 
 def static_shape(shape: object) -> tuple[int, ...]:
-    """Return a shape argument as lengths: a number, a sequence or a vector of numbers."""
+    """Convert a shape argument (a number, a sequence or a vector of numbers) to a tuple of lengths."""
     lengths = whole_numbers(shape)
     if lengths is None:
         raise cannot_hold(shape, dtypes.int32)
     for length in lengths.flat:
         if length < 0:
             raise InvalidArgumentError(
-                f"A length along an axis must be at least 0, but got {length} in {shortened(shape)}.",
-                fix="pass the length along each axis; only reshape knows -1.",
+                f"The length of an axis must be at least 0, but got {length} in {shortened(shape)}.",
+                fix="pass the length of each axis; only reshape accepts -1.",
             )
     return tuple(lengths.reshape(-1).tolist())
 
 
 def whole_numbers(value: object) -> Array | None:
-    """Return a number or a vector of them, known also when JAX traces; None where they are not whole."""
+    """Convert a number or a vector to integers that are concrete even in a trace; None if not integers."""
     numbers = to_array(_known(value))
     if numbers.size and numbers.dtype.kind not in "iub":
         return None
     if numbers.ndim > 1:
         raise InvalidArgumentError(
-            f"A shape is a vector of lengths, but got {shortened(value)}.",
-            fix="pass the length along each axis, as in [2, 3].",
+            f"A shape must be a vector of lengths, but got {shortened(value)}.",
+            fix="pass the length of each axis, for example [2, 3].",
         )
     return numbers.astype(np.int64)
 
 
 def _known(value: object) -> object:
-    """Take single values out of tensors; a tracer says itself that its value is not known yet."""
+    """Return concrete values instead of tensors. A tracer raises JAX's own error."""
     if isinstance(value, TensorShape):
         return np.asarray(value)
     if isinstance(value, (list, tuple)):
@@ -303,7 +301,7 @@ def _differs(value: "jax.Array | ReadsAsTensor", asked: DType) -> bool:
 
 def _other_dtype(value: "jax.Array | ReadsAsTensor", asked: DType) -> str:
     return described(
-        f"A tensor of dtype {read(value).dtype.name} was passed where {dtypes.name_of(asked)} was asked for.",
+        f"The dtype must be {dtypes.name_of(asked)}, but got a tensor of dtype {read(value).dtype.name}.",
         fix=f"convert it: evenfeed.cast(x, evenfeed.{dtypes.name_of(asked)}).",
     )
 
@@ -314,8 +312,8 @@ def _filled(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     if tensor.size != 1:
         raise TypeError(
             described(
-                f"{tensor.size} values cannot fill the shape {shape}, which has {math.prod(shape)}.",
-                fix="pass as many values as the shape has, or a single one.",
+                f"The shape {shape} needs {math.prod(shape)} values, but got {tensor.size}.",
+                fix="pass as many values as the shape needs, or a single one.",
             )
         )
     one = tensor.reshape(())
@@ -327,12 +325,12 @@ def _filled(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _bound(value: object, dtype: DType | None = None) -> Array:
-    """Return one argument of `range` as a NumPy scalar; only tensors change dtype to fit."""
+    """Convert one argument of `range` to a NumPy scalar. Only tensors are cast to `dtype`."""
     known = np.asarray(read(value)) if is_on_device(value) else value
     number = to_array(known, dtype)
     if number.ndim > 0:
         raise InvalidArgumentError(
-            f"range counts between single numbers, but got {shortened(value)}.",
+            f"range needs single numbers, but got {shortened(value)}.",
             fix="pass a number, or a tensor of shape [].",
         )
     return number
@@ -341,8 +339,8 @@ def _bound(value: object, dtype: DType | None = None) -> Array:
 def _countable(dtype: DType) -> DType:
     if dtype.kind == "c":
         raise InvalidArgumentError(
-            f"range cannot count in {dtype.name}, which has no order.",
-            fix="count in floats, and convert them with evenfeed.cast.",
+            f"range does not support {dtype.name}, which has no order.",
+            fix="use a float dtype, and convert the result with evenfeed.cast.",
         )
     return dtype
 
@@ -352,9 +350,9 @@ def _in_widest(numbers: list[Array]) -> list[Array]:
         if number.dtype not in _COUNTING:
             raise TypeError(
                 described(
-                    f"range counts in {', '.join(dtype.name for dtype in _COUNTING)}, "
+                    f"range supports {', '.join(dtype.name for dtype in _COUNTING)}, "
                     f"but got {dtypes.name_of(number.dtype)}.",
-                    fix="pass numbers of such a dtype, or say which to count in with dtype=.",
+                    fix="pass numbers of one of these dtypes, or choose one with dtype=.",
                 )
             )
     widest = max((number.dtype for number in numbers), key=_COUNTING.index)
@@ -362,10 +360,10 @@ def _in_widest(numbers: list[Array]) -> list[Array]:
 
 
 def _counted(start: Array, limit: Array, delta: Array) -> Array:
-    # `not <=` instead of `>`: NaN must be refused too.
+    # `not <=` instead of `>`, so that NaN is rejected too.
     if delta == 0 or (delta > 0 and not start <= limit) or (delta < 0 and not start >= limit):
         raise InvalidArgumentError(
-            f"range cannot count from {start} to {limit} in steps of {delta}.",
+            f"range cannot go from {start} to {limit} in steps of {delta}.",
             fix="pass a delta that leads from start to limit.",
         )
     if start.dtype.kind in "iu":
@@ -379,7 +377,7 @@ def _steps(start: Array, limit: Array, delta: Array) -> int:
         steps = float(abs((limit - start) / delta))
     if not math.isfinite(steps):
         raise InvalidArgumentError(
-            f"range from {start} to {limit} in steps of {delta} has no end.",
+            f"range from {start} to {limit} in steps of {delta} does not end.",
             fix="pass finite numbers.",
         )
     return math.ceil(steps)

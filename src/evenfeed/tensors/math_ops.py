@@ -1,6 +1,6 @@
-"""Computes with tensors: aliases onto jax.numpy that keep TensorFlow's dtypes."""
+"""Math on tensors: thin wrappers of jax.numpy that keep TensorFlow's dtypes."""
 
-# jax.numpy leaves parts of its own types unknown.
+# jax.numpy's type annotations are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
@@ -39,7 +39,7 @@ from evenfeed.tensors.placement import (
 
 
 def square(x: object, name: str | None = None) -> "jax.Array":
-    """Multiply every value by itself.
+    """Square every value.
 
     Examples:
         >>> import evenfeed as tf
@@ -52,8 +52,8 @@ def square(x: object, name: str | None = None) -> "jax.Array":
 def cast(x: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Convert every value to another dtype.
 
-    A fraction is cut off, an integer that does not fit wraps around, and of a complex number the real
-    part is kept. A float that no integer stands for becomes what TensorFlow makes of it on a CPU.
+    Floats are truncated to integers, integers that do not fit wrap around, and complex numbers keep their
+    real part. A float outside the integer range gives the same result as TensorFlow on a CPU.
 
     Examples:
         >>> import evenfeed as tf
@@ -76,17 +76,17 @@ def _converted(x: object, dtype: DTypeLike) -> Tensor:
     asked, held = dtypes.as_dtype(dtype), asked_dtype(dtype)
     if holds_device_arrays(x):
         tensor = _cast(convert_to_tensor(x), held)
-        # A copy, because the tensor may be the user's own, which has 32 bits.
+        # A copy, because `remembering` must not mark a user tensor that has 32 bits.
         return tensor if held == asked else remembering(jnp.copy(tensor), asked)
     array = to_array(x)
     if held == asked:
         return _cast_known(array.copy(), held)
-    # Where 64 bits are wanted and not to be had, the values must not change.
+    # If JAX cannot hold the requested 64 bits, the values must still fit.
     return remembering(_cast_known(private(array, "the tensor"), held), asked)
 
 
 def equal(x: object, y: object, name: str | None = None) -> "jax.Array":
-    """Compare value by value, with broadcasting.
+    """Compare elementwise with `==`, with broadcasting.
 
     Examples:
         >>> import evenfeed as tf
@@ -99,7 +99,7 @@ def equal(x: object, y: object, name: str | None = None) -> "jax.Array":
 
 
 def not_equal(x: object, y: object, name: str | None = None) -> "jax.Array":
-    """Compare value by value, with broadcasting: True where values differ.
+    """Compare elementwise with `!=`, with broadcasting.
 
     Examples:
         >>> import evenfeed as tf
@@ -112,7 +112,7 @@ def not_equal(x: object, y: object, name: str | None = None) -> "jax.Array":
 def reduce_sum(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> "jax.Array":
-    """Add up along `axis`, or all values; the dtype stays.
+    """Sum along `axis`, or over all values. The dtype stays the same.
 
     Examples:
         >>> import evenfeed as tf
@@ -130,7 +130,7 @@ def reduce_sum(
 def reduce_mean(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> "jax.Array":
-    """Average along `axis`, or all values; the dtype stays, so a mean of integers is cut off.
+    """Average along `axis`, or over all values. The dtype stays the same, so a mean of integers is truncated.
 
     Examples:
         >>> import evenfeed as tf
@@ -154,7 +154,7 @@ def reduce_mean(
 def reduce_max(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> "jax.Array":
-    """Return the largest value along `axis`, or of all; of none, the lowest that the dtype has.
+    """Return the largest value along `axis`, or of all values; without values, the lowest of the dtype.
 
     Examples:
         >>> import evenfeed as tf
@@ -168,7 +168,7 @@ def reduce_max(
 def reduce_min(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> "jax.Array":
-    """Return the smallest value along `axis`, or of all; of none, the highest that the dtype has.
+    """Return the smallest value along `axis`, or of all values; without values, the highest of the dtype.
 
     Examples:
         >>> import evenfeed as tf
@@ -200,10 +200,10 @@ def _in_full_width(
     *,
     refused: str = "bO",
 ) -> "jax.Array":
-    """Compute with the 64 bits of a value on the host also where JAX runs without.
+    """Compute with 64 bits on 64-bit host values, even if JAX runs with 32.
 
-    Otherwise a sum of int64 values that each fit into 32 bits would wrap and say nothing. The result
-    must fit, as every value that becomes a tensor. A tensor has lost its 64 bits before it comes here.
+    Otherwise a sum of int64 values that each fit into 32 bits would wrap around silently. The result must fit
+    into 32 bits, like every value that becomes a tensor. A tensor has already lost its 64 bits.
     """
     if holds_device_arrays(value):
         return compute(_numeric(value, function, refused))
@@ -220,7 +220,7 @@ def _numeric(value: object, function: str, refused: str) -> "jax.Array":
     if not isinstance(tensor, jax.Array) or tensor.dtype.kind in refused:
         raise InvalidArgumentError(
             f"{function} needs numbers, but got {dtypes.name_of(tensor.dtype)}.",
-            fix="convert the values first, as in evenfeed.cast(x, evenfeed.int32).",
+            fix="convert the values first, for example evenfeed.cast(x, evenfeed.int32).",
         )
     return tensor
 
@@ -232,13 +232,13 @@ def _axes(tensor: "jax.Array", axis: object) -> tuple[int, ...] | None:
     given = to_array(np.asarray(read(axis)) if is_on_device(axis) else axis)
     if given.size and given.dtype.kind not in "iu":
         raise InvalidArgumentError(
-            f"axis must be a whole number, or several, but got {shortened(axis)}.",
+            f"axis must be an integer or a list of integers, but got {shortened(axis)}.",
             fix="pass an int, a list of ints, or None for all axes.",
         )
     axes = [_axis_in(int(one), tensor.ndim) for one in given.flat]
     if len(set(axes)) < len(axes):
         raise InvalidArgumentError(
-            f"axis names an axis twice: {shortened(axis)}.", fix="name each axis once."
+            f"axis contains an axis twice: {shortened(axis)}.", fix="pass each axis once."
         )
     return tuple(axes)
 
@@ -247,20 +247,20 @@ def _axis_in(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
             f"axis {axis} does not exist in a tensor of rank {rank}.",
-            fix=f"pass an axis from {-rank} to {rank - 1}." if rank else "leave axis away.",
+            fix=f"pass an axis from {-rank} to {rank - 1}." if rank else "omit axis.",
         )
     return axis % rank
 
 
 def _count(tensor: "jax.Array", axes: tuple[int, ...] | None) -> int:
-    """Return how many values go into one result."""
+    """Return the number of values that are reduced to one result."""
     return tensor.size if axes is None else math.prod(tensor.shape[axis] for axis in axes)
 
 
 def _mean_of_integers(
     tensor: "jax.Array", axes: tuple[int, ...] | None, keepdims: bool
 ) -> "jax.Array":
-    # The sum needs 64 bits, as in TensorFlow: two values of 2³¹ - 1 have the mean 2³¹ - 1.
+    # The sum needs 64 bits, as in TensorFlow: the mean of two values 2³¹ - 1 is 2³¹ - 1.
     wide = dtypes.int64 if tensor.dtype.kind == "i" else dtypes.uint64
     with jax.enable_x64(True):
         total = jnp.sum(tensor.astype(wide), axis=axes, keepdims=keepdims)
@@ -272,7 +272,7 @@ def _extreme(
     reduce: Callable[..., Any], tensor: "jax.Array", *, axis: object, keepdims: bool, lowest: bool
 ) -> "jax.Array":
     axes = _axes(tensor, axis)
-    empty = _count(tensor, axes) == 0  # JAX has no extreme of nothing
+    empty = _count(tensor, axes) == 0  # JAX raises for empty input
     initial = _extreme_of(tensor.dtype, lowest=lowest) if empty else None
     return reduce(tensor, axis=axes, keepdims=keepdims, initial=initial)
 
@@ -287,7 +287,7 @@ def _extreme_of(dtype: DType, *, lowest: bool) -> Array:
 def _cast_known(array: Array, held: DType) -> Tensor:
     if dtypes.string in (array.dtype, held):
         return _cast(array, held)
-    # With 64 bits on the way, a timestamp becomes the right float also where JAX runs without them.
+    # Casting through 64 bits makes a timestamp the right float even if JAX runs with 32.
     with jax.enable_x64(True), jax.ensure_compile_time_eval():
         return _cast(jnp.asarray(array), held)
 
@@ -296,7 +296,7 @@ def _cast(tensor: Tensor, held: DType) -> Tensor:
     if (tensor.dtype == dtypes.string) != (held == dtypes.string):
         raise UnimplementedError(
             f"{dtypes.name_of(tensor.dtype)} cannot be cast to {dtypes.name_of(held)}.",
-            fix="parse text with a function of Python's, in a map.",
+            fix="parse text with a Python function in a map.",
         )
     return tensor if tensor.dtype == held else _cast_numbers(jnp.asarray(tensor), held)
 
@@ -305,12 +305,12 @@ def _cast_numbers(tensor: "jax.Array", held: DType) -> "jax.Array":
     if tensor.dtype.kind == "c" and held.kind != "c":
         tensor = jnp.real(tensor)
     if held.kind in "iu" and tensor.dtype.kind not in "iub":
-        return _cut_off(tensor, held)
+        return _truncated(tensor, held)
     return tensor.astype(held)
 
 
-def _cut_off(tensor: "jax.Array", held: DType) -> "jax.Array":
-    """Cast floats to integers as x86 does: through a signed integer, whose lowest value means lost."""
+def _truncated(tensor: "jax.Array", held: DType) -> "jax.Array":
+    """Cast floats to integers like x86: through a signed integer, whose lowest value stands for overflow."""
     signed = dtypes.int64 if held.itemsize == 8 else dtypes.int32
     wide = tensor if tensor.dtype.itemsize >= 4 else tensor.astype(dtypes.float32)
     low = -(2.0 ** (8 * signed.itemsize - 1))

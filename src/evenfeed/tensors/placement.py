@@ -1,10 +1,10 @@
-"""The place where a NumPy array becomes a `jax.Array`, with the check that no value is lost on the way.
+"""Converts NumPy arrays to `jax.Array`, and checks that no value is lost.
 
-JAX without x64 has no 64-bit arrays: it would wrap an int64 that does not fit and say nothing. Whether
-x64 is on is asked of JAX each time, because `jax.enable_x64(True)` holds for one thread and one block.
+Without x64, JAX has no 64-bit arrays and silently wraps an int64 that does not fit. The x64 setting is read each
+time, because `jax.enable_x64(True)` applies to one thread and one block.
 """
 
-# jax.numpy leaves parts of its own types unknown.
+# jax.numpy's type annotations are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import sys
@@ -33,49 +33,50 @@ _Tensor = TypeVar("_Tensor", bound="jax.Array | Array")
 
 _TURN_ON: Final = 'set JAX_ENABLE_X64=1 or call jax.config.update("jax_enable_x64", True)'
 
-# What `warnings` keeps in every module to know which of its lines have been warned about.
+# The registries in which `warnings` records which lines have been warned about, by file.
 _warned: Final[dict[str, dict[Any, Any]]] = {}
 
 
 def held_dtype(dtype: DType) -> DType:
-    """Return the dtype that JAX holds for `dtype` at present: 64 bits only where x64 is on."""
+    """Return the dtype that JAX uses for `dtype` right now: 64 bits only if x64 is on."""
     return dtype if jax.config.read("jax_enable_x64") else _NARROWER.get(dtype, dtype)
 
 
 def asked_dtype(dtype: object) -> DType:
-    """Return what JAX holds for a dtype that the user wrote, with a warning where that is narrower."""
+    """Return the dtype that JAX uses for a dtype that the user passed. Warns if it is narrower."""
     asked = dtypes.as_dtype(dtype)
     held = held_dtype(asked)
     if held != asked:
+        # runtime/functions/vectorise.py recognizes this warning by the words "was asked for".
         _warn(
             f"{asked.name} was asked for, but JAX runs without 64-bit types: the tensor is {held.name}. "
-            f"For {asked.name}, {_TURN_ON}."
+            f"To get {asked.name}, {_TURN_ON}."
         )
     return held
 
 
 def is_traced(value: object) -> bool:
-    """Tell whether `value` is a `jax.Array` without values: one that a function is traced with."""
+    """Return True if `value` is a tracer."""
     return isinstance(value, _tracer())
 
 
 @cache
 def _tracer() -> type:
-    # The door would look JAX's module up at each call.
+    # Cached, because the lazy module would look up jax.core at each call.
     return jax.core.Tracer  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def unbound(value: Any) -> Any:
-    """Return the same memory as an array that JAX brings to wherever it is computed with.
+    """Return an uncommitted array that shares the memory of `value`.
 
-    JAX refuses to compute with two arrays that are bound to different devices, and brings together those
-    that are not bound. What is no array of one device stays as it is.
+    JAX rejects a computation on arrays that are committed to different devices, but moves uncommitted arrays
+    where they are needed. Anything but an array on one device is returned unchanged.
     """
     return _with_binding(value, binds=False)
 
 
 def bound(value: Any) -> Any:
-    """Return the same memory as an array with which JAX computes where it lies."""
+    """Return an array that shares the memory of `value` and is committed to its device."""
     return _with_binding(value, binds=True)
 
 
@@ -86,12 +87,12 @@ def _with_binding(value: Any, *, binds: bool) -> Any:
     several = value.committed != binds and len(value.sharding.device_set) > 1
     if value.committed == binds or several or value.is_deleted():
         return value
-    # JAX has no public way that does not copy: device_put never unbinds.
+    # JAX has no public way to do this without a copy: device_put never uncommits.
     return kind(value.aval, value.sharding, value._arrays, committed=binds, _skip_checks=True)
 
 
 def _is_key(value: Any) -> bool:
-    """Return True for a key of jax.random, or several, which has its numbers in an array."""
+    """Return True for a PRNG key or an array of keys, whose numbers are in another array."""
     if not isinstance(value, jax.Array) or is_traced(value):
         return False
     return jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
@@ -104,57 +105,57 @@ def _key_with_binding(key: Any, *, binds: bool) -> Any:
 
 @cache
 def _array() -> type:
-    with jax.ensure_compile_time_eval():  # the first one may be asked for while JAX is tracing
+    with jax.ensure_compile_time_eval():  # the first call may come from within a trace
         return type(jnp.zeros(()))
 
 
 def is_tracing() -> bool:
-    """Tell whether JAX is compiling the code that runs now; that does not load JAX."""
+    """Return True if JAX is tracing the running code for compilation. Does not load JAX."""
     if "jax" not in sys.modules or jax_extend_core.get_opaque_trace_state() == _at_rest():
         return False
-    # In some transformation: only an array says whether it is one that compiles. That costs 0.1 ms.
+    # Inside some transformation. Only an array shows whether it is one that compiles; that costs 0.1 ms.
     return is_traced(jnp.zeros(()))
 
 
 @cache
 def _at_rest() -> object:
-    """Return JAX's state where it transforms nothing."""
+    """Return JAX's trace state outside of any transformation."""
     with jax.core.eval_context():  # pyright: ignore[reportAttributeAccessIssue]
         return jax_extend_core.get_opaque_trace_state()
 
 
 def to_device_array(array: Array, what: str) -> "jax.Array":
-    """Return a numeric array as a `jax.Array`, a known value also where JAX is tracing.
+    """Convert a numeric array to a `jax.Array` with concrete values, even in a trace.
 
     Args:
         array: The values; they are copied.
-        what: What the array is to the user (`column 'id'`), for the error where a value does not fit.
+        what: What the array is to the user (`column 'id'`), for the error if a value does not fit.
     """
     with jax.ensure_compile_time_eval():
         return remembering(jnp.asarray(private(array, what)), array.dtype)
 
 
 def remembering(tensor: _Tensor, asked: DType) -> _Tensor:
-    """Return a tensor, of which is known from now on that it was to have `asked`, if JAX holds it narrower."""
+    """Return the tensor, and remember that `asked` was requested for it if its dtype is narrower."""
     if _NARROWER.get(asked) == tensor.dtype and not is_traced(tensor):
         remember_width(tensor, asked)
     return tensor
 
 
 def private(array: Array, what: str) -> Array:
-    """Return `array` as `narrowed` does, but always a copy.
+    """Like `narrowed`, but always return a copy.
 
-    JAX may read the memory after the call has returned, or keep it as its own: were it the user's,
-    a later `array[:] = 1` would change the tensor.
+    JAX may read the memory after the call has returned, or keep it. If it were a user array, a later
+    `array[:] = 1` would change the tensor.
     """
     narrow = narrowed(array, what)
     return array.copy() if narrow is array else narrow
 
 
 def narrowed(array: Array, what: str) -> Array:
-    """Return `array` in the dtype that JAX holds, itself where nothing changes.
+    """Convert `array` to the dtype that JAX uses. Returns the array itself if the dtype is the same.
 
-    A value that this dtype cannot hold is an error: it would silently become another one.
+    Raises InvalidArgumentError for a value that this dtype cannot hold, which would otherwise change silently.
     """
     held = held_dtype(array.dtype)
     if held == array.dtype:
@@ -185,7 +186,7 @@ def _narrower_floats(array: Array, held: DType, what: str) -> Array:
 
 
 def _reaches_infinity(array: Array) -> bool:
-    """Tell in one pass, without a temporary array, whether anything is infinite beside the NaNs."""
+    """Return True if a value is infinite, ignoring NaNs. One pass, without a temporary array."""
     if array.dtype.kind == "c":
         return _reaches_infinity(np.real(array)) or _reaches_infinity(np.imag(array))
     low, high = (reduce(array, axis=None, initial=0) for reduce in (np.fmin.reduce, np.fmax.reduce))

@@ -1,4 +1,4 @@
-"""Calls plain Python from a function on tensors, and says what its results are."""
+"""`numpy_function`, `py_function` and `ensure_shape`: Python code in a function on tensors."""
 
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
 
@@ -26,18 +26,18 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Call a Python function with NumPy values, and return what it returns as tensors.
+    """Call a Python function with NumPy values, and return its results as tensors.
 
-    A map with this in it runs its elements one by one: the function needs their values. Without `func`
+    A map that uses this runs one element at a time, because the function needs concrete values. Without `func`
     and `inp` it is a decorator: `@tf.numpy_function(Tout=tf.float32)`.
 
     Args:
-        func: Takes a NumPy array for each input; a single value is a NumPy scalar, a single text bytes.
+        func: Called with a NumPy array per input; a scalar is a NumPy scalar, a scalar text is bytes.
         inp: The inputs; an empty list for a function without arguments.
-        Tout: The dtype of the result, or a list of the dtypes of several; an empty list for a
+        Tout: The dtype of the result, or a list of dtypes for several results; an empty list for a
             function that returns nothing.
-        stateful: Taken for compatibility.
-        name: Taken for compatibility.
+        stateful: Accepted for compatibility.
+        name: Accepted for compatibility.
 
     Examples:
         >>> import numpy as np
@@ -54,11 +54,11 @@ def py_function(
     Tout: Any = None,  # noqa: N803 - TensorFlow's name
     name: str | None = None,
 ) -> Any:
-    """Call a Python function with the values of tensors, and return what it returns as tensors.
+    """Call a Python function with concrete tensors, and return its results as tensors.
 
-    As `numpy_function`, but `func` gets tensors: NumPy arrays that have `numpy()`, also of text. And
-    arrays that it returns are cast to Tout, as NumPy casts them; those of `numpy_function` must have
-    that dtype. `@tf.py_function(Tout=tf.float32)` is a decorator.
+    Like `numpy_function`, but `func` receives tensors: NumPy arrays with `numpy()`, also for text. Arrays that
+    it returns are cast to Tout by NumPy's rules; those of `numpy_function` must already have that dtype.
+    `@tf.py_function(Tout=tf.float32)` is a decorator.
 
     Examples:
         >>> import evenfeed as tf
@@ -71,12 +71,12 @@ def py_function(
 @final
 @dataclass(frozen=True)
 class _Kind:
-    """A way to call Python.
+    """The kind of Python call: `numpy_function` or `py_function`.
 
     Attributes:
-        name: TensorFlow's name for it.
-        argument: Makes what the function gets of an input.
-        casts: Whether arrays that it returns are cast to what was declared.
+        name: TensorFlow's name.
+        argument: Converts an input to the argument of the function.
+        casts: Whether returned arrays are cast to the declared dtype.
     """
 
     name: str
@@ -90,7 +90,7 @@ def _called(
     inp: Sequence[object] | None,
     declared: Any,
 ) -> Any:
-    """Call the function with its inputs, or return the decorator that will."""
+    """Call the function with its inputs, or return a decorator."""
     name = kind.name
     if declared is None:
         raise TypeError(
@@ -114,7 +114,7 @@ def _called(
         raise TypeError(
             described(
                 f"{name} got a function, but no inputs for it.",
-                fix="pass inp, the list of its inputs; [] for a function without arguments.",
+                fix="pass inp=[...], the list of its inputs; inp=[] for a function without arguments.",
             )
         )
     return _run(kind, func, inp, declared)
@@ -125,7 +125,7 @@ def _run(kind: _Kind, func: Callable[..., Any], inputs: Iterable[object], declar
     if watcher is not None and watcher.declares:
         return _stand_ins(declared)
     if watcher is not None:
-        # It is called once for each element, and never for a look at the map around it.
+        # The function is called once per element, never to probe the map around it.
         watcher.call(kind.name)
     return _as_declared(func(*map(kind.argument, inputs)), declared, kind)
 
@@ -139,7 +139,7 @@ def _decorated(kind: _Kind, func: Callable[..., Any], declared: Any) -> Callable
 
 
 def ensure_shape(x: object, shape: ShapeLike, name: str | None = None) -> Tensor:
-    """Return a tensor as it is; an error where it has another shape.
+    """Return the tensor unchanged. Raises InvalidArgumentError if its shape does not match.
 
     Examples:
         >>> import evenfeed as tf
@@ -163,7 +163,7 @@ def ensure_shape(x: object, shape: ShapeLike, name: str | None = None) -> Tensor
 
 
 def _stand_ins(declared: Any) -> Any:
-    """Return zeros of what a function is declared to return; nobody knows their shapes."""
+    """Return zeros in place of the declared results, whose shapes are unknown."""
     if not isinstance(declared, (list, tuple)):
         return _zeros(TensorShape([]), dtypes.as_dtype(declared))
     named = cast("Sequence[DTypeLike]", declared)
@@ -177,13 +177,12 @@ def _zeros(shape: TensorShape, dtype: DType) -> Array:
 
 def _argument(value: object) -> Any:
     array = _read(value)
-    return (
-        array if array.ndim else array[()]
-    )  # an array without axes is neither a key nor a factor of a list
+    # A NumPy scalar, because a 0-d array cannot be a dict key or multiply a list.
+    return array if array.ndim else array[()]
 
 
 def _read(value: object) -> Array:
-    # Where JAX traces, it says here that the value is not known: the map then runs per element.
+    # In a trace, JAX raises here because the value is not known; the map then runs per element.
     return to_array(np.asarray(read(value)) if is_on_device(value) else value)
 
 
@@ -201,8 +200,8 @@ def _as_declared(value: Any, declared: Any, kind: _Kind) -> Any:
     named = list(cast("Sequence[DTypeLike]", declared))
     if len(values) != len(named):
         raise InvalidArgumentError(
-            f"The function returned {len(values)} values, but Tout names {len(named)}.",
-            fix="name one dtype for each value that it returns.",
+            f"The function returned {len(values)} values, but Tout lists {len(named)}.",
+            fix="list one dtype for each value that it returns.",
         )
     return [_tensor(one, dtype, kind) for one, dtype in zip(values, named, strict=True)]
 
@@ -211,14 +210,14 @@ def _nothing(declared: Any) -> list[Any]:
     if isinstance(declared, (list, tuple)) and not declared:
         return []
     raise InvalidArgumentError(
-        "The function returned None, but Tout names what it returns.",
+        "The function returned None, but Tout declares a result.",
         fix="return a value, or pass Tout=[] for a function that returns nothing.",
     )
 
 
 def _tensor(value: object, declared: DTypeLike, kind: _Kind) -> Array:
     asked = dtypes.as_dtype(declared)
-    if not is_tensor(value) and not is_on_device(value):  # Python's own values become what they can
+    if not is_tensor(value) and not is_on_device(value):  # a Python value is converted if possible
         try:
             return computed_tensor(to_array(value, asked))
         except (TypeError, ValueError) as error:
@@ -228,14 +227,12 @@ def _tensor(value: object, declared: DTypeLike, kind: _Kind) -> Array:
         return computed_tensor(array)
     if not kind.casts or dtypes.string in (array.dtype, asked) or not _fits(array, asked):
         raise _unlike(dtypes.name_of(array.dtype), asked)
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # what is too large is infinite, as in TensorFlow
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is infinity, as in TensorFlow
         return computed_tensor(array.astype(asked))
 
 
 def _fits(array: Array, asked: DType) -> bool:
-    """Return True unless a whole number would become another one: TensorFlow lets it wrap around."""
+    """Return True unless an integer would overflow; TensorFlow would let it wrap around."""
     if array.dtype.kind not in "iu" or asked.kind not in "iu" or not array.size:
         return True
     limits = np.iinfo(asked)
@@ -245,5 +242,5 @@ def _fits(array: Array, asked: DType) -> bool:
 def _unlike(found: str, asked: DType) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"The function returned {found}, but Tout says {dtypes.name_of(asked)}.",
-        fix="convert the result, or name its dtype in Tout.",
+        fix="convert the result, or pass its dtype as Tout.",
     )

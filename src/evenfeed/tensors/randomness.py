@@ -1,6 +1,6 @@
-"""Draws random tensors, by jax.random, from the seeds that `set_seed` rules."""
+"""Random tensors: `uniform` and `normal`, drawn by jax.random from the seeds of `set_seed`."""
 
-# jax.numpy leaves parts of its own types unknown.
+# jax.numpy's type annotations are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
@@ -34,15 +34,15 @@ def uniform(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     seed: int | None = None,
     name: str | None = None,
 ) -> "jax.Array":
-    """Draw numbers that are equally likely anywhere from `minval` up to, and without, `maxval`.
+    """Draw uniform random numbers from `minval` up to `maxval`, exclusive.
 
     Args:
-        shape: The lengths of the result.
-        minval: The lowest number; for floats it may be a tensor.
-        maxval: The end of the numbers: by default 1 for floats; integers need it.
+        shape: The shape of the result.
+        minval: The lower bound, inclusive; for floats it may be a tensor.
+        maxval: The upper bound, exclusive. The default is 1 for floats; integers need it.
         dtype: A float dtype, int32 or int64.
-        seed: Makes the sequence of this operation repeatable, together with `set_seed`.
-        name: Taken for compatibility.
+        seed: Makes the sequence of this operation reproducible, together with `set_seed`.
+        name: Accepted for compatibility.
 
     Examples:
         >>> import evenfeed as tf
@@ -71,12 +71,12 @@ def normal(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     """Draw numbers from a normal distribution.
 
     Args:
-        shape: The lengths of the result, before `mean` and `stddev` broadcast with it.
-        mean: The middle of the distribution, which may be a tensor.
-        stddev: How wide it is.
+        shape: The shape of the result, before `mean` and `stddev` broadcast with it.
+        mean: The mean of the distribution, which may be a tensor.
+        stddev: The standard deviation, which may be a tensor.
         dtype: A float dtype.
-        seed: Makes the sequence of this operation repeatable, together with `set_seed`.
-        name: Taken for compatibility.
+        seed: Makes the sequence of this operation reproducible, together with `set_seed`.
+        name: Accepted for compatibility.
 
     Examples:
         >>> import evenfeed as tf
@@ -104,22 +104,22 @@ def _integer_bounds(minval: object, maxval: object, held: DType) -> tuple[Any, A
     if minval is None or maxval is None:
         raise ValueError(
             described(
-                f"uniform needs maxval for {held.name}: integers have no natural end.",
-                fix="pass maxval, which itself is never drawn.",
+                f"uniform needs maxval for {held.name}: integers have no default range.",
+                fix="pass maxval; it is exclusive.",
             )
         )
     low, high = _number(minval, held), _number(maxval, held)
     if low.ndim or high.ndim:
         raise InvalidArgumentError(
-            f"minval and maxval of integers are single numbers, but got "
+            f"minval and maxval of integers must be single numbers, but got "
             f"{shortened(minval)} and {shortened(maxval)}.",
-            fix="draw each range on its own and stack them.",
+            fix="draw each range separately and stack the results.",
         )
     known = not is_traced(low) and not is_traced(high)
     if known and not int(low) < int(high):
         raise InvalidArgumentError(
             f"minval must be below maxval, but got {low} and {high}.",
-            fix="pass maxval one above the highest number to draw.",
+            fix="pass a maxval that is one above the highest number to draw.",
         )
     return low, high
 
@@ -132,8 +132,8 @@ def _vector(shape: object) -> tuple[int, ...]:
     lengths = whole_numbers(shape)
     if lengths is None or lengths.ndim != 1:
         raise InvalidArgumentError(
-            f"A shape is a vector of lengths, but got {shortened(shape)}.",
-            fix="pass the length along each axis, as in [2, 3].",
+            f"A shape must be a vector of lengths, but got {shortened(shape)}.",
+            fix="pass the length of each axis, for example [2, 3].",
         )
     return static_shape(shape)
 
@@ -147,7 +147,7 @@ def _not_drawn(dtype: DType) -> str:
 
 
 def _key(kind: str, seed: int | None) -> "jax.Array":
-    """Return a new key; in a compiled function, a new one each time that it runs."""
+    """Return a new key; in a compiled function, a new one each time it runs."""
     watcher = side_effects.here.watcher
     if watcher is not None:
         watcher.draw()
@@ -175,8 +175,8 @@ def _words(words: tuple[int, int]) -> Array:
 
 
 def _lane() -> Any:
-    """Return the index of the replica that runs: each has a sequence of its own, whoever is first."""
+    """Return the index of the running replica. Each has its own sequence, in whatever order they run."""
     try:
         return jax.lax.axis_index(_REPLICA_AXIS)
-    except NameError:  # JAX's way to say that no such axis is being mapped over
+    except NameError:  # there is no such axis: not inside a replica
         return 0

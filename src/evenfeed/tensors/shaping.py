@@ -1,6 +1,6 @@
-"""Asks for the shape of tensors, changes it, and joins tensors; text in NumPy, numbers in JAX."""
+"""`shape`, `reshape`, `stack` and `concat`: text in NumPy, numbers in JAX."""
 
-# jax.numpy leaves parts of its own types unknown.
+# jax.numpy's type annotations are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
@@ -32,9 +32,9 @@ def shape(
     out_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Return the length along every axis, as a vector.
+    """Return the length of each axis, as a vector.
 
-    Where JAX traces, it is a NumPy vector: its entries can then be lengths of other tensors.
+    In a trace, it is a NumPy vector, so that its entries can be lengths of other tensors.
 
     Examples:
         >>> import evenfeed as tf
@@ -44,8 +44,8 @@ def shape(
     dtype = dtypes.as_dtype(out_type)
     if dtype not in (dtypes.int32, dtypes.int64):
         raise InvalidArgumentError(
-            f"A shape is int32 or int64, but out_type is {dtypes.name_of(dtype)}.",
-            fix="leave out_type away, or pass evenfeed.int64.",
+            f"out_type must be int32 or int64, but got {dtypes.name_of(dtype)}.",
+            fix="omit out_type, or pass evenfeed.int64.",
         )
     held = asked_dtype(dtype)
     lengths = convert_to_tensor(input).shape
@@ -55,12 +55,12 @@ def shape(
 
 
 def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
-    """Lay the values out in another shape.
+    """Return the values in another shape.
 
     Args:
-        tensor: The values, read row by row.
-        shape: The lengths; one of them may be -1, which stands for what is left.
-        name: Taken for compatibility.
+        tensor: The values, in row-major order.
+        shape: The new lengths; one of them may be -1, which is computed from the others.
+        name: Accepted for compatibility.
 
     Examples:
         >>> import evenfeed as tf
@@ -76,13 +76,13 @@ def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
 
 
 def _like(shape: object, values: Tensor) -> Any:
-    """Return a value that can take the shape, for values that only stand for others."""
+    """Return zeros that fit the shape, in place of stand-in values."""
     lengths = [1 if length < 0 else length for length in _asked_lengths(shape)]
     return np.full(lengths, b"" if _is_text(values) else 0, values.dtype)
 
 
 def stack(values: object, axis: object = 0, name: str | None = None) -> Tensor:
-    """Join tensors of one shape along a new axis.
+    """Stack tensors of the same shape along a new axis.
 
     Examples:
         >>> import evenfeed as tf
@@ -100,7 +100,7 @@ def stack(values: object, axis: object = 0, name: str | None = None) -> Tensor:
 
 
 def concat(values: object, axis: object, name: str | None = None) -> Tensor:
-    """Join tensors along an axis that they have.
+    """Concatenate tensors along an existing axis.
 
     Examples:
         >>> import evenfeed as tf
@@ -111,7 +111,7 @@ def concat(values: object, axis: object, name: str | None = None) -> Tensor:
     place = _known_axis(axis)
     if not parts:
         raise InvalidArgumentError(
-            "concat got no tensors, so that the dtype is not known.", fix="pass at least one."
+            "concat got no tensors, so the dtype is unknown.", fix="pass at least one tensor."
         )
     if len(parts) == 1:
         return parts[0]
@@ -128,27 +128,27 @@ def _is_several(values: object) -> TypeGuard[Sequence[object]]:
 
 
 def _resolved(shape: object, old: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the lengths, with -1 replaced by what is left of the old shape."""
+    """Return the lengths, with -1 replaced by the length that fits the old shape."""
     lengths = _asked_lengths(shape)
     free = lengths.count(-1)
     if free > 1 or min(lengths, default=0) < -1:
         raise InvalidArgumentError(
-            f"A shape has lengths of at least 0 and at most one -1, but got {shortened(shape)}.",
-            fix="leave one axis to be worked out, and pass the lengths of the others.",
+            f"A shape must have lengths of at least 0 and at most one -1, but got {shortened(shape)}.",
+            fix="pass -1 for one axis at most, and the lengths of the others.",
         )
     known = [length for length in lengths if length != -1]
     left = _left(old, known) if free else 1
     new = tuple(left if length == -1 else length for length in lengths)
     if math.prod(new) != math.prod(old):
         raise InvalidArgumentError(
-            f"A tensor of {math.prod(old)} values cannot take the shape {shortened(shape)}.",
+            f"A tensor of {math.prod(old)} values cannot be reshaped to {shortened(shape)}.",
             fix="pass lengths whose product is the number of values, or -1 for one of them.",
         )
     return new
 
 
 def _left(old: tuple[int, ...], known: list[int]) -> int:
-    """Return what -1 stands for. Beside a 0, TensorFlow counts both shapes without their zeros."""
+    """Return the length for -1. Next to a 0, TensorFlow ignores the zeros of both shapes."""
     if 0 in known:
         old, known = tuple(n for n in old if n), [n for n in known if n]
     return math.prod(old) // math.prod(known)
@@ -158,14 +158,14 @@ def _asked_lengths(shape: object) -> list[int]:
     lengths = whole_numbers(shape)
     if lengths is None:
         raise InvalidArgumentError(
-            f"A shape is a vector of whole numbers, but got {shortened(shape)}.",
-            fix="pass the length along each axis, as in [2, 3].",
+            f"A shape must be a vector of integers, but got {shortened(shape)}.",
+            fix="pass the length of each axis, for example [2, 3].",
         )
     return lengths.reshape(-1).tolist()
 
 
 def _restacked(tensor: Any, axis: object) -> Tensor:
-    """Stack what a tensor holds along its first axis."""
+    """Stack the slices of a tensor along its first axis."""
     if tensor.ndim == 0:
         return tensor
     place = _new_axis(axis, tensor.ndim)
@@ -188,7 +188,7 @@ def _known_axis(axis: object) -> int:
     place = whole_numbers(axis)
     if place is None or place.size != 1:
         raise InvalidArgumentError(
-            f"axis must be one whole number, but got {shortened(axis)}.", fix="pass an int."
+            f"axis must be a single integer, but got {shortened(axis)}.", fix="pass an int."
         )
     return int(place.item())
 
@@ -198,9 +198,9 @@ def _check_one_shape(parts: Iterable[Any]) -> None:
     for index, other in enumerate(shapes):
         if other != shapes[0]:
             raise InvalidArgumentError(
-                f"Tensors to stack have one shape, but values[0] has {shapes[0]} "
+                f"Tensors to stack must have the same shape, but values[0] has {shapes[0]} "
                 f"and values[{index}] has {other}.",
-                fix="pad them to one shape, or join them along an axis with evenfeed.concat.",
+                fix="pad them to one shape, or join them along an existing axis with evenfeed.concat.",
             )
 
 
@@ -208,7 +208,8 @@ def _check_joinable(parts: Sequence[Any], axis: int) -> None:
     rank = parts[0].ndim
     if rank == 0:
         raise InvalidArgumentError(
-            "concat cannot join tensors of shape [].", fix="join them with evenfeed.stack."
+            "concat cannot join scalars (tensors of shape []).",
+            fix="join them with evenfeed.stack.",
         )
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
@@ -218,9 +219,9 @@ def _check_joinable(parts: Sequence[Any], axis: int) -> None:
     for index, part in enumerate(parts):
         if _but_one(part.shape, axis) != _but_one(parts[0].shape, axis) or part.ndim != rank:
             raise InvalidArgumentError(
-                f"Tensors to join differ along axis {axis} only, but values[0] has the shape "
+                f"Tensors to concatenate may differ only along axis {axis}, but values[0] has shape "
                 f"{parts[0].shape} and values[{index}] has {part.shape}.",
-                fix="give all other axes one length.",
+                fix="make the lengths of all other axes equal.",
             )
 
 

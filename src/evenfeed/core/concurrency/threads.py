@@ -61,10 +61,8 @@ class _Thread(threading.Thread):
             self._work()
         finally:
             self._known.remove(self)
-            del (
-                self._work,
-                self._stop_work,
-            )  # like Python's threads, it keeps no references after its end
+            # Like Python's own threads, it keeps no references after its end.
+            del self._work, self._stop_work
 
 
 @final
@@ -302,9 +300,8 @@ class _Tasks:
             if is_short:
                 name = f"{self._name}_{self._started - 1}"
                 start_soon((background.thread(self._work, name, self.close),))
-        except (
-            BaseException
-        ):  # Ctrl-C: at worst, a started thread is not counted, and there is one too many
+        except BaseException:
+            # Ctrl-C. At worst, a started thread is not counted, and there is one too many.
             self._started -= is_short
             raise
         if self._is_closed:  # it was closed in the meantime
