@@ -1,4 +1,4 @@
-"""Bad input, a row of the table for each kind: TFRecord files and examples; `bad_tables` has the others."""
+"""Bad input, one table row per kind: TFRecord files and examples. `bad_tables` has the other formats."""
 
 import gzip
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from evenfeed.errors import DataLossError, InvalidArgumentError, NotFoundError
 Dataset = tf.data.Dataset
 Damage = Callable[[bytearray], Any]
 Write = Callable[[str], Any]
-SOME: Any = object()  # a byte that the test does not know
+SOME: Any = object()  # an offset that the test does not know
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Bad:
     Attributes:
         what: What is wrong.
         write: Writes the file.
-        read: Makes the dataset; it raises already where `rows` is None.
+        read: Creates the dataset; raises at once if `rows` is None.
         error: The class of the error.
         says: What the error says besides the path of the file.
         offset: The byte that it names.
-        rows: How many good rows there are before the error, and how many behind it.
+        rows: The number of good rows before and after the error.
     """
 
     what: str
@@ -72,7 +72,7 @@ def nothing(_: str) -> None:
     pass
 
 
-# TFRecord files: 16 bytes stand around each payload.
+# TFRecord files: the framing adds 16 bytes to each payload.
 
 
 def records(*payloads: bytes, compression: str = "") -> Write:
@@ -177,7 +177,7 @@ RECORDS = [
     ),
 ]
 
-# Examples, the second of which is wrong.
+# Examples, the second of which is bad.
 
 
 def example(**features: list[Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""Bad input: lines, CSV and JSON, tables of Parquet and Arrow, samples and images."""
+"""Bad input: text lines, CSV, JSON, Parquet, Arrow, WebDataset samples and images."""
 
 import gzip
 import io
@@ -20,7 +20,7 @@ from evenfeed.errors import DataLossError, InvalidArgumentError, NotFoundError
 
 Dataset = tf.data.Dataset
 
-# Lines, records of one length, CSV, JSON.
+# Text lines, fixed-length records, CSV, JSON.
 
 
 def read_csv(path: str) -> Dataset:
@@ -131,7 +131,7 @@ def overwrite(old: bytes, new: bytes, *, number: int = 0) -> Damage:
 
 
 X = [1000001, 1000002, 1000003]
-LZ4 = b"\x04\x22\x4d\x18"  # with which each piece of compressed bytes begins
+LZ4 = b"\x04\x22\x4d\x18"  # the magic number of each compressed buffer
 LONG = [text * 50 for text in ("one ", "two ", "three ")]
 NO_X = ("has no column 'xx'", "did you mean 'x'?")
 
@@ -280,7 +280,7 @@ SAMPLES = [
             (1, 1),
         )
         for what, good, bad, decode, says in (
-            ("a JPEG cut off", JPEG, JPEG[:-60], tf.io.decode_jpeg, "ends too early"),
+            ("a JPEG cut off", JPEG, JPEG[:-60], tf.io.decode_jpeg, "is truncated"),
             (
                 "a JPEG with other bytes",
                 JPEG,

@@ -1,4 +1,4 @@
-"""Columns of every kind that a Block can have, at random."""
+"""Hypothesis strategies for columns of every kind that a Block can have."""
 
 from typing import Any
 

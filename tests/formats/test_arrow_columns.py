@@ -45,12 +45,15 @@ KINDS = [
 
 
 def blamed(array, fills=None):
-    """Return the columns of an array, and what is said of its rows."""
-    said = {}
+    """Return the columns of an array, and the errors of its rows."""
+    errors = {}
     columns = columns_of(
-        array, "x", fills or {}, lambda rows, what: said.update(dict.fromkeys(rows.tolist(), what))
+        array,
+        "x",
+        fills or {},
+        lambda rows, what: errors.update(dict.fromkeys(rows.tolist(), what)),
     )
-    return columns, said
+    return columns, errors
 
 
 @pytest.mark.parametrize(
@@ -60,8 +63,8 @@ def test_arrays_become_columns(array, spec, values):
     assert spec_of(array.type, "x") == spec
     longer = pa.chunked_array([array, array])
     for some in (array, longer.slice(1, 2), longer):
-        (column,), said = blamed(some)
-        assert not said
+        (column,), errors = blamed(some)
+        assert not errors
         assert column.dtype == spec.dtype
         assert column.shape == (len(some), *spec.shape)
     assert column.tolist() == values + values
@@ -79,9 +82,9 @@ def test_numbers_are_not_copied():
 def test_lists_of_many_lengths_stay_apart():
     array = pa.array([[9], [1, 2], [], [3]], pa.list_(pa.int8())).slice(1)
     assert spec_of(array.type, "x") == S([None], tf.int8)
-    (column,), said = blamed(array)
+    (column,), errors = blamed(array)
     assert [row.tolist() for row in column] == [[1, 2], [], [3]]
-    assert not said
+    assert not errors
     pairs = pa.array([[[1, 2]], [[3, 4], [5, 6]]], pa.list_(pa.list_(pa.int8(), 2)))
     assert [row.shape for row in blamed(pairs)[0][0]] == [(1, 2), (2, 2)]
 
@@ -89,9 +92,9 @@ def test_lists_of_many_lengths_stay_apart():
 def test_structs_are_dicts():
     array = pa.array([{"b": 1, "a": {"c": "x"}}, {"b": 2, "a": {"c": "y"}}])
     assert spec_of(array.type, "x") == {"b": S([], tf.int64), "a": {"c": S([], tf.string)}}
-    columns, said = blamed(array)
+    columns, errors = blamed(array)
     assert [column.tolist() for column in columns] == [[b"x", b"y"], [1, 2]]
-    assert not said
+    assert not errors
     assert blamed(pa.array([{"b": 1}, None]))[1] == {1: "column 'x.b' is null"}
 
 
@@ -116,8 +119,8 @@ def test_structs_are_dicts():
     ids=lambda array: str(array.type)[:30],
 )
 def test_nulls_are_blamed_on_their_rows(array):
-    (column,), said = blamed(array)
-    assert said == {1: "column 'x' is null"}
+    (column,), errors = blamed(array)
+    assert errors == {1: "column 'x' is null"}
     assert len(column) == 3
     (kept,), _ = blamed(array.filter(pa.array([True, False, True])))
     assert np.array_equal(column[0], kept[0])
@@ -135,8 +138,8 @@ def test_nulls_are_blamed_on_their_rows(array):
     ],
 )
 def test_nulls_are_filled(array, fill, values):
-    (column,), said = blamed(array, {"x": fill})
-    assert (column.tolist(), said) == (values, {})
+    (column,), errors = blamed(array, {"x": fill})
+    assert (column.tolist(), errors) == (values, {})
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""Bad input, a row of the table for each kind: which error it is, and what the error names.
+"""Bad input, one table row per kind: the class of the error, and what its text names.
 
-Each file has some rows; one of them is no good, or the file itself. Whoever reads gets the rows before it
-and then the error. Whoever ignores errors gets all rows that are good, and is told what was left out.
+Each file has some rows, and either one of them or the file itself is bad. Reading returns the rows before the bad one,
+then raises. With `ignore_errors`, it returns all good rows and lists what was skipped.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ import evenfeed as tf
 TABLE = [*RECORDS, *EXAMPLES, *TEXTS, *TABLES, *SAMPLES]
 
 
-def said(error: Exception) -> str:
+def full_text(error: Exception) -> str:
     return "\n".join([str(error), *getattr(error, "__notes__", [])])
 
 
@@ -65,9 +65,9 @@ def test_what_is_ignored_is_listed_with_the_file_the_byte_and_the_reason(bad, pa
 
 
 def check(error, bad, path):
-    """The error is of the class, and names the file, the place and what is wrong."""
+    """Check the class of an error, and that it names the file, the place and what is wrong."""
     assert type(error) is bad.error
-    text = said(error)
+    text = full_text(error)
     assert all(part in text for part in (path, *bad.says)), text
     assert error.file == path
     check_offset(error.offset, bad, path)
@@ -95,5 +95,5 @@ def test_an_error_of_a_users_own_says_which_row_it_was(path):
     dataset = read_examples_in_python(path)
     with pytest.raises(IndexError) as raised:
         list(dataset)
-    assert f"the element is row 1 of {path}, at byte {AT}" in said(raised.value)
+    assert f"the element is row 1 of {path}, at byte {AT}" in full_text(raised.value)
     assert len(list(dataset.ignore_errors())) == 2

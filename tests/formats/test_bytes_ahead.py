@@ -11,7 +11,7 @@ WAIT = 20
 
 
 class Letters:
-    """Gives pieces of an alphabet, and notes who asked for what."""
+    """Returns pieces of an alphabet, and records which thread asked for what."""
 
     def __init__(self, fails_at=None, waits_at=None):
         self.at = 0

@@ -29,20 +29,20 @@ def test_records_that_are_right(count, length):
 def test_one_wrong_record_always_shows(data):
     count, length = data.draw(st.integers(1, 300)), data.draw(st.integers(1, 20))
     rows = np.random.default_rng(0).integers(0, 256, (count, length), np.uint8)
-    said = of_rows(rows)
+    stored = of_rows(rows)
     row = data.draw(st.integers(0, count - 1))
     if data.draw(st.booleans()):
-        said[row] ^= np.uint32(data.draw(st.integers(1, 2**32 - 1)))
+        stored[row] ^= np.uint32(data.draw(st.integers(1, 2**32 - 1)))
     else:
         rows[row, data.draw(st.integers(0, length - 1))] ^= data.draw(st.integers(1, 255))
-    assert not are_right(rows, said)
+    assert not are_right(rows, stored)
 
 
 def test_wrong_records_do_not_hide_each_other():
     rows = np.random.default_rng(1).integers(0, 256, (300, 8), np.uint8)
-    said = of_rows(rows)
-    said ^= np.uint32(1)  # all in the same way
-    assert not are_right(rows, said)
+    stored = of_rows(rows)
+    stored ^= np.uint32(1)  # all in the same way
+    assert not are_right(rows, stored)
     swapped = rows.copy()
     swapped[[3, 4]] = rows[[4, 3]]
     assert not are_right(swapped, of_rows(rows))

@@ -10,7 +10,7 @@ def values(columns):
     return [column.tolist() for column in columns]
 
 
-# What TensorFlow 2.21 answers.
+# The results of TensorFlow 2.21.
 @pytest.mark.parametrize(
     ("records", "defaults", "options", "expected"),
     [

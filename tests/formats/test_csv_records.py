@@ -14,7 +14,7 @@ PIECES = st.lists(st.sampled_from([b",", b'"', b"\n", b"\r", b"\r\n", b"a", b'""
 
 
 def rows_of(text, pieces, *, quoted=True):
-    """Cut a text that comes in pieces; return its records and whether the last is open."""
+    """Split a text that arrives in pieces; return its records, and whether the last is incomplete."""
     cutter, rest, rows, is_open = Cutter(b",", quoted=quoted), b"", [], False
     for number, piece in enumerate([*pieces, b""]):
         records, rest = cutter.cut(rest + piece, is_last=number == len(pieces))
@@ -38,7 +38,7 @@ def test_what_python_writes_is_read(table, end):
 
 
 def plain(text):
-    """Cut by the slowest and surest way, a byte at a time, as TensorFlow does."""
+    """Split a text byte by byte, as TensorFlow does: slow but simple."""
     rows, row, place = [], [], 0
     wrong = False
     while place < len(text) or row:

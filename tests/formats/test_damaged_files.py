@@ -1,4 +1,4 @@
-"""No damaged file ends the process or hangs, or raises an error that is not evenfeed's."""
+"""No damaged file kills or hangs the process, or raises anything but an evenfeed error."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ PROGRAM = Path(__file__).with_name("programs") / "damage_files.py"
 ROOT = Path(__file__).parents[2]
 
 
-# Those that libraries in C++ read have a process of their own each: it is known which one ended it.
+# Formats that C++ libraries read get a process each, which shows the one that crashed.
 ALONE = ["parquet", "arrow", "arrow stream", "array_record"]
 
 

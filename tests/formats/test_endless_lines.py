@@ -1,4 +1,4 @@
-"""A line that does not end is an error, not the end of the memory."""
+"""A line that never ends raises an error before it fills the memory."""
 
 import gzip
 from contextlib import suppress
@@ -19,7 +19,7 @@ READERS = {
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    """Let lines be short, so that the tests are."""
+    """Lower the limit of line lengths, so that the tests are fast."""
     monkeypatch.setattr("evenfeed.formats.text_lines.LONGEST", 1 << 20)
     monkeypatch.setattr("evenfeed.formats.csv.csv_files.LONGEST", 1 << 20)
 

@@ -33,7 +33,7 @@ def numbers(*values):
 
 
 def example(chance, **others):
-    """Return an example of any length, with features that nobody wants."""
+    """Return an example of any length, with features that are not requested."""
     features = {
         "n": numbers(
             *(int(n) >> int(chance.integers(64)) for n in chance.integers(-(2**63), 2**63 - 1, 2))
@@ -60,7 +60,7 @@ def scan(records, wanted):
 
 
 def alone(record, wanted):
-    """Return what protobuf finds, as bytes: floats may be no numbers."""
+    """Return what protobuf finds, as bytes, because floats may be NaN."""
     try:
         found = example_batches._one_by_one(Texts.of([record]), np.arange(1), wanted_of(wanted))
     except InvalidArgumentError:
@@ -71,7 +71,7 @@ def alone(record, wanted):
 def as_bytes(value):
     array = np.array(value)
     if array.dtype.kind == "f":
-        array[np.isnan(array)] = np.nan  # on its way through Python, one becomes another
+        array[np.isnan(array)] = np.nan  # passing through Python may change the bits of a NaN
     return array.tolist() if array.dtype.kind in "OS" else array.tobytes()
 
 
@@ -128,8 +128,8 @@ def test_the_first_example_that_is_wrong_is_named(wrong):
 
 def test_examples_written_otherwise_are_read_among_others():
     records = examples(300)
-    records[17] += b"\x78\x01"  # a field that nobody knows
-    records[18] += examples(1, seed=5)[0]  # the last of two messages counts
+    records[17] += b"\x78\x01"  # an unknown field
+    records[18] += examples(1, seed=5)[0]  # two messages: the last one counts
     records[19] += b"\n\x08\n\x06\n\x01n\x12\x01\x1a"  # cut off
     assert "Record 19" in outcome(records, WANTED)
     del records[19]
@@ -139,7 +139,7 @@ def test_examples_written_otherwise_are_read_among_others():
 
 
 def damaged(records, chance):
-    """Yield each record with bytes changed, cut out, or put in."""
+    """Yield each record with bytes changed, removed or inserted."""
     for record in records:
         parts = bytearray(record)
         for _ in range(int(chance.integers(1, 3))):

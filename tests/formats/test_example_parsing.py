@@ -82,7 +82,7 @@ def test_parse_example_takes_one_too():
     assert int(tf.io.parse_example(example(n=[4]), {"n": FIXED([], tf.int64)})["n"]) == 4
 
 
-# Each with what is asked for, and what the error says.
+# A record, the requested feature, and the error text.
 BAD = {
     "missing": (
         example(m=[1]),
@@ -159,7 +159,7 @@ def raw(*features):
     return field(0x0A, b"".join(entries))
 
 
-# Other ways to write the same; TensorFlow's answers, probed once.
+# Other encodings of the same example, with TensorFlow's results, probed once.
 ODD = {
     "unpacked numbers": (raw(field(0x1A, b"\x08\x05\x08\x06")), [2], tf.int64, [5, 6]),
     "unpacked floats": (raw(field(0x12, b"\x0d" + struct.pack("<f", 1.5))), [], tf.float32, 1.5),

@@ -1,4 +1,4 @@
-"""Where a disk is full, the error names the file, and nothing that is not whole is left."""
+"""On a full disk the error names the file, and no incomplete file is left."""
 
 import json
 import subprocess

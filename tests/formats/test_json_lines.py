@@ -39,7 +39,7 @@ BAD = [
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder in which files are used by short names."""
+    """A working directory, so that files have short names."""
     monkeypatch.chdir(tmp_path)
     Path("good.jsonl").write_text(GOOD)
     Path("good.gz").write_bytes(gzip.compress(GOOD.encode()))

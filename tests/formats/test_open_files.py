@@ -1,4 +1,4 @@
-"""However many files a dataset has, few are open at a time."""
+"""However many files a dataset has, only a few are open at a time."""
 
 import errno
 import gc
@@ -24,18 +24,18 @@ PROGRAM = Path(__file__).with_name("programs") / "many_files.py"
 
 @pytest.fixture
 def few(monkeypatch):
-    """Let evenfeed keep no more files open than `FEW`."""
+    """Limit evenfeed to `FEW` open files."""
     monkeypatch.setattr(open_files, "_FEWEST", FEW)
     monkeypatch.setattr(open_files, "_MOST", FEW)
 
 
 def open_in(folder):
-    """Return how many files in a folder this process has open."""
+    """Return how many files in a directory this process has open."""
     found = []
     for number in os.listdir("/proc/self/fd"):
         try:
             found.append(os.readlink(f"/proc/self/fd/{number}"))
-        except FileNotFoundError:  # of the list itself
+        except FileNotFoundError:  # the descriptor of the listing itself
             continue
     return sum(path.startswith(str(folder)) for path in found)
 
@@ -73,11 +73,11 @@ def rows_of(elements):
 def test_few_files_are_open_at_a_time_however_they_are_read(tmp_path, name, way):
     held = (
         16 if "arrow" in name else 0
-    )  # so many Arrow files stay mapped between their record batches
+    )  # the number of Arrow files that stay mapped between their record batches
     paths = written(name, tmp_path, 2 * held or 12)
     most, elements = 0, []
     for element in WAYS[way](FORMATS[name].read, paths):
-        elements.append(element)  # views of files among them
+        elements.append(element)  # some are views of files
         most = max(most, open_in(tmp_path))
     assert most <= held + 2 * FEW + 1
     assert rows_of(elements) == rows_of(FORMATS[name].read(paths))
@@ -186,7 +186,7 @@ def test_a_file_in_use_is_not_closed():
     held = files[0].opened()
     assert [read_all(file) for file in files[1:]] == [b"bytes"] * 5
     assert held.read() == b"bytes"
-    assert read_all(files[0]) == b"bytes"  # opened again, at its beginning
+    assert read_all(files[0]) == b"bytes"  # reopened at its start
     assert read_all(files[5]) == b""  # still open, at its end
 
 
@@ -202,7 +202,7 @@ def test_files_that_are_not_in_use_are_closed_where_the_process_may_open_no_more
         return "opened"
 
     assert with_room(opened) == "opened"
-    assert tries == [None, b"bytes"]  # it was closed, and is open again, from its beginning on
+    assert tries == [None, b"bytes"]  # closed, and reopened at its start
 
 
 @pytest.mark.usefixtures("few")

@@ -145,7 +145,7 @@ def test_a_bit_that_flips_anywhere_is_found(tmp_path, small_pages, compression):
         except DataLossError as error:
             assert str(path) in str(error)  # noqa: PT017 - it need not be raised
         else:
-            assert found == everything, place  # what lies between pages is not looked at
+            assert found == everything, place  # the bytes between pages are never read
     path.write_bytes(whole)
 
 

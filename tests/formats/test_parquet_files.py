@@ -33,7 +33,7 @@ def table(first=0):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with two files of three row groups each, to be used by short names."""
+    """A working directory with two files of three row groups each, so that files have short names."""
     monkeypatch.chdir(tmp_path)
     for name, first in (("a.parquet", 0), ("b.parquet", 100)):
         pq.write_table(table(first), name, row_group_size=10)

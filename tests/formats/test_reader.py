@@ -9,7 +9,7 @@ from evenfeed.formats.reader import Reader
 
 
 class Counting(Reader):
-    """A file of numbers that gives at most three at a time, and notes what it was asked."""
+    """A file of numbers that returns at most three at a time, and records its calls."""
 
     path = "numbers"
 

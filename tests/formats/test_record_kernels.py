@@ -16,7 +16,7 @@ def framed(payload):
 
 
 def read(raw):
-    """Return where records begin and what they hold, up to damage."""
+    """Return the starts and payloads of the records before the first damaged one."""
     places = framing.walked(raw, 0, len(raw), 10_000)
     if len(places) == 1:
         return places.tolist(), [], None
@@ -24,7 +24,7 @@ def read(raw):
 
 
 def verified(raw, starts, stops):
-    """Return payloads, and which is the first that is damaged."""
+    """Return the payloads, and the index of the first damaged one."""
     column = payloads.payloads_of("file", SimpleNamespace(held=raw, first=0), starts, stops)
     places = [column.origin(row)[1] for row in range(len(column))]
     assert places == starts.tolist()
@@ -53,7 +53,7 @@ def test_records_of_many_lengths_are_those_that_numpy_finds(longest):
 def test_a_flipped_bit_is_found_where_numpy_finds_it(seed):
     chance = np.random.default_rng(seed)
     raw = bytearray(b"".join(framed(chance.bytes(int(n))) for n in chance.integers(0, 40, 600)))
-    # Behind so many records that compiled code is asked, and in front of it.
+    # Odd seeds flip a bit after enough records for compiled code to run; even seeds flip one anywhere.
     place = int(chance.integers(len(raw) // 2 if seed % 2 else 0, len(raw)))
     raw[place] ^= 1 << int(chance.integers(8))
     places, column, wrong = read(bytes(raw))

@@ -29,7 +29,7 @@ def written(path, payloads, options=None):
 
 
 def read_all(file, most=3):
-    """Return records, and the class of an error in the place of what cannot be read."""
+    """Return the records, with the class of the error in place of an unreadable one."""
     rows = rows_of(ReadFiles([file]), most, limit=10_000)
     return [row if isinstance(row, type) else row[0][2] for row in rows]
 
@@ -40,7 +40,7 @@ def broken(path, raw, compression=""):
 
 
 def by_position(file):
-    """Return the same as `read_all`, each row by its number."""
+    """Return the same as `read_all`, fetching each row by number."""
     found = []
     for row in range(file.counted()):
         try:
@@ -88,7 +88,7 @@ def test_long_compressed_files_are_read_in_windows(tmp_path):
     assert read_all(RecordFile(str(tmp_path / "long"), "ZLIB"), 20)[:60] == payloads[:60]
     reader = RecordFile(str(tmp_path / "long"), "ZLIB").open()
     assert reader.read(299, 5).columns[0].tolist() == payloads[299:]
-    assert reader.read(0, 1).columns[0].tolist() == payloads[:1]  # from the beginning again
+    assert reader.read(0, 1).columns[0].tolist() == payloads[:1]  # from the start again
     assert reader.read(300, 1) is None
 
 
@@ -114,7 +114,7 @@ def test_a_flipped_bit_is_found_wherever_it_is(tmp_path):
         found = read_all(file)
         assert found.count(DataLossError) == 1
         at = found.index(DataLossError)
-        if file.counted() is None:  # behind a damaged length nobody knows where the others are
+        if file.counted() is None:  # records after a damaged length cannot be found
             assert found == [*FEW[:at], DataLossError]
         else:
             assert found == [*FEW[:at], DataLossError, *FEW[at + 1 :]]
@@ -194,7 +194,7 @@ def test_any_bytes_end_in_records_or_an_error(tmp_path_factory, data):
 
 
 def plainly(raw):
-    """Return what a file holds, as its format is described: record by record."""
+    """Return the payloads of a file, parsed record by record as the format is specified."""
     found, place = [], 0
     while place < len(raw):
         header = raw[place : place + 12]
@@ -240,7 +240,7 @@ def test_records_longer_than_a_piece_are_read(tmp_path):
 def test_resume_is_exact_also_behind_damage(tmp_path, compression):
     raw = bytearray(written(tmp_path / "whole", FEW))
     raw[16 + 12] ^= 1  # the second record
-    raw[-30] ^= 1  # a part of the third
+    raw[-30] ^= 1  # inside the third
     files = [
         broken(tmp_path / "bad", bytes(raw), compression),
         RecordFile(str(tmp_path / "none")),
@@ -255,7 +255,7 @@ def test_resume_does_not_read_what_comes_before(tmp_path):
     file = RecordFile(str(tmp_path / "file"))
     first = ReadFiles([file])
     first.read(900)
-    raw[: 800 * 20] = bytes(800 * 20)  # whoever reads this finds no record
+    raw[: 800 * 20] = bytes(800 * 20)  # no record can be parsed from this
     (tmp_path / "file").write_bytes(bytes(raw))
     second = ReadFiles([file])
     second.restore(first.state())

@@ -52,7 +52,7 @@ TENSORFLOW = {
     ),
     # text by serialize_tensor
     "text": (tf.string, "080712041202080242016142026263", [b"a", b"bc"]),
-    # three values by make_tensor_proto: the last value stands for the rest
+    # three values by make_tensor_proto: the last value is repeated
     "filled": (tf.float32, "08011204120208032a0400002040", [2.5, 2.5, 2.5]),
     "half": (tf.float16, "081312006a02807c", 1.5),
     "complex": (tf.complex64, "080812004a080000803f00000040", 1 + 2j),

@@ -42,7 +42,7 @@ def lines_of(reader, most=7):
 
 
 def plain(data):
-    """Return the lines of bytes, by the slowest and surest way."""
+    """Return the lines of bytes: slow but simple."""
     lines, line = [], b""
     for byte in data:
         line += bytes([byte])
@@ -129,9 +129,9 @@ def test_a_plain_file_is_not_read_again_from_its_beginning(tmp_path):
     while passed < 400_000:
         passed += reading.read(10_000).length
     state = reading.state()
-    assert state[2][0] > 1_500_000  # the byte from which it goes on
+    assert state[2][0] > 1_500_000  # the byte at which it resumes
     with open(path, "r+b") as file:
-        file.write(b"\n" * 1_000_000)  # what lies before is not looked at
+        file.write(b"\n" * 1_000_000)  # earlier bytes are not read again
     again = ReadFiles([LineFile(path)])
     again.restore(state)
     assert again.read(1).columns[0].tolist() == [b"%07d" % passed]
@@ -183,7 +183,7 @@ def test_no_bytes_make_decompression_crash(tmp_path, data, compression):
         assert lines_of(reader) == []
         return
     with pytest.raises(DataLossError, match="fuzz cannot be decompressed at byte"):
-        lines_of(reader)  # nobody guesses a file whose checksum fits
+        lines_of(reader)  # random bytes never have a valid checksum
 
 
 @ONE_FOLDER
@@ -197,7 +197,7 @@ def test_a_flipped_bit_is_never_another_line(tmp_path, byte, bit, compression):
         found = lines_of(LineReader(str(tmp_path / "flipped"), compression))
     except DataLossError:
         return
-    assert found == lines  # bits that mean nothing, such as the time in the header
+    assert found == lines  # ignored bits, such as the time in the header
 
 
 def test_a_small_file_cannot_fill_the_memory(tmp_path):

@@ -63,7 +63,7 @@ def test_samples_have_positions(files):
 def test_a_name_that_is_no_utf_8_is_its_bytes(tmp_path):
     content = write(tmp_path / "a.tar", sample(0)).read_bytes().replace(b"in/000", b"in/0\xff0")
     header = bytearray(content)
-    for at in (0, 1024):  # the sum of the bytes of each header stands in it
+    for at in (0, 1024):  # each header contains the sum of its bytes
         header[at + 148 : at + 156] = b" " * 8
         header[at + 148 : at + 156] = b"%06o\0 " % sum(header[at : at + 512])
     (tmp_path / "a.tar").write_bytes(header)

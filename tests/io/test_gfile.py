@@ -157,7 +157,7 @@ def test_what_cannot_be_reached_says_what_to_install(scheme, monkeypatch):
 def test_a_path_is_one_path(value):
     with pytest.raises(TypeError, match="filename must"):
         tf.io.read_file(value)
-    with pytest.raises(TypeError, match="contents must be text"):
+    with pytest.raises(TypeError, match="contents must be a scalar string"):
         tf.io.write_file("x", 3)
 
 

@@ -37,13 +37,13 @@ class RowReader(Reader):
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._begin_at(0)
-        self._passed = False
+        self._start_at(0)
+        self._row_failed = False
 
     @property
     def goes_on(self) -> bool:
         """True if the last error was about one row, not the file."""
-        return self._passed
+        return self._row_failed
 
     @abstractmethod
     def _next(self) -> Chunk | None:
@@ -67,10 +67,10 @@ class RowReader(Reader):
         return None
 
     def read(self, start: int, count: int) -> Block | None:
-        self._passed = False
+        self._row_failed = False
         if start < self._first:
             self._rewind()
-            self._begin_at(0)
+            self._start_at(0)
         while start >= self._first + self._chunk.block.length:
             chunk = self._next()
             if chunk is None:
@@ -80,11 +80,11 @@ class RowReader(Reader):
         row = start - self._first
         good = self._chunk.good(row, count)
         if good is None:
-            self._passed = True
+            self._row_failed = True
             raise self._error(row, self._chunk.wrong[row])
         return good
 
-    def _begin_at(self, row: int) -> None:
+    def _start_at(self, row: int) -> None:
         self._first = row  # the first row of the chunk
         self._chunk = Chunk(Block((), 0))
 

@@ -163,9 +163,7 @@ class StreamedRecords(ChunkReader):
 
     def _after_header(self) -> Array:
         passed = len(self._bytes.read(self._header_left))
-        self._header_left = (
-            self._header_left - passed if passed else -1
-        )  # the file ended in its header
+        self._header_left = self._header_left - passed if passed else -1  # -1: it ends too early
         return bytes_column([])
 
     def _check_end(self) -> None:

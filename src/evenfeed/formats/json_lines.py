@@ -20,7 +20,7 @@ from evenfeed.formats.chunks import Chunk, RowReader
 from evenfeed.formats.text_lines import LineReader
 
 _LINES: Final = 1 << 12  # lines converted to columns at a time
-_GUESSED: Final = 100  # lines from which the spec is inferred
+_INFERRED_LINES: Final = 100  # lines from which the spec is inferred
 _MISSING: Final = object()
 
 # The JSON types allowed for each dtype kind: an int is a valid float, but not the reverse.
@@ -73,7 +73,7 @@ class JsonReader(RowReader):
         """Go to the start of a chunk."""
         if mark is not None:
             self._lines.seek(mark[0])
-            self._begin_at(mark[1])
+            self._start_at(mark[1])
             self._line = self._next_line = mark[2]
 
     def _rewind(self) -> None:
@@ -217,7 +217,7 @@ def guessed_spec(path: str, compression: str) -> Any:
     reader = LineReader(path, compression)
     try:
         wrong: dict[int, str] = {}
-        lines = list(islice(_lines(reader), _GUESSED))
+        lines = list(islice(_lines(reader), _INFERRED_LINES))
         values = _values(lines, wrong)
     finally:
         reader.close()
@@ -231,7 +231,7 @@ def guessed_spec(path: str, compression: str) -> Any:
         raise InvalidArgumentError(
             f"{path} has no lines to infer a spec from.", fix=_PASS_SIGNATURE
         )
-    return _guessed(values, path, "")
+    return _inferred(values, path, "")
 
 
 _PASS_SIGNATURE: Final = "pass output_signature."
@@ -239,19 +239,19 @@ _PASS_SIGNATURE: Final = "pass output_signature."
 
 def _lines(reader: LineReader) -> Iterator[bytes]:
     row = 0
-    while (block := reader.read(row, _GUESSED)) is not None:
+    while (block := reader.read(row, _INFERRED_LINES)) is not None:
         row += block.length
         yield from (line for line in cast("Array", block.columns[0]).tolist() if line.strip())
 
 
-def _guessed(values: Sequence[Any], path: str, name: str) -> Any:
+def _inferred(values: Sequence[Any], path: str, name: str) -> Any:
     kinds = set(map(type, values))
     if kinds == {dict}:
         keys = list(dict.fromkeys(chain.from_iterable(values)))
         found = {key: [value.get(key, _MISSING) for value in values] for key in keys}
-        return {key: _guessed(found[key], path, f"{name}.{key}" if name else key) for key in keys}
+        return {key: _inferred(found[key], path, f"{name}.{key}" if name else key) for key in keys}
     if kinds == {list} and any(values):
-        inner = _guessed(list(chain.from_iterable(values)), path, name)
+        inner = _inferred(list(chain.from_iterable(values)), path, name)
         if isinstance(inner, TensorSpec):
             return TensorSpec([None, *inner.shape], inner.dtype)
     dtype = _dtype(kinds)

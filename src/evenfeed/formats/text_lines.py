@@ -42,21 +42,21 @@ class LineReader(ChunkReader):
         self._bytes = open_bytes(path, compression)
         self._rest = b""  # the start of a line that is not read to its end yet
         self._text = b""  # the bytes of the chunk
-        self._begin = 0  # the byte at which the chunk starts
-        self._behind = 0  # and the byte after it
+        self._start = 0  # the byte at which the chunk starts
+        self._stop = 0  # and the byte after it
 
     def mark(self) -> Any:
         """Return the byte and row at which the chunk starts; None for compressed files, which cannot seek."""
-        return None if self._compression else [self._begin, self._first]
+        return None if self._compression else [self._start, self._first]
 
     def _byte(self, row: int) -> int | None:
-        return self._begin + behind_lines(self._text, row)
+        return self._start + behind_lines(self._text, row)
 
     def seek(self, mark: Any) -> None:
         """Go to the start of a line."""
         if mark is not None:
             self._go_to(mark[0])
-            self._begin_at(mark[1])
+            self._start_at(mark[1])
 
     def _rewind(self) -> None:
         self._go_to(0)
@@ -64,13 +64,13 @@ class LineReader(ChunkReader):
     def _go_to(self, byte: int) -> None:
         self._bytes.close()
         self._bytes = open_bytes(self.path, self._compression, byte)
-        self._rest, self._begin, self._behind = b"", byte, byte
+        self._rest, self._start, self._stop = b"", byte, byte
 
     def _more(self) -> Array | None:
         text = self._whole_lines()
         if not text:
             return None
-        self._text, self._begin, self._behind = text, self._behind, self._behind + len(text)
+        self._text, self._start, self._stop = text, self._stop, self._stop + len(text)
         return bytes_column(_split(text))
 
     def _whole_lines(self) -> bytes:
@@ -78,7 +78,7 @@ class LineReader(ChunkReader):
         parts, length = [self._rest], len(self._rest)
         while True:
             more = self._bytes.read(self._next_read)
-            if self._behind == 0 and not self._compression and len(parts) == 1:
+            if self._stop == 0 and not self._compression and len(parts) == 1:
                 self._check_plain(more)
             self._next_read = min(2 * self._next_read, _LONGEST_READ)
             end = more.rfind(b"\n") + 1
@@ -87,7 +87,7 @@ class LineReader(ChunkReader):
                 return b"".join([*parts, more[:end]])
             parts.append(more)  # joined once: a line may span many reads
             if (length := length + len(more)) > LONGEST:
-                raise endless(self.path, "line", self._behind)
+                raise endless(self.path, "line", self._stop)
 
     def _check_plain(self, start: bytes) -> None:
         if start.startswith(_GZIP_MAGIC):

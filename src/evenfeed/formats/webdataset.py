@@ -92,9 +92,8 @@ class TarReader(Reader):
         return _first_byte(self._samples[row])
 
     def _row(self, file: IO[bytes], sample: TarSample) -> list[bytes]:
-        key = sample.key.encode(
-            errors="surrogateescape"
-        )  # the original bytes, even if they are not UTF-8
+        # Restores the original bytes, even if they are not UTF-8.
+        key = sample.key.encode(errors="surrogateescape")
         return [key, *(self._part(file, sample, part) for part in self._parts)]
 
     def _part(self, file: IO[bytes], sample: TarSample, part: str) -> bytes:

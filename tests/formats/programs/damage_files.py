@@ -2,7 +2,7 @@
 
     damage_files.py FOLDER COUNT FORMAT ...
 
-It prints how many errors were met in each. Where a library ends the process, or an error is not evenfeed's, no line comes.
+Prints the number of errors for each format. Prints nothing if a library kills the process, or an error is not evenfeed's.
 """
 
 import random
@@ -17,7 +17,7 @@ _PATTERNS = [b"\xff" * 8, b"\0" * 8, b"\x7f\xff\xff\xff", b"\xff\xff\xff\x7f"]
 
 
 def damaged(whole: bytes, chance: random.Random) -> bytes:
-    """Return the bytes with some flipped, overwritten, cut off or put between."""
+    """Return the bytes with some flipped, overwritten, cut off or inserted."""
     content, place = bytearray(whole), chance.randrange(len(whole))
     match chance.randrange(5):
         case 0 | 1:
@@ -34,7 +34,7 @@ def damaged(whole: bytes, chance: random.Random) -> bytes:
 
 
 def errors_of(dataset: tf.data.Dataset) -> int:
-    """Read to the end; return how many errors there were."""
+    """Read to the end; return the number of errors."""
     iterator, errors = iter(dataset), 0
     while errors < 50 * ROWS:
         try:
@@ -47,7 +47,7 @@ def errors_of(dataset: tf.data.Dataset) -> int:
 
 
 def errors_in(name: str, folder: Path, count: int) -> int:
-    """Damage and read; return how many errors there were."""
+    """Damage and read; return the number of errors."""
     folder.mkdir()
     paths, chance, errors = written(name, folder, 1), random.Random(name), 0
     (path,) = [*folder.glob("*-saved/*/*.pages")] or map(Path, paths)

@@ -1,8 +1,8 @@
-"""Flips bits of the table at the end of a Parquet file, one after the other, and reads the file each time.
+"""Flips bits of the footer of a Parquet file, one after the other, and reads the file each time.
 
     flip_bits.py FILE FIRST STEP
 
-It prints how often the file was read and how often it was refused. Where pyarrow ends the process, no line comes.
+Prints how often the file was read and how often it was rejected. Prints nothing if pyarrow kills the process.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Writes where no file may become longer than 300,000 bytes, as on a disk that is full, and says what happens."""
+"""Simulates a full disk by limiting files to 300,000 bytes, writes to it, and prints what happens."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Reads many files where a process may have few open; with --none-left, where it may open none."""
+"""Reads many files under a low limit of open files; with --none-left, when none can be opened."""
 
 import os
 import resource
@@ -10,7 +10,7 @@ paths = sys.argv[1:]
 _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
 if paths[0] == "--none-left":
     lines = tf.data.TextLineDataset(paths[1:])
-    list(lines)  # all that is needed is loaded
+    list(lines)  # load everything that is needed
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) - 1, most))
     list(lines)
 

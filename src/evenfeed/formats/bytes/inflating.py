@@ -169,7 +169,7 @@ class Inflated:
         self._file = Plain(path)
         self._stream = self._fresh()
         self._in_stream = False
-        self._passed = 0  # compressed bytes read
+        self._bytes_read = 0  # of the compressed file
 
     def _fresh(self) -> Any:
         return zlib.decompressobj(wbits=FORMS[self._kind])
@@ -179,7 +179,7 @@ class Inflated:
         while True:
             waiting = self._waiting()
             data = waiting or self._file.read(_READ)
-            self._passed += 0 if waiting else len(data)
+            self._bytes_read += 0 if waiting else len(data)
             if not data and not self._in_stream:
                 return b""
             out = self._inflated(data, most)
@@ -207,9 +207,9 @@ class Inflated:
 
     def _damaged(self, why: str, unread: int) -> DataLossError:
         return DataLossError(
-            f"{self._path} cannot be decompressed at byte {self._passed - unread}: {why}.",
+            f"{self._path} cannot be decompressed at byte {self._bytes_read - unread}: {why}.",
             fix="check compression_type, and that the file was copied completely.",
-        ).in_file(self._path, self._passed - unread)
+        ).in_file(self._path, self._bytes_read - unread)
 
     def close(self) -> None:
         self._file.close()

@@ -98,14 +98,14 @@ class CsvReader(RowReader):
 
     def mark(self) -> Any:
         """Return the byte, row and line at which the chunk starts; None for compressed files, which cannot seek."""
-        return None if self._compression else [self._begin, self._first, self._line]
+        return None if self._compression else [self._start, self._first, self._line]
 
     def seek(self, mark: Any) -> None:
         """Go to the start of a record."""
         if mark is not None:
             byte, row, line = mark
             self._reopen(byte, line)
-            self._begin_at(row)
+            self._start_at(row)
 
     def _rewind(self) -> None:
         self._reopen(0, 0)
@@ -117,14 +117,14 @@ class CsvReader(RowReader):
 
     def _reset(self, byte: int, line: int) -> None:
         self._rest = b""  # the start of a record that is not read to its end yet
-        self._begin = self._behind = byte  # where the chunk starts, and the byte after it
+        self._start = self._stop = byte  # where the chunk starts, and the byte after it
         self._line = self._next_line = line  # the same in lines
         self._skipped = 0  # records of the chunk that are not rows: the header
         self._records = Records(b"", [], np.zeros(0, np.int64))
 
     def _next(self) -> Chunk | None:
         records = self._whole_records()
-        is_first = self._begin == 0 and self._layout.header
+        is_first = self._start == 0 and self._layout.header
         if not records.count:
             if is_first:
                 raise self._missing_header()
@@ -155,10 +155,10 @@ class CsvReader(RowReader):
             if records.count:
                 break
             if len(text) > LONGEST:
-                raise endless(self.path, "record", self._behind)
+                raise endless(self.path, "record", self._stop)
             self._next_read *= 2  # the record is longer than the read, perhaps much longer
         self._next_read = min(2 * self._next_read, _LONGEST_READ)
-        self._begin, self._behind = self._behind, self._behind + len(text) - len(self._rest)
+        self._start, self._stop = self._stop, self._stop + len(text) - len(self._rest)
         self._line, self._next_line = self._next_line, self._next_line + records.lines
         return records
 
@@ -177,9 +177,8 @@ class CsvReader(RowReader):
             return records.fields, {}
         fields, wrong = self._layout.cutter.unquoted(records.fields)
         numbers = np.searchsorted(records.stops, list(wrong), "right").tolist()
-        by_record = dict(
-            reversed([*zip(numbers, wrong.values(), strict=True)])
-        )  # the first of each
+        # Reversed, so that the first error of each record wins.
+        by_record = dict(reversed([*zip(numbers, wrong.values(), strict=True)]))
         return fields, by_record | ({records.count - 1: OPEN} if records.is_open else {})
 
     def _parsed(self, fields: Sequence[bytes], wrong: dict[int, str]) -> Chunk:
@@ -223,7 +222,7 @@ class CsvReader(RowReader):
         ).in_file(self.path, self._byte(row))
 
     def _byte(self, row: int) -> int | None:
-        return self._begin + self._records.byte(row + self._skipped)
+        return self._start + self._records.byte(row + self._skipped)
 
     def _missing_header(self) -> InvalidArgumentError:
         return InvalidArgumentError(

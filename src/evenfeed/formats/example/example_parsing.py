@@ -120,9 +120,8 @@ class ExampleKernel(Kernel):
         wanted, single = self._asked
         shape = given[0].shape
         if shape.rank is None or shape.rank > 1 - single:
-            raise TypeError(
-                "The text has too many dimensions."
-            )  # running without the kernel gives a better error
+            # Only rejects the kernel: parsing without it raises a better error.
+            raise TypeError("The text has too many dimensions.")
         return [TensorSpec([*shape, *feature.shape], feature.dtype) for feature in wanted]
 
     def run(self, *columns: Column) -> list[Column]:

@@ -97,7 +97,7 @@ def _value(data: bytes, at: int, kind: int, shape: Any, depth: int) -> tuple[Any
     if _BYTES < kind <= _SET:
         return _items(data, at, shape, depth + 1)
     if kind == _MAP:
-        return None, _behind_pairs(data, at, depth + 1)
+        return None, _skip_map(data, at, depth + 1)
     if 0 < kind <= _BYTE:  # in a list a bool also takes a byte
         return data[at], at + 1
     if kind == _DOUBLE:
@@ -118,7 +118,7 @@ def _items(data: bytes, at: int, wanted: Kind | None, depth: int) -> tuple[list[
     return found, at
 
 
-def _behind_pairs(data: bytes, at: int, depth: int) -> int:
+def _skip_map(data: bytes, at: int, depth: int) -> int:
     size, at = _unsigned(data, at)
     kinds = data[at] if size else 0
     at += size > 0

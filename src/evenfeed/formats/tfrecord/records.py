@@ -107,18 +107,18 @@ class RecordReader(Reader):
         self._mapped: Mapped | None = None  # for `fetch`
         self._row = 0  # the next row
         self._place = 0  # where it starts
-        self._usual = 0.0  # bytes per record lately, plus a margin
-        self._passed = False  # the last error of `read` was a damaged payload
+        self._record_size = 0.0  # bytes per record lately, plus a margin
+        self._payload_failed = False  # the last error of `read` was a damaged payload
         self._ended = False  # a length is damaged, so the next record cannot be found
         self._last: tuple[int, Positions] = 0, np.zeros(0, np.int64)  # the rows read last
 
     @property
     def goes_on(self) -> bool:
         """True if only a payload was damaged: then the start of the next record is known."""
-        return self._passed
+        return self._payload_failed
 
     def read(self, start: int, count: int) -> Block | None:
-        self._passed = False
+        self._payload_failed = False
         self._go_to(start)
         places = self._places(count)
         if len(places) == 1:
@@ -127,7 +127,7 @@ class RecordReader(Reader):
             block = self._block(self._source, places[:-1], places[1:])
         except DataLossError:
             self._step(places[:2])
-            self._passed = True
+            self._payload_failed = True
             raise
         self._step(places[: block.length + 1])
         return block
@@ -222,7 +222,7 @@ class RecordReader(Reader):
         found = self._walked(count)
         if len(found) == 1:
             try:
-                self._reach_behind_next()
+                self._reach_next()
             except DataLossError:
                 self._ended = True
                 self._row += 1
@@ -232,8 +232,8 @@ class RecordReader(Reader):
 
     def _reach_for(self, count: int) -> None:
         """Load about `count` short records of an uncompressed file: joining windows later takes longer."""
-        wanted = min(_MOST_AT_ONCE, int(count * self._usual))
-        if wanted and self._usual < _SHORT and not self._file.compression:
+        wanted = min(_MOST_AT_ONCE, int(count * self._record_size))
+        if wanted and self._record_size < _SHORT and not self._file.compression:
             with suppress(EvenfeedError):  # raised again after the records before it are delivered
                 self._source.reaches(self._place + wanted)
 
@@ -241,10 +241,10 @@ class RecordReader(Reader):
         source = self._source
         at, held = self._place - source.first, source.held
         found = walked(held, at, len(held), count) + source.first
-        self._usual = 1.05 * (found[-1] - found[0]) / max(1, len(found) - 1)
+        self._record_size = 1.05 * (found[-1] - found[0]) / max(1, len(found) - 1)
         return found
 
-    def _reach_behind_next(self) -> None:
+    def _reach_next(self) -> None:
         """Load the next record; raise if it is damaged or cut off."""
         place, source = self._place, self._source
         if not source.reaches(place + HEADER_BYTES):
