@@ -25,14 +25,14 @@ def test_values_are_packed_into_a_structure_of_any_kind():
 
 
 def test_values_that_are_no_sequence_are_an_error():
-    what = "flat_sequence must be a list or a tuple, but is a int."
+    what = "flat_sequence must be a list or a tuple, but got a int."
     with error_saying(TypeError, what, fix="pass list(values)."):
         nest.pack_sequence_as((0,), 3)
 
 
 @pytest.mark.parametrize("values", [{"a": 1, "b": 2}, {"a": 1, "b": 2}.values(), {1, 2}])
 def test_what_has_no_order_of_its_own_cannot_be_packed(values):
-    what = f"flat_sequence must be a list or a tuple, but is a {type(values).__name__}."
+    what = f"flat_sequence must be a list or a tuple, but got a {type(values).__name__}."
     with error_saying(TypeError, what, fix="pass list(values)."):
         nest.pack_sequence_as([0, 0], values)
 

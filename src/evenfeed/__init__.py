@@ -1,8 +1,8 @@
 """evenfeed feeds every replica evenly: TensorFlow's distributed input on JAX, without TensorFlow.
 
-`import evenfeed as tf` gives the names of `tf.data` and `tf.distribute`, the dtypes and specs, and the
-handful of tensor functions that their programs use. A tensor is a `jax.Array`, or a NumPy array on the
-host. For all other mathematics, write `jax.numpy`.
+`import evenfeed as tf` provides `tf.data`, `tf.distribute`, dtypes, specs, and the few tensor functions that
+programs with them use. A tensor is a `jax.Array`, or a NumPy array on the host. For all other math, use
+`jax.numpy`.
 """
 
 from typing import TYPE_CHECKING
@@ -147,7 +147,7 @@ __all__ = [
     "zeros",
 ]
 
-# Loaded when they are first used: a program pays for what it needs.
+# Loaded on first use, to keep `import evenfeed` fast.
 _NAMESPACES = {
     "compat",
     "config",
@@ -165,16 +165,16 @@ _NAMESPACES = {
 
 publish(__name__, [name for name in __all__ if name not in _NAMESPACES], globals())
 
-# Where programs written for TensorFlow most often stop.
+# Replacements for the names of TensorFlow that programs most often use and evenfeed does not have.
 _USE_INSTEAD = {
     "keras": "Keras 3 runs on JAX: set the environment variable KERAS_BACKEND=jax, then import keras.",
-    "GradientTape": "Gradients are JAX's: jax.value_and_grad(loss)([v.value() for v in variables]).",
-    "math": "Write jax.numpy: jax.numpy.exp, jax.numpy.log and so on.",
-    "nn": "Write jax.nn: jax.nn.relu, jax.nn.softmax and so on.",
-    "linalg": "Write jax.numpy.linalg.",
-    "strings": "Work on texts as Python does, inside evenfeed.py_function.",
-    "lookup": "Use a dict, inside evenfeed.py_function.",
-    "summary": "Use a writer of its own, such as tensorboardX.",
+    "GradientTape": "Use JAX's gradients: jax.value_and_grad(loss)([v.value() for v in variables]).",
+    "math": "Use jax.numpy: jax.numpy.exp, jax.numpy.log and so on.",
+    "nn": "Use jax.nn: jax.nn.relu, jax.nn.softmax and so on.",
+    "linalg": "Use jax.numpy.linalg.",
+    "strings": "Use Python strings inside evenfeed.py_function.",
+    "lookup": "Use a dict inside evenfeed.py_function.",
+    "summary": "Use a separate writer, such as tensorboardX.",
 }
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ else:
         refusal(
             __name__,
             __all__,
-            "For mathematics write jax.numpy; the README lists what exists now.",
+            "For math, use jax.numpy; the README lists what evenfeed provides.",
             _USE_INSTEAD,
         ),
     )

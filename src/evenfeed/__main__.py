@@ -1,4 +1,4 @@
-"""The command `evenfeed`: `evenfeed run --workers 2 --replicas 2 script.py`."""
+"""The `evenfeed` command: `evenfeed run --workers 2 --replicas 2 script.py`."""
 
 import argparse
 import sys
@@ -9,11 +9,11 @@ from evenfeed.cluster.launching import DEFAULT_GRACE_SECONDS, launch
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says, and return the exit code."""
+    """Run the command line, and return the exit code."""
     parser = _parser()
     given = parser.parse_args(arguments)
-    if not given.command:  # Python would wait for a program to be typed in
-        parser.error("name the program: evenfeed run --workers 2 script.py")
+    if not given.command:  # Python would wait for a program on stdin.
+        parser.error("missing program; for example: evenfeed run --workers 2 script.py")
     return launch(given.command, given.workers, given.replicas, given.grace)
 
 
@@ -24,17 +24,19 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run",
         help="run a program in several workers on this machine",
-        description="Starts workers on this machine, each with its TF_CONFIG. What they print comes with "
-        "their number before it; when one fails, the others have some seconds to save and end, then they are ended.",
+        description="Starts workers on this machine, each with its own TF_CONFIG. Prefixes their output with the "
+        "worker's number. If a worker fails, the others get some seconds to save and exit, and are then terminated.",
     )
-    run.add_argument("--workers", type=_count, default=1, help="how many processes (1)")
-    run.add_argument("--replicas", type=_count, help="how many logical CPU devices in each")
+    run.add_argument(
+        "--workers", type=_count, default=1, help="number of worker processes (default: 1)"
+    )
+    run.add_argument("--replicas", type=_count, help="number of logical CPU devices per worker")
     run.add_argument(
         "--grace",
         type=float,
         default=DEFAULT_GRACE_SECONDS,
         metavar="SECONDS",
-        help=f"how long the others have to end by themselves when one fails ({DEFAULT_GRACE_SECONDS:g})",
+        help=f"time for the other workers to exit if one fails (default: {DEFAULT_GRACE_SECONDS:g})",
     )
     run.add_argument(
         "command",

@@ -1,4 +1,4 @@
-"""Devices, and how functions run, under the names of `tf.config`."""
+"""Devices and eager execution: TensorFlow's `tf.config`."""
 
 from evenfeed.core.publish import publish
 from evenfeed.replicas.function.driving import functions_run_eagerly, run_functions_eagerly

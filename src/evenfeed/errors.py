@@ -1,4 +1,4 @@
-"""The errors that evenfeed raises: TensorFlow's names, each also the builtin that fits."""
+"""The errors of evenfeed. They have TensorFlow's names and also derive from builtin exceptions."""
 
 from evenfeed.core import errors as _errors
 from evenfeed.core.errors import (

@@ -1,4 +1,4 @@
-"""TensorFlow's `tf.experimental`, as far as input pipelines need it."""
+"""The names of TensorFlow's `tf.experimental` that input pipelines use."""
 
 from typing import TYPE_CHECKING
 
@@ -10,4 +10,4 @@ __all__ = ["Optional"]
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
+    __getattr__ = refusal(__name__, __all__, "The README lists what evenfeed provides.")

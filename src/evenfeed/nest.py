@@ -12,7 +12,7 @@ __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pa
 
 
 def is_nested(structure: object) -> bool:
-    """Tell whether `structure` has parts.
+    """Return True if a value is a container: a list, tuple, dict, namedtuple or attrs object.
 
     Examples:
         >>> import evenfeed as tf
@@ -23,12 +23,12 @@ def is_nested(structure: object) -> bool:
 
 
 def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
-    """Return the leaves in order; those of a dict by sorted key.
+    """Return the leaves of a structure as a list. Dicts are ordered by sorted key.
 
     Args:
-        structure: What to take apart.
-        expand_composites: Whether to open what consists of several tensors too: per-replica values,
-            sparse tensors, and the specs of per-replica values.
+        structure: A nested structure, or a single leaf.
+        expand_composites: Also flatten values that consist of several tensors: per-replica values and
+            their specs, and sparse tensors.
 
     Examples:
         >>> import evenfeed as tf
@@ -41,7 +41,12 @@ def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
 def pack_sequence_as(
     structure: object, flat_sequence: Sequence[Any], expand_composites: bool = False
 ) -> Any:
-    """Return the values of `flat_sequence` arranged as `structure` is.
+    """Pack the values of a flat list into the given structure.
+
+    Args:
+        structure: The structure of the result; its leaves are ignored.
+        flat_sequence: A list or tuple of the leaves.
+        expand_composites: As for `flatten`.
 
     Examples:
         >>> import evenfeed as tf
@@ -51,7 +56,7 @@ def pack_sequence_as(
     if not is_nested(flat_sequence) or not isinstance(flat_sequence, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             described(
-                f"flat_sequence must be a list or a tuple, but is a {type(flat_sequence).__name__}.",
+                f"flat_sequence must be a list or a tuple, but got a {type(flat_sequence).__name__}.",
                 fix="pass list(values).",
             )
         )
@@ -64,7 +69,16 @@ def map_structure(
     check_types: bool = True,
     expand_composites: bool = False,
 ) -> Any:
-    """Call `func` on the leaves that stand at the same place of every structure.
+    """Apply a function to the corresponding leaves of one or more structures.
+
+    Args:
+        func: Receives one leaf of each structure.
+        structure: Structures with the same nesting.
+        check_types: Raise TypeError if container types differ.
+        expand_composites: As for `flatten`.
+
+    Returns:
+        The results, in the structure of the first argument.
 
     Examples:
         >>> import evenfeed as tf
@@ -82,7 +96,17 @@ def map_structure(
 def assert_same_structure(
     nest1: object, nest2: object, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """Raise unless both are nested alike, with the place where they first differ.
+    """Raise unless two structures have the same nesting. The error names the first difference.
+
+    Args:
+        nest1: A nested structure.
+        nest2: Another one.
+        check_types: Raise TypeError if container types differ.
+        expand_composites: As for `flatten`.
+
+    Raises:
+        ValueError: The structures differ in nesting, length or keys.
+        TypeError: The types of two containers differ.
 
     Examples:
         >>> import evenfeed as tf

@@ -1,4 +1,4 @@
-"""`evenfeed.random`: random tensors, repeatable where a seed is set."""
+"""Random tensors and the global seed: TensorFlow's `tf.random`."""
 
 from evenfeed.core.publish import publish
 from evenfeed.core.seeds import set_seed

@@ -1,4 +1,4 @@
-"""Clusters and examples: TensorFlow's `tf.train`. The messages are protocol buffers.
+"""`ClusterSpec` and the Example protocol buffers: TensorFlow's `tf.train`.
 
 Examples:
     >>> import evenfeed as tf
@@ -46,9 +46,8 @@ if TYPE_CHECKING:
     JobDef: Any
     SequenceExample: Any
 else:
-    _missing = refusal(__name__, __all__, "The README lists what exists now.")
+    _missing = refusal(__name__, __all__, "The README lists what evenfeed provides.")
 
-    def __getattr__(
-        name: str,
-    ) -> Any:  # the library behind the messages is loaded at the first of them
+    # Imports protobuf only when a message class is first used.
+    def __getattr__(name: str) -> Any:
         return message_class(name) if name in __all__ else _missing(name)

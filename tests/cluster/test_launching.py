@@ -62,7 +62,7 @@ def test_each_worker_is_told_who_it_is():
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["run"], "name the program"),
+        (["run"], "missing program"),
         (["run", "--workers", "0", "x.py"], "must be at least 1, but got 0"),
         (["run", "--replicas", "-1", "x.py"], "must be at least 1, but got -1"),
         ([], "required"),

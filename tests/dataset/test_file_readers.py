@@ -188,7 +188,7 @@ def test_explain_names_the_reader(folder):
     assert "TextLineDataset(2 files)" in said
     assert "known only after the files are read" in said
     assert "resume: by position" in said
-    assert "reading again" in T("a.gz", "GZIP").explain()
+    assert "re-reading earlier elements" in T("a.gz", "GZIP").explain()
     assert "FixedLengthRecordDataset(1 file)" in F("a.txt", 8).explain()
 
 
@@ -215,7 +215,9 @@ def test_no_file_at_all_is_an_error_at_once(folder, pattern):
 
 
 def test_patterns_are_text_and_shuffle_is_yes_or_no(folder):
-    with pytest.raises(TypeError, match="file_pattern must be a path or a list of paths, but got 3"):
+    with pytest.raises(
+        TypeError, match="file_pattern must be a path or a list of paths, but got 3"
+    ):
         tf.data.Dataset.list_files(3)
     with pytest.raises(TypeError, match="shuffle must be True or False"):
         tf.data.Dataset.list_files("*", shuffle="no")

@@ -83,6 +83,8 @@ def test_a_ratio_makes_the_image_smaller(size, ratio):
 
 def test_a_missing_library_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "simplejpeg", None)
-    monkeypatch.setattr("evenfeed.images.image_files.simplejpeg", tf.core.doors.Door("simplejpeg"))
+    monkeypatch.setattr(
+        "evenfeed.images.image_files.simplejpeg", tf.core.lazy.LazyModule("simplejpeg")
+    )
     with pytest.raises(ImportError, match=r"evenfeed\[images\]"):
         tf.io.decode_jpeg(jpeg())

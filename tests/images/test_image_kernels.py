@@ -126,7 +126,7 @@ def test_a_bad_image_fails_alone(calls):
     reading = iter(dataset)
     for content in FILES[:6]:
         np.testing.assert_array_equal(next(reading), middle(content))
-    for which, text in (("6", "ends too early"), ("7 (no image)", "Unknown image file format")):
+    for which, text in (("6", "is truncated"), ("7 (no image)", "Unknown image file format")):
         with pytest.raises(InvalidArgumentError, match=text) as caught:
             next(reading)
         assert any(f"mapping element {which} with middle" in n for n in caught.value.__notes__)

@@ -12,10 +12,10 @@ from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.plan.options import Options, ThreadingOptions
 from evenfeed.plan.windows import DatasetSpec
 
-#: What `cardinality()` returns for a dataset without an end.
+#: The result of `cardinality()` for an infinite dataset.
 INFINITE_CARDINALITY: Final = INFINITE
 
-#: What `cardinality()` returns where nobody knows before the data is read.
+#: The result of `cardinality()` if the size is not known before the data is read.
 UNKNOWN_CARDINALITY: Final = UNKNOWN
 
 __all__ = [
@@ -36,4 +36,4 @@ __all__ = [
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
+    __getattr__ = refusal(__name__, __all__, "The README lists what evenfeed provides.")

@@ -1,4 +1,4 @@
-"""TensorFlow's `tf.data.experimental`: options of distribution, promises about cardinality, older names."""
+"""TensorFlow's `tf.data.experimental`: sharding options, `assert_cardinality`, CSV datasets and older names."""
 
 import os
 from collections.abc import Callable
@@ -90,7 +90,7 @@ __all__ = [
 
 
 def cardinality(dataset: Dataset) -> np.int64 | int:
-    """Return how many elements a dataset has, or INFINITE_CARDINALITY or UNKNOWN_CARDINALITY.
+    """Return the number of elements of a dataset, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY.
 
     Examples:
         >>> import evenfeed as tf
@@ -101,7 +101,9 @@ def cardinality(dataset: Dataset) -> np.int64 | int:
 
 
 def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset]:
-    """Return a function for `Dataset.apply` that promises how many elements there are.
+    """Return a function for `Dataset.apply` that asserts the number of elements.
+
+    Reading raises an error if the dataset has another number of elements.
 
     Examples:
         >>> import evenfeed as tf
@@ -120,7 +122,7 @@ def save(
     shard_func: Callable[..., Any] | None = None,
     checkpoint_args: Any = None,
 ) -> None:
-    """Write all elements into a folder: the older name of `Dataset.save`.
+    """Write all elements to a directory; an older name of `Dataset.save`.
 
     Examples:
         >>> import tempfile
@@ -140,7 +142,7 @@ def load(
     compression: str | None = None,
     reader_func: Callable[[Dataset], Dataset] | None = None,
 ) -> Dataset:
-    """Read what `save` wrote: the older name of `Dataset.load`.
+    """Read a dataset that `save` wrote; an older name of `Dataset.load`.
 
     Examples:
         >>> import tempfile
@@ -160,7 +162,7 @@ def snapshot(
     reader_func: Callable[[Dataset], Dataset] | None = None,
     shard_func: Callable[..., Any] | None = None,
 ) -> Callable[[Dataset], Dataset]:
-    """Return a function for `Dataset.apply`: the older name of `Dataset.snapshot`.
+    """Return a function for `Dataset.apply`; an older form of `Dataset.snapshot`.
 
     Examples:
         >>> import tempfile
@@ -177,4 +179,4 @@ def snapshot(
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
+    __getattr__ = refusal(__name__, __all__, "The README lists what evenfeed provides.")

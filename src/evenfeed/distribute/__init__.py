@@ -1,4 +1,4 @@
-"""Data and computation over replicas: TensorFlow's `tf.distribute`."""
+"""Strategies and distributed datasets: TensorFlow's `tf.distribute`."""
 
 from typing import TYPE_CHECKING
 
@@ -65,4 +65,4 @@ __all__ = [
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
+    __getattr__ = refusal(__name__, __all__, "The README lists what evenfeed provides.")

@@ -1,4 +1,4 @@
-"""Who takes part in training: TensorFlow's `tf.distribute.cluster_resolver`."""
+"""Cluster resolvers, which find the workers of a cluster: TensorFlow's `tf.distribute.cluster_resolver`."""
 
 from typing import TYPE_CHECKING
 
@@ -30,4 +30,4 @@ __all__ = [
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
+    __getattr__ = refusal(__name__, __all__, "The README lists what evenfeed provides.")

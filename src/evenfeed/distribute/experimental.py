@@ -1,4 +1,4 @@
-"""The experimental names of `tf.distribute`."""
+"""Experimental names: TensorFlow's `tf.distribute.experimental`."""
 
 from typing import TYPE_CHECKING
 
@@ -22,4 +22,4 @@ __all__ = [
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
+    __getattr__ = refusal(__name__, __all__, "The README lists what evenfeed provides.")

@@ -1,1 +1,1 @@
-"""Images: from files to arrays and back, and what is done with them on the way to a model."""
+"""Image functions: decoding and encoding files, resizing, cropping, colours and augmentation."""

@@ -1,4 +1,4 @@
-"""Changes what the numbers of an image mean, or how bright they are."""
+"""Converts the dtype, channels, brightness and contrast of images."""
 
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -20,13 +20,15 @@ _GREY: Final = np.array([0.2989, 0.5870, 0.1140], np.float32)
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
 ) -> Any:
-    """Convert an image to another dtype, and scale it: floats go from 0 to 1, integers up to their largest.
+    """Convert an image to another dtype and scale it to the dtype's range.
+
+    Floats range from 0 to 1, and integers from 0 to their maximum.
 
     Args:
-        image: Of any shape.
-        dtype: What it becomes.
-        saturate: Take the nearest number for one that does not fit, instead of letting it wrap around.
-        name: Taken for compatibility.
+        image: An array of any shape.
+        dtype: The dtype of the result.
+        saturate: Clip values that are out of range, instead of letting them wrap around.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import numpy as np
@@ -44,7 +46,7 @@ def convert_image_dtype(
 
 
 def per_image_standardization(image: Any) -> Any:
-    """Scale an image, or each of a batch, to a mean of 0 and a variance of 1.
+    """Scale an image, or each image of a batch, to mean 0 and variance 1.
 
     Examples:
         >>> import numpy as np
@@ -56,7 +58,9 @@ def per_image_standardization(image: Any) -> Any:
 
 
 def adjust_brightness(image: Any, delta: float) -> Any:
-    """Add to all numbers of an image; integers as if they went up to 1, and no further.
+    """Add `delta` to all pixel values.
+
+    Integer images are scaled to [0, 1] for the addition, and the result is clipped.
 
     Examples:
         >>> import numpy as np
@@ -68,11 +72,11 @@ def adjust_brightness(image: Any, delta: float) -> Any:
 
 
 def adjust_contrast(images: Any, contrast_factor: float) -> Any:
-    """Move all numbers of each channel away from their mean, or towards it.
+    """Scale the distance of all pixel values from the mean of their channel.
 
     Args:
-        images: An image, or a batch.
-        contrast_factor: How far they are from the mean afterwards, times what they were.
+        images: An image (height, width, channels), or a batch of images.
+        contrast_factor: The factor for the distances.
 
     Examples:
         >>> import numpy as np
@@ -84,7 +88,7 @@ def adjust_contrast(images: Any, contrast_factor: float) -> Any:
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
-    """Return images of one channel, the brightness, for images of red, green and blue.
+    """Convert RGB images to grayscale images with one channel.
 
     Examples:
         >>> import numpy as np
@@ -97,7 +101,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
-    """Return images of red, green and blue, all the same, for images of one channel.
+    """Convert grayscale images with one channel to RGB.
 
     Examples:
         >>> import numpy as np
@@ -112,31 +116,27 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
 @final
 @dataclass(frozen=True)
 class ConvertDtype(RowKernel):
-    """Converts and scales."""
+    """Converts the dtype and scales values to its range."""
 
     dtype: DType
     saturate: bool
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the same shape."""
         return TensorSpec(given[0].shape, self.dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return the converted image."""
         return converted(parts[0], self.dtype, saturate=self.saturate)
 
 
 @final
 @dataclass(frozen=True)
 class Standardize(RowKernel):
-    """Mean 0, variance 1."""
+    """Scales to mean 0 and variance 1. As in TensorFlow, the deviation has a lower bound, so a uniform image is 0."""
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the same shape, in floats."""
         return TensorSpec(given[0].shape, _worked_in(given[0].dtype))
 
     def one(self, *parts: Array) -> Array:
-        """Return the scaled image; a uniform one becomes 0, for its deviation is taken for larger."""
         check_image(parts[0])
         image = parts[0].astype(_worked_in(parts[0].dtype))
         axes = (-3, -2, -1)
@@ -149,16 +149,14 @@ class Standardize(RowKernel):
 @final
 @dataclass(frozen=True)
 class Brightness(RowKernel):
-    """Adds."""
+    """Adds a number to all values."""
 
     delta: float
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the same."""
         return given[0]
 
     def one(self, *parts: Array) -> Array:
-        """Return the brighter image."""
         image = _in_floats(parts[0])
         return converted(image + image.dtype.type(self.delta), parts[0].dtype, saturate=True)
 
@@ -166,16 +164,14 @@ class Brightness(RowKernel):
 @final
 @dataclass(frozen=True)
 class Contrast(RowKernel):
-    """Stretches around the mean of each channel."""
+    """Scales distances from the mean of each channel."""
 
     factor: float
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the same."""
         return given[0]
 
     def one(self, *parts: Array) -> Array:
-        """Return the stretched image."""
         check_image(parts[0], "images")
         image = _in_floats(parts[0])
         mean = image.mean((-3, -2), keepdims=True, dtype=np.float32).astype(image.dtype)
@@ -186,19 +182,17 @@ class Contrast(RowKernel):
 @final
 @dataclass(frozen=True)
 class ToGrey(RowKernel):
-    """Weighs red, green and blue."""
+    """Converts RGB to one channel by a weighted sum."""
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return one channel."""
         return TensorSpec(_with_channels(given[0], 1), given[0].dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return the brightness."""
         image = parts[0]
         if image.ndim == 0 or image.shape[-1] != 3:
             raise InvalidArgumentError(
-                f"rgb_to_grayscale takes 3 channels, but got shape {image.shape}.",
-                fix="pass an image of red, green and blue.",
+                f"rgb_to_grayscale needs 3 channels, but got shape {image.shape}.",
+                fix="pass an RGB image.",
             )
         grey = converted(image, dtypes.float32) @ _GREY[:, None]
         return converted(grey, image.dtype)
@@ -207,25 +201,23 @@ class ToGrey(RowKernel):
 @final
 @dataclass(frozen=True)
 class FromGrey(RowKernel):
-    """Repeats the one channel."""
+    """Repeats the single channel three times."""
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return three channels."""
         return TensorSpec(_with_channels(given[0], 3), given[0].dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return three channels."""
         image = parts[0]
         if image.ndim == 0 or image.shape[-1] != 1:
             raise InvalidArgumentError(
                 f"Last dimension of a grayscale image should be size 1, but got shape {image.shape}.",
-                fix="write image[..., None] where the channels are missing.",
+                fix="add a missing channel axis with image[..., None].",
             )
         return np.repeat(image, 3, axis=-1)
 
 
 def converted(image: Array, dtype: DType, *, saturate: bool = False) -> Array:
-    """Return an image in another dtype, scaled by what is the largest in both."""
+    """Convert an image to another dtype, scaled by the maxima of both dtypes."""
     if image.dtype == dtype:
         return image
     if _is_float(image.dtype):
@@ -241,7 +233,9 @@ def _to_integers(image: Array, dtype: DType, saturate: bool) -> Array:
     if saturate:
         scaled = np.clip(scaled, limits.min, limits.max)
     wide = np.int64 if dtype != dtypes.uint64 else np.uint64
-    with np.errstate(invalid="ignore"):  # what fits nowhere has no right answer
+    with np.errstate(
+        invalid="ignore"
+    ):  # Values that do not fit into 64 bits have no correct result.
         return scaled.astype(wide).astype(dtype)
 
 

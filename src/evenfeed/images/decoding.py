@@ -1,4 +1,4 @@
-"""From the bytes of an image to its pixels: `tf.io.decode_jpeg` and kin."""
+"""Decodes images: `tf.io.decode_jpeg`, `decode_png`, `decode_image` and so on."""
 
 # ruff: noqa: PLR0913, PLR0917 - TensorFlow's arguments
 
@@ -41,19 +41,19 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Any:
-    """Return the pixels of a JPEG file as uint8: height, width, channels. PNG and GIF files are read too.
+    """Decode a JPEG file to uint8 pixels: height, width, channels. PNG and GIF files are accepted too.
 
-    In `Dataset.map` it runs in as many threads as `num_parallel_calls` says.
+    In `Dataset.map` it runs in `num_parallel_calls` threads.
 
     Args:
         contents: The bytes of the file.
-        channels: 1 for grey, 3 for red, green and blue, 0 for what the file has.
-        ratio: 2, 4 or 8 give the image in a half, a quarter or an eighth of its size, in less time.
-        fancy_upscaling: Smooth colours that are stored in half the size.
-        try_recover_truncated: Take a file that ends too early, and leave grey what is missing.
-        acceptable_fraction: Taken for compatibility.
-        dct_method: "INTEGER_FAST", "INTEGER_ACCURATE", or "" for the first.
-        name: Taken for compatibility.
+        channels: 1 for grayscale, 3 for RGB, 0 for the channels of the file.
+        ratio: 2, 4 or 8 decode to half, a quarter or an eighth of the size, which is faster.
+        fancy_upscaling: Smooth the colours when they are stored at half the resolution.
+        try_recover_truncated: Accept a truncated file; missing pixels are grey.
+        acceptable_fraction: Accepted for compatibility; ignored.
+        dct_method: "INTEGER_FAST", "INTEGER_ACCURATE", or "" for "INTEGER_FAST".
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import numpy as np
@@ -80,18 +80,18 @@ def decode_and_crop_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Any:
-    """Return a box of the pixels of a JPEG file.
+    """Decode a JPEG file, and crop it to a box.
 
     Args:
         contents: The bytes of the file.
-        crop_window: The first row and the first column of the box, its height and its width.
-        channels: As for `decode_jpeg`, like all that follows.
-        ratio: See there.
-        fancy_upscaling: See there.
-        try_recover_truncated: See there.
-        acceptable_fraction: See there.
-        dct_method: See there.
-        name: See there.
+        crop_window: The box: its first row, first column, height and width.
+        channels: As for `decode_jpeg`.
+        ratio: As for `decode_jpeg`.
+        fancy_upscaling: As for `decode_jpeg`.
+        try_recover_truncated: As for `decode_jpeg`.
+        acceptable_fraction: As for `decode_jpeg`.
+        dct_method: As for `decode_jpeg`.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import numpy as np
@@ -114,13 +114,13 @@ def decode_and_crop_jpeg(
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
 ) -> Any:
-    """Return the pixels of a PNG file: height, width, channels. JPEG and GIF files are read too.
+    """Decode a PNG file to pixels: height, width, channels. JPEG and GIF files are accepted too.
 
     Args:
         contents: The bytes of the file.
-        channels: 1, 3, 4 (with opacity), or 0 for what the file has.
+        channels: 1 for grayscale, 3 for RGB, 4 for RGBA, 0 for the channels of the file.
         dtype: uint8 or uint16.
-        name: Taken for compatibility.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import numpy as np
@@ -135,12 +135,12 @@ def decode_png(
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any:
-    """Return the pixels of a BMP file as uint8: height, width, channels.
+    """Decode a BMP file to uint8 pixels: height, width, channels.
 
     Args:
         contents: The bytes of the file.
-        channels: 3, 4, or 0 for what the file has.
-        name: Taken for compatibility.
+        channels: 3 for RGB, 4 for RGBA, 0 for the channels of the file.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import io
@@ -156,7 +156,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Any:
-    """Return the frames of a GIF file as uint8: frame, height, width, 3 channels.
+    """Decode all frames of a GIF file to uint8 pixels: frame, height, width, 3 channels.
 
     Examples:
         >>> import io
@@ -178,14 +178,15 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Any:
-    """Return the pixels of a JPEG, PNG, GIF or BMP file.
+    """Decode a JPEG, PNG, GIF or BMP file.
 
     Args:
         contents: The bytes of the file.
-        channels: 1, 3, 4, or None for what the file has.
-        dtype: uint8, uint16 or float32, which goes from 0 to 1.
-        name: Taken for compatibility.
-        expand_animations: Return all frames of a GIF, with one more axis in front, not the first alone.
+        channels: 1 for grayscale, 3 for RGB, 4 for RGBA, None for the channels of the file.
+        dtype: uint8, uint16, or float32 with values from 0 to 1.
+        name: Accepted for compatibility; ignored.
+        expand_animations: Return all frames of a GIF along an additional first axis. If False, return only
+            the first frame.
 
     Examples:
         >>> import numpy as np
@@ -204,7 +205,7 @@ def decode_image(
 def extract_jpeg_shape(
     contents: Any, output_type: Any = dtypes.int32, name: str | None = None
 ) -> Any:
-    """Return height, width and channels of a JPEG file, without decoding it.
+    """Return the height, width and channels of a JPEG file, without decoding it.
 
     Examples:
         >>> import numpy as np
@@ -217,7 +218,7 @@ def extract_jpeg_shape(
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Any:
-    """Tell whether bytes begin as those of a JPEG file do.
+    """Return True if bytes start like a JPEG file.
 
     Examples:
         >>> import evenfeed as tf
@@ -234,11 +235,11 @@ class Decode(RowKernel):
     """Decodes one image.
 
     Attributes:
-        kinds: The formats that are taken.
-        channels: How many come out; 0 for those of the file.
-        dtype: What comes out.
-        animated: Whether a GIF gives all its frames.
-        jpeg: How a JPEG is decoded.
+        kinds: The accepted formats.
+        channels: The number of channels of the result; 0 for the channels of the file.
+        dtype: The dtype of the result.
+        animated: True to return all frames of a GIF.
+        jpeg: The settings for JPEG files.
     """
 
     kinds: tuple[Format, ...]
@@ -248,9 +249,9 @@ class Decode(RowKernel):
     jpeg: JpegWay = WHOLE
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return an image of any size."""
         if given[0].dtype != dtypes.string or given[0].shape.rank != 0:
-            raise TypeError("One image is decoded at a time.")  # said better where it runs
+            # `one` raises a better error when it runs.
+            raise TypeError("Only one image can be decoded at a time.")
         channels = self.channels or None
         if not self.animated:
             return TensorSpec([None, None, channels], self.dtype)
@@ -258,7 +259,6 @@ class Decode(RowKernel):
         return TensorSpec([None, None, None, 3] if only else TensorShape(None), self.dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return the pixels."""
         content = text_of(parts[0])
         kind = format_of(content)
         if kind not in self.kinds:
@@ -286,7 +286,7 @@ class Decode(RowKernel):
 @final
 @dataclass(frozen=True)
 class JpegShape(RowKernel):
-    """Reads height, width and channels."""
+    """Reads the height, width and channels of a JPEG file."""
 
     dtype: DType
 
@@ -295,21 +295,19 @@ class JpegShape(RowKernel):
         return TensorSpec([3], self.dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return them."""
         return np.array(jpeg_size(text_of(parts[0])), self.dtype)
 
 
 @final
 @dataclass(frozen=True)
 class IsJpeg(RowKernel):
-    """Looks at the first bytes."""
+    """Checks the first bytes for the JPEG signature."""
 
     def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
         """Return yes or no."""
         return TensorSpec([], dtypes.bool)
 
     def one(self, *parts: Array) -> Array:
-        """Return it."""
         return np.array(text_of(parts[0]).startswith(b"\xff\xd8\xff"))
 
 
@@ -329,7 +327,7 @@ def _checked(channels: int) -> int:
     if channels not in (0, 1, 3, 4):
         raise InvalidArgumentError(
             f"`channels` must be 0, 1, 3 or 4 but got {channels}.",
-            fix="pass 3 for colour, 1 for grey, 0 for what the file has.",
+            fix="pass 3 for RGB, 1 for grayscale, or 0 for the channels of the file.",
         )
     return int(channels)
 
@@ -340,6 +338,6 @@ def _one_of(dtype: Any, allowed: tuple[DType, ...]) -> DType:
         names = ", ".join(map(dtypes.name_of, allowed))
         raise InvalidArgumentError(
             f"{dtypes.name_of(wanted)} is not in the list of allowed dtypes: {names}.",
-            fix="take one of these, and call evenfeed.image.convert_image_dtype.",
+            fix="pass one of these, and convert with evenfeed.image.convert_image_dtype.",
         )
     return wanted

@@ -1,4 +1,4 @@
-"""From pixels to the bytes of a file: `tf.io.encode_jpeg`, `tf.io.encode_png`."""
+"""Encodes images: `tf.io.encode_jpeg` and `tf.io.encode_png`."""
 
 # ruff: noqa: PLR0913, PLR0917 - TensorFlow's arguments
 
@@ -29,20 +29,20 @@ def encode_jpeg(
     xmp_metadata: str = "",
     name: str | None = None,
 ) -> Any:
-    """Return an image as a JPEG file.
+    """Encode an image as a JPEG file.
 
     Args:
-        image: Height, width and 1 or 3 channels of uint8.
-        format: "grayscale", "rgb", or "" for what the channels say.
-        quality: From 0 to 100.
-        progressive: Whether a coarse image comes first in the file.
-        optimize_size: Whether to take longer for a smaller file.
-        chroma_downsampling: Whether colours are stored in half the size.
-        density_unit: "in" or "cm".
-        x_density: How many pixels a unit has.
-        y_density: How many it has upwards.
-        xmp_metadata: Taken for compatibility.
-        name: Taken for compatibility.
+        image: A uint8 image (height, width, channels) with 1 or 3 channels.
+        format: "grayscale" or "rgb"; "" chooses by the number of channels.
+        quality: The quality, from 0 to 100.
+        progressive: Write a progressive JPEG.
+        optimize_size: Spend more time to write a smaller file.
+        chroma_downsampling: Store colours at half the resolution.
+        density_unit: The unit of the densities: "in" or "cm".
+        x_density: The horizontal number of pixels per unit.
+        y_density: The vertical number of pixels per unit.
+        xmp_metadata: Accepted for compatibility; ignored.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import numpy as np
@@ -55,7 +55,7 @@ def encode_jpeg(
         raise InvalidArgumentError(f"quality must be in [0,100], got {quality}.", fix="pass 95.")
     if format not in ("", "grayscale", "rgb"):
         raise InvalidArgumentError(
-            f"format must be '', 'grayscale' or 'rgb', but got {format!r}.", fix="leave it away."
+            f"format must be '', 'grayscale' or 'rgb', but got {format!r}.", fix="omit it."
         )
     inches = 1.0 if density_unit == "in" else 2.54
     how = (
@@ -69,12 +69,12 @@ def encode_jpeg(
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
-    """Return an image as a PNG file, which loses nothing.
+    """Encode an image as a PNG file, without loss.
 
     Args:
-        image: Height, width and 1 to 4 channels of uint8 or uint16.
-        compression: From 0, large and quick, to 9; -1 for what zlib thinks right.
-        name: Taken for compatibility.
+        image: A uint8 or uint16 image (height, width, channels) with 1 to 4 channels.
+        compression: From 0 (fast, large file) to 9 (slow, small file); -1 for zlib's default.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import numpy as np
@@ -86,7 +86,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> An
     del name
     if not -1 <= compression <= 9:
         raise InvalidArgumentError(
-            f"compression should be in [-1,9], got {compression}.", fix="leave it away."
+            f"compression should be in [-1,9], got {compression}.", fix="omit it."
         )
     how = () if compression == -1 else (("compress_level", compression),)
     return applied(Encode("PNG", (1, 2, 3, 4), how), image)
@@ -95,7 +95,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> An
 @final
 @dataclass(frozen=True)
 class Encode(RowKernel):
-    """Writes a file into memory."""
+    """Encodes one image as a scalar string."""
 
     kind: Any
     channels: tuple[int, ...]
@@ -106,7 +106,6 @@ class Encode(RowKernel):
         return TensorSpec([], dtypes.string)
 
     def one(self, *parts: Array) -> Array:
-        """Return the file as a scalar."""
         image = parts[0]
         if image.ndim != 3 or image.shape[-1] not in self.channels or not image.size:
             raise InvalidArgumentError(
@@ -116,7 +115,7 @@ class Encode(RowKernel):
         wide = self.kind == "PNG" and image.dtype == dtypes.uint16
         if image.dtype != dtypes.uint8 and not wide:
             raise InvalidArgumentError(
-                f"image was expected to be uint8, but is {dtypes.name_of(image.dtype)}.",
+                f"image must be uint8, but is {dtypes.name_of(image.dtype)}.",
                 fix="call evenfeed.image.convert_image_dtype(image, evenfeed.uint8).",
             )
         scalar = np.empty((), dtypes.string)

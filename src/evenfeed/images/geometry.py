@@ -1,4 +1,4 @@
-"""Cuts images and pads them with zeros."""
+"""Crops, pads and flips images."""
 
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -16,14 +16,17 @@ from evenfeed.images.image_kernels import applied, check_image, size_of, with_si
 def crop_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Any:
-    """Cut a box out of an image, or out of each of a batch.
+    """Crop an image, or each image of a batch, to a box.
 
     Args:
-        image: Height, width, channels; a batch has one more in front.
-        offset_height: How many rows to leave out at the top.
-        offset_width: How many columns to leave out at the left.
-        target_height: How many rows to keep.
-        target_width: How many columns to keep.
+        image: An image (height, width, channels), or a batch of images.
+        offset_height: The first row of the box.
+        offset_width: The first column of the box.
+        target_height: The height of the box.
+        target_width: The width of the box.
+
+    Raises:
+        InvalidArgumentError: The box does not fit into the image.
 
     Examples:
         >>> import numpy as np
@@ -38,14 +41,17 @@ def crop_to_bounding_box(
 def pad_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Any:
-    """Put an image, or each of a batch, into a larger one of zeros.
+    """Pad an image, or each image of a batch, with zeros to a given size.
 
     Args:
-        image: Height, width, channels; a batch has one more in front.
-        offset_height: How many rows of zeros come above it.
-        offset_width: How many columns of zeros come left of it.
-        target_height: How many rows there are in the end.
-        target_width: How many columns.
+        image: An image (height, width, channels), or a batch of images.
+        offset_height: The number of rows of zeros above the image.
+        offset_width: The number of columns of zeros to the left of the image.
+        target_height: The height of the result.
+        target_width: The width of the result.
+
+    Raises:
+        InvalidArgumentError: The image does not fit into the result.
 
     Examples:
         >>> import numpy as np
@@ -57,11 +63,11 @@ def pad_to_bounding_box(
 
 
 def central_crop(image: Any, central_fraction: float) -> Any:
-    """Cut the middle out of an image, or out of each of a batch.
+    """Crop an image, or each image of a batch, to its central region.
 
     Args:
-        image: Height, width, channels; a batch has one more in front.
-        central_fraction: How much of the height and of the width to keep, above 0 and up to 1.
+        image: An image (height, width, channels), or a batch of images.
+        central_fraction: The fraction of the height and of the width to keep, in (0, 1].
 
     Examples:
         >>> import numpy as np
@@ -72,18 +78,18 @@ def central_crop(image: Any, central_fraction: float) -> Any:
     if not 0 < central_fraction <= 1:
         raise InvalidArgumentError(
             f"central_fraction must be within (0, 1], but got {central_fraction}.",
-            fix="pass the part of the height and of the width to keep, such as 0.875.",
+            fix="pass the fraction of the height and of the width to keep, such as 0.875.",
         )
     return applied(CentralCrop(float(central_fraction)), image)
 
 
 def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Any:
-    """Cut from the middle, or pad with zeros around it, until an image has a size.
+    """Crop an image centrally, or pad it evenly with zeros, to a given size.
 
     Args:
-        image: Height, width, channels; a batch has one more in front.
-        target_height: How many rows there are in the end.
-        target_width: How many columns.
+        image: An image (height, width, channels), or a batch of images.
+        target_height: The height of the result.
+        target_width: The width of the result.
 
     Examples:
         >>> import numpy as np
@@ -98,7 +104,7 @@ def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -
 @final
 @dataclass(frozen=True)
 class Crop(RowKernel):
-    """Cuts a box out."""
+    """Crops to a box; the result is a view."""
 
     top: int
     left: int
@@ -106,11 +112,9 @@ class Crop(RowKernel):
     width: int
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the size of the box."""
         return TensorSpec(with_size(given[0].shape, self.height, self.width), given[0].dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return the box, a view."""
         image = parts[0]
         check_image(image)
         for name, whole, offset, target in zip(
@@ -123,7 +127,7 @@ class Crop(RowKernel):
             if whole < offset + target:
                 raise InvalidArgumentError(
                     f"{name} must be >= target + offset, but got {whole} and {target} + {offset}.",
-                    fix="cut within the image.",
+                    fix="pass a box inside the image.",
                 )
         rows, columns = (
             slice(self.top, self.top + self.height),
@@ -135,7 +139,7 @@ class Crop(RowKernel):
 @final
 @dataclass(frozen=True)
 class Pad(RowKernel):
-    """Puts zeros around."""
+    """Pads with zeros."""
 
     top: int
     left: int
@@ -143,11 +147,9 @@ class Pad(RowKernel):
     width: int
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the size of the whole."""
         return TensorSpec(with_size(given[0].shape, self.height, self.width), given[0].dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return a new image of zeros with the image in it."""
         image = parts[0]
         check_image(image)
         height, width = size_of(image)
@@ -165,12 +167,11 @@ class Pad(RowKernel):
 @final
 @dataclass(frozen=True)
 class CentralCrop(RowKernel):
-    """Keeps the middle."""
+    """Crops to the central region; the result is a view."""
 
     fraction: float
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return what is left of the size, where that is known."""
         shape = given[0].shape
         if shape.rank is None:
             return given[0]
@@ -178,7 +179,6 @@ class CentralCrop(RowKernel):
         return TensorSpec(with_size(shape, height, width), given[0].dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return the middle, a view."""
         image = parts[0]
         check_image(image)
         (height, width) = size_of(image)
@@ -192,17 +192,15 @@ class CentralCrop(RowKernel):
 @final
 @dataclass(frozen=True)
 class CropOrPad(RowKernel):
-    """Cuts or pads around the middle."""
+    """Crops or pads around the centre; the result is a view if it only crops."""
 
     height: int
     width: int
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the size."""
         return TensorSpec(with_size(given[0].shape, self.height, self.width), given[0].dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return a view where only was cut."""
         image = parts[0]
         check_image(image)
         height, width = size_of(image)
@@ -233,7 +231,7 @@ COLUMNS: Final = -2
 
 
 def flip_left_right(image: Any) -> Any:
-    """Mirror an image, or each of a batch: left becomes right.
+    """Flip an image, or each image of a batch, horizontally.
 
     Examples:
         >>> import numpy as np
@@ -245,7 +243,7 @@ def flip_left_right(image: Any) -> Any:
 
 
 def flip_up_down(image: Any) -> Any:
-    """Turn an image, or each of a batch, upside down: the first row becomes the last.
+    """Flip an image, or each image of a batch, vertically.
 
     Examples:
         >>> import numpy as np
@@ -264,20 +262,20 @@ class Flip(RowKernel):
     axis: int
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the same."""
         return given[0]
 
     def one(self, *parts: Array) -> Array:
-        """Return the mirrored image."""
         check_image(parts[0])
         return flipped(parts[0], self.axis)
 
 
 def flipped(image: Array, axis: int) -> Array:
-    """Return the image with an axis that goes backwards: a view, or a copy."""
+    """Reverse one axis of an image. The result is a view for rows, a copy for columns."""
     if axis == ROWS:
         return image[..., ::-1, :, :]
     out = np.empty(image.shape, image.dtype)
-    for channel in range(image.shape[-1]):  # to copy pixel by pixel takes NumPy three times as long
+    for channel in range(
+        image.shape[-1]
+    ):  # NumPy takes three times as long to copy pixel by pixel.
         out[..., channel] = image[..., ::-1, channel]
     return out

@@ -1,4 +1,7 @@
-"""PNG files of 16 bits for each number. Pillow gives the upper eight of several channels, or the lower."""
+"""Reads and writes image files (JPEG, PNG, GIF, BMP) with simplejpeg and Pillow.
+
+16-bit PNG files with several channels get special treatment: Pillow returns only the upper or the lower eight bits.
+"""
 
 import io
 import struct
@@ -21,24 +24,24 @@ from evenfeed.core.errors import (
 )
 from evenfeed.core.lazy import pil_image, simplejpeg
 
-_BEGINNING: Final = b"\x89PNG\r\n\x1a\n"
-# The kind of an image, as a PNG file writes it, by the number of its channels.
+_PNG_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
+# The colour type in a PNG header, by the number of channels.
 _KINDS: Final = {1: 0, 2: 4, 3: 2, 4: 6}
-# How red, green and blue count in grey, of 2 ** 15.
+# The weights of red, green and blue in grayscale, out of 2 ** 15.
 _GREY: Final = np.array([9797, 19234, 3737], np.int64)
 
 
 def is_wide(content: bytes) -> bool:
-    """Tell whether a PNG file has 16 bits for each number."""
+    """Return True if a PNG file has 16 bits per channel."""
     return content[24:25] == b"\x10"
 
 
 def wide_pixels(opened: Callable[[], Any], content: bytes) -> Array:
-    """Return all bits of a PNG file, which `opened` opens as an image of Pillow's."""
+    """Return the pixels of a 16-bit PNG file. `opened` opens it as a Pillow image."""
     match content[25]:
         case 0:
             return np.asarray(opened(), np.uint16)[..., None]
-        case 4:  # grey and opacity: four bytes for each pixel, as those of four channels
+        case 4:  # Grayscale with alpha: read the four bytes of a pixel as four 8-bit channels.
             halves = _as_written(opened(), "RGBA")
             return halves[..., 0::2] << 8 | halves[..., 1::2]
         case kind:
@@ -48,13 +51,13 @@ def wide_pixels(opened: Callable[[], Any], content: bytes) -> Array:
 
 
 def _as_written(image: Any, raw: str) -> Array:
-    """Return the bytes of an image by another reading of what stands in the file."""
+    """Return the bytes of an image, decoded with another Pillow raw mode."""
     image.tile = [tile._replace(args=raw) for tile in image.tile]
     return np.asarray(image).astype(np.uint16)
 
 
 def in_channels(pixels: Array, channels: int) -> Array:
-    """Return an image of 16 bits with another number of channels, 0 for as many as it has."""
+    """Convert a 16-bit image to another number of channels; 0 keeps them."""
     have = pixels.shape[-1]
     if channels in (0, have):
         return pixels
@@ -74,15 +77,14 @@ def _wide_grey(colours: Array) -> Array:
 
 
 def wide_file(pixels: Array, level: int) -> bytes:
-    """Return an image of 16 bits and 1 to 4 channels as a PNG file, compressed as zlib does at that level."""
+    """Encode a 16-bit image with 1 to 4 channels as a PNG file, at a zlib compression level."""
     height, width, channels = pixels.shape
     about = struct.pack(">IIBBBBB", width, height, 16, _KINDS[channels], 0, 0, 0)
-    rows = np.zeros(
-        (height, 1 + 2 * channels * width), np.uint8
-    )  # each behind the number of its filter
+    # Each row starts with the number of its filter, 0.
+    rows = np.zeros((height, 1 + 2 * channels * width), np.uint8)
     rows[:, 1:] = pixels.astype(">u2").reshape(height, -1).view(np.uint8)
     parts = (b"IHDR", about), (b"IDAT", zlib.compress(rows.tobytes(), level)), (b"IEND", b"")
-    return _BEGINNING + b"".join(_chunk(*part) for part in parts)
+    return _PNG_SIGNATURE + b"".join(_chunk(*part) for part in parts)
 
 
 def _chunk(name: bytes, content: bytes) -> bytes:
@@ -92,33 +94,33 @@ def _chunk(name: bytes, content: bytes) -> bytes:
 
 Format: TypeAlias = Literal["JPEG", "PNG", "GIF", "BMP"]
 
-_BEGINNINGS: Final[dict[bytes, Format]] = {
+_SIGNATURES: Final[dict[bytes, Format]] = {
     b"\xff\xd8\xff": "JPEG",
     b"\x89PNG\r\n\x1a\n": "PNG",
     b"GIF8": "GIF",
     b"BM": "BMP",
 }
-_INSTALL: Final = "install what reads images: pip install 'evenfeed[images]'."
-# A picture may say that it has more pixels than any memory; TensorFlow refuses as many.
+_INSTALL: Final = "install the image libraries: pip install 'evenfeed[images]'."
+# A header may claim more pixels than fit into memory. TensorFlow has the same limit.
 _MOST_PIXELS: Final = 1 << 29
-_ENDS: Final = "end of JPEG file"  # what the library says of a file that is cut
+_ENDS: Final = "end of JPEG file"  # simplejpeg's message for a truncated file
 
 
 def format_of(content: bytes) -> Format:
     """Return the format of an image."""
     if not content:
-        raise InvalidArgumentError("Input is empty.", fix="check what was read, and from where.")
-    for beginning, name in _BEGINNINGS.items():
-        if content.startswith(beginning):
+        raise InvalidArgumentError("Input is empty.", fix="check the file and its path.")
+    for signature, name in _SIGNATURES.items():
+        if content.startswith(signature):
             return name
     raise InvalidArgumentError(
-        f"Unknown image file format: it begins with {content[:8]!r}. One of JPEG, PNG, GIF, BMP required.",
-        fix="check what was read, and from where.",
+        f"Unknown image file format: it starts with {content[:8]!r}. One of JPEG, PNG, GIF, BMP required.",
+        fix="check the file and its path.",
     )
 
 
 def jpeg_size(content: bytes) -> tuple[int, int, int]:
-    """Return height, width and channels of a JPEG file, without decoding it."""
+    """Return the height, width and channels of a JPEG file, without decoding it."""
     header = _jpeg().decode_jpeg_header
     with _decoding(content, "JPEG"):
         height, width, space, _ = header(content)
@@ -128,13 +130,13 @@ def jpeg_size(content: bytes) -> tuple[int, int, int]:
 @final
 @dataclass(frozen=True)
 class JpegWay:
-    """How a JPEG file is decoded.
+    """Settings for decoding JPEG files.
 
     Attributes:
-        fancy: Smooth colours that are stored in half the size.
-        exact: The slower of two ways to compute, TensorFlow's INTEGER_ACCURATE.
-        recover: Take a file that ends too early, and leave grey what is missing.
-        ratio: By how much the image becomes smaller.
+        fancy: Smooth colours that are stored at half the resolution.
+        exact: Use the slower DCT, TensorFlow's INTEGER_ACCURATE.
+        recover: Accept a truncated file; missing pixels are grey.
+        ratio: The factor by which the image is downscaled.
     """
 
     fancy: bool = True
@@ -143,7 +145,7 @@ class JpegWay:
     ratio: int = 1
 
     def size(self, content: bytes) -> dict[str, int]:
-        """Return what the library is asked for: the smallest image that is large enough."""
+        """Return simplejpeg's arguments for the downscaled size."""
         if self.ratio == 1:
             return {}
         height, width, _ = jpeg_size(content)
@@ -155,12 +157,12 @@ class JpegWay:
         }
 
 
-# As TensorFlow decodes one by default.
+# TensorFlow's defaults.
 WHOLE: Final = JpegWay()
 
 
 def jpeg_pixels(content: bytes, channels: int, way: JpegWay) -> Array:
-    """Return the pixels of a JPEG file: of 1 or 3 channels, or as many as the file has for 0."""
+    """Decode a JPEG file to 1 or 3 channels; 0 keeps the channels of the file."""
     library = _jpeg()
     height, width, found = jpeg_size(content)
     _check_pixels("JPEG", width, height)
@@ -174,7 +176,7 @@ def jpeg_pixels(content: bytes, channels: int, way: JpegWay) -> Array:
     try:
         return library.decode_jpeg(content, **how)
     except ValueError as error:
-        # The library also complains of what does no harm: TensorFlow only does where the file ends.
+        # simplejpeg also raises for harmless defects; TensorFlow raises only for truncated files.
         if not way.recover and _ENDS in str(error):
             raise _no_image(content, "JPEG", error) from error
     with _decoding(content, "JPEG"):
@@ -182,7 +184,7 @@ def jpeg_pixels(content: bytes, channels: int, way: JpegWay) -> Array:
 
 
 def other_pixels(content: bytes, kind: Format, channels: int, dtype: DType = dtypes.uint8) -> Array:
-    """Return the pixels of a PNG or BMP file, or of the first frame of a GIF."""
+    """Decode a PNG or BMP file, or the first frame of a GIF file."""
     image = _opened(content, kind)
     with _decoding(content, kind):
         if kind == "PNG" and is_wide(content):
@@ -193,7 +195,7 @@ def other_pixels(content: bytes, kind: Format, channels: int, dtype: DType = dty
 
 
 def frames(content: bytes) -> Array:
-    """Return all frames of a GIF file, stacked."""
+    """Decode and stack all frames of a GIF file."""
     image = _opened(content, "GIF")
     found: list[Array] = []
     with _decoding(content, "GIF"):
@@ -205,7 +207,7 @@ def frames(content: bytes) -> Array:
 
 
 def encoded(pixels: Array, kind: Literal["JPEG", "PNG"], **how: Any) -> bytes:
-    """Return an image as a file."""
+    """Encode an image as a file."""
     if pixels.dtype == np.uint16:
         return wide_file(pixels, how.get("compress_level", -1))
     plain = pixels[..., 0] if pixels.shape[-1] == 1 else pixels
@@ -233,7 +235,7 @@ def _channels(image: Any, kind: Format) -> int:
 
 
 def _grey(pixels: Array) -> Array:
-    """Return the brightness, by the whole numbers with which PNG files are read elsewhere."""
+    """Convert RGB to grayscale with integer weights, as libpng does."""
     red, green, blue = (pixels[..., i].astype(np.int32) for i in range(3))
     weighed = 9798 * red + 19235 * green + 3735 * blue
     return (weighed >> 15).astype(np.uint8)[..., None]
@@ -250,16 +252,16 @@ def _opened(content: bytes, kind: Format) -> Any:
 def _check_pixels(kind: Format, width: int, height: int) -> None:
     if width * height >= _MOST_PIXELS:
         raise InvalidArgumentError(
-            f"The {kind} file says that it has {width} x {height} pixels, which are too many.",
+            f"The {kind} file claims to have {width} x {height} pixels, which is too many.",
             fix="check the file.",
         )
 
 
 @contextmanager
 def _decoding(content: bytes, kind: Format) -> Generator[None]:
-    """Turn whatever a library raises at the bytes of an image into an error of ours.
+    """Convert any exception that a library raises for an image into an evenfeed error.
 
-    Pillow raises what its own code happens to meet in damaged bytes: IndexError, struct.error, SyntaxError.
+    For corrupt bytes, Pillow raises all kinds of exceptions: IndexError, struct.error, SyntaxError.
     """
     try:
         yield
@@ -267,7 +269,7 @@ def _decoding(content: bytes, kind: Format) -> Generator[None]:
         raise
     except MemoryError as error:
         raise ResourceExhaustedError(
-            f"There is no memory for a {kind} file of {len(content)} bytes.",
+            f"Out of memory while decoding a {kind} file of {len(content)} bytes.",
             fix="check the file, or decode fewer images at a time.",
         ) from error
     except Exception as error:
@@ -277,13 +279,13 @@ def _decoding(content: bytes, kind: Format) -> Generator[None]:
 def _no_image(content: bytes, kind: Format, error: Exception) -> InvalidArgumentError:
     if kind == "JPEG" and _ENDS in str(error):
         return InvalidArgumentError(
-            f"Invalid JPEG data: the file of {len(content)} bytes ends too early.",
+            f"Invalid JPEG data: the file of {len(content)} bytes is truncated.",
             fix="check the file, or pass try_recover_truncated=True.",
         )
     if type(error).__name__.startswith("DecompressionBomb"):
         return InvalidArgumentError(
-            f"The {kind} file of {len(content)} bytes says that it has too many pixels: {error}",
-            fix="check the file; PIL.Image.MAX_IMAGE_PIXELS is the limit, if you trust it.",
+            f"The {kind} file of {len(content)} bytes claims to have too many pixels: {error}",
+            fix="check the file; if you trust it, raise PIL.Image.MAX_IMAGE_PIXELS.",
         )
     return InvalidArgumentError(
         f"Invalid {kind} data, {len(content)} bytes: {error}", fix="check the file."
@@ -292,17 +294,19 @@ def _no_image(content: bytes, kind: Format, error: Exception) -> InvalidArgument
 
 def _jpeg() -> Any:
     try:
-        simplejpeg.decode_jpeg  # noqa: B018 - the door opens here
+        simplejpeg.decode_jpeg  # noqa: B018 - imports the lazy module
     except ImportError as error:
-        raise ImportError(described("JPEG files are read by simplejpeg.", fix=_INSTALL)) from error
+        raise ImportError(
+            described("Reading JPEG files requires simplejpeg.", fix=_INSTALL)
+        ) from error
     return simplejpeg
 
 
 def _pil() -> Any:
     try:
-        pil_image.open  # noqa: B018 - the door opens here
+        pil_image.open  # noqa: B018 - imports the lazy module
     except ImportError as error:
         raise ImportError(
-            described("Images are read and written by Pillow.", fix=_INSTALL)
+            described("Reading and writing images requires Pillow.", fix=_INSTALL)
         ) from error
     return pil_image

@@ -1,4 +1,4 @@
-"""How a function works on an image: at once, or as a kernel in a function that is traced."""
+"""Runs an image function immediately on arrays, or as a kernel of a traced function."""
 
 from typing import Any, cast
 
@@ -13,17 +13,17 @@ from evenfeed.core.shapes import TensorShape
 
 
 def applied(kernel: RowKernel, *values: Any) -> Any:
-    """Return what a kernel makes of values, or what stands for it where they stand for parts."""
+    """Run a kernel on values. Inside a trace, return a handle for its result."""
     found = results_of(kernel, *values)
     if found is not None:
         return found[0]
     if any(isinstance(value, Handle) for value in values):
-        raise TypeError("A part of the element meets a value that is none.")
+        raise TypeError("A component of the element is combined with a value that is not one.")
     return computed_tensor(kernel.one(*map(to_array, values)))
 
 
 def text_of(contents: Array, name: str = "contents") -> bytes:
-    """Return the bytes that a user passed."""
+    """Check that an argument is a scalar string, and return its bytes."""
     if contents.dtype != dtypes.string:
         raise TypeError(
             described(f"{name} must be bytes, but got {contents.dtype.name}.", fix=_READ_IT)
@@ -31,40 +31,40 @@ def text_of(contents: Array, name: str = "contents") -> bytes:
     if contents.ndim:
         raise InvalidArgumentError(
             f"`{name}` must be scalar, but got shape {list(contents.shape)}.",
-            fix="decode one image at a time, before batch.",
+            fix="decode one image at a time, before calling batch.",
         )
     return cast("bytes", contents.item())
 
 
-_READ_IT = "pass what evenfeed.io.read_file returns, or bytes of your own."
+_READ_IT = "pass the result of evenfeed.io.read_file, or bytes."
 
 
 def check_image(image: Array, name: str = "image") -> None:
-    """Refuse what is neither an image (height, width, channels) nor a batch of them."""
+    """Raise unless an array is an image (height, width, channels) or a batch of images."""
     if image.ndim not in (3, 4):
         raise InvalidArgumentError(
             f"'{name}' must have either 3 or 4 dimensions, but got shape {image.shape}.",
-            fix="an image has height, width and channels: write image[..., None] where these are missing.",
+            fix="pass height, width and channels; add a missing channel axis with image[..., None].",
         )
 
 
 def lengths_of(value: Any, name: str, count: int | None = None) -> tuple[int, ...]:
-    """Return lengths that a user passed as a vector of whole numbers."""
+    """Check that an argument is a vector of integers, and return it as a tuple."""
     array = to_array(value)
     if array.ndim != 1 or (count is not None and len(array) != count):
         raise InvalidArgumentError(
-            f"'{name}' must be a vector of {count or 'all'} lengths, but got {shortened(value)}.",
+            f"'{name}' must be a vector of {f'{count} ' if count else ''}integers, but got {shortened(value)}.",
             fix="pass the height first, then the width.",
         )
     if array.dtype.kind not in "iu":
         raise InvalidArgumentError(
-            f"'{name}' must be whole numbers, but got {shortened(value)}.", fix="round them."
+            f"'{name}' must be integers, but got {shortened(value)}.", fix="round the numbers."
         )
     return tuple(int(length) for length in array)
 
 
 def with_size(shape: TensorShape, height: int | None, width: int | None) -> TensorShape:
-    """Return the shape of an image, or a batch of images, of another height and width."""
+    """Return the shape of an image or a batch of images, with another height and width."""
     if shape.rank is None:
         return shape
     known = list(shape)
@@ -72,10 +72,10 @@ def with_size(shape: TensorShape, height: int | None, width: int | None) -> Tens
 
 
 def size_of(image: Array) -> tuple[int, int]:
-    """Return height and width."""
+    """Return the height and width of an image."""
     return image.shape[-3], image.shape[-2]
 
 
 def contiguous(image: Array) -> Array:
-    """Return an image of its own, not a view that keeps a larger one alive."""
+    """Return a copy if an image is a non-contiguous view, which would keep a larger image alive."""
     return np.ascontiguousarray(image)

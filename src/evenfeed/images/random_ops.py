@@ -1,7 +1,7 @@
-"""What is done to images at random.
+"""Random image operations: crop, flip, brightness and contrast.
 
-In a function given to `Dataset.map`, what is drawn follows from the seed, the pass and the position of
-the element, as in `random_map`. Elsewhere it follows from the seeds that `evenfeed.random` uses.
+In a function passed to `Dataset.map`, random numbers depend on the seed, the pass and the position of the
+element, as in `random_map`. Elsewhere they depend on the seeds that `evenfeed.random` uses.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from evenfeed.images.image_kernels import applied, check_image, lengths_of
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Any:
-    """Cut a box of a given size out of an image, or out of any array, at random.
+    """Crop an image, or any array, to a random box of a given size.
 
     Args:
-        value: Of any shape.
-        size: The lengths of the box along all axes.
-        seed: Makes the draws the same in every run of the program, together with the global one.
-        name: Taken for compatibility.
+        value: An array of any shape.
+        size: The length of the box along each axis.
+        seed: Combined with the global seed; makes the boxes the same in every run.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import numpy as np
@@ -42,13 +42,13 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
 
 
 def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Any:
-    """Cut a box of a given size out of an image, or out of any array: the same seed, the same box.
+    """Crop an image, or any array, to a random box that depends only on the seed.
 
     Args:
-        value: Of any shape.
-        size: The lengths of the box along all axes.
-        seed: Two whole numbers.
-        name: Taken for compatibility.
+        value: An array of any shape.
+        size: The length of the box along each axis.
+        seed: Two integers.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import numpy as np
@@ -63,7 +63,7 @@ def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = N
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
-    """Mirror an image with a chance of one half; of a batch, each image by itself.
+    """Flip an image, or each image of a batch, horizontally with probability 1/2.
 
     Examples:
         >>> import numpy as np
@@ -75,7 +75,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
-    """Turn an image upside down with a chance of one half; of a batch, each image by itself.
+    """Flip an image, or each image of a batch, vertically with probability 1/2.
 
     Examples:
         >>> import numpy as np
@@ -87,7 +87,7 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
 
 
 def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
-    """Mirror an image with a chance of one half: the same seed, the same choice.
+    """Flip an image horizontally with probability 1/2, depending only on the seed.
 
     Examples:
         >>> import numpy as np
@@ -99,7 +99,7 @@ def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
 
 
 def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
-    """Turn an image upside down with a chance of one half: the same seed, the same choice.
+    """Flip an image vertically with probability 1/2, depending only on the seed.
 
     Examples:
         >>> import numpy as np
@@ -111,7 +111,7 @@ def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
 
 
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Any:
-    """Add to an image a number between `-max_delta` and `max_delta`, as `adjust_brightness` does.
+    """Adjust the brightness of an image by a random delta in [-max_delta, max_delta).
 
     Examples:
         >>> import numpy as np
@@ -121,13 +121,14 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
     """
     if max_delta < 0:
         raise InvalidArgumentError(
-            f"max_delta must be non-negative, but got {max_delta}.", fix="pass the largest change."
+            f"max_delta must be non-negative, but got {max_delta}.",
+            fix="pass the largest change as a positive number.",
         )
     return _drawn(RandomBrightness(float(max_delta)), image, seed)
 
 
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
-    """Change the contrast by a factor between `lower` and `upper`, as `adjust_contrast` does.
+    """Adjust the contrast of an image by a random factor in [lower, upper).
 
     Examples:
         >>> import numpy as np
@@ -144,49 +145,47 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
 
 @dataclass(frozen=True)
 class RandomKernel(RowKernel):
-    """Gets an image, and then numbers from which all that it draws follows.
+    """A kernel whose arguments are an image and the seeds of its random numbers.
 
     Attributes:
-        salt: Tells apart several draws from the same numbers.
+        salt: Distinguishes several draws with the same seeds.
     """
 
     _: KW_ONLY
     salt: tuple[int, ...] = ()
 
     def chance(self, seeds: Sequence[Array], number: int = 0) -> float:
-        """Return a number from 0 up to, and without, 1: the draw of that number."""
+        """Return draw `number`: a random float in [0, 1)."""
         words = [int(word) for seed in seeds for word in seed.ravel()]
         return (key_of(*words, *self.salt, number) >> 75) / 2**53
 
     def fixed(self, seed: tuple[int, ...]) -> "RandomKernel":
-        """Return a kernel that needs no numbers besides the image."""
+        """Return a kernel with a fixed seed, whose only argument is the image."""
         return replace(self, salt=(*seed, *self.salt))
 
 
 @final
 @dataclass(frozen=True)
 class RandomCrop(RandomKernel):
-    """Cuts a box out at random."""
+    """Crops to a random box; the result is a view."""
 
     size: tuple[int, ...]
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the size."""
         return TensorSpec(self.size, given[0].dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return a view."""
         value, *seeds = parts
         if value.ndim != len(self.size):
             raise InvalidArgumentError(
-                f"size has {len(self.size)} lengths, but the shape is {value.shape}.",
-                fix="pass a length for each axis, the channels included.",
+                f"size must have a length for each axis, but got {len(self.size)} for shape {value.shape}.",
+                fix="pass a length for each axis, including the channels.",
             )
         rooms = [whole - part for whole, part in zip(value.shape, self.size, strict=True)]
         if min(rooms, default=0) < 0:
             raise InvalidArgumentError(
                 f"Need value.shape >= size, got {value.shape} and {self.size}.",
-                fix="resize smaller images before.",
+                fix="resize smaller images first.",
             )
         starts = [
             int(self.chance(seeds, axis) * (room + 1)) if room else 0
@@ -200,16 +199,14 @@ class RandomCrop(RandomKernel):
 @final
 @dataclass(frozen=True)
 class RandomFlip(RandomKernel):
-    """Reverses one axis, or does not."""
+    """Randomly reverses one axis."""
 
     axis: int
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the same."""
         return given[0]
 
     def one(self, *parts: Array) -> Array:
-        """Return the image, as it is or mirrored."""
         image, *seeds = parts
         check_image(image)
         if image.ndim == 3:
@@ -224,16 +221,14 @@ class RandomFlip(RandomKernel):
 @final
 @dataclass(frozen=True)
 class RandomBrightness(RandomKernel):
-    """Adds a random number."""
+    """Adds a random number to all values."""
 
     most: float
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the same."""
         return given[0]
 
     def one(self, *parts: Array) -> Array:
-        """Return the brighter or darker image."""
         image, *seeds = parts
         return Brightness((2 * self.chance(seeds) - 1) * self.most).one(image)
 
@@ -241,24 +236,22 @@ class RandomBrightness(RandomKernel):
 @final
 @dataclass(frozen=True)
 class RandomContrast(RandomKernel):
-    """Stretches by a random factor."""
+    """Scales distances from the mean by a random factor."""
 
     lower: float
     upper: float
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the same."""
         return given[0]
 
     def one(self, *parts: Array) -> Array:
-        """Return the stretched image."""
         image, *seeds = parts
         factor = self.lower + self.chance(seeds) * (self.upper - self.lower)
         return Contrast(factor).one(image)
 
 
 def _drawn(kernel: RandomKernel, image: Any, seed: int | None) -> Any:
-    """Draw for the element that a function is called with; outside of one, from the seeds of this process."""
+    """Run a random kernel, seeded by the current element; outside a dataset function, by the process's seeds."""
     draws = current_draws()
     if draws is not None:
         return applied(replace(kernel, salt=draws.salt(seed)), image, draws.words)

@@ -1,4 +1,4 @@
-"""Numbers out of bytes: `tf.io.decode_raw`."""
+"""Reinterprets bytes as numbers: `tf.io.decode_raw`."""
 
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -24,14 +24,14 @@ def decode_raw(
     fixed_length: int | None = None,
     name: str | None = None,
 ) -> Any:
-    r"""Read bytes as numbers.
+    r"""Reinterpret bytes as numbers, along a new last axis.
 
     Args:
-        input_bytes: Text of any shape; all equally long, unless `fixed_length` is given.
-        out_type: What the numbers are.
-        little_endian: Whether the last byte of a number counts most.
-        fixed_length: Cut longer bytes, and fill up shorter ones with zeros.
-        name: Taken for compatibility.
+        input_bytes: Strings, in any shape. They must have the same length, unless `fixed_length` is passed.
+        out_type: The dtype of the numbers.
+        little_endian: True if the bytes are little-endian.
+        fixed_length: The number of bytes to read; longer strings are cut, and shorter ones padded with zeros.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import evenfeed as tf
@@ -44,13 +44,14 @@ def decode_raw(
     dtype = dtypes.as_dtype(out_type)
     if dtype.kind not in _KINDS and dtype != dtypes.bfloat16:
         raise InvalidArgumentError(
-            f"out_type cannot be {dtypes.name_of(dtype)}.", fix="pass the dtype of numbers."
+            f"out_type must be numeric, but got {dtypes.name_of(dtype)}.",
+            fix="pass a numeric dtype.",
         )
     length = None if fixed_length is None else whole_number(fixed_length, "fixed_length")
     if length is not None and (length < 1 or length % dtype.itemsize):
         raise InvalidArgumentError(
             f"fixed_length ({length}) must be a multiple of the size of out_type ({dtype.itemsize}).",
-            fix="pass the number of bytes.",
+            fix="pass a number of bytes that is a multiple of that size.",
         )
     return applied(Raw(dtype, bool(little_endian), length), input_bytes)
 
@@ -58,21 +59,21 @@ def decode_raw(
 @final
 @dataclass(frozen=True)
 class Raw(RowKernel):
-    """Reads bytes as numbers."""
+    """Reinterprets bytes as numbers."""
 
     dtype: DType
     little: bool
     length: int | None
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return as many numbers as are in the bytes."""
         if given[0].dtype != dtypes.string:
-            raise TypeError("Only bytes are read.")  # said better where it runs
+            raise TypeError(
+                "Only bytes can be decoded."
+            )  # `one` raises a better error when it runs.
         count = None if self.length is None else self.length // self.dtype.itemsize
         return TensorSpec(given[0].shape.concatenate([count]), self.dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return the numbers, behind the shape of the text."""
         text = parts[0]
         if text.dtype != dtypes.string:
             raise TypeError(described(f"input_bytes must be bytes, but got {text.dtype.name}."))

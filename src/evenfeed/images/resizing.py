@@ -1,7 +1,7 @@
-"""How much each old pixel of a row counts in each new one, for the ways to resize that weigh several.
+"""Resizes images: `tf.image.resize`, with the interpolation methods and the numerics of TensorFlow.
 
-A way is a curve over the distance to the middle of the new pixel, as TensorFlow has it. `area` is how much
-of the new pixel lies on the old one.
+Most methods are kernels: a weight as a function of the distance to the centre of the new pixel. `area` weights
+an old pixel by its overlap with the new one.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from evenfeed.core.specs import TensorSpec
 from evenfeed.images.image_kernels import applied, check_image, lengths_of, size_of, with_size
 
 _ONE: Final = np.float32(1)
-# Where nothing is to be smoothed TensorFlow looks cubic weights up in a table of so many distances.
+# Without antialiasing, TensorFlow looks up cubic weights in a table with this many distances.
 _CUBIC_STEPS: Final = 1024
 
 
@@ -47,7 +47,7 @@ def _lanczos(radius: int) -> Callable[[Array], Array]:
     pi, wide = np.float32(np.pi), np.float32(radius)
 
     def curve(x: Array) -> Array:
-        # In single precision, as TensorFlow computes it: the zeros of the curve are not quite zero.
+        # In single precision, as in TensorFlow: the zeros of the curve are not exactly zero.
         waves = wide * np.sin(pi * x) * np.sin(pi * x / wide)
         near = np.maximum(x, np.float32(1e-3))
         return np.where(x > radius, 0, np.where(x <= 1e-3, _ONE, waves / (pi * pi * near * near)))
@@ -55,7 +55,7 @@ def _lanczos(radius: int) -> Callable[[Array], Array]:
     return curve
 
 
-# The curves, and how far they reach.
+# The curve and its radius for each method.
 _CURVES: Final[dict[str, tuple[Callable[[Array], Array], float]]] = {
     "bilinear": (_triangle, 1),
     "bicubic": (_keys, 2),
@@ -68,13 +68,13 @@ _CURVES: Final[dict[str, tuple[Callable[[Array], Array], float]]] = {
 
 @lru_cache(maxsize=64)
 def weights(method: str, old: int, new: int, *, antialias: bool) -> Array:
-    """Return a row of weights for each new pixel, of which all together are 1.
+    """Return a matrix with a row of weights for each new pixel. Each row sums to 1.
 
     Args:
-        method: The name of the way.
-        old: How many pixels there are.
-        new: How many there will be.
-        antialias: Let the curve be as wide as the new pixels are, where these are the wider ones.
+        method: The interpolation method.
+        old: The number of old pixels.
+        new: The number of new pixels.
+        antialias: When downscaling, widen the curve to the width of the new pixels.
     """
     scale = np.float32(old) / np.float32(new)
     if method == "area":
@@ -89,11 +89,11 @@ def weights(method: str, old: int, new: int, *, antialias: bool) -> Array:
 @final
 @dataclass(frozen=True)
 class Band:
-    """The old pixels that count in each new one: at most so many, side by side.
+    """The non-zero weights of a resize: a run of consecutive old pixels for each new one.
 
     Attributes:
-        places: For each of them the numbers of the old pixels.
-        weights: How much these count.
+        places: The indices of the old pixels; one row for each member of the run.
+        weights: Their weights.
     """
 
     places: Array
@@ -102,7 +102,7 @@ class Band:
 
 @lru_cache(maxsize=64)
 def band(method: str, old: int, new: int, channels: int = 1, *, antialias: bool) -> Band:
-    """Return the weights that are not zero; with channels, those of the numbers of a row of pixels."""
+    """Return the non-zero weights. With channels, indices are those of the values of a row, not of its pixels."""
     all_of = weights(method, old, new, antialias=antialias)
     first = (all_of != 0).argmax(axis=1)
     count = int((old - (all_of != 0)[:, ::-1].argmax(axis=1) - first).max())
@@ -113,12 +113,12 @@ def band(method: str, old: int, new: int, channels: int = 1, *, antialias: bool)
 
 
 def middles(count: int) -> Array:
-    """Return where the middles of pixels lie."""
+    """Return the centres of pixels."""
     return np.arange(count, dtype=np.float32) + np.float32(0.5)
 
 
 def _by_curve(method: str, old: int, new: int, *, antialias: bool) -> Array:
-    """Return weights by distance; each step is rounded as in TensorFlow, or pixels at the ends of curves would differ."""
+    """Return weights by distance. Each step is rounded as in TensorFlow; otherwise pixels at the ends of curves differ."""
     curve, radius = _CURVES[method]
     scale = _ONE / (np.float32(new) / np.float32(old))
     width = np.maximum(scale, _ONE) if antialias else _ONE
@@ -131,7 +131,7 @@ def _by_curve(method: str, old: int, new: int, *, antialias: bool) -> Array:
 
 
 def _overlaps(old: int, new: int, scale: np.float32) -> Array:
-    """Return how much of each new pixel lies on each old one."""
+    """Return the overlap of each new pixel with each old one."""
     starts = (np.arange(new, dtype=np.float32) * scale)[:, None]
     stops = (np.arange(1, new + 1, dtype=np.float32) * scale)[:, None]
     pixels = np.arange(old, dtype=np.float32)[None, :]
@@ -139,7 +139,7 @@ def _overlaps(old: int, new: int, scale: np.float32) -> Array:
 
 
 def _cubic_by_table(old: int, new: int, scale: np.float32) -> Array:
-    """Return weights of the four old pixels around each new one, whose distances are rounded."""
+    """Return the weights of the four old pixels around each new one, with rounded distances."""
     places = middles(new) * scale - np.float32(0.5)
     below = np.floor(places)
     near = np.rint((places - below) * _CUBIC_STEPS) / np.float32(_CUBIC_STEPS)
@@ -161,14 +161,14 @@ _METHODS: Final = (
     "lanczos5",
     "mitchellcubic",
 )
-# With more places to take from, for a new row and a new column, a product of matrices is quicker.
+# If a new row and a new column depend on more old ones than this, a matrix product is faster.
 _MOST_PLACES: Final = 20
-# Those that keep the pixels of an image whose size stays; the others are curves that smooth it all the same.
+# Methods that return the same pixels if the size does not change; the others smooth the image even then.
 _EXACT: Final = (BILINEAR, "area", "bicubic")
 
 
 class ResizeMethod:
-    """The names of the ways to resize."""
+    """The names of the interpolation methods of `resize`."""
 
     AREA = "area"
     BICUBIC = "bicubic"
@@ -188,16 +188,16 @@ def resize(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     antialias: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Resize an image, or each of a batch.
+    """Resize an image, or each image of a batch.
 
     Args:
-        images: Height, width, channels; a batch has one more in front.
+        images: An image (height, width, channels), or a batch of images.
         size: The new height and width.
-        method: "nearest", which keeps the dtype, or one that returns float32: "bilinear", "bicubic", "area",
-            "lanczos3", "lanczos5", "gaussian", "mitchellcubic".
-        preserve_aspect_ratio: Keep the form: the size is then the most that the image may take.
-        antialias: Let all old pixels count where the image becomes smaller, not only the nearest ones.
-        name: Taken for compatibility.
+        method: "nearest", which keeps the dtype, or a method that returns float32: "bilinear", "bicubic",
+            "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic".
+        preserve_aspect_ratio: Keep the aspect ratio; `size` is then the maximum.
+        antialias: When downscaling, use all old pixels instead of only the nearest ones.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import numpy as np
@@ -227,7 +227,7 @@ def resize(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
 @final
 @dataclass(frozen=True)
 class Resize(RowKernel):
-    """Takes pixels, or weighs them, at new places."""
+    """Resizes an image by selecting or interpolating pixels."""
 
     height: int
     width: int
@@ -236,7 +236,6 @@ class Resize(RowKernel):
     antialias: bool
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the new size, where it is known, in float32 unless pixels are only taken."""
         old = given[0]
         dtype = old.dtype if self.method == NEAREST else dtypes.float32
         if not self.keeps_form or old.shape.rank is None:
@@ -246,11 +245,10 @@ class Resize(RowKernel):
         return TensorSpec(with_size(old.shape, *size), dtype)
 
     def one(self, *parts: Array) -> Array:
-        """Return the resized image."""
         image = parts[0]
         check_image(image, "images")
         if image.dtype.kind not in "iuf" and image.dtype != dtypes.bfloat16:
-            raise InvalidArgumentError(f"resize takes numbers, but got {image.dtype.name}.")
+            raise InvalidArgumentError(f"resize needs numbers, but got {image.dtype.name}.")
         if min(size_of(image)) < 1:
             raise InvalidArgumentError(
                 f"input image must be of non-zero size, but got {image.shape}."
@@ -263,7 +261,7 @@ class Resize(RowKernel):
         if self.method == BILINEAR and not self.antialias:
             return _bilinear(image, new)
         if image.dtype.kind != "u" or image.dtype.itemsize > 2:
-            image = image.astype(np.float32, copy=False)  # others times float32 would be float64
+            image = image.astype(np.float32, copy=False)  # Other dtypes times float32 give float64.
         return _weighed(image, new, self.method, antialias=self.antialias)
 
     def _size(self, height: int, width: int) -> tuple[int, int]:
@@ -284,7 +282,7 @@ def _nearest(image: Array, size: tuple[int, int]) -> Array:
 
 
 def _bilinear(image: Array, size: tuple[int, int]) -> Array:
-    """Mix rows, then columns: the numbers of a row lie in one piece, and are mixed along their whole length."""
+    """Interpolate rows, then columns: the values of a row are contiguous, so whole rows are computed at once."""
     (height, width), channels = size_of(image), image.shape[-1]
     numbers = image.reshape(*image.shape[:-2], width * channels)
     if height != size[0]:
@@ -304,7 +302,7 @@ def _as_floats(numbers: Array) -> Array:
 
 
 def _mixed(one: Array, other: Array, weight: Array) -> Array:
-    """Return numbers between two, in the memory of the second."""
+    """Interpolate between two arrays, in place in the second."""
     other -= one
     other *= weight
     other += one
@@ -314,7 +312,7 @@ def _mixed(one: Array, other: Array, weight: Array) -> Array:
 @final
 @dataclass(frozen=True)
 class _Between:
-    """For each new place the two old ones around it, and how near it is to the second."""
+    """The two old pixels around each new one, and the weight of the second."""
 
     lower: Array
     upper: Array
@@ -332,7 +330,7 @@ def _between(old: int, new: int) -> _Between:
 
 @lru_cache(maxsize=256)
 def _between_numbers(old: int, new: int, channels: int) -> _Between:
-    """Return the same for the numbers of a row of pixels: to take them one by one is quicker than by threes."""
+    """Return the same for the values of a row of pixels: taking single values is faster than taking pixels."""
     pixels = _between(old, new)
     lower, upper = (
         (places[:, None] * channels + np.arange(channels)).ravel()
@@ -354,7 +352,7 @@ def _weighed(image: Array, size: tuple[int, int], method: str, *, antialias: boo
 
 
 def _added(image: Array, places: Array, weights: Array, axis: int) -> Array:
-    """Return the sum of what is taken at several places for each new one, weighed."""
+    """Return the weighted sum of several old entries for each new one."""
     found = image.take(places[0], axis=axis) * weights[0]
     for some, weight in zip(places[1:], weights[1:], strict=True):
         more = image.take(some, axis=axis)
@@ -363,7 +361,7 @@ def _added(image: Array, places: Array, weights: Array, axis: int) -> Array:
 
 
 def _multiplied(image: Array, size: tuple[int, int], method: str, *, antialias: bool) -> Array:
-    """Do the same as products of matrices, where most old pixels count in a new one."""
+    """Resize with matrix products, for weights that are mostly non-zero."""
     rows, columns = (
         weights(method, old, new, antialias=antialias)
         for old, new in zip(size_of(image), size, strict=True)

@@ -1,4 +1,4 @@
-"""Files: TensorFlow's `tf.io`."""
+"""Reading, writing, parsing and decoding files: TensorFlow's `tf.io`."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
@@ -81,9 +81,9 @@ __all__ = [
 
 
 def read_file(filename: Any, name: str | None = None) -> Array:
-    """Return all bytes of a file, as a scalar of text.
+    """Read a whole file, and return its bytes as a scalar string.
 
-    In `Dataset.map` it runs in as many threads as `num_parallel_calls` says.
+    In `Dataset.map` it runs in `num_parallel_calls` threads.
 
     Examples:
         >>> import evenfeed as tf
@@ -106,16 +106,14 @@ class _ReadFile(RowKernel):
     """Reads a file for each element."""
 
     def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
-        """Return text."""
         return TensorSpec([], dtypes.string)
 
     def one(self, *parts: Array) -> Array:
-        """Return the bytes."""
         return read_file(parts[0])
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
-    """Write a file of text or bytes, and the folders above it where they are missing.
+    """Write a string or bytes to a file. Creates missing parent directories.
 
     Examples:
         >>> import evenfeed as tf
@@ -128,7 +126,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
     del name
     text = to_array(contents)
     if text.dtype != dtypes.string or text.ndim:
-        raise TypeError(described(f"contents must be text, but got {contents!r}."))
+        raise TypeError(described(f"contents must be a scalar string, but got {contents!r}."))
     path = path_in(filename, "filename")
     folder_for(path)
     with naming(path), open_file(path, "wb") as file:
@@ -136,7 +134,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Array:
-    """Return the names of files that match a pattern or several, sorted; none where nothing does.
+    """Return the sorted names of all files that match one or more patterns; possibly none.
 
     Examples:
         >>> import evenfeed as tf
@@ -156,4 +154,4 @@ def _scalar(content: bytes) -> Array:
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
+    __getattr__ = refusal(__name__, __all__, "The README lists what evenfeed provides.")

@@ -1,4 +1,4 @@
-"""Files and folders, on this machine or behind addresses: TensorFlow's `tf.io.gfile`."""
+"""Local and remote files and directories: TensorFlow's `tf.io.gfile`."""
 
 import os
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class FileStatistics(NamedTuple):
-    """What `stat` tells of a file."""
+    """The result of `stat`."""
 
     length: int
     mtime_nsec: int
@@ -37,7 +37,7 @@ class FileStatistics(NamedTuple):
 
 
 def exists(path: Any) -> bool:
-    """Tell whether there is a file or a folder.
+    """Return True if a path is an existing file or directory.
 
     Examples:
         >>> import evenfeed as tf
@@ -49,7 +49,7 @@ def exists(path: Any) -> bool:
 
 
 def isdir(path: Any) -> bool:
-    """Tell whether there is a folder.
+    """Return True if a path is an existing directory.
 
     Examples:
         >>> import evenfeed as tf
@@ -61,7 +61,7 @@ def isdir(path: Any) -> bool:
 
 
 def listdir(path: Any) -> list[str]:
-    """Return the names in a folder, sorted.
+    """Return the sorted names of the entries of a directory.
 
     Examples:
         >>> import evenfeed as tf
@@ -81,7 +81,7 @@ def listdir(path: Any) -> list[str]:
 
 
 def glob(pattern: Any) -> list[str]:
-    """Return the names of files that match a pattern with `*`, `?` and `[...]`, or several, sorted.
+    """Return the sorted names of all files that match one or more patterns with `*`, `?` and `[...]`.
 
     Examples:
         >>> import evenfeed as tf
@@ -92,7 +92,7 @@ def glob(pattern: Any) -> list[str]:
 
 
 def mkdir(path: Any) -> None:
-    """Make a folder in one that exists; nothing happens where it is there.
+    """Create a directory, whose parent must exist. Does nothing if it exists already.
 
     Examples:
         >>> import evenfeed as tf
@@ -109,7 +109,7 @@ def mkdir(path: Any) -> None:
 
 
 def makedirs(path: Any) -> None:
-    """Make a folder, and those above it; nothing happens where it is there.
+    """Create a directory and its missing parents. Does nothing if it exists already.
 
     Examples:
         >>> import evenfeed as tf
@@ -146,7 +146,7 @@ def remove(path: Any) -> None:
 
 
 def rmtree(path: Any) -> None:
-    """Remove a folder and all in it.
+    """Remove a directory and everything in it.
 
     Examples:
         >>> import evenfeed as tf
@@ -163,7 +163,7 @@ def rmtree(path: Any) -> None:
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Give a file or a folder another name, on the same filesystem.
+    """Rename a file or a directory, within the same filesystem.
 
     Examples:
         >>> import evenfeed as tf
@@ -181,7 +181,7 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Copy a file, from any filesystem to any other.
+    """Copy a file, also between different filesystems.
 
     Examples:
         >>> import evenfeed as tf
@@ -204,7 +204,7 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 
 def stat(path: Any) -> FileStatistics:
-    """Return the length of a file, and when it was written.
+    """Return the length and the modification time of a file or a directory.
 
     Examples:
         >>> import evenfeed as tf
@@ -224,7 +224,7 @@ def stat(path: Any) -> FileStatistics:
 def walk(
     top: Any, topdown: bool = True, onerror: Any = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield each folder below one, with the folders and the files in it.
+    """Yield each directory of a tree, with the names of its directories and of its files.
 
     Examples:
         >>> import evenfeed as tf
@@ -252,7 +252,7 @@ def walk(
 
 
 def join(path: Any, *paths: Any) -> str:
-    """Put the parts of a path together; a part that begins with a slash starts anew.
+    """Join the parts of a path. A part that starts with a slash discards the parts before it.
 
     Examples:
         >>> import evenfeed as tf
@@ -268,10 +268,10 @@ def _found(path: Any) -> tuple[Any, str]:
 
 def _check_free(path: Any, *, overwrite: bool) -> None:
     if not overwrite and exists(path):
-        raise AlreadyExistsError(f"{path} exists already.", fix="pass overwrite=True.")
+        raise AlreadyExistsError(f"{path} already exists.", fix="pass overwrite=True.")
 
 
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
+    __getattr__ = refusal(__name__, __all__, "The README lists what evenfeed provides.")

@@ -1,4 +1,4 @@
-"""TensorFlow 1's names: `tf.compat.v1`. What its programs share with TensorFlow 2 is here already."""
+"""The names of TensorFlow 1 that input and distribution use: `tf.compat.v1`."""
 
 from typing import TYPE_CHECKING
 
@@ -32,5 +32,7 @@ if TYPE_CHECKING:
     from evenfeed.compat.v1 import distribute
 else:
     __getattr__ = namespaces(
-        __name__, {"distribute"}, refusal(__name__, __all__, "The README lists what exists now.")
+        __name__,
+        {"distribute"},
+        refusal(__name__, __all__, "The README lists what evenfeed provides."),
     )

@@ -1,4 +1,4 @@
-"""Data and computation over replicas, as in TensorFlow 1: `tf.compat.v1.distribute`."""
+"""The strategies of TensorFlow 1: `tf.compat.v1.distribute`."""
 
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from evenfeed.strategy.first_version import StrategyV1 as Strategy
 
 
 def get_loss_reduction() -> ReduceOp:
-    """Return how losses of replicas become one: by their mean."""
+    """Return the reduction for the losses of replicas, `ReduceOp.MEAN`."""
     return ReduceOp.MEAN
 
 
@@ -59,4 +59,4 @@ __all__ = [
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The README lists what exists now.")
+    __getattr__ = refusal(__name__, __all__, "The README lists what evenfeed provides.")
