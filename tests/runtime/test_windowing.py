@@ -87,7 +87,7 @@ def test_groups_that_are_reduced_to_other_structures_are_an_error_each():
 
     made = tf.data.Dataset.range(6).group_by_window(lambda x: x, named, window_size=1)
     assert [x["first"].item() for x in made.ignore_errors()] == [0, 1, 2, 3, 5]
-    with error_saying(TypeError, "A function makes datasets whose elements differ …", fix="…"):
+    with error_saying(TypeError, "The function returned datasets whose elements differ …", fix="…"):
         list(made)
 
 
