@@ -1,4 +1,7 @@
-"""Builds the operators that run a plan: one per node, or one walk over rows if all elements have positions."""
+"""Builds the operators that run a plan: one per node, or one walk over rows where elements have positions.
+
+`make_room` raises Python's recursion limit for deep plans.
+"""
 
 import sys
 from dataclasses import replace

@@ -206,7 +206,7 @@ class StateFiles:
         return [files for _, files in self._sets]
 
     def check(self, digests: Any) -> None:
-        """Raise if a file has changed since a state was taken. A complete cache or snapshot needs its files no more."""
+        """Raise if a file has changed since a state was taken, unless a complete cache or snapshot replaces it."""
         for (keeper, files), digest in zip(self._sets, digests or (), strict=False):
             if keeper is None or not is_complete(keeper):
                 files.check(digest)

@@ -39,7 +39,7 @@ class Rows(ABC):
 
 @final
 class Reordered(Rows):
-    """Rows in a finite order."""
+    """Rows in another order."""
 
     def __init__(self, rows: Rows, order: Order) -> None:
         self._rows = rows
