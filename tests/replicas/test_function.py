@@ -37,7 +37,7 @@ def test_an_unknown_option_is_refused():
 
 
 def test_what_is_no_function_is_refused():
-    with pytest.raises(TypeError, match="function compiles a function, but got 3"):
+    with pytest.raises(TypeError, match="needs a function, but got 3"):
         tf.function(3)
 
 

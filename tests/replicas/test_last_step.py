@@ -27,7 +27,7 @@ def begun(variable, result):
     step = LastStep()
     before = variable.held
     variable.assign(3.0)
-    step.begin([(variable, before)], result)
+    step.start([(variable, before)], result)
     return step
 
 

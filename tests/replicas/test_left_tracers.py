@@ -116,7 +116,7 @@ CASES = [
 @pytest.mark.parametrize(("way", "name"), CASES)
 def test_setting_what_held_an_array_is_an_error_that_names_it(way, name):
     with pytest.raises(
-        ValueError, match=r"while it is traced\. The new value is known only"
+        ValueError, match=r"while it is traced\. The new value exists only"
     ) as caught:
         way(CHANGES[name]())
     said = str(caught.value).splitlines()[0]
@@ -141,7 +141,7 @@ def test_an_object_among_the_arguments_is_looked_at():
 @pytest.mark.parametrize("what", ["new_attribute", "append"])
 def test_a_tensor_that_is_left_elsewhere_is_warned_of_once(what, way):
     step = getattr(Trainer(), what)
-    with pytest.warns(UserWarning, match=f"{what} leaves a tensor in self") as caught:
+    with pytest.warns(UserWarning, match=f"{what} leaves a tracer in self") as caught:
         way(step)
     assert len(caught) == 1
     assert caught[0].lineno == getattr(Trainer, what).__code__.co_firstlineno

@@ -295,7 +295,7 @@ def test_replicas_that_disagree_are_an_error_that_names_the_variable(way):
 
     run = strategy.run if way is eager else tf.function(strategy.run)
     with pytest.raises(
-        ValueError, match=r"have set norm\.mean of an nnx object to values of their own"
+        ValueError, match=r"have set norm\.mean of an nnx object to different values"
     ):
         run(call, args=(Normed(), batch(strategy, 7)[0]))
 

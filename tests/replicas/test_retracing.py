@@ -14,7 +14,7 @@ def test_frequent_traces_are_logged_with_the_name_and_what_to_do(caplog):
     for i in range(4, 12):
         learn(i)
     assert len(caplog.messages) == 2
-    assert "5 of the last 5 calls of learn traced" in caplog.messages[0]
+    assert "5 of the last 5 calls of learn retraced" in caplog.messages[0]
     assert "pass tensors instead of Python numbers" in caplog.messages[0]
     assert "test_retracing.py" in caplog.messages[0]
 

@@ -110,7 +110,7 @@ def test_an_argument_without_a_spec_keeps_its_default():
     assert f(1.0).item() == f(1.0, 3).item() == f(1.0, z=2).item() == 6.0
     for args, kwargs in (((1.0, 4), {}), ((1.0,), {"z": 3})):
         with pytest.raises(
-            TypeError, match="has no spec in input_signature, so it keeps its default"
+            TypeError, match="has no spec in input_signature, so it must keep its default"
         ):
             f(*args, **kwargs)
 
@@ -124,8 +124,8 @@ def test_several_positional_arguments():
     ("specs", "said"),
     [
         (SCALAR, "must be a list or a tuple"),
-        ([3], "is made of specs, but got 3"),
-        ([SCALAR, SCALAR], "2 specs, which is 1 more than parameters"),
+        ([3], "must consist of specs, but got 3"),
+        ([SCALAR, SCALAR], "2 specs, which is 1 more than there are parameters"),
         ([], "has no spec for 'x'"),
     ],
 )

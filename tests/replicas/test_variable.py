@@ -17,7 +17,7 @@ from evenfeed.core.errors import InvalidArgumentError
 DEVICES = jax.local_devices(backend="cpu")
 INSIDE = (
     "The variable 'w:0' is assigned inside a function that JAX transforms (scan, cond, vmap, grad or "
-    "jit); the value would leave it unfinished."
+    "jit); the value would leak as a tracer."
 )
 
 F32 = np.float32(1)  # also where 64-bit types are on

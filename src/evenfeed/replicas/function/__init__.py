@@ -1,1 +1,1 @@
-"""`tf.function`: tracing, program caches, and what a trace must not leave behind."""
+"""`tf.function`: tracing, the cache of programs, and checks that a trace loses nothing."""

@@ -1,6 +1,6 @@
 """What a function closes over: whether two functions do the same, and the arrays in their closures.
 
-A function that is defined inside a loop is a new object in each round, over the round's own arrays.
+A function that is defined inside a loop is a new object in each iteration, with new arrays in its closure.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,18 +15,18 @@ from evenfeed.replicas.function.function import Function, Method
 from evenfeed.replicas.function.outputs import is_tensor_leaf
 from evenfeed.tensors.placement import is_traced
 
-_tree: Any = jax_tree  # whose functions have no types
+_tree: Any = jax_tree  # its functions have no types
 
-# Stands for an array in a function that is kept without its arrays.
+# Stands for an array in a function that is stored without its arrays.
 HOLE: Final = object()
 
 
-class Unlike(Exception):  # noqa: N818 - no error, but an answer
-    """No other function can be known to do the same as this one."""
+class NotComparable(Exception):  # noqa: N818 - a result, not an error
+    """The function cannot be compared with others."""
 
 
 class _Opened(NamedTuple):
-    """A function or a container: what it is, its parts, and how it is made of other parts."""
+    """A function or container: its identity, its parts, and how to rebuild it from other parts."""
 
     label: Any
     parts: Sequence[Any]
@@ -34,29 +34,29 @@ class _Opened(NamedTuple):
 
 
 def identity(function: Callable[..., Any], arrays: list[Any]) -> Any:
-    """Return what is equal for functions that do the same, and add the arrays they close over.
+    """Return a key that is equal for functions that do the same, and append the arrays in the closure to `arrays`.
 
     Raises:
-        Unlike: That cannot be told: it assigns to variables of the function around it.
+        NotComparable: There is no such key, because the function assigns to variables of an enclosing function.
     """
     key = _identity(function, arrays, ())
     try:
         hash(key)
     except TypeError:
-        raise Unlike from None
+        raise NotComparable from None
     return key
 
 
-def _identity(value: Any, arrays: list[Any], around: tuple[int, ...]) -> Any:
+def _identity(value: Any, arrays: list[Any], ancestors: tuple[int, ...]) -> Any:
     if _is_array(value):
         arrays.append(value)
         return HOLE
-    if isinstance(value, Method):  # of one object: its function is the same one each time
+    if isinstance(value, Method):  # bound to one object: its function is the same each time
         return constant_key(value.function)
-    found = None if id(value) in around else _opened(value)
+    found = None if id(value) in ancestors else _opened(value)
     if found is None:
         return constant_key(value)
-    inside = (*around, id(value))
+    inside = (*ancestors, id(value))
     return found.label, tuple(_identity(part, arrays, inside) for part in found.parts)
 
 
@@ -65,27 +65,27 @@ def replaced(function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
     return _replaced(function, iter(arrays), ()) if arrays else function
 
 
-def _replaced(value: Any, arrays: Iterator[Any], around: tuple[int, ...]) -> Any:
+def _replaced(value: Any, arrays: Iterator[Any], ancestors: tuple[int, ...]) -> Any:
     if _is_array(value):
         return next(arrays)
     if isinstance(value, Method):
         return value
-    found = None if id(value) in around else _opened(value)
+    found = None if id(value) in ancestors else _opened(value)
     if found is None:
         return value
-    inside = (*around, id(value))
+    inside = (*ancestors, id(value))
     parts = [_replaced(part, arrays, inside) for part in found.parts]
     same = all(new is old for new, old in zip(parts, found.parts, strict=True))
     return value if same else found.make(parts)
 
 
 def with_swapped(function: Callable[..., Any], swap: Callable[[Any], Any]) -> Any:
-    """Return a function with other objects in its closure: `swap` returns them, or what it is given."""
+    """Return a function with other objects in its closure: `swap` returns the new object, or its argument."""
     return _swapped(function, swap, ())
 
 
 def closed_over(function: Callable[..., Any], is_wanted: Callable[[Any], bool]) -> list[Any]:
-    """Return objects that a function closes over, or its object where it is a method."""
+    """Return the wanted objects in a function's closure; for a method, its object counts too."""
     found: list[Any] = []
 
     def note(value: Any) -> Any:
@@ -99,10 +99,10 @@ def closed_over(function: Callable[..., Any], is_wanted: Callable[[Any], bool]) 
 
 
 def spread_arrays(function: Callable[..., Any], given: Sequence[Any]) -> list[Any]:
-    """Return the arrays that a function is given, or closes over, and that lie on several devices.
+    """Return the arrays among the arguments or in the closure that lie on several devices.
 
-    They must become inputs of the trace of one replica's function. As constants in it they would bring along how
-    they lie, which has no meaning there: JAX refuses some operations then.
+    They must become inputs of the trace of one replica's function. As constants they would keep their sharding, which
+    has no meaning there: JAX rejects some operations on them.
     """
     found = [*filter(_is_spread, given), *closed_over(function, _is_spread)]
     return list({id(array): array for array in found}.values())
@@ -115,17 +115,17 @@ def _is_spread(value: Any) -> bool:
     return len(sharding.device_set) > 1
 
 
-def _swapped(value: Any, swap: Callable[[Any], Any], around: tuple[int, ...]) -> Any:
+def _swapped(value: Any, swap: Callable[[Any], Any], ancestors: tuple[int, ...]) -> Any:
     new = swap(value)
     if new is not value:
         return new
     try:
-        found = None if id(value) in around else _opened(value)
-    except Unlike:  # a copy of it would assign to variables of its own
+        found = None if id(value) in ancestors else _opened(value)
+    except NotComparable:  # a copy of it would assign to its own variables
         return value
     if found is None:
         return value
-    inside = (*around, id(value))
+    inside = (*ancestors, id(value))
     parts = [_swapped(part, swap, inside) for part in found.parts]
     same = all(new is old for new, old in zip(parts, found.parts, strict=True))
     return value if same else found.make(parts)
@@ -176,7 +176,7 @@ def _opened_tree(value: Any) -> _Opened | None:
 def _opened_function(function: FunctionType) -> _Opened:
     code = function.__code__
     if _assigns_outside(code):
-        raise Unlike
+        raise NotComparable
     cells = function.__closure__ or ()
     defaults = function.__defaults__ or ()
     named = function.__kwdefaults__ or {}
@@ -213,7 +213,7 @@ _EMPTY: Final = object()
 def _content(cell: CellType) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # its variable has no value yet
+    except ValueError:  # the variable has no value yet
         return _EMPTY
 
 
@@ -223,7 +223,7 @@ def _cell(content: Any) -> CellType:
 
 @lru_cache(maxsize=1024)
 def _assigns_outside(code: CodeType) -> bool:
-    """Tell whether code, or a function in it, assigns to a variable of the function around (`nonlocal`)."""
+    """Return True if code, or a function in it, assigns to a variable of an enclosing function (`nonlocal`)."""
     return _assigns_to(code, frozenset(code.co_freevars))
 
 

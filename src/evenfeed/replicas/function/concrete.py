@@ -1,4 +1,4 @@
-"""One program of a function, to look at and to call."""
+"""The result of `get_concrete_function`: one program of a function, to inspect and to call."""
 
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -20,11 +20,11 @@ from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.placement import held_dtype
 
-_tree: Any = jax_tree  # whose functions have no types
+_tree: Any = jax_tree  # its functions have no types
 
 
 def from_specs(arguments: Any) -> Any:
-    """Return arguments with arrays that have no values in place of specs."""
+    """Replace the specs among the arguments by abstract arrays."""
     leaves, tree = leaves_of(arguments)
     return packed(
         tree, [_from_spec(leaf) if isinstance(leaf, TypeSpec) else leaf for leaf in leaves]
@@ -56,7 +56,7 @@ def _full(spec: TensorSpec) -> tuple[int, ...]:
     if len(lengths) != spec.shape.rank:
         raise ValueError(
             described(
-                f"A program has fixed shapes, but {spec} leaves one open.",
+                f"A program has fixed shapes, but {spec} has an unknown length.",
                 fix="pass a spec with every length known, or a tensor.",
             )
         )
@@ -65,9 +65,9 @@ def _full(spec: TensorSpec) -> tuple[int, ...]:
 
 @final
 class DrivenFunction:
-    """A function for arguments of one kind that runs as plain Python: it is no single program.
+    """A function for one signature that runs as plain Python, because it cannot be compiled as a single program.
 
-    Made by `get_concrete_function`. What `strategy.run` calls in it is compiled.
+    Created by `get_concrete_function`. Its calls of `strategy.run` are compiled.
 
     Attributes:
         name: The name of the function.
@@ -83,7 +83,7 @@ class DrivenFunction:
 
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments, by position and by name: specs, and values of constants."""
+        """The positional and keyword arguments: specs of tensors, and values of constants."""
         return _signature(self._arguments, self._names)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -91,7 +91,7 @@ class DrivenFunction:
 
         Args:
             args: The arguments.
-            kwargs: Arguments by name.
+            kwargs: The keyword arguments.
         """
         return self._call(*args, **kwargs)
 
@@ -103,7 +103,7 @@ class DrivenFunction:
 
 @final
 class ConcreteFunction:
-    """A function traced for arguments of one kind. Made by `get_concrete_function`.
+    """A function traced for one signature. Created by `get_concrete_function`.
 
     Attributes:
         name: The name of the function.
@@ -123,12 +123,12 @@ class ConcreteFunction:
 
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments, by position and by name: specs of tensors, and values of constants."""
+        """The positional and keyword arguments: specs of tensors, and values of constants."""
         return _signature(self._arguments, self._names)
 
     @property
     def structured_outputs(self) -> Any:
-        """The specs of what it returns."""
+        """The specs of the results."""
         return self._program.result_specs
 
     @property
@@ -143,20 +143,20 @@ class ConcreteFunction:
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
-        """Those of them that an optimizer should change."""
+        """The trainable ones among `variables`."""
         return tuple(variable for variable in self.variables if variable.trainable)
 
     @property
     def jaxpr(self) -> Any:
-        """The trace, as JAX writes it: its inputs are the tensors, then all variables."""
+        """The closed jaxpr. Its inputs are the tensors, then all variables."""
         return self._program.closed
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program.
 
         Args:
-            args: All arguments, or its tensors alone.
-            kwargs: Arguments by name.
+            args: All arguments, or only the tensors among them.
+            kwargs: The keyword arguments.
         """
         leaves, tree = _tree.tree_flatten((args, kwargs))
         if tree == self._tree:
@@ -173,7 +173,7 @@ class ConcreteFunction:
             return self._program([self._fitting(index, *pair) for index, pair in inputs])
         except Unstaged as reason:
             raise InvalidArgumentError(
-                f"{self.name} does not fit its arguments: {reason.why}.",
+                f"{self.name} cannot run on these arguments: {reason.why}.",
                 fix="call the function itself.",
             ) from None
 

@@ -1,4 +1,4 @@
-"""Functions that run as plain Python: because they cannot be compiled as a whole, or because the user says so."""
+"""Runs functions as plain Python: those that cannot be compiled as a whole, or all of them if the user asks for it."""
 
 import warnings
 from collections.abc import Callable
@@ -11,13 +11,13 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.tensors.creation import convert_to_tensor
 
-# Python's values that are tensors where a compiled function returns them.
+# Python types whose values a compiled function returns as tensors.
 _PLAIN: Final = frozenset({bool, int, float, complex, str, bytes})
 
 
 @final
 class _Mode:
-    """How all functions run, in every thread."""
+    """How all functions run, in all threads."""
 
     def __init__(self) -> None:
         self.eager = False
@@ -27,10 +27,10 @@ mode: Final = _Mode()
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Let all functions run as plain Python from here on, or compiled again: for debuggers and prints.
+    """Run all functions as plain Python from now on, for debuggers and prints; or compile them again.
 
     Args:
-        run_eagerly: Whether they run as plain Python.
+        run_eagerly: Whether functions run as plain Python.
 
     Examples:
         >>> import evenfeed as tf
@@ -47,23 +47,23 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
 
 
 def functions_run_eagerly() -> bool:
-    """Tell whether functions run as plain Python."""
+    """Return True if functions run as plain Python."""
     return mode.eager
 
 
 def drive(owner: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Call a function as plain Python; what `strategy.run` calls in it is compiled.
+    """Call a function as plain Python; its calls of `strategy.run` are compiled.
 
     Args:
-        owner: The `evenfeed.function`. It keeps the programs of what `strategy.run` runs in it, unless another
-            one called it.
+        owner: The `evenfeed.function`. It keeps the programs of its calls of `strategy.run`, unless another
+            `evenfeed.function` called it.
         function: Its Python code.
         args: The arguments.
-        kwargs: Those by name.
+        kwargs: The keyword arguments.
 
     Raises:
-        OutOfRangeError: The data has ended at a `next` in the function. A StopIteration that left it would
-            end a loop around the call in silence.
+        OutOfRangeError: A `next` in the function reached the end of the data. A StopIteration would silently end
+            a loop around the call.
     """
     outer = contexts.here.driving
     contexts.here.driving = owner if outer is None else outer
@@ -81,10 +81,10 @@ def drive(owner: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> A
 
 
 def _as_tensors(result: Any) -> Any:
-    """Return Python's and NumPy's values in a result as tensors, which a compiled function would return."""
+    """Convert Python and NumPy values in a result to tensors, as a compiled function does."""
     leaves = flatten(result, NEST)
     tensors = [_tensor(leaf) for leaf in leaves]
-    if all(one is two for one, two in zip(leaves, tensors, strict=True)):
+    if all(leaf is tensor for leaf, tensor in zip(leaves, tensors, strict=True)):
         return result
     return pack(result, tensors, NEST)
 
@@ -95,8 +95,8 @@ def _tensor(leaf: Any) -> Any:
     return leaf if isinstance(leaf, HostTensor) else host_tensor(leaf)
 
 
-def say_why(what: str, reason: Unstaged) -> None:
-    """Warn that something is not compiled, at the line that is why; say nothing of iterators."""
+def warn_not_compiled(what: str, reason: Unstaged) -> None:
+    """Warn that something is not compiled, at the line that prevents it. Does not warn about iterators."""
     if reason.expected:
         return
     origin = reason.origin

@@ -1,4 +1,4 @@
-"""`function`: compiles what is pure, and drives what is not."""
+"""`evenfeed.function`: compiles functions of tensors, and runs as plain Python those that cannot be compiled."""
 
 import functools
 from collections import OrderedDict
@@ -19,7 +19,7 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import open_containers
 from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.concrete import ConcreteFunction, DrivenFunction, from_specs
-from evenfeed.replicas.function.driving import drive, mode, say_why
+from evenfeed.replicas.function.driving import drive, mode, warn_not_compiled
 from evenfeed.replicas.function.left_tracers import ReachableArrays
 from evenfeed.replicas.function.modified_arguments import GivenArguments
 from evenfeed.replicas.function.retracing import Retraces, retraces_of
@@ -32,12 +32,12 @@ from evenfeed.replicas.variables.variable import Variable
 
 @final
 class Function:
-    """A function that runs compiled. Made by `evenfeed.function`.
+    """A compiled function. Created by `evenfeed.function`.
 
     Attributes:
-        python_function: The function that was decorated.
+        python_function: The decorated function.
         name: Its name.
-        steps: The programs of what `strategy.run` runs in it where it runs as plain Python (see `steps.py`).
+        steps: The programs for its calls of `strategy.run` when it runs as plain Python (see `run/running.py`).
     """
 
     def __init__(
@@ -56,35 +56,35 @@ class Function:
         self._given_signature = input_signature
         self._signature: InputSignature | None = None
         self._compiler: Compiler | None = None
-        self._driven: Unstaged | None = None
+        self._unstaged: Unstaged | None = None
         self._inlined = 0
         self._concrete: dict[Any, ConcreteFunction] = {}
         self._bound: dict[int, tuple[Any, Function]] = {}
 
     @property
     def input_signature(self) -> tuple[Any, ...] | None:
-        """The specs that arguments must fit; None where any may come."""
+        """The specs that the arguments must match; None if there is no signature."""
         return None if self._given_signature is None else tuple(self._given_signature)
 
     # --- calling ---------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
-        # Each line here is part of what a step costs (benchmarks/training.py).
-        compiler = self._compiler or self._begun()
+        # Each line here adds to the cost of a step (benchmarks/training.py).
+        compiler = self._compiler or self._get_compiler()
         if mode.eager:
             return self.python_function(*args, **kwargs)
         watcher = side_effects.here.watcher
         if watcher is not None and watcher.inlines:
-            self._inlined = self._inlined or 1  # a map looks at its function several times
-            return self._as_part(args, kwargs)
-        here = contexts.here.__dict__  # what this thread has, looked up once
+            self._inlined = self._inlined or 1  # a map traces its function several times
+            return self._inlined_call(args, kwargs)
+        here = contexts.here.__dict__  # the thread's state, looked up once
         if here["stagings"]:
-            return self._inside(args, kwargs)
+            return self._call_in_trace(args, kwargs)
         frames = here["frames"]
         level: Any = frames[-1] if frames else here["chosen"]
         alone = level is None or level.context is None or level.replicas.count == 1
-        if alone and self._driven is None:
+        if alone and self._unstaged is None:
             if kwargs or len(args) < self._positional:
                 args, kwargs = self._ordered(args, kwargs)
             try:
@@ -93,12 +93,12 @@ class Function:
                 self._give_up(reason)
         return drive(self, self.python_function, *self._fitted(args, kwargs))
 
-    def _begun(self) -> Compiler:
-        """Look at the function when it is first called: for a method, that is when it is bound."""
-        with _BEGINNING:  # of several threads, one makes the compiler
-            return self._compiler or self._looked_at()
+    def _get_compiler(self) -> Compiler:
+        """Create the compiler at the first call; for a method, when it is bound."""
+        with _COMPILER_LOCK:  # only one thread creates it
+            return self._compiler or self._make_compiler()
 
-    def _looked_at(self) -> Compiler:
+    def _make_compiler(self) -> Compiler:
         function = self.python_function
         self._parameters = Parameters(function)
         self._positional = self._parameters.count
@@ -106,7 +106,7 @@ class Function:
         if self._given_signature is not None:
             self._signature = InputSignature(function, self.name, self._given_signature)
             fit = self._signature.fit
-            self._positional = 0  # the signature knows the order too
+            self._positional = 0  # the signature handles the order
         retraces = self._retraces or retraces_of(function, self.name)
         self._compiler = Compiler(self._traced, fit, retraces)
         return self._compiler
@@ -139,48 +139,51 @@ class Function:
             if type(leaf).__hash__ is None and not _is_value(leaf):
                 raise TypeError(
                     described(
-                        f"{self.name} got {shortened(leaf)}, which may change: it has no hash, so no program can "
-                        "be kept for it.",
-                        fix="pass its tensors, a frozen one, or a tree: jax.tree_util.register_dataclass makes one.",
+                        f"{self.name} got {shortened(leaf)}, which may change: it is not hashable, so no program can "
+                        "be cached for it.",
+                        fix="pass its tensors, a frozen object, or a pytree: register the class with "
+                        "jax.tree_util.register_dataclass.",
                     )
                 )
 
     def _check_result(self, result: Any, given: list[Any]) -> None:
         for leaf in leaves_of(result)[0]:
-            # What is in a tree that was passed goes through: models have their activations in them.
+            # Leaves of a pytree argument may be returned as they are: models hold their activation functions.
             if not _is_value(leaf) and not any(leaf is each for each in given):
                 raise TypeError(
                     described(
                         f"{self.name} returned {shortened(leaf)} of type {type(leaf).__name__}, but a compiled "
-                        "function returns tensors, or None, in nests.",
-                        fix="return what it computes; keep other objects outside of the function.",
+                        "function can only return tensors and None, or nests of them.",
+                        fix="return what it computes, and keep other objects outside of the function.",
                     )
                 )
 
-    def _inside(self, args: Any, kwargs: Any) -> Any:
-        """Become part of the function that is being traced."""
-        if self._driven is not None:
-            reason = self._driven
+    def _call_in_trace(self, args: Any, kwargs: Any) -> Any:
+        """Inline the function into the one that is being traced."""
+        if self._unstaged is not None:
+            reason = self._unstaged
             raise Unstaged(
                 reason.why, expected=reason.expected, always=reason.always, origin=reason.origin
             )
         self._inlined += 1
-        return self._as_part(args, kwargs)
+        return self._inlined_call(args, kwargs)
 
-    def _as_part(self, args: Any, kwargs: Any) -> Any:
+    def _inlined_call(self, args: Any, kwargs: Any) -> Any:
         given, named = self._fitted(args, kwargs)
         return self.python_function(*given, **named)
 
     def _give_up(self, reason: Unstaged) -> None:
-        if reason.always and self._driven is None:
-            self._driven = reason
-            what = f"{self.name} runs as plain Python, and only what strategy.run calls in it is compiled"
-            say_why(what, reason)
+        if reason.always and self._unstaged is None:
+            self._unstaged = reason
+            what = (
+                f"{self.name} runs as plain Python, and only its calls of strategy.run are compiled"
+            )
+            warn_not_compiled(what, reason)
 
     # --- methods ---------------------------------------------------------------------------
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Return the function of one object: it has programs, and a first call, of its own."""
+        """Return the function bound to one object, with its own programs and its own first call."""
         if instance is None:
             return self
         found = self._bound.get(id(instance))
@@ -192,18 +195,18 @@ class Function:
         number = id(instance)
         try:
             held = ref(instance, lambda _: self._bound.pop(number, None))
-        except TypeError:  # it has __slots__: it cannot be watched, so it becomes an argument
+        except TypeError:  # it has __slots__ and no weak references, so it becomes an argument
             return functools.partial(self, instance)
-        # What is kept for an object must not keep it alive, or neither would ever end.
+        # The bound function must not keep the object alive, or neither would ever be freed.
         function = _method(self.python_function, held)
         bound = Function(function, self._given_signature, Retraces(self.name))
         self._bound[number] = held, bound
         return Method(bound, instance)
 
-    # --- looking ---------------------------------------------------------------------------
+    # --- inspection ------------------------------------------------------------------------
 
     def experimental_get_tracing_count(self) -> int:
-        """Return how often the function was traced.
+        """Return how many times the function was traced.
 
         Examples:
             >>> import evenfeed as tf
@@ -215,15 +218,15 @@ class Function:
         return self._inlined + (0 if self._compiler is None else self._compiler.traces)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction | DrivenFunction:
-        """Trace the function for arguments of one kind, without running it.
+        """Trace the function for one signature, without running it.
 
-        One that reads a dataset, or whose Python code depends on a tensor's value, is no single program:
-        what comes back runs it as plain Python.
+        If the function reads a dataset, or its Python code depends on a tensor's value, it cannot be compiled as a
+        single program. Then the returned function runs it as plain Python.
 
         Args:
-            args: Tensors, or specs whose shape is known; other values become part of the program. Without
-                any, those of the `input_signature`.
-            kwargs: The same by name.
+            args: Tensors, or specs with known shapes; other values become constants of the program. By default
+                the specs of `input_signature`.
+            kwargs: The same, as keyword arguments.
 
         Examples:
             >>> import evenfeed as tf
@@ -231,7 +234,7 @@ class Function:
             >>> double.get_concrete_function(tf.TensorSpec([3])).structured_outputs
             TensorSpec(shape=(3,), dtype=tf.float32, name=None)
         """
-        compiler = self._compiler or self._begun()
+        compiler = self._compiler or self._get_compiler()
         if not args and not kwargs and self.input_signature is not None:
             args = self.input_signature
         given = self._fitted(*self._ordered(args, kwargs))
@@ -250,7 +253,7 @@ class Function:
 
 @final
 class Method:
-    """A function of one object, which it keeps alive as long as somebody has the method."""
+    """A function bound to an object. Keeps the object alive as long as the method itself lives."""
 
     __slots__ = ("__self__", "__weakref__", "function")
 
@@ -275,11 +278,11 @@ class Method:
         return f"<evenfeed.function {self.function.name} of {self.__self__!r}>"
 
 
-_BEGINNING: Final = RLock()
+_COMPILER_LOCK: Final = RLock()
 
 
 def compiled_function(value: object) -> Function | None:
-    """Return what `evenfeed.function` made, for a method that of its object; None for another value."""
+    """Return the `Function` of a value, for a method that of its object; None for any other value."""
     if isinstance(value, Method):
         return value.function
     return value if isinstance(value, Function) else None
@@ -305,7 +308,7 @@ _VALUES = (
 
 
 def _method(function: Callable[..., Any], held: "ref[Any]") -> Callable[..., Any]:
-    """Return a function with its first argument filled in, which does not keep that alive."""
+    """Return a function with its first argument bound, without keeping that argument alive."""
 
     @functools.wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
@@ -329,26 +332,26 @@ def function(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None,
 ) -> Any:
-    """Compile a function of tensors, when it is first called with arguments of a kind.
+    """Compile a function of tensors, at its first call with each signature.
 
-    Its Python code runs once for each kind of arguments (their structure, shapes and dtypes, and the values
-    of Python's numbers and objects among them); variables that it reads and assigns are found then. A
-    function that reads from an iterator, or whose Python code depends on a tensor's value, runs as plain
-    Python each time, and each `strategy.run` in it is compiled.
+    Its Python code runs once per signature: the structure, shapes and dtypes of the arguments, and the values of
+    Python numbers and objects among them. The trace finds the variables that the function reads and assigns. A
+    function that reads from an iterator, or whose Python code depends on a tensor's value, runs as plain Python
+    each time, and each `strategy.run` in it is compiled.
 
     Args:
         func: The function; without it, a decorator is returned.
-        input_signature: A spec, or a nest of them, for each argument; other arguments are refused, and
-            Python's numbers become tensors.
-        autograph: Taken for compatibility: Python code is never rewritten.
-        jit_compile: Taken for compatibility: XLA compiles always.
-        reduce_retracing: Taken for compatibility: XLA's programs have fixed shapes.
-        experimental_implements: Taken for compatibility.
-        experimental_autograph_options: Taken for compatibility.
-        experimental_attributes: Taken for compatibility.
-        experimental_relax_shapes: Taken for compatibility.
-        experimental_compile: Taken for compatibility.
-        experimental_follow_type_hints: Taken for compatibility.
+        input_signature: A spec, or a nest of specs, for each argument. Other arguments raise an error, and Python
+            numbers become tensors.
+        autograph: Accepted for compatibility; Python code is never rewritten.
+        jit_compile: Accepted for compatibility; XLA always compiles.
+        reduce_retracing: Accepted for compatibility; XLA programs have fixed shapes.
+        experimental_implements: Accepted for compatibility.
+        experimental_autograph_options: Accepted for compatibility.
+        experimental_attributes: Accepted for compatibility.
+        experimental_relax_shapes: Accepted for compatibility.
+        experimental_compile: Accepted for compatibility.
+        experimental_follow_type_hints: Accepted for compatibility.
 
     Examples:
         >>> import evenfeed as tf
@@ -370,8 +373,8 @@ def function(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         if not callable(inner):
             raise TypeError(
                 described(
-                    f"function compiles a function, but got {shortened(inner)}.",
-                    fix="decorate one: @evenfeed.function.",
+                    f"evenfeed.function needs a function, but got {shortened(inner)}.",
+                    fix="decorate a function with @evenfeed.function.",
                 )
             )
         return Function(inner, input_signature)

@@ -1,8 +1,8 @@
-"""The last step that several workers took together, until it is known to have ended well.
+"""Restores variables if the last step across workers failed.
 
-A program is still running when its results are assigned to variables. Where a worker is lost meanwhile, those
-results are errors, and with them what the user wants to save. So what the variables held before is kept until the
-next step, which waits for this one first.
+A program is still running when its results are assigned to variables. If a worker is lost meanwhile, those results are
+errors, and so is what the user wants to save. So the previous values of the variables are kept until the next step,
+which first waits for this one.
 """
 
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ from evenfeed.replicas.variables.variable import Variable
 
 @final
 class LastStep:
-    """What variables held before a step, and a result of it."""
+    """The values that variables had before a step, and one result of the step."""
 
     def __init__(self) -> None:
         self._before: Sequence[tuple[Variable, Any]] = ()
         self._result: Any = None
 
-    def begin(self, before: Sequence[tuple[Variable, Any]], result: Any) -> None:
-        """Note a step that has begun.
+    def start(self, before: Sequence[tuple[Variable, Any]], result: Any) -> None:
+        """Record a step that was just started.
 
         Args:
-            before: The variables that it assigns, and what they held.
-            result: An array of its results: they come all at once, or none of them.
+            before: The variables that it assigns, with their previous values.
+            result: One of its results. Either all results arrive, or none.
         """
         self._before, self._result = before, result
 
@@ -33,7 +33,7 @@ class LastStep:
         """Wait for the step.
 
         Raises:
-            UnavailableError: A worker is lost; the variables hold what they held before.
+            UnavailableError: A worker is lost. The variables have their previous values again.
         """
         result, self._result = self._result, None
         if result is None:
@@ -41,18 +41,18 @@ class LastStep:
         try:
             result.block_until_ready()
         except Exception:
-            self._undo()
+            self._restore()
             raise
         self._before = ()
 
     def rescue(self) -> None:
-        """Let the variables hold what they held before a step that failed."""
+        """Restore the variables if the last step failed."""
         try:
             self.settle()
-        except Exception:  # noqa: BLE001 - it is being raised where this is called
+        except Exception:  # noqa: BLE001 - the caller is already raising it
             return
 
-    def _undo(self) -> None:
+    def _restore(self) -> None:
         for variable, array in self._before:
             variable.hold(array)
         self._before = ()

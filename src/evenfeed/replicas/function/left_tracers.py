@@ -1,7 +1,7 @@
-"""Finds tensors without values that a function leaves in objects while it is traced: they would be lost.
+"""Detects tracers that a function leaves in objects while it is traced: the assignment would be lost.
 
-`self.w = self.w - gradient` in a compiled function runs once, while the function is traced. From then on `self.w`
-stands for a tensor that exists only inside of the program, and no call changes it.
+`self.w = self.w - gradient` in a compiled function runs once, during the trace. From then on `self.w` is a tracer that
+exists only inside the program, and no call changes it.
 """
 
 import sys
@@ -23,11 +23,11 @@ from evenfeed.replicas.function.nnx_objects import is_nnx_object
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.tensors.placement import is_traced
 
-# Beyond so many, objects are not looked into; nor are longer lists and dicts.
-_MOST_OBJECTS: Final = 5000
-_LONGEST: Final = 1000
+# The search stops after this many objects, and skips lists and dicts that are longer than this.
+_MAX_OBJECTS: Final = 5000
+_MAX_LENGTH: Final = 1000
 
-# What is defined there holds nothing of the user's.
+# Objects of these libraries hold no user data.
 _LIBRARIES: Final = sys.stdlib_module_names | {
     *("jax", "jaxlib", "numpy", "ml_dtypes", "flax", "optax", "orbax", "equinox", "evenfeed"),
 }
@@ -37,7 +37,7 @@ _ABSENT: Final = object()
 
 @final
 class ReachableArrays:
-    """What the objects hold that a function can reach, before it is traced.
+    """The contents of all objects that a function can reach, before it is traced.
 
     Args:
         function: The function.
@@ -46,14 +46,14 @@ class ReachableArrays:
 
     def __init__(self, function: Callable[..., Any], given: Sequence[Any]) -> None:
         self._function = function
-        objects = [value for value in given if _is_of_user(value)]
+        objects = [value for value in given if _is_user_object(value)]
         self._before = [(box, dict(box.items())) for box in _reachable([function, *objects])]
 
     def check(self) -> None:
-        """Refuse tensors without values in the place of arrays, which are put back; warn of others.
+        """Raise if a tracer replaced an array, and put the array back. Warn about other tracers.
 
         Raises:
-            ValueError: The function has set something that held an array.
+            ValueError: The function has assigned to something that held an array.
         """
         lost: list[str] = []
         left: list[str] = []
@@ -68,15 +68,15 @@ class ReachableArrays:
                 elif not _was_reported(value):
                     left.append(box.label(key))
         if lost:
-            raise self._lost(lost[0])
+            raise self._lost_error(lost[0])
         if left:
             self._warn(left[0])
 
-    def _lost(self, name: str) -> ValueError:
+    def _lost_error(self, name: str) -> ValueError:
         return ValueError(
             described(
-                f"{name_of(self._function)} sets {name} while it is traced. The new value is known only inside "
-                "the compiled program, and the change is lost.",
+                f"{name_of(self._function)} sets {name} while it is traced. The new value exists only inside "
+                "the compiled program, so the change would be lost.",
                 fix="return the new value and set it outside, or keep it in an evenfeed.Variable.",
                 origin=line_of(self._function),
             )
@@ -85,7 +85,7 @@ class ReachableArrays:
     def _warn(self, name: str) -> None:
         origin = line_of(self._function)
         warnings.warn_explicit(
-            f"{name_of(self._function)} leaves a tensor in {name} while it is traced. It has no value there, and "
+            f"{name_of(self._function)} leaves a tracer in {name} while it is traced. It has no value there, and "
             "later calls do not set it: return the tensor instead.",
             UserWarning,
             origin.filename if origin else "<unknown>",
@@ -93,7 +93,7 @@ class ReachableArrays:
         )
 
 
-# What was warned of lately: the function around finds it too.
+# Tracers that were recently warned about: an enclosing function finds them too.
 _reported: Final[deque["ref[Any]"]] = deque(maxlen=16)
 
 
@@ -106,12 +106,12 @@ def _was_reported(tracer: Any) -> bool:
 def call_traced(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], whole: GivenArguments
 ) -> Any:
-    """Call a replica's function while it is traced, and refuse changes that would be lost.
+    """Call a replica's function while it is traced, and raise for changes that would be lost.
 
     Args:
-        function: The user's.
+        function: The user function.
         args: The replica's arguments.
-        kwargs: Those by name.
+        kwargs: The replica's keyword arguments.
         whole: The arguments of all replicas.
     """
     before = GivenArguments(args, kwargs)
@@ -122,7 +122,7 @@ def call_traced(
     return result
 
 
-# --- where something can be left --------------------------------------------------------------
+# --- where a tracer can be left ---------------------------------------------------------------
 
 
 class _Box(ABC):
@@ -130,20 +130,20 @@ class _Box(ABC):
 
     @abstractmethod
     def items(self) -> Iterator[tuple[Any, Any]]:
-        """Return what is in it, by keys."""
+        """Yield its contents as pairs of key and value."""
 
     @abstractmethod
     def put(self, key: Any, value: Any) -> None:
-        """Put something in."""
+        """Set the value of a key."""
 
     @abstractmethod
     def label(self, key: Any) -> str:
-        """Return how a user would write what is there."""
+        """Return how a user would write the entry of a key."""
 
 
 @final
 class _Cell(_Box):
-    """A variable of the function around."""
+    """A variable of an enclosing function."""
 
     def __init__(self, cell: CellType, name: str) -> None:
         self._cell = cell
@@ -152,7 +152,7 @@ class _Cell(_Box):
     def items(self) -> Iterator[tuple[Any, Any]]:
         try:
             yield None, self._cell.cell_contents
-        except ValueError:  # it has no value yet
+        except ValueError:  # the variable has no value yet
             return
 
     def put(self, key: Any, value: Any) -> None:
@@ -205,33 +205,33 @@ class _Items(_Box):
 
 
 def _reachable(roots: Sequence[Any]) -> Iterator[_Box]:
-    waiting: deque[tuple[Any, str]] = deque((root, "") for root in roots)
+    queue: deque[tuple[Any, str]] = deque((root, "") for root in roots)
     seen = {id(root) for root in roots}
-    while waiting and len(seen) < _MOST_OBJECTS:
-        for box in _boxes(*waiting.popleft()):
+    while queue and len(seen) < _MAX_OBJECTS:
+        for box in _boxes(*queue.popleft()):
             yield box
             for key, part in box.items():
-                if id(part) not in seen and _is_of_user(part):
+                if id(part) not in seen and _is_user_object(part):
                     seen.add(id(part))
-                    waiting.append((part, box.label(key)))
+                    queue.append((part, box.label(key)))
 
 
 def _boxes(value: Any, name: str) -> Iterator[_Box]:
-    """Yield what a function may assign to, of an object."""
+    """Yield the places in an object that a function may assign to."""
     match value:
         case FunctionType():
             for cell, inner in zip(
                 value.__closure__ or (), value.__code__.co_freevars, strict=True
             ):
                 yield _Cell(cell, inner)
-            yield _Fields(value.__globals__, "", _mentioned(value.__code__))
+            yield _Fields(value.__globals__, "", _global_names(value.__code__))
         case MethodType():
             yield from _boxes(value.__func__, name)
             yield from _boxes(value.__self__, "self")
         case partial():
             yield _Items([value.func, *value.args, *value.keywords.values()], name)
         case dict() | list():
-            if len(cast("_Sized", value)) <= _LONGEST:
+            if len(cast("_Sized", value)) <= _MAX_LENGTH:
                 yield _Items(value, name or "an argument")
         case _:
             attributes = getattr(value, "__dict__", None)
@@ -243,9 +243,9 @@ def _boxes(value: Any, name: str) -> Iterator[_Box]:
 _Sized: TypeAlias = "dict[Any, Any] | list[Any]"
 
 
-def _is_of_user(value: Any) -> bool:
+def _is_user_object(value: Any) -> bool:
     if isinstance(value, (type, ModuleType)) or is_nnx_object(value):
-        return False  # flax itself refuses to change its objects while a function is traced
+        return False  # flax itself raises if its objects change during a trace
     if isinstance(value, (dict, list, MethodType, partial)):
         return True
     owner = cast("Any", value if isinstance(value, FunctionType) else type(value))
@@ -253,7 +253,7 @@ def _is_of_user(value: Any) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _mentioned(code: CodeType) -> frozenset[str]:
-    """Return the names of its module that code, or a function in it, may mention."""
+def _global_names(code: CodeType) -> frozenset[str]:
+    """Return the global names that code, or a function in it, may use."""
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return frozenset(code.co_names).union(*map(_mentioned, inner))
+    return frozenset(code.co_names).union(*map(_global_names, inner))

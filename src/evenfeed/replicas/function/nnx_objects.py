@@ -1,9 +1,9 @@
-"""Objects of `flax.nnx` among the arguments of a function: what it does to them is done to the caller's.
+"""`flax.nnx` objects among the arguments of a function: changes to them reach the caller's objects.
 
-An nnx module is a tree to JAX: a function that is traced, and each replica, gets a copy of it, and what it
-assigns to the copy would be lost. So the objects are split into arrays, which go in as arguments, and come out as
-results; the caller's objects are then updated with them, as `nnx.jit` does. Nothing here imports flax: a
-program that has such objects has loaded it.
+An nnx module is a pytree to JAX. A traced function, and each replica, gets a copy of it, and assignments to the copy
+would be lost. So the objects are split into arrays, which are passed as arguments and returned as results. Then the
+caller's objects are updated with them, as `nnx.jit` does. Nothing here imports flax: a program that has such objects has
+loaded it.
 """
 
 # flax and JAX leave parts of their own types unknown.
@@ -25,12 +25,12 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.values import DistributedValues, PerReplica
 
-_tree: Any = jax_tree  # whose functions have no types
+_tree: Any = jax_tree  # its functions have no types
 
-# Why a function cannot be traced.
+# The reason why a function cannot be traced.
 CLOSES_OVER: Final = "it changes nnx objects that it closes over"
 
-# What `nnx.split` returns: what the objects are, and their arrays.
+# The result of `nnx.split`: the graph definition of the objects, and their arrays.
 _Split: TypeAlias = tuple[Any, Any]
 
 
@@ -46,14 +46,14 @@ def _kinds(nnx: Any) -> tuple[type, ...]:
 
 
 def changes_from_outside(error: Exception) -> bool:
-    """Return True if flax says that a traced function changes an object which it did not get as an argument."""
+    """Return True if flax reports that a traced function changes an object that is not among its arguments."""
     errors: Any = sys.modules.get("flax.errors")
     return errors is not None and isinstance(error, errors.TraceContextError)
 
 
 @final
 class Hole:
-    """Stands for one of the objects, while they are arrays."""
+    """Stands for one of the objects, while they are split into arrays."""
 
     __slots__ = ("place",)
 
@@ -63,18 +63,18 @@ class Hole:
 
 @cache
 def _hole(place: int) -> Hole:
-    return Hole(place)  # one for each place, so that programs are found again
+    return Hole(place)  # one per index, so that programs are found in the cache
 
 
 @final
 class NnxObjects:
-    """The nnx objects that one call is given.
+    """The nnx objects of one call.
 
     Args:
-        objects: The caller's, each once.
+        objects: The caller's objects, each once.
 
     Attributes:
-        split: Their arrays, as a tree, and what they are.
+        split: Their graph definition, and their arrays as a pytree.
     """
 
     def __init__(self, objects: Sequence[Any]) -> None:
@@ -83,34 +83,34 @@ class NnxObjects:
         self.split: _Split = _nnx().split(self._objects)
 
     def hole_for(self, value: Any) -> Any:
-        """Return what stands for an object; any other value as it is."""
+        """Return the hole for one of the objects; any other value as it is."""
         place = self._places.get(id(value))
         return value if place is None else _hole(place)
 
     def without(self, value: Any) -> Any:
-        """Return a tree without the objects."""
+        """Return a tree with holes instead of the objects."""
         return _replaced(value, self.hole_for)
 
     def take_back(self, result: Any, after: _Split, replicas: Replicas | None = None) -> Any:
-        """Do to the caller's objects what a function did, and return its result with them.
+        """Update the caller's objects as the function did, and return its result with them.
 
         Args:
-            result: What a function `with_nnx_objects` has returned: the result,
-            after: and the objects.
-            replicas: Who ran the function.
+            result: The first result of a function made by `with_nnx_objects`.
+            after: Its second result: the objects.
+            replicas: The replicas that ran the function.
 
         Raises:
             ValueError: The replicas have changed an object differently.
-            Unstaged: The objects are from outside of the function that is being traced.
+            Unstaged: The objects come from outside the function that is being traced.
         """
         kind, arrays = after
         found, tree = _with_paths(arrays)
         if any(leaf is not None for _, leaf in found) or kind != self.split[0]:
             given, own_tree = _with_paths(self.split[1])
             if tree != own_tree:
-                raise _grown()
+                raise _structure_error()
             before = dict(given)
-            leaves = [before[p] if x is None else _one(p, x, replicas) for p, x in found]
+            leaves = [before[p] if x is None else _single_value(p, x, replicas) for p, x in found]
             self._update(kind, _tree.tree_unflatten(tree, leaves))
         return _replaced(result, lambda x: self._objects[x.place] if isinstance(x, Hole) else x)
 
@@ -119,16 +119,16 @@ class NnxObjects:
         try:
             nnx.update(self._objects, arrays)
             if kind != self.split[0]:
-                self._set_settings(nnx.merge(kind, arrays))
+                self._set_attributes(nnx.merge(kind, arrays))
         except Exception as error:
             if changes_from_outside(error):
                 raise Unstaged(CLOSES_OVER) from None
             raise
         if kind != self.split[0] and nnx.graphdef(self._objects) != kind:
-            raise _grown()
+            raise _structure_error()
 
-    def _set_settings(self, changed: Sequence[Any]) -> None:
-        """Set attributes that hold no arrays, such as those which `module.eval()` sets."""
+    def _set_attributes(self, changed: Sequence[Any]) -> None:
+        """Set attributes without arrays, such as those that `module.eval()` sets."""
         nnx = _nnx()
         own = dict(nnx.iter_graph(self._objects))
         for path, value in nnx.iter_graph(list(changed)):
@@ -137,18 +137,18 @@ class NnxObjects:
 
 
 def nnx_objects_in(value: Any, others: Callable[[], Sequence[Any]] = tuple) -> NnxObjects | None:
-    """Return the nnx objects in a tree; None where there are none.
+    """Return the nnx objects in a tree; None if there are none.
 
     Args:
         value: The tree.
-        others: Returns further objects. It is called only where flax is loaded.
+        others: Returns further objects. Called only if flax is loaded.
     """
     nnx: Any = sys.modules.get("flax.nnx")
     if nnx is None:
         return None
 
     def is_leaf(part: Any) -> bool:
-        # A State is what users get from nnx.split: its variables are parts of a tree that is passed on.
+        # A State comes from nnx.split: its variables are parts of a tree that is passed on.
         return isinstance(part, (*_kinds(nnx), nnx.State))
 
     leaves = _tree.tree_leaves(value, is_leaf=is_leaf)
@@ -156,11 +156,11 @@ def nnx_objects_in(value: Any, others: Callable[[], Sequence[Any]] = tuple) -> N
     return NnxObjects(list(found.values())) if found else None
 
 
-def _grown() -> ValueError:
+def _structure_error() -> ValueError:
     return ValueError(
         described(
-            "A function added objects to an nnx object that it was given, or took some away.",
-            fix="build modules before they are passed; inside, assign to their variables alone.",
+            "A function added objects to an nnx object among its arguments, or removed some.",
+            fix="build modules before passing them; inside, only assign to their variables.",
         )
     )
 
@@ -175,16 +175,16 @@ def _nnx() -> Any:
 def with_nnx_objects(
     function: Callable[..., Any], fill: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """Return a function of arrays for one of nnx objects: it returns their arrays too.
+    """Return a function of arrays for a function of nnx objects. It also returns the objects' arrays.
 
     Args:
-        function: Called with the arguments, the objects among them.
-        fill: Returns the function with the objects in place of holes in its closure.
+        function: Called with the arguments, including the objects.
+        fill: Returns the function with the objects instead of holes in its closure.
     """
 
     def run(split: _Split, args: Any, kwargs: Any) -> tuple[Any, _Split]:
         given, tree = _tree.tree_flatten(split[1])
-        # What is merged shares its variables with the state, which must stay as it is.
+        # The merged objects share their variables with the state, which must stay unchanged.
         objects = _nnx().merge(split[0], _tree.tree_unflatten(tree, given))
 
         def filled(value: Any) -> Any:
@@ -194,14 +194,14 @@ def with_nnx_objects(
         own_args, own_kwargs = _replaced((args, kwargs), filled)
         places = {id(each): place for place, each in enumerate(objects)}
         result = own(*own_args, **own_kwargs)
-        holed = _replaced(result, lambda x: _hole(places[id(x)]) if id(x) in places else x)
-        return holed, _changes((given, tree), _nnx().split(objects))
+        with_holes = _replaced(result, lambda x: _hole(places[id(x)]) if id(x) in places else x)
+        return with_holes, _changes((given, tree), _nnx().split(objects))
 
     return run
 
 
 def _changes(before: tuple[list[Any], Any], after: _Split) -> _Split:
-    """Return the objects after a call, without the arrays that are still the same ones."""
+    """Return the objects after a call, without the arrays that have not changed."""
     old, old_tree = before
     new, tree = _tree.tree_flatten(after[1])
     if tree == old_tree:
@@ -210,17 +210,17 @@ def _changes(before: tuple[list[Any], Any], after: _Split) -> _Split:
     if level is not None and level.within is not None:
         level.carried = sum(map(is_tensor_leaf, new))
     elif level is not None and level.over is not None:
-        # Of a function across replicas: all devices hold the arrays, and they stay there.
+        # In a function across replicas: all devices hold the arrays, and they stay there.
         count = level.over.count
         new = [Mirrored(array=x, count=count) if is_tensor_leaf(x) else x for x in new]
     return after[0], _tree.tree_unflatten(tree, new)
 
 
-def _one(path: Sequence[Any], leaf: Any, replicas: Replicas | None) -> Any:
-    """Return the one value that an object holds from here on.
+def _single_value(path: Sequence[Any], leaf: Any, replicas: Replicas | None) -> Any:
+    """Return the single value that an object holds from now on.
 
     Raises:
-        ValueError: The replicas have different ones.
+        ValueError: The replicas have different values.
     """
     if isinstance(leaf, Mirrored):
         return leaf.array
@@ -233,9 +233,9 @@ def _one(path: Sequence[Any], leaf: Any, replicas: Replicas | None) -> Any:
         return leaf.parts[0]
     raise ValueError(
         described(
-            f"The replicas have set {_name(path)} of an nnx object to values of their own, but it holds one "
-            "for all.",
-            fix="bring them together first, with get_replica_context().all_reduce; or pass "
+            f"The replicas have set {_name(path)} of an nnx object to different values, but it holds one value "
+            "for all of them.",
+            fix="combine them first, with get_replica_context().all_reduce; or pass "
             "nnx.split(module), call nnx.merge inside, and return nnx.state(module) of each replica.",
         )
     )
@@ -259,7 +259,7 @@ def _is_key(part: Any) -> bool:
 
 
 def _with_paths(arrays: Any) -> tuple[list[tuple[Sequence[Any], Any]], Any]:
-    """Return the leaves of a split, those that did not change among them, with their paths."""
+    """Return the leaves of a split with their paths, including those that did not change."""
 
     def is_leaf(value: Any) -> bool:
         return value is None or isinstance(value, DistributedValues)
@@ -268,7 +268,7 @@ def _with_paths(arrays: Any) -> tuple[list[tuple[Sequence[Any], Any]], Any]:
 
 
 def _name(path: Sequence[Any]) -> str:
-    """Return the attribute that a path leads to: the first key is the number of the object."""
+    """Return the attribute that a path leads to. The first key is the index of the object."""
     keys = [getattr(key, "key", getattr(key, "idx", None)) for key in path[1:]]
     return ".".join(str(key) for key in keys if key is not None) or "the value"
 

@@ -1,4 +1,4 @@
-"""What a traced function returned: tensors, and the rest."""
+"""Splits the result of a traced function into tensors and other objects, and puts it together again."""
 
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -21,28 +21,28 @@ from evenfeed.tensors.placement import is_traced
 
 
 def is_tensor_leaf(leaf: Any) -> bool:
-    """Tell whether a leaf of arguments or results is computed with: text and Python's values are not."""
+    """Return True if a leaf is an input or output of a program. Text and Python values are not."""
     if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf.dtype.kind not in "OSU"
     return isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct))
 
 
 def as_tensor(part: Any) -> Any:
-    """Return a replica's part of an argument as what can be computed with.
+    """Return a replica's part of an argument as a tensor.
 
     Raises:
-        Unstaged: It is text, None or an object: a trace that serves several replicas cannot have it.
+        Unstaged: It is text, None or an object. A trace for several replicas cannot hold it.
     """
     if is_tensor_leaf(part):
         return part
     if isinstance(part, (bool, int, float, complex)):
         return convert_to_tensor(part)
-    raise Unstaged("a replica's part is no tensor", expected=True)
+    raise Unstaged("a replica's part is not a tensor", expected=True)
 
 
 @final
 class Outputs:
-    """What a replica's function returned, and which variables it assigned.
+    """The result of a replica's function, and the variables that it assigned.
 
     Attributes:
         written: The variables.
@@ -56,7 +56,7 @@ class Outputs:
         self._leaves: list[Any] = []
 
     def of(self, result: Any, staging: Staging) -> list[Any]:
-        """Keep what is no tensor, and return the tensors and the new values of variables."""
+        """Store the non-tensors, and return the tensors and the new values of variables."""
         self._leaves, self._tree = leaves_of(open_containers(result))
         self.written = list(staging.written)
         self.carried = staging.carried
@@ -66,7 +66,7 @@ class Outputs:
 
     @property
     def kind(self) -> Any:
-        """What must be the same for all replicas."""
+        """The structure of the result and the assigned variables, which must be the same on all replicas."""
         # By identity: variables compare by their values.
         return self._tree, [leaf is _TENSOR for leaf in self._leaves], list(map(id, self.written))
 
@@ -83,7 +83,7 @@ _TENSOR = object()
 def of_one_replica(
     replicas: Replicas, unflatten: Callable[[list[Any]], Any], outputs: list[Any]
 ) -> Any:
-    """Return a result on a worker with one replica, whose part of a value is a tensor as in plain Python."""
+    """Return a result on a worker with one replica: its part of a value is a plain tensor there."""
     leaves, tree = leaves_of(unflatten(outputs))
     return packed(tree, [_only_part(replicas, leaf) for leaf in leaves])
 

@@ -1,4 +1,4 @@
-"""Traces a function across replicas with its variables, and compiles it."""
+"""`Program`: traces a function together with its variables, compiles it, and runs it."""
 
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -30,11 +30,11 @@ from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.placement import is_traced, unbound
 
-_tree: Any = jax_tree  # whose functions have no types
+_tree: Any = jax_tree  # its functions have no types
 
 
 def refuses_tracing(error: Exception) -> bool:
-    """Tell whether `error` says that Python code needs a value that tracing does not have."""
+    """Return True if `error` means that Python code needs a value that does not exist during a trace."""
     kinds = jax.errors
     return isinstance(
         error,
@@ -50,22 +50,22 @@ def refuses_tracing(error: Exception) -> bool:
 
 @final
 class Program:
-    """A function compiled for arguments of one kind.
+    """A function compiled for one signature.
 
     Args:
         function: Called with the arguments, traced.
         tree: The structure of the arguments.
-        leaves: The arguments: arrays are replaced, all others are constants of the program.
-        tensors: Which of them are arrays.
-        creates: Trace only to let the function create its variables: not to be called.
+        leaves: The leaves of the arguments. Arrays become inputs, all others constants of the program.
+        tensors: The indices of the leaves that are arrays.
+        creates: Trace only so that the function creates its variables. The program must not be called.
 
     Attributes:
-        inputs: The arrays that it takes, without values.
-        closed: The trace: all arguments that are arrays, then all variables.
+        inputs: The shapes and dtypes of the arrays that it takes.
+        closed: The closed jaxpr. Its inputs are all array arguments, then all variables.
         reads: The variables whose values it needs.
         writes: The variables that it assigns.
-        result_specs: The specs of what it returns.
-        replicas: Whose devices it runs on; None for those where its arguments lie.
+        result_specs: The specs of its results.
+        replicas: The replicas on whose devices it runs; None to run where its arguments are.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class Program:
     ) -> None:
         self._tensors = tensors
         self._creates = creates
-        self._fitting: dict[int, Any] = {}
+        self._known_shardings: dict[int, Any] = {}
         self._over: Replicas | None = None
         self._device: Any = None
         self.inputs = [_spec(leaves[index]) for index in tensors]
-        self._apart = _are_apart(_tree.tree_unflatten(tree, leaves))
+        self._is_uneven = _are_uneven(_tree.tree_unflatten(tree, leaves))
         variables, drawn = live.list(), calling.traced_draws
         self.closed = self._trace(function, tree, list(leaves), variables)
         self._draws = calling.traced_draws != drawn
@@ -93,7 +93,7 @@ class Program:
         self.reads: list[Variable] = [
             variables[index - first] for index in needed if index >= first
         ]
-        self.replicas = None if self._apart else self._over or self._found(leaves)
+        self.replicas = None if self._is_uneven else self._over or self._find_replicas(leaves)
         self._takes_out = self.replicas is not None and any(p >= 0 for p in self._places)
         self._run = self._compiled(needed)
         over = self._over or self.replicas
@@ -102,14 +102,14 @@ class Program:
             self._unflatten = partial(of_one_replica, over, self._unflatten)
         self.is_lasting = not any(map(is_traced, self.closed.consts))
         self._consts = self._placed(self.closed.consts)
-        self._compared = self._plain_arrays(_tree.tree_unflatten(tree, leaves), needed)
-        # Nothing but arrays in and out: then the way around the program should cost nothing.
+        self._shape_check = self._plain_arrays(_tree.tree_unflatten(tree, leaves), needed)
+        # If only arrays go in and out, running the program should have no overhead.
         others = (
             self._consts or self.reads or self.writes or self._takes_out or self._rest is not None
         )
         self._is_simple = not others and len(self._uses) == len(tensors)
         quick = self._is_simple and not self._spans and not self._draws
-        self._is_quick = quick and self._compared is None
+        self._is_quick = quick and self._shape_check is None
 
     # --- tracing ---------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ class Program:
                 leaves[index] = array
             args, kwargs = _tree.tree_unflatten(tree, leaves)
             values = dict(zip(variables, held, strict=True))
-            staging = Staging(values, apart=self._apart, creates=self._creates)
+            staging = Staging(values, apart=self._is_uneven, creates=self._creates)
             with contexts.staged(staging):
                 result = self._outputs(function(*args, **kwargs), staging)
             self._over, self._device = staging.over, staging.device
@@ -138,28 +138,28 @@ class Program:
             raise
 
     def _outputs(self, result: Any, staging: Staging) -> list[Any]:
-        """Keep the structure of a result and what is no tensor in it, and return the tensors."""
+        """Store the structure and the non-tensors of a result, and return the tensors."""
         opened = open_containers(result)
         leaves, tree = leaves_of(opened)
-        settled = [_settled(leaf) for leaf in leaves]
-        flat, whole = _tree.tree_flatten(_tree.tree_unflatten(tree, settled))
+        outputs = [_as_output(leaf) for leaf in leaves]
+        flat, whole = _tree.tree_flatten(_tree.tree_unflatten(tree, outputs))
         self._unflatten: Callable[[list[Any]], Any] = whole.unflatten
         if opened is not result:
             self._unflatten = lambda outputs: close_containers(whole.unflatten(outputs))
-        self.result_specs = specs_of(_tree.tree_unflatten(tree, settled))
-        self._places = [place for leaf in settled for place in _places_of(leaf)]
+        self.result_specs = specs_of(_tree.tree_unflatten(tree, outputs))
+        self._places = [place for leaf in outputs for place in _places_of(leaf)]
         self._computed = [i for i, leaf in enumerate(flat) if is_tensor_leaf(leaf)]
         self._rest = None if len(self._computed) == len(flat) else _without_tensors(flat)
         self.writes: list[Variable] = list(staging.written)
         return [*(flat[i] for i in self._computed), *(staging.values[v] for v in self.writes)]
 
     def _plain_arrays(self, arguments: Any, needed: Sequence[int]) -> PlainArrays | None:
-        """Return what compares the arrays that are each worker's own; None where all know their shapes."""
+        """Return the check for arrays that are local to each worker; None if all shapes are known to all workers."""
         self._own: list[int] = []
         over = self._over or self.replicas
         if over is None or not self._spans:
             return None
-        # A scalar has one shape only. What has parts says the shapes of all of them.
+        # A scalar has only one shape. A distributed value knows the shapes of all its parts.
         own = {id(x) for x in leaves_of(arguments)[0] if is_tensor_leaf(x) and x.ndim}
         leaves = _tree.tree_leaves(arguments)
         places = [i for i, leaf in enumerate(self._tensors) if id(leaves[leaf]) in own]
@@ -167,14 +167,14 @@ class Program:
         closed = any(array.ndim for array in self.closed.consts)
         return PlainArrays(over) if self._own or closed else None
 
-    def _compare(self, arrays: Sequence[Any]) -> None:
-        """Refuse to run where other workers have other shapes: that ends their processes."""
-        assert self._compared is not None
+    def _check_shapes(self, arrays: Sequence[Any]) -> None:
+        """Raise if other workers have other shapes: running would kill their processes."""
+        assert self._shape_check is not None
         own = [*(c for c in self.closed.consts if c.ndim), *(arrays[i] for i in self._own)]
-        if not self._compared.are_alike(own):
-            raise Unstaged("an array has another shape on another worker", expected=True)
+        if not self._shape_check.are_alike(own):
+            raise Unstaged("an array has a different shape on another worker", expected=True)
 
-    def _found(self, leaves: Sequence[Any]) -> Replicas | None:
+    def _find_replicas(self, leaves: Sequence[Any]) -> Replicas | None:
         """Return the replicas that hold one of the variables or arguments."""
         for variable in (*self.reads, *self.writes):
             if (replicas := getattr(variable, "replicas", None)) is not None:
@@ -192,8 +192,8 @@ class Program:
             body = jax_extend_core.ClosedJaxpr(closed.jaxpr, list(arrays[:consts]))
             return jax_extend_core.jaxpr_as_fun(body)(*every)
 
-        # Parts that differ in shape are no one program: the trace is run step by step.
-        if self._apart:
+        # Uneven parts cannot run as one program: the trace is evaluated equation by equation.
+        if self._is_uneven:
             return (
                 program
                 if all(map(is_done_in_python, closed.jaxpr.eqns))
@@ -204,22 +204,22 @@ class Program:
         return jax.jit(program, out_shardings=self._out_shardings(self.replicas))
 
     def _out_shardings(self, replicas: Replicas) -> list[Any]:
-        """Return how the outputs lie: XLA would cut a value of no replica as it likes."""
-        lying = {_CUT: replicas.sharding, _WHOLE: replicas.replicated}
-        outputs = [lying.get(place, replicas.replicated) for place in self._places]
+        """Return the shardings of the outputs: else XLA would choose one for values that belong to no replica."""
+        shardings = {_CUT: replicas.sharding, _WHOLE: replicas.replicated}
+        outputs = [shardings.get(place, replicas.replicated) for place in self._places]
         copies = [hasattr(variable, "replicas") for variable in self.writes]
         return [*outputs, *(replicas.sharding if own else replicas.replicated for own in copies)]
 
     # --- running ---------------------------------------------------------------------------
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
-        """Run on arrays, and let the variables hold what it assigns."""
-        # Each line here is part of what a step costs (benchmarks/training.py).
+        """Run on arrays, and assign the variables."""
+        # Each line here adds to the cost of a step (benchmarks/training.py).
         if self._is_quick:
             if self.replicas is not None:
-                fitting = self._fitting
+                known = self._known_shardings
                 for array in arrays:
-                    if id(getattr(array, "sharding", None)) not in fitting:
+                    if id(getattr(array, "sharding", None)) not in known:
                         return self._called(arrays)
             return self._unflatten(self._run(*arrays))
         return self._across_workers(arrays) if self._spans else self._called(arrays)
@@ -233,12 +233,12 @@ class Program:
         except MEETING_ERRORS as error:
             peers.reraise(error)
         if before:
-            last_step.begin(before, self.writes[0].held)
+            last_step.start(before, self.writes[0].held)
         return result
 
     def _called(self, arrays: Sequence[Any]) -> Any:
-        if self._compared is not None:
-            self._compare(arrays)
+        if self._shape_check is not None:
+            self._check_shapes(arrays)
         if self._draws and side_effects.here.watcher is not None:
             side_effects.here.watcher.draw()
         if self._is_simple:
@@ -279,7 +279,7 @@ class Program:
                     outputs[index] = outputs[index].addressable_data(0)
                 elif (
                     place > 0
-                ):  # of an array that all hold, addressable_data knows the first copy only
+                ):  # addressable_data returns only the first copy of a replicated array
                     outputs[index] = outputs[index].addressable_shards[place].data
         if self._rest is not None:
             flat = list(self._rest)
@@ -289,32 +289,32 @@ class Program:
         return self._unflatten(outputs)
 
     def _placed(self, arrays: Sequence[Any]) -> Sequence[Any]:
-        """Return arrays on the devices of the program, themselves where they lie there."""
+        """Return the arrays on the program's devices; those already there are not copied."""
         if self.replicas is not None:
-            fitting = self._fitting
+            known = self._known_shardings
             for array in arrays:
-                # By identity: to compare two shardings takes ten times as long.
-                if id(getattr(array, "sharding", None)) not in fitting:
+                # By identity: comparing two shardings takes ten times as long.
+                if id(getattr(array, "sharding", None)) not in known:
                     return [self._moved(self.replicas, each) for each in arrays]
         return arrays
 
     def _moved(self, replicas: Replicas, array: Any) -> Any:
-        if not _lies_on(replicas, array):
+        if not _is_placed_on(replicas, array):
             return replicas.everywhere(array)
         self._remember(array)
         return array
 
     def _remember(self, array: Any) -> None:
-        """Know that arrays that lie like this one need not be moved."""
-        if not is_traced(array) and len(self._fitting) < _MOST_KNOWN:
-            self._fitting[id(array.sharding)] = array.sharding
+        """Remember that arrays with this sharding need not be moved."""
+        if not is_traced(array) and len(self._known_shardings) < _MAX_KNOWN:
+            self._known_shardings[id(array.sharding)] = array.sharding
 
 
-# Where an output of a program over replicas lies: as one array that is cut, or that all hold; else the
-# number of the replica on whose device it is wanted.
+# The placement of an output of a program over replicas: one sharded array, one replicated array, or the index of
+# the replica on whose device it is wanted.
 _CUT, _WHOLE = -1, -2
 
-_MOST_KNOWN = 64
+_MAX_KNOWN = 64
 
 
 def _places_of(leaf: Any) -> list[int]:
@@ -327,18 +327,18 @@ def _places_of(leaf: Any) -> list[int]:
 
 
 def _on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
-    """Return a program that runs on a device, where its arguments leave the choice."""
+    """Return a program that runs on a device, unless its arguments are committed to others."""
     if device is None or device == jax.devices()[0]:
         return run
 
-    def there(*arrays: Any) -> Any:
+    def on_device(*arrays: Any) -> Any:
         with jax.default_device(device):
             return run(*arrays)
 
-    return there
+    return on_device
 
 
-def _lies_on(replicas: Replicas, array: Any) -> bool:
+def _is_placed_on(replicas: Replicas, array: Any) -> bool:
     if is_traced(array):
         return True
     # A NumPy array that a function closes over has no sharding yet.
@@ -350,13 +350,13 @@ def _without_tensors(leaves: Sequence[Any]) -> list[Any]:
     return [None if is_tensor_leaf(leaf) else leaf for leaf in leaves]
 
 
-def _settled(leaf: Any) -> Any:
-    """Return a result as a function returns it: Python's numbers become tensors."""
+def _as_output(leaf: Any) -> Any:
+    """Return a leaf of the result as a tensor: a compiled function returns Python numbers as tensors."""
     if isinstance(leaf, Variable):
         return leaf.value()
     if isinstance(leaf, (bool, int, float, complex, np.ndarray, np.generic, str, bytes)):
         return convert_to_tensor(leaf)
-    # A program cannot return arrays of the function's own that are bound to several devices.
+    # A program cannot return arrays that the function made and that are committed to several devices.
     if isinstance(leaf, PerReplica) and leaf.whole is None:
         return PerReplica(leaf.values, replicas=leaf.replicas, shapes=leaf.shapes)
     return unbound(leaf)
@@ -368,14 +368,14 @@ def _spec(array: Any) -> Any:
     )
 
 
-def _are_apart(arguments: Any) -> bool:
-    """Tell whether a value among the arguments has parts that are not one array."""
+def _are_uneven(arguments: Any) -> bool:
+    """Return True if an argument has parts that are not one array."""
     leaves, _ = leaves_of(arguments)
     return any(isinstance(leaf, PerReplica) and leaf.whole is None for leaf in leaves)
 
 
 def _replicas_of(arrays: Sequence[Any]) -> Replicas | None:
-    """Return the replicas that hold one of the arrays; None where all lie otherwise."""
+    """Return the replicas that hold one of the arrays; None if there are none."""
     for array in arrays:
         mesh = getattr(getattr(array, "sharding", None), "mesh", None)
         if mesh is not None and mesh.size > 1 and mesh.axis_names == (AXIS,):

@@ -1,4 +1,4 @@
-"""The arguments of a function: their order, and an `input_signature` that they are checked against."""
+"""The arguments of a function: their order, and the `input_signature` that they are checked against."""
 
 # JAX leaves parts of its own types unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -27,7 +27,7 @@ _Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 @final
 class Parameters:
-    """The parameters of a function: `f(1, y=2)` and `f(1, 2)` are the same call.
+    """The parameters of a function. Makes `f(1, y=2)` and `f(1, 2)` the same call.
 
     Args:
         function: The function.
@@ -37,18 +37,18 @@ class Parameters:
         self.of = _signature_of(function)
         found = () if self.of is None else self.of.parameters.values()
         self._positional = [p for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
-        # Behind a positional-only parameter the names begin at no known place.
+        # After a positional-only parameter, the positions of the names are unknown.
         if any(p.kind is p.POSITIONAL_ONLY for p in found):
             self._positional = []
         self.count = len(self._positional)
 
     @property
     def names(self) -> list[str]:
-        """The names of those that may be passed by position."""
+        """The names of the parameters that may be positional."""
         return [parameter.name for parameter in self._positional]
 
     def in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Arguments:
-        """Return a call with its arguments by position as far as they go, defaults included."""
+        """Return a call with as many positional arguments as possible, including defaults."""
         given, rest = list(args), dict(kwargs)
         for parameter in self._positional[len(args) :]:
             if parameter.name in rest:
@@ -56,25 +56,25 @@ class Parameters:
             elif parameter.default is not parameter.empty:
                 given.append(parameter.default)
             else:
-                return args, kwargs  # it is missing: the function itself will say so
+                return args, kwargs  # an argument is missing: the function itself will raise
         return tuple(given), rest
 
 
 def _signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
     try:
         return inspect.signature(function)
-    except (TypeError, ValueError):  # some functions of C do not say
+    except (TypeError, ValueError):  # some C functions have no signature
         return None
 
 
 @final
 class InputSignature:
-    """The specs that the arguments of a function must have.
+    """The specs that the arguments of a function must match.
 
     Args:
         function: The function.
         name: Its name, for errors.
-        specs: One spec, or nest of them, for each argument.
+        specs: One spec, or nest of specs, for each argument.
     """
 
     def __init__(self, function: Callable[..., Any], name: str, specs: Any) -> None:
@@ -84,7 +84,7 @@ class InputSignature:
         self._limits = self._matched()
 
     def _matched(self) -> dict[str, Any]:
-        """Return the spec for each parameter's name; what has a default may go without."""
+        """Return the spec of each parameter by name. Parameters with a default may have none."""
         limits: dict[str, Any] = {}
         left = list(self.specs)
         for parameter in self._signature.parameters.values():
@@ -95,30 +95,30 @@ class InputSignature:
             elif (
                 parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
             ):
-                raise self._wrong(f"input_signature has no spec for {parameter.name!r}", "add one.")
+                raise self._error(f"input_signature has no spec for {parameter.name!r}", "add one.")
         if left:
-            raise self._wrong(
-                f"input_signature has {len(self.specs)} specs, which is {len(left)} more than parameters",
-                "give one for each.",
+            raise self._error(
+                f"input_signature has {len(self.specs)} specs, which is {len(left)} more than there are parameters",
+                "write one spec for each parameter.",
             )
         return limits
 
     def fit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Arguments:
-        """Return the arguments as tensors of the signature.
+        """Convert the arguments to tensors that match the signature.
 
         Raises:
-            TypeError: They do not fit.
+            TypeError: They do not match.
         """
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise self._wrong(f"the arguments do not fit: {error}", self._fix()) from None
+            raise self._error(f"the arguments do not match: {error}", self._fix()) from None
         for name, value in bound.arguments.items():
             if name in self._limits:
                 bound.arguments[name] = self._fitted(self._limits[name], value, name)
             elif not _is_default(self._signature.parameters[name], value):
-                raise self._wrong(
-                    f"{name} has no spec in input_signature, so it keeps its default, but got {shortened(value)}",
+                raise self._error(
+                    f"{name} has no spec in input_signature, so it must keep its default, but got {shortened(value)}",
                     "leave it out, or give it a spec.",
                 )
         bound.apply_defaults()
@@ -141,7 +141,7 @@ class InputSignature:
         if isinstance(spec, TensorSpec):
             value = self._tensor(spec, value, path)
         if not _accepts(spec, value):
-            raise self._unlike(spec, _spec_of(value), path)
+            raise self._mismatch(spec, _spec_of(value), path)
         return value
 
     def _parts(self, spec: Any, branch: Branch, value: Any, path: str) -> Sequence[Any]:
@@ -152,31 +152,31 @@ class InputSignature:
             or not same
             or not (isinstance(value, type(spec)) or _both_mappings(spec, value))
         ):
-            raise self._unlike(spec, value, path)
+            raise self._mismatch(spec, value, path)
         return own.parts
 
     def _tensor(self, spec: TensorSpec, value: Any, path: str) -> Any:
-        """Return Python's numbers and NumPy's arrays as tensors of the dtype that is asked for."""
+        """Convert Python numbers and NumPy arrays to tensors of the spec's dtype."""
         if isinstance(value, Variable):
             return value.value()
         if isinstance(value, (jax.Array, DistributedValues, TypeSpec, jax.ShapeDtypeStruct)):
             return value
         if value is None:
-            raise self._unlike(spec, None, path)
+            raise self._mismatch(spec, None, path)
         try:
             return convert_to_tensor(value, spec.dtype)
         except (TypeError, ValueError) as error:
-            raise self._unlike(spec, value, path) from error
+            raise self._mismatch(spec, value, path) from error
 
-    def _unlike(self, spec: Any, found: Any, path: str) -> TypeError:
-        return self._wrong(
+    def _mismatch(self, spec: Any, found: Any, path: str) -> TypeError:
+        return self._error(
             f"{path} does not fit the input_signature:\n"
             f"  spec:  {spec}\n"
             f"  value: {found if isinstance(found, TypeSpec) else shortened(found)}",
             "cast or reshape the value, or change the signature; None in a shape takes any length.",
         )
 
-    def _wrong(self, what: str, fix: str) -> TypeError:
+    def _error(self, what: str, fix: str) -> TypeError:
         end = "" if "\n" in what else "."
         return TypeError(described(f"{self._name}: {what}{end}", fix=fix))
 
@@ -197,8 +197,8 @@ def _checked_specs(specs: Any) -> tuple[Any, ...]:
     if wrong:
         raise TypeError(
             described(
-                f"input_signature is made of specs, but got {shortened(wrong[0])}.",
-                fix="write evenfeed.TensorSpec(shape, dtype); Python values get a default instead.",
+                f"input_signature must consist of specs, but got {shortened(wrong[0])}.",
+                fix="write evenfeed.TensorSpec(shape, dtype); give Python values a default instead.",
             )
         )
     return tuple(cast("Sequence[Any]", specs))
@@ -219,12 +219,12 @@ def _accepts(spec: TypeSpec, value: Any) -> bool:
 
 
 def _fits(spec: TypeSpec, found: TypeSpec) -> bool:
-    """Tell whether a value has a spec, or holds it narrower because JAX runs without 64 bits."""
+    """Return True if a spec matches, or matches the narrower dtype that JAX uses without 64 bits."""
     return spec.is_compatible_with(found) or _held_spec(spec).is_compatible_with(found)
 
 
 def _held_spec(spec: TypeSpec) -> TypeSpec:
-    """Return the spec of what JAX holds for a value."""
+    """Return the spec with the dtype that JAX uses for it."""
     if not isinstance(spec, TensorSpec):
         return spec
     return TensorSpec(spec.shape, held_dtype(spec.dtype), spec.name)
@@ -238,7 +238,7 @@ def _accepts_parts(spec: PerReplicaSpec, value: Any) -> bool:
 
 
 def _part_specs(value: DistributedValues) -> Sequence[TypeSpec]:
-    """Return the specs of the parts, without taking the value apart where it is one array."""
+    """Return the specs of the parts, without splitting a value that is one array."""
     if isinstance(value, PerReplica) and value.whole is not None:
         shape = value.array.shape
         own = () if value.is_lifted else (shape[0] // value.replica_count, *shape[1:])
@@ -247,7 +247,7 @@ def _part_specs(value: DistributedValues) -> Sequence[TypeSpec]:
 
 
 def specs_of(value: Any) -> Any:
-    """Return a structure with the specs of its tensors; what has no spec stays as it is."""
+    """Replace the tensors in a structure by their specs; leave everything else as it is."""
     leaves, tree = leaves_of(value)
     return packed(
         tree,
@@ -259,11 +259,11 @@ def specs_of(value: Any) -> Any:
 
 
 def _spec_of(value: Any) -> Any:
-    """Return the spec of a value, or the value itself where it has none."""
+    """Return the spec of a value, or the value itself if it has none."""
     if isinstance(value, TypeSpec):
         return value
     array: Any = value.array if isinstance(value, Mirrored) else getattr(value, "whole", value)
-    if not isinstance(getattr(array, "dtype", np.dtype(int)), np.dtype):  # a key of jax.random
+    if not isinstance(getattr(array, "dtype", np.dtype(int)), np.dtype):  # a jax.random key
         return jax.ShapeDtypeStruct(array.shape, array.dtype)
     if isinstance(value, DistributedValues):
         return PerReplicaSpec(*_part_specs(value))

@@ -20,14 +20,14 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import call_closed, has_containers, open_containers
 from evenfeed.replicas.function.closures import (
     HOLE,
-    Unlike,
+    NotComparable,
     closed_over,
     identity,
     replaced,
     with_swapped,
 )
 from evenfeed.replicas.function.compiler import Compiler
-from evenfeed.replicas.function.driving import mode, say_why
+from evenfeed.replicas.function.driving import mode, warn_not_compiled
 from evenfeed.replicas.function.function import Function, compiled_function
 from evenfeed.replicas.function.modified_arguments import GivenArguments
 from evenfeed.replicas.function.nnx_objects import is_nnx_object, nnx_objects_in, with_nnx_objects
@@ -42,7 +42,7 @@ from evenfeed.replicas.run.replica_threads import ReplicaThreads
 from evenfeed.replicas.run.spmd import run_mapped
 from evenfeed.replicas.run.uneven import run_uneven
 from evenfeed.replicas.values import PerReplica
-from evenfeed.replicas.worker_parts import of_all_workers
+from evenfeed.replicas.worker_parts import check_part_count, of_all_workers
 
 # JAX's context managers that change one setting; in `jax.config` each has the prefix `jax_`.
 _NAMES: Final = (
@@ -163,7 +163,7 @@ def compiled_run(  # noqa: PLR0913, PLR0917 - a run, and whose it is
     arrays: list[Any] = []
     try:
         key = (strategy, identity(fn, arrays))
-    except Unlike:
+    except NotComparable:
         return fallback(strategy, strategy.extended.replicas, fn, args, kwargs)
     compiler = _compiler(owner, key, fn, len(arrays))
     if compiler is not None:
@@ -176,7 +176,7 @@ def compiled_run(  # noqa: PLR0913, PLR0917 - a run, and whose it is
         except Unstaged as reason:
             if reason.always:
                 owner.steps[key] = None
-                say_why(f"{_name(fn)} runs as plain Python on each replica", reason)
+                warn_not_compiled(f"{_name(fn)} runs as plain Python on each replica", reason)
     return fallback(strategy, strategy.extended.replicas, fn, args, kwargs)
 
 
@@ -206,7 +206,7 @@ def _remember_after_trace(
     arrays: list[Any] = []
     try:
         after = (key[0], identity(fn, arrays))
-    except Unlike:
+    except NotComparable:
         return
     if after != key and len(arrays) == count:
         with _lock:
@@ -283,6 +283,8 @@ def run_eagerly(
 ) -> Any:
     """Call `fn` for each replica as plain Python, in threads that meet at collectives."""
     fn, args, kwargs = _with_containers(fn, args, kwargs)
+    for leaf in leaves_of((args, kwargs))[0]:
+        check_part_count(replicas, leaf)
     threads = ReplicaThreads(replicas)
     whole = GivenArguments(args, kwargs)
     site = Site(strategy, replicas)
