@@ -253,8 +253,8 @@ def join(membership: Membership) -> None:
     _jax.config.update("jax_enable_recoverability", True)
     with _coordination_proxy(membership, key) as address:
         join_runtime(address, *position)
-    line.say(joined=True)
-    gloo.arrange(host_of(membership.own.address), lambda port: line.say(port=port))
+    line.send(joined=True)
+    gloo.arrange(host_of(membership.own.address), lambda port: line.send(port=port))
     explain_errors(peers.reraise)
 
 

@@ -144,7 +144,7 @@ _MAX_STEPS: Final = 256
 _lock: Final = Lock()
 
 
-def compiled_run(  # noqa: PLR0913, PLR0917 - a run, and whose it is
+def compiled_run(  # noqa: PLR0913, PLR0917 - a run and its owner
     owner: Function,
     strategy: Any,
     fn: Callable[..., Any],
@@ -271,7 +271,7 @@ def _with_containers(
     return partial(call_closed, fn), *open_containers((args, kwargs))
 
 
-def _compiled(  # noqa: PLR0913, PLR0917 - a run, and whose it is
+def _compiled(  # noqa: PLR0913, PLR0917 - a run and its owner
     owner: Any, strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     del replicas
