@@ -41,9 +41,13 @@ def compare(*facts):
 @pytest.mark.parametrize(
     ("first", "second", "what"),
     [
-        (cut(BATCHES), taken(BATCHES), "way in which it is distributed is experimental_"),
+        (cut(BATCHES), taken(BATCHES), "distribution method is experimental_"),
         (cut(BATCHES, FILE), cut(BATCHES, DATA), "auto_shard_policy is FILE on worker 0; DATA on"),
-        (cut(BATCHES, padded=2), cut(BATCHES), "rows of each replica is 2 on worker 0; None on"),
+        (
+            cut(BATCHES, padded=2),
+            cut(BATCHES),
+            "number of rows per replica is 2 on worker 0; None on",
+        ),
         (cut(BATCHES), cut(BATCHES.take(1)), "cardinality is 3 on worker 0; 1 on worker 1."),
         (cut(BATCHES), cut(tf.data.Dataset.range(12).batch(5)), "batch size is 4 on worker 0; 5"),
         (

@@ -106,7 +106,7 @@ def test_text_is_cut_and_stays_on_the_host(rows):
     (step,) = distributed(Dataset.from_tensor_slices(text).batch(4), 2)
     assert [row.decode() for part in parts_of(step) for row in part] == text
     assert all(isinstance(part, np.ndarray) for part in step.values)
-    with pytest.raises(InvalidArgumentError, match="text, which stays on the host"):
+    with pytest.raises(InvalidArgumentError, match="strings, which stay on the host"):
         step.array  # noqa: B018
 
 
@@ -182,7 +182,7 @@ def test_scalars_are_refused_when_they_are_distributed():
     for dataset in (Dataset.range(4), Dataset.from_tensors((np.zeros(2), 3))):
         with error_saying(
             InvalidArgumentError,
-            "An element with a scalar part, …",
+            "An element with a scalar component, …",
             fix="call batch(global_batch_size) on the dataset before you distribute it.",
         ):
             strategy.experimental_distribute_dataset(dataset)
@@ -193,9 +193,9 @@ def test_scalars_are_refused_when_they_are_distributed():
     ("wrap", "what"),
     [
         (lambda x: x, "the element"),
-        (lambda x: {"a": x}, "the element's part ['a']"),
-        (lambda x: {"a": (np.zeros(len(x)), x)}, "the element's part ['a'][1]"),
-        (lambda x: Pair(None, x), "the element's part .y"),
+        (lambda x: {"a": x}, "the element's component ['a']"),
+        (lambda x: {"a": (np.zeros(len(x)), x)}, "the element's component ['a'][1]"),
+        (lambda x: Pair(None, x), "the element's component .y"),
     ],
 )
 @pytest.mark.parametrize("rows", [2, 3])
@@ -222,11 +222,11 @@ def test_the_step_after_one_that_does_not_fit_still_comes():
 def test_what_changes_the_data_belongs_before_the_distribution():
     dataset = distributed(numbers(range(4)).batch(2), 2)
     with pytest.raises(
-        AttributeError, match=r"no 'batch'. Call batch on the Dataset, before"
+        AttributeError, match=r"no attribute 'batch'. Call batch on the Dataset before"
     ) as no:
         dataset.batch(2)
     assert (no.value.name, no.value.obj) == ("batch", dataset)
-    with pytest.raises(AttributeError, match=r"^A DistributedDataset has no 'colour'\.$"):
+    with pytest.raises(AttributeError, match=r"^A DistributedDataset has no attribute 'colour'\.$"):
         dataset.colour  # noqa: B018
 
 
@@ -303,8 +303,8 @@ def test_a_known_number_of_steps_is_its_length(count):
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        (numbers(range(4)).batch(2).repeat(), "endless"),
-        (numbers(range(4)).filter(lambda x: x > 1).batch(2), "not known before it is read"),
+        (numbers(range(4)).batch(2).repeat(), "infinite"),
+        (numbers(range(4)).filter(lambda x: x > 1).batch(2), "unknown until it is read"),
     ],
 )
 def test_without_a_known_number_of_steps_it_has_no_length(data, kind):

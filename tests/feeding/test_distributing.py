@@ -81,9 +81,9 @@ def test_how_many_steps_there_are_is_told_where_it_is_known():
 
 @pytest.mark.parametrize("made", [3, None, [1, 2], np.arange(3)])
 def test_what_makes_no_dataset_is_refused(made):
-    with pytest.raises(TypeError, match="A Dataset is needed, but got"):
+    with pytest.raises(TypeError, match="dataset must be a Dataset, but got"):
         from_function(lambda _: made, 2)
-    with pytest.raises(TypeError, match="A Dataset is needed, but got"):
+    with pytest.raises(TypeError, match="dataset must be a Dataset, but got"):
         distributed(made, 2)
 
 
@@ -91,14 +91,14 @@ def test_a_dataset_in_place_of_a_function_is_refused():
     strategy = strategy_of(2)
     with error_saying(
         TypeError,
-        "A function that makes a dataset is needed, but got …",
-        fix="pass one that takes an InputContext; for a dataset use experimental_distribute_dataset.",
+        "dataset_fn must be a function that returns a dataset, but got …",
+        fix="pass a function of an InputContext; for a dataset use experimental_distribute_dataset.",
     ):
         strategy.distribute_datasets_from_function(Dataset.range(3))
 
 
 def test_one_dataset_is_not_one_for_each_replica():
-    with pytest.raises(NotImplementedError, match="PER_REPLICA asks for a dataset for each"):
+    with pytest.raises(NotImplementedError, match="PER_REPLICA needs one dataset per replica"):
         distributed(Dataset.range(4).batch(2), 2, experimental_replication_mode=Mode.PER_REPLICA)
 
 
@@ -135,7 +135,7 @@ def test_a_distributed_dataset_is_not_distributed_again():
     once = distributed(numbers([1, 2]).batch(2), 2)
     with error_saying(
         TypeError,
-        "The dataset is distributed already.",
-        fix="iterate over it, or pass the Dataset that it was made of.",
+        "The dataset is already distributed.",
+        fix="iterate over it, or pass the Dataset that it was made from.",
     ):
         strategy_of(2).experimental_distribute_dataset(once)

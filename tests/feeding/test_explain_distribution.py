@@ -20,13 +20,13 @@ def test_it_says_who_gets_which_rows():
     dataset = distributed(numbers(range(23)).batch(10).prefetch(1), 4)
     assert said(dataset) == (
         "DistributedDataset: 3 steps on 4 replicas of worker 0\n"
-        "  replica 0  CPU:0  3 rows a step: 0-2 of each batch\n"
-        "  replica 1  CPU:1  3 rows a step: 3-5 of each batch\n"
-        "  replica 2  CPU:2  3 rows a step: 6-8 of each batch\n"
-        "  replica 3  CPU:3  1 row a step: 9 of each batch\n"
-        "  batches: 10 rows over all replicas, each cut by itself, by ceiling\n"
-        "  last step: 3 rows, for each replica 1, 1, 1, 0\n"
-        "  read ahead: 1 step, brought to the devices by a thread"
+        "  replica 0  CPU:0  3 rows per step: 0-2 of each batch\n"
+        "  replica 1  CPU:1  3 rows per step: 3-5 of each batch\n"
+        "  replica 2  CPU:2  3 rows per step: 6-8 of each batch\n"
+        "  replica 3  CPU:3  1 row per step: 9 of each batch\n"
+        "  batches: 10 rows over all replicas, each split separately, rounding up\n"
+        "  last step: 3 rows, by replica: 1, 1, 1, 0\n"
+        "  prefetch: 1 step, copied to the devices by a thread"
     )
 
 
@@ -34,42 +34,42 @@ def test_it_says_that_rows_flow_on():
     dataset = distributed(with_policy(numbers(range(4)).batch(3), "OFF"), 4)
     assert said(dataset) == (
         "DistributedDataset: 2 steps on 4 replicas of worker 0\n"
-        "  replica 0  CPU:0  1 row a step: 0 of each batch\n"
-        "  replica 1  CPU:1  1 row a step: 1 of each batch\n"
-        "  replica 2  CPU:2  1 row a step: 2 of each batch\n"
+        "  replica 0  CPU:0  1 row per step: 0 of each batch\n"
+        "  replica 1  CPU:1  1 row per step: 1 of each batch\n"
+        "  replica 2  CPU:2  1 row per step: 2 of each batch\n"
         "  replica 3  CPU:3  no rows\n"
-        "  batches: 3 rows over all replicas, and rows flow on from one to the next\n"
-        "  last step: 1 row, for each replica 1, 0, 0, 0\n"
-        "  read ahead: 1 step, brought to the devices by a thread"
+        "  batches: 3 rows over all replicas, and rows flow on from batch to batch\n"
+        "  last step: 1 row, by replica: 1, 0, 0, 0\n"
+        "  prefetch: 1 step, copied to the devices by a thread"
     )
 
 
 def test_it_says_what_is_filled():
     dataset = distributed(numbers(range(5)).batch(4), 2, pad_partial_batches=True)
-    assert "each cut by itself, and filled with zeros that `valid` marks" in said(dataset)
-    assert "last step: 1 row, for each replica 1, 0 of them valid" in said(dataset)
+    assert "each split separately, and padded with zeros that `valid` marks" in said(dataset)
+    assert "last step: 1 row, by replica: 1, 0 valid" in said(dataset)
 
 
 def test_it_says_what_is_not_known():
     dataset = distributed(numbers(range(5)).batch(4).map(lambda x: x).repeat(), 1)
     assert said(dataset) == (
-        "DistributedDataset: endless steps on 1 replica of worker 0\n"
+        "DistributedDataset: infinitely many steps on 1 replica of worker 0\n"
         "  replica 0  CPU:0  its part of each batch\n"
-        "  batches: of a size that is not known, each cut by itself, by ceiling\n"
-        "  read ahead: 1 step, brought to the devices by a thread"
+        "  batches: of unknown size, each split separately, rounding up\n"
+        "  prefetch: 1 step, copied to the devices by a thread"
     )
     unknown = distributed(numbers(range(5)).filter(lambda x: x > 1).batch(4), 1)
-    assert "steps that are not counted yet" in said(unknown)
+    assert "an unknown number of steps" in said(unknown)
 
 
 def test_it_says_what_is_read_ahead():
     data = numbers(range(4)).batch(4)
     many = distributed(data, 2, experimental_per_replica_buffer_size=5)
-    assert said(many).endswith("read ahead: 5 steps, brought to the devices by a thread")
+    assert said(many).endswith("prefetch: 5 steps, copied to the devices by a thread")
     none = distributed(data, 2, experimental_per_replica_buffer_size=0)
-    assert said(none).endswith("nothing; a step goes to the devices when it is asked for")
+    assert said(none).endswith("none; a step is copied to the devices when it is needed")
     host = distributed(data, 2, experimental_fetch_to_device=False)
-    assert said(host).endswith("nothing; steps stay NumPy arrays on the host")
+    assert said(host).endswith("none; steps stay NumPy arrays on the host")
 
 
 def test_it_says_which_elements_a_replica_takes():
@@ -79,12 +79,12 @@ def test_it_says_which_elements_a_replica_takes():
         "DistributedDataset: 3 steps on 2 replicas of worker 0\n"
         "  replica 0  CPU:0  elements 0, 2, 4, …\n"
         "  replica 1  CPU:1  elements 1, 3, 5, …\n"
-        "  read ahead: 1 step, brought to the devices by a thread"
+        "  prefetch: 1 step, copied to the devices by a thread"
     )
     mode = tf.distribute.InputReplicationMode.PER_REPLICA
     options = tf.distribute.InputOptions(experimental_replication_mode=mode)
     own = strategy.distribute_datasets_from_function(lambda _: data, options)
-    assert "replica 1  CPU:1  one element a step of its own dataset" in said(own)
+    assert "replica 1  CPU:1  one element per step from its own dataset" in said(own)
     assert str(own.explain()).count("  dataset of replica ") == 2
 
 

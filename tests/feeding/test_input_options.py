@@ -39,7 +39,7 @@ def test_a_dataset_is_placed_on_a_device_in_one_way_only(mode, fetch):
     if mode is Mode.PER_REPLICA and not fetch:
         assert len(list(make(lambda _: tf.data.Dataset.range(4).batch(2), options))) == 2
         return
-    with pytest.raises(ValueError, match="goes with PER_REPLICA and without experimental_fetch"):
+    with pytest.raises(ValueError, match="requires PER_REPLICA and experimental_fetch"):
         make(lambda _: tf.data.Dataset.range(4).batch(2), options)
 
 
@@ -58,18 +58,18 @@ def test_options_must_be_input_options(options):
 
 def test_input_options_are_checked_when_they_are_made():
     options = tf.distribute.InputOptions
-    with pytest.raises(ValueError, match="must not be negative, but is -1"):
+    with pytest.raises(ValueError, match="must not be negative, but got -1"):
         options(experimental_per_replica_buffer_size=-1)
-    with pytest.raises(ValueError, match="'PER_WORKER' is no replication mode"):
+    with pytest.raises(ValueError, match="must be an InputReplicationMode, but got 'PER_WORKER'"):
         options(experimental_replication_mode="PER_WORKER")
     with pytest.raises(TypeError, match="experimental_per_replica_buffer_size"):
         options(experimental_per_replica_buffer_size=1.5)
 
 
 def test_an_uneven_global_batch_names_a_size_that_fits():
-    with pytest.raises(ValueError, match=r"choose a multiple of 4, such as 8\."):
+    with pytest.raises(ValueError, match=r"use a multiple of 4, such as 8\."):
         tf.distribute.InputContext(1, 0, 4).get_per_replica_batch_size(10)
-    with pytest.raises(ValueError, match=r"choose a multiple of 4, such as 4\."):
+    with pytest.raises(ValueError, match=r"use a multiple of 4, such as 4\."):
         tf.distribute.InputContext(1, 0, 4).get_per_replica_batch_size(3)
 
 

@@ -140,7 +140,7 @@ def test_a_closed_iterator_says_so_and_a_new_one_reads():
     with error_saying(
         CancelledError,
         "The iterator is closed.",
-        fix="begin a new one: iter(distributed_dataset).",
+        fix="make a new one: iter(distributed_dataset).",
     ):
         next(iterator)
     iterator.set_state(iter(dataset).get_state())
@@ -172,7 +172,9 @@ def test_no_more_steps_are_alive_than_were_asked_for(depth):
 def test_inside_of_run_no_step_is_asked_for():
     strategy = strategy_of(2)
     iterator = iter(strategy.experimental_distribute_dataset(numbers(range(8)).batch(4)))
-    with pytest.raises(ValueError, match=r"asked for inside of run\(\), by one replica"):
+    with pytest.raises(
+        ValueError, match=r"A replica asked for the next step of a distributed iterator inside run"
+    ):
         strategy.run(lambda: next(iterator))
     assert parts_of(next(iterator)) == [[0, 1], [2, 3]]
 

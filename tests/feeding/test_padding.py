@@ -97,19 +97,21 @@ def test_the_size_of_a_batch_must_be_known():
     dataset = numbers(range(5)).batch(4).map(lambda x: x)
     with error_saying(
         InvalidArgumentError,
-        "pad_partial_batches needs to know how many rows a batch has, but the dataset does not tell.",
-        fix="let batch(size) be the last step …",
+        "pad_partial_batches needs a known batch size, but the dataset's batch size is unknown.",
+        fix="make batch(size) the last transformation, …",
     ):
         strategy.experimental_distribute_dataset(dataset, options)
 
 
 def test_a_batch_with_more_rows_than_were_told_is_refused():
     steps = PadSteps(SplitSteps(plan_of(numbers(range(6)).batch(3)), Share(replicas=2)), 2, 1)
-    with pytest.raises(InvalidArgumentError, match="A replica has 2 rows of a batch, but of the"):
+    with pytest.raises(
+        InvalidArgumentError, match="A replica gets 2 rows, but the batch size allows at most 1"
+    ):
         steps.read()
 
 
 def test_a_function_makes_batches_of_its_own():
     options = tf.distribute.InputOptions(pad_partial_batches=True)
-    with pytest.raises(NotImplementedError, match="pad_partial_batches fills global batches"):
+    with pytest.raises(NotImplementedError, match="pad_partial_batches pads global batches"):
         strategy_of(2).distribute_datasets_from_function(lambda _: numbers([1]).batch(1), options)

@@ -100,7 +100,9 @@ def test_a_user_may_write_to_arrays_that_are_shared(fits):
 )
 def test_a_value_that_does_not_fit_names_its_part(column):
     column = [np.asarray(x) for x in column] if isinstance(column, list) else column
-    with pytest.raises(InvalidArgumentError, match=r"1099511627776 in the element's part \['a'\]"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"1099511627776 in the element's component \['a'\]"
+    ):
         placing(2, {"a": ANY})([column])
 
 

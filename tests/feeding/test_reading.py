@@ -205,7 +205,7 @@ def test_workers_that_shuffle_unlike_datasets_are_told():
         data = Dataset.range(8).shuffle(8)
         return (data.shuffle(3) if worker else data).batch(4)
 
-    with pytest.raises(InvalidArgumentError, match=r"they shuffle \[1, 2\] times"):
+    with pytest.raises(InvalidArgumentError, match=r"they have \[1, 2\] random transformations"):
         fed(make, 2)
 
 
@@ -259,7 +259,7 @@ def test_fewer_rows_than_promised_is_an_error_and_no_step_of_another_shape():
         return found
 
     for found in on_all(2, run):
-        assert any("were to get [2] rows" in str(step) for step in found)
+        assert any("should get [2] rows" in str(step) for step in found)
         assert all(step == 2 for step in found if isinstance(step, int))
 
 

@@ -132,8 +132,8 @@ def test_what_is_no_state_is_refused(state):
     iterator = iter(distributed(PLANS["batches"], 2))
     with error_saying(
         InvalidArgumentError,
-        f"{state!r} is no state of a distributed iterator.",
-        fix="pass what get_state() returned; if it was written as text, json.loads(text).",
+        f"{state!r} is not a state of a distributed iterator.",
+        fix="pass the result of get_state(); if it was saved as JSON, json.loads(text).",
     ):
         iterator.set_state(state)
     assert parts_of(next(iterator)) == [[0, 1], [2, 3]]
@@ -143,7 +143,10 @@ def test_what_is_no_state_is_refused(state):
 def test_a_damaged_state_is_refused_and_changes_nothing(at):
     iterator = iter(distributed(PLANS["batches"], 2))
     next(iterator)
-    with pytest.raises(InvalidArgumentError, match=r"no state of|must be an iterator state|taken of [02]"):
+    with pytest.raises(
+        InvalidArgumentError,
+        match=r"not a state of|must be an iterator state|a different dataset|positions in [02] datasets",
+    ):
         iterator.set_state({"version": 1, "at": at, "rows": 0})
     assert parts_of(next(iterator)) == [[4, 5], [6, 7]]
 
@@ -171,8 +174,8 @@ def test_a_state_of_each_replicas_dataset_needs_as_many_replicas():
     iterator = made(3)
     with error_saying(
         InvalidArgumentError,
-        "The state was taken of 2 datasets, but 3 are read here.",
-        fix="with InputReplicationMode.PER_REPLICA, go on with as many replicas as before.",
+        "The state has positions in 2 datasets, but this iterator reads 3.",
+        fix="with InputReplicationMode.PER_REPLICA, use the same number of replicas as before.",
     ):
         iterator.set_state(made(2).get_state())
 
@@ -182,7 +185,7 @@ def test_a_state_of_another_number_of_workers_says_so():
     state = iter(distributed(PLANS["mapped"], 2)).get_state()
     with error_saying(
         InvalidArgumentError,
-        "The state was taken on 3 workers, but the cluster has 1 worker.",
+        "The state was saved on 3 workers, but the cluster has 1 worker.",
         fix="restore it on 3 workers.",
     ):
         iterator.set_state({**state, "workers": 3})

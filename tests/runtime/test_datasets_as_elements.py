@@ -62,7 +62,7 @@ def test_an_optional_is_opened_before_it_is_batched():
 @pytest.mark.parametrize("value", [Dataset.range(3), Optional.from_value(1)])
 def test_replicas_get_tensors_only(value):
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    with pytest.raises(TypeError, match=r"Replicas get tensors.*\n.*\n.*flat_map"):
+    with pytest.raises(TypeError, match=r"Only tensors can be distributed.*\n.*\n.*flat_map"):
         strategy.experimental_distribute_dataset(Dataset.from_tensors(value))
 
 

@@ -1,1 +1,1 @@
-"""What each replica gets at each step, on its device, ahead of time."""
+"""Distributed input: splits batches over replicas and prefetches them to the devices."""

@@ -1,4 +1,4 @@
-"""How workers tell each other what they have, ahead of the steps and off the devices."""
+"""Gives all workers the same number of steps: they exchange shapes ahead of the steps, off the devices."""
 
 import json
 import weakref
@@ -22,40 +22,37 @@ from evenfeed.plan.node import Node
 
 
 class Agreement(Protocol):
-    """A way for all workers to hear what each says.
-
-    All must ask for the same keys. A key is used once.
-    """
+    """Exchanges messages between all workers, which must use the same keys, each once."""
 
     def exchange(self, key: str, said: str, is_closed: Callable[[], bool]) -> list[str]:
-        """Say something under a key; return what every worker said, in their order.
+        """Send a message under a key. Return the messages of all workers, in worker order.
 
         Args:
-            key: What it is about.
-            said: A short text.
-            is_closed: Asked from time to time: once it is true, nobody waits for the answer any more.
+            key: The key.
+            said: The message, a short string.
+            is_closed: Polled while waiting. If it returns True, the exchange is cancelled.
 
         Raises:
-            CancelledError: Nobody waits any more.
+            CancelledError: `is_closed` returned True.
             DeadlineExceededError: A worker did not answer in time.
             UnavailableError: A worker is lost.
         """
         ...
 
     def forget(self, key: str) -> None:
-        """Free what this worker said under a key: nobody will ask for it any more."""
+        """Delete this worker's message under a key, which nobody will read anymore."""
         ...
 
 
 class Topic:
-    """Keys for one distributed dataset: the same ones on all workers, if all run the same program.
+    """The message keys of one distributed dataset. They agree on all workers that run the same program.
 
-    With each text a worker says up to which pass it is through, so that what was said in passes that all are
-    through with can be forgotten.
+    With each message, a worker sends the number of the last pass that it has finished. Messages of passes
+    that all workers have finished are deleted.
 
     Args:
-        name: Tells one dataset of the program from another.
-        agreement: The way.
+        name: Identifies the dataset within the program.
+        agreement: Exchanges the messages.
     """
 
     def __init__(self, name: str, agreement: Agreement) -> None:
@@ -63,19 +60,19 @@ class Topic:
         self._agreement = agreement
         self._passes = 0
         self._open: set[int] = set()
-        self._last: dict[int, str] = {}  # the last key of each pass that is not forgotten
+        self._last: dict[int, str] = {}  # the last key of each pass whose messages are not deleted
 
     def next_pass(self) -> "Talk":
-        """Return the talk of a new pass, or of one that goes on elsewhere."""
+        """Return the conversation of a new pass, or of one that is restored to another position."""
         self._passes += 1
         self._open.add(self._passes)
         talk = Talk(self, self._passes)
-        # Threads, and a garbage collector in the middle of them, come here: no locks.
+        # No locks: threads call this, and so does the garbage collector in the middle of them.
         weakref.finalize(talk, self._open.discard, self._passes).atexit = False
         return talk
 
     def ask(self, said: str) -> list[str]:
-        """Say one thing, and return what every worker said."""
+        """Exchange a single message. Return the messages of all workers."""
         talk = self.next_pass()
         try:
             return talk.exchange(said)
@@ -85,19 +82,19 @@ class Topic:
     def exchange(
         self, number: int, round_: int, said: str, is_closed: Callable[[], bool]
     ) -> list[str]:
-        """Say something in one round of a pass."""
+        """Exchange messages in one round of a pass."""
         through = min(list(self._open), default=self._passes + 1) - 1
         key = f"{self._name}/{number}/{round_}"
         texts = self._agreement.exchange(key, f"{through} {said}", is_closed)
-        told = [text.partition(" ") for text in texts]
-        # Who has said something in this round has heard all of the one before.
+        received = [text.partition(" ") for text in texts]
+        # A worker that sent a message in this round has received all messages of the previous one.
         self._forget(self._last.pop(number, None))
         self._last[number] = key
-        self._forget_until(min(int(through) for through, _, _ in told))
-        return [text for _, _, text in told]
+        self._forget_until(min(int(through) for through, _, _ in received))
+        return [text for _, _, text in received]
 
     def close(self, number: int) -> None:
-        """Note that this worker is through with a pass."""
+        """Record that this worker has finished a pass."""
         self._open.discard(number)
 
     def _forget_until(self, through: int) -> None:
@@ -111,12 +108,7 @@ class Topic:
 
 
 class Talk:
-    """What workers tell each other in one pass, round by round.
-
-    Args:
-        topic: What it is about.
-        number: The pass.
-    """
+    """The messages of one pass, in rounds."""
 
     def __init__(self, topic: Topic, number: int) -> None:
         self._topic = topic
@@ -125,29 +117,29 @@ class Talk:
         self._is_closed = False
 
     def exchange(self, said: str) -> list[str]:
-        """Say something, and return what every worker said in this round."""
+        """Exchange messages in the next round. Return the messages of all workers."""
         self._round += 1
         return self._topic.exchange(self._number, self._round - 1, said, lambda: self._is_closed)
 
     def close(self) -> None:
-        """Wait for nobody any more."""
+        """Stop waiting for the other workers."""
         self._is_closed = True
         self._topic.close(self._number)
 
 
-# How many steps are agreed on at once, at most, and how much memory those of one worker may take.
+# The largest number of steps in one exchange, and the memory limit for those of one worker.
 _MOST_STEPS: Final = 64
 _MOST_BYTES: Final = 1 << 25
 
-# What a worker tells of a step: for each of its replicas the shapes of all parts; nothing, where no replica gets
-# rows and nobody need take the step for that; or what it failed with.
-_Told: TypeAlias = list[list[list[int]]] | str | None
+# A worker's report on a step: for each of its replicas, the shapes of all components; an error text; or None if
+# no replica gets rows and the step may be skipped.
+_Report: TypeAlias = list[list[list[int]]] | str | None
 
 
 @final
 @dataclass
 class _Step:
-    """A step of this worker: the position before it, and its parts or what it failed with."""
+    """A step of this worker: the position before it, and its columns or its error."""
 
     before: Any
     columns: list[Column] | None = None
@@ -156,22 +148,22 @@ class _Step:
 
 @final
 class AgreedSteps(HostSteps):
-    """Lets every worker take as many steps as the longest; who has run dry gets no rows.
+    """Gives every worker as many steps as the longest one. A worker that has run out gets no rows.
 
-    Where the rows of all workers are known, that is arithmetic. Else the workers tell each other what they
-    have read, many steps at a time. A column is one array only where the pieces of all replicas, those of
-    other workers too, have one shape. A step at which one worker fails is an error on all.
+    If the row counts of all workers are known, the steps follow by arithmetic. Otherwise the workers exchange
+    the shapes that they have read, many steps at a time. A column is a single array only if the pieces of all
+    replicas, on all workers, have one shape. If a step fails on one worker, it fails on all.
 
     Args:
-        steps: This worker's own.
-        plan: What an element looks like.
-        share: Which worker this is.
-        talk: Makes the way to the others; called anew after each `restore`.
-        flow: The rows of all, where they are known.
-        skips: Whether a step in which no replica of any worker gets rows is left out.
+        steps: This worker's steps.
+        plan: The plan, for the spec of its elements.
+        share: This worker.
+        talk: Starts a conversation with the other workers. Called again after each `restore`.
+        flow: The row counts of all workers, if they are known.
+        skips: Whether to skip steps in which no replica of any worker gets rows.
     """
 
-    def __init__(  # noqa: PLR0913 - each is told apart by its name
+    def __init__(  # noqa: PLR0913 - keyword-only arguments
         self,
         steps: HostSteps,
         plan: Node,
@@ -195,15 +187,14 @@ class AgreedSteps(HostSteps):
 
     def _begin(self) -> None:
         self._ready: deque[_Step] = deque()
-        self._window = 1  # of one step, so that the first comes soon
-        self._is_dry = False  # this worker has no more
-        self._is_over = False  # nobody has
+        self._window = 1  # one step at first, so that it is available soon
+        self._is_dry = False  # this worker has no more steps
+        self._is_over = False  # no worker has more steps
         self._number = 0
 
     def read(self) -> list[Column]:
-        """Return the next step."""
         if self._flow is not None:
-            return self._known(self._flow)
+            return self._read_known(self._flow)
         while not self._ready:
             if self._is_over:
                 raise StopIteration
@@ -214,11 +205,11 @@ class AgreedSteps(HostSteps):
         assert step.columns is not None
         return step.columns
 
-    def _known(self, flow: Flow) -> list[Column]:
-        """Return the next step where it is known who gets how many rows at each."""
+    def _read_known(self, flow: Flow) -> list[Column]:
+        """Return the next step if the row counts of all steps are known."""
         while self._number < self._full_steps or not flow.is_over(self._number):
             counts, is_even = self._expected(flow)
-            step = self._own()
+            step = self._read_own()
             if step.error is not None:
                 raise step.error
             self._number += 1
@@ -236,92 +227,92 @@ class AgreedSteps(HostSteps):
         return pieces_of(column, self._share, counts)
 
     def _expected(self, flow: Flow) -> tuple[list[int], bool]:
-        """Return how many rows each of all replicas gets, and whether that is one number."""
+        """Return the number of rows of each replica, over all workers, and whether all are equal."""
         if self._number < self._full_steps and self._share.divides(flow.batch):
             return self._full, True
         counts = flow.counts(self._number).tolist()
         return counts, len(set(counts)) == 1
 
-    def _own(self) -> _Step:
+    def _read_own(self) -> _Step:
         step = _Step(self._steps.state())
         try:
             if not self._is_dry:
                 step.columns = self._steps.read()
         except StopIteration:
             self._is_dry = True
-        except Exception as error:  # noqa: BLE001 - the other workers are told first
+        except Exception as error:  # noqa: BLE001 - raised after the other workers know of it
             step.error = error
         return step
 
     def _agree(self) -> None:
-        """Read some steps, tell the others, and learn what they have."""
+        """Read some steps, and exchange reports on them with the other workers."""
         own: list[_Step] = []
         while len(own) < self._window and not self._is_dry:
-            step = self._own()
+            step = self._read_own()
             if not self._is_dry:
                 own.append(step)
-        heard = [_heard(text) for text in self._said(own)]
-        self._window = min(their.window for their in heard)
-        self._is_over = all(their.is_dry for their in heard)
+        messages = [_decoded(text) for text in self._exchange(own)]
+        self._window = min(message.window for message in messages)
+        self._is_over = all(message.is_dry for message in messages)
         if self._is_over:
-            self._leave_talk()
-        for number in range(max(len(their.steps) for their in heard)):
+            self._close_talk()
+        for number in range(max(len(message.steps) for message in messages)):
             mine = own[number] if number < len(own) else _Step(self._steps.state())
-            all_of_it = [t.steps[number] if number < len(t.steps) else None for t in heard]
-            self._ready.extend(self._agreed(mine, all_of_it))
+            reports = [m.steps[number] if number < len(m.steps) else None for m in messages]
+            self._ready.extend(self._agreed(mine, reports))
 
-    def _said(self, own: Sequence[_Step]) -> list[str]:
+    def _exchange(self, own: Sequence[_Step]) -> list[str]:
         self._talk = self._talk or self._start_talk()
-        steps = [self._told(step) for step in own]
+        steps = [self._report(step) for step in own]
         runs = [[len(list(same)), step] for step, same in groupby(steps)]
         return self._talk.exchange(json.dumps([runs, self._is_dry, self._next_window(own)]))
 
-    def _told(self, step: _Step) -> _Told:
+    def _report(self, step: _Step) -> _Report:
         if step.error is not None:
             return f"{type(step.error).__name__}: {shortened(str(step.error))}"
         columns = [column for column in self._pieces(step) if column is not None]
         if self._skips and columns and not any(map(len, columns[0])):
             return None
-        places = range(self._share.replicas)
-        return [[list(column[place].shape) for column in columns] for place in places]
+        replicas = range(self._share.replicas)
+        return [[list(column[replica].shape) for column in columns] for replica in replicas]
 
     def _next_window(self, own: Sequence[_Step]) -> int:
         size = max(map(_bytes, own), default=0)
         return max(1, min(2 * self._window, _MOST_STEPS, _MOST_BYTES // max(1, size)))
 
-    def _agreed(self, mine: _Step, told: Sequence[_Told]) -> list[_Step]:
-        """Return a step as all take it; none where nobody gets any rows."""
-        for worker, step in enumerate(told):
-            if isinstance(step, str):
-                return [_Step(mine.before, error=mine.error or _failed(worker, step))]
-        if not any(told):
+    def _agreed(self, mine: _Step, reports: Sequence[_Report]) -> list[_Step]:
+        """Return the step that all workers take, or no step if nobody gets rows."""
+        for worker, report in enumerate(reports):
+            if isinstance(report, str):
+                return [_Step(mine.before, error=mine.error or _failed(worker, report))]
+        if not any(reports):
             return []
-        known: Any = [piece for step in told for piece in step or ()]
-        dry = self._dry(max(known, key=_rows))
-        shapes_when_dry = [[list(piece.shape) for piece in dry if piece is not None]]
+        known: Any = [piece for report in reports for piece in report or ()]
+        empty = self._empty_pieces(max(known, key=_rows))
+        empty_shapes = [[list(piece.shape) for piece in empty if piece is not None]]
         rows = [
-            piece for step in told for piece in (step or shapes_when_dry * self._share.replicas)
+            piece for report in reports for piece in (report or empty_shapes * self._share.replicas)
         ]
         shapes = zip(*rows, strict=True)
-        own = self._pieces(mine, dry)
-        columns = [None if c is None else _told_of(c, next(shapes)) for c in own]
+        own = self._pieces(mine, empty)
+        columns = [None if c is None else _with_shapes(c, next(shapes)) for c in own]
         return [_Step(mine.before, columns)]
 
-    def _dry(self, beside: Sequence[Sequence[int]] = ()) -> list[Array | None]:
-        """Return what a replica gets that has run dry, beside one that gets parts of these shapes."""
-        shapes = iter(beside)
+    def _empty_pieces(self, other: Sequence[Sequence[int]] = ()) -> list[Array | None]:
+        """Return pieces without rows, with the row shapes of another replica's pieces."""
+        shapes = iter(other)
         return [
             without_rows(spec, next(shapes, None)) if isinstance(spec, TensorSpec) else None
             for spec in self._specs
         ]
 
     def _pieces(
-        self, step: _Step, dry: Sequence[Array | None] | None = None
+        self, step: _Step, empty: Sequence[Array | None] | None = None
     ) -> list[list[Array] | None]:
-        """Return what each replica of this worker gets; zero rows where it has run dry."""
+        """Return the pieces of this worker's replicas, without rows if it has run out."""
         if step.columns is None:
             count = self._share.replicas
-            pieces = self._dry() if dry is None else dry
+            pieces = self._empty_pieces() if empty is None else empty
             return [None if piece is None else [piece] * count for piece in pieces]
         return [
             column if column is None or isinstance(column, list) else [column]
@@ -329,53 +320,51 @@ class AgreedSteps(HostSteps):
         ]
 
     def state(self) -> Any:
-        """Return this worker's position before the next step."""
         return self._ready[0].before if self._ready else self._steps.state()
 
     def restore(self, state: Any) -> None:
-        """Take up a position; how many rows are left is then not known any more."""
+        """Restore a position. The number of remaining rows is then unknown."""
         self._steps.restore(state)
-        self._leave_talk()
+        self._close_talk()
         self._talk, self._flow = None, None
         self._begin()
 
     def close(self) -> None:
-        """End the threads below, and wait for nobody."""
-        self._leave_talk()
+        self._close_talk()
         self._steps.close()
 
-    def _leave_talk(self) -> None:
+    def _close_talk(self) -> None:
         if self._talk is not None:
             self._talk.close()
 
 
-class _Heard(NamedTuple):
-    """What a worker told of some steps."""
+class _Message(NamedTuple):
+    """A worker's reports on some steps."""
 
-    steps: list[_Told]
+    steps: list[_Report]
     is_dry: bool
     window: int
 
 
-def _heard(text: str) -> _Heard:
+def _decoded(text: str) -> _Message:
     runs, is_dry, window = json.loads(text)
-    return _Heard([step for count, step in runs for _ in range(count)], is_dry, window)
+    return _Message([step for count, step in runs for _ in range(count)], is_dry, window)
 
 
 def _rows(shapes: Sequence[Sequence[int]]) -> int:
-    """Return how many rows parts of these shapes have."""
+    """Return the number of rows of pieces with these shapes."""
     return max((shape[0] for shape in shapes if shape), default=0)
 
 
-def _told_of(column: list[Array], shapes: Sequence[Sequence[int]]) -> Column:
-    """Return a column where workers have told the shapes of all its pieces."""
+def _with_shapes(column: list[Array], shapes: Sequence[Sequence[int]]) -> Column:
+    """Return a column from this worker's pieces and the shapes of all workers' pieces."""
     pieces = Pieces(column, shapes)
     is_even = len(set(pieces.shapes)) == 1
     return _one_array(column) if is_even and _can_be_one(column) else pieces
 
 
 def _can_be_one(column: list[Array]) -> bool:
-    """Tell whether pieces of one shape are one array on the devices: scalars are lifted there."""
+    """Return True if pieces of one shape can be joined on the host. Scalars are joined on the devices."""
     return column[0].dtype != dtypes.string and column[0].size > 0 and column[0].ndim > 0
 
 
@@ -392,17 +381,17 @@ def _bytes(step: _Step) -> int:
 def _failed(worker: int, what: str) -> AbortedError:
     return AbortedError(
         f"Worker {worker} failed at this step: {what}",
-        fix="see what it printed; the steps behind this one can still be read.",
+        fix="see the output of that worker; the following steps can still be read.",
     )
 
 
 def _check_rows(columns: Sequence[list[Array] | None], counts: list[int]) -> None:
-    """Raise where rows are missing that the others count on: programs of unlike shapes would hang."""
+    """Raise if rows are missing. The other workers rely on them; programs of different shapes would hang."""
     parts = next((column for column in columns if column is not None), None)
     found = counts if parts is None else list(map(len, parts))
     if found != counts:
         raise AbortedError(
-            f"The replicas of this worker were to get {counts} rows at this step, but there are {found}.",
-            fix="the dataset has fewer elements than it says, perhaps because some failed: "
-            "begin anew, with ignore_errors() before batch().",
+            f"The replicas of this worker should get {counts} rows at this step, but got {found}.",
+            fix="the dataset has fewer elements than its cardinality, perhaps because some failed: "
+            "start over, with ignore_errors() before batch().",
         )

@@ -1,7 +1,7 @@
-"""Finds out that the workers distribute different datasets, before they wait for each other for ever.
+"""Checks that all workers distribute the same dataset; a mismatch would deadlock.
 
-Only what would let workers take unlike steps is compared. Files have other paths on other machines, threads and
-buffers other numbers, and functions may make datasets of any length.
+Only facts that change the steps are compared. File paths, thread counts and buffer sizes may differ between
+machines, and functions may make datasets of any length.
 """
 
 import json
@@ -17,25 +17,25 @@ from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
 
-# What a dataset is, by the names that a person knows it by.
+# Properties of a dataset, with their names in the error message.
 Facts: TypeAlias = Mapping[str, object]
 
 
 def cut_facts(plan: Node, policy: AutoShardPolicy, padded: int | None) -> Facts:
-    """Return what must be the same on all workers of a dataset that is cut.
+    """Return the facts that must agree on all workers, for a dataset whose batches are split.
 
     Args:
-        plan: The user's.
-        policy: How the data is shared out.
-        padded: How many rows each replica gets at every step, where all are filled up.
+        plan: The user's plan.
+        policy: The sharding policy.
+        padded: The number of rows per replica at every step, if batches are padded.
     """
     facts: dict[str, object] = {
-        "way in which it is distributed": "experimental_distribute_dataset",
+        "distribution method": "experimental_distribute_dataset",
         "auto_shard_policy": policy.name,
-        "rows of each replica": padded,
+        "number of rows per replica": padded,
         "elements": str(map_structure(_kind, plan.element_spec, rules=DATA)),
     }
-    if policy is AutoShardPolicy.DATA:  # all read the same dataset, and count its rows themselves
+    if policy is AutoShardPolicy.DATA:  # all workers read the same dataset and count its rows
         facts |= {
             "elements": str(plan.element_spec),
             "cardinality": plan.size,
@@ -45,38 +45,38 @@ def cut_facts(plan: Node, policy: AutoShardPolicy, padded: int | None) -> Facts:
 
 
 def taken_facts(plan: Node, *, per_replica: bool) -> Facts:
-    """Return what must be the same on all workers of datasets that functions make."""
+    """Return the facts that must agree on all workers, for datasets that a `dataset_fn` makes."""
     return {
-        "way in which it is distributed": "distribute_datasets_from_function",
+        "distribution method": "distribute_datasets_from_function",
         "replication mode": "PER_REPLICA" if per_replica else "PER_WORKER",
         "elements": str(map_structure(_kind, plan.element_spec, rules=DATA)),
     }
 
 
 def check_same(topic: Topic, facts: Facts) -> None:
-    """Tell the other workers what is distributed here.
+    """Compare this worker's facts with those of the other workers.
 
     Raises:
-        InvalidArgumentError: They distribute something else; it says what, and who.
+        InvalidArgumentError: They differ. The message names the fact and the workers.
     """
-    told = [json.loads(text) for text in topic.ask(json.dumps(facts))]
+    received = [json.loads(text) for text in topic.ask(json.dumps(facts))]
     for name in facts:
-        known = [other.get(name) for other in told]
-        if any(value != known[0] for value in known):
+        values = [other.get(name) for other in received]
+        if any(value != values[0] for value in values):
             raise InvalidArgumentError(
-                f"The workers do not distribute the same dataset. Its {name} is {_said(known)}.",
-                fix="run the same program on all workers, with the same data; what only one of them needs, "
-                "it can read without a strategy.",
+                f"The workers do not distribute the same dataset. Its {name} is {_by_worker(values)}.",
+                fix="run the same program on all workers, with the same data; if only one worker needs a "
+                "dataset, read it without a strategy.",
             )
 
 
-def _said(known: list[object]) -> str:
-    places: dict[str, list[str]] = {}
-    for place, value in enumerate(known):
-        places.setdefault(str(value), []).append(peers.name(place))
-    return "; ".join(f"{value} on {', '.join(names)}" for value, names in places.items())
+def _by_worker(values: list[object]) -> str:
+    workers: dict[str, list[str]] = {}
+    for worker, value in enumerate(values):
+        workers.setdefault(str(value), []).append(peers.name(worker))
+    return "; ".join(f"{value} on {', '.join(names)}" for value, names in workers.items())
 
 
 def _kind(spec: TypeSpec) -> str:
-    """Return the dtype of a part: how long it is may differ from worker to worker."""
+    """Return the dtype of a component, because its shape may differ between workers."""
     return spec.dtype.name if isinstance(spec, TensorSpec) else str(spec)

@@ -1,4 +1,4 @@
-"""Steps as structures of global `jax.Array`s."""
+"""`DistributedDataset` and its iterators, over per-replica values or over sharded `jax.Array`s."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,14 +22,14 @@ from evenfeed.runtime.explain import Explanation
 
 
 def arrays_of(replicas: Replicas, step: Any) -> Any:
-    """Return a step with one sharded array for each value in it."""
-    if isinstance(step, PerReplica):  # many a step is one part: no structure to walk through
+    """Replace each per-replica value of a step with one sharded array."""
+    if isinstance(step, PerReplica):  # a fast path, because many steps are a single value
         return _array(replicas, step)
     return map_structure(partial(_array, replicas), step, rules=DATA)
 
 
 def array_specs_of(spec: Any, replicas: Replicas) -> Any:
-    """Return the specs of the arrays that the steps with a spec become."""
+    """Return the specs of the arrays that `arrays_of` returns, from the spec of a step."""
     return pack(spec, [_array_spec(part, replicas) for part in flatten(spec, DATA)], DATA)
 
 
@@ -56,18 +56,18 @@ def _array(replicas: Replicas, value: Any) -> Any:
     if len(set(shapes)) == 1:
         return _on_devices(value.parts, replicas)
     raise InvalidArgumentError(
-        f"A step is not one array: its replicas have {list(shapes)}.",
-        fix="pass InputOptions(pad_partial_batches=True), or batch with drop_remainder=True and a size that the "
-        "replicas divide.",
+        f"A step cannot be one array: its parts have the shapes {list(shapes)}.",
+        fix="pass InputOptions(pad_partial_batches=True), or batch with drop_remainder=True and a size that is a "
+        "multiple of the number of replicas.",
     )
 
 
 def _on_devices(parts: Sequence[Any], replicas: Replicas) -> Any:
-    """Return parts of one shape as one array: those of one device, or which are still on the host."""
+    """Make one array from parts of one shape, which are on one device or still on the host."""
     if any(part.dtype == dtypes.string for part in parts):
         raise InvalidArgumentError(
-            "A step is not one array: a part of it is text, which stays on the host.",
-            fix="leave the text out with map, or iterate over the distributed dataset itself.",
+            "A step cannot be one array: it has strings, which stay on the host.",
+            fix="drop the strings with map, or iterate over the distributed dataset itself.",
         )
     if not parts[0].ndim and replicas.count == 1:
         return replicas.everywhere(parts[0])
@@ -77,23 +77,23 @@ def _on_devices(parts: Sequence[Any], replicas: Replicas) -> Any:
 
 
 class DistributedDataset:
-    """A dataset of which each replica gets its own part at every step.
+    """A dataset that gives each replica its own part of the data at every step.
 
-    Made by `Strategy.experimental_distribute_dataset` and `Strategy.distribute_datasets_from_function`. It can
-    be iterated over and says its `element_spec`; what changes the data belongs on the Dataset it is made from.
+    `Strategy.experimental_distribute_dataset` and `Strategy.distribute_datasets_from_function` return it. It
+    can be iterated over and has an `element_spec`. Apply transformations to the Dataset before you distribute it.
 
     Args:
-        feed: Where its steps come from.
+        feed: The source of its steps.
     """
 
     def __init__(self, feed: StepSource) -> None:
         self._feed = feed
-        feed.spec()  # what cannot be cut is refused here and now
+        feed.spec()  # raises now if the elements cannot be split
 
     @property
     def element_spec(self) -> Any:
-        """The specs of what a step yields, a PerReplicaSpec for each part on several replicas."""
-        # Not kept: whether 64 bits arrive depends on JAX's x64, which may be turned on later.
+        """The spec of a step. With several replicas, each leaf is a PerReplicaSpec."""
+        # Not cached: dtypes depend on jax_enable_x64, which may change later.
         return self._feed.spec()
 
     @property
@@ -107,26 +107,26 @@ class DistributedDataset:
     def __len__(self) -> int:
         size = self._feed.size
         if size in (INFINITE, UNKNOWN):
-            kind = "endless" if size == INFINITE else "not known before it is read"
+            kind = "infinite" if size == INFINITE else "unknown until it is read"
             raise TypeError(
                 described(
                     f"The distributed dataset has no len(): its number of steps is {kind}.",
-                    fix="ask its cardinality, which has a value for both cases.",
+                    fix="use its cardinality, which has a value for both cases.",
                 )
             )
         return size
 
     def __bool__(self) -> bool:
-        return True  # it is a value, however many steps it has
+        return True  # without this, bool() would call len()
 
     def as_array_iterator(self) -> "ArrayIterator":
-        """Go through the steps as structures of `jax.Array` that are sharded over the replicas.
+        """Iterate over the steps as structures of `jax.Array`s that are sharded over the replicas.
 
-        They are ready for a `jax.jit` or `jax.shard_map` of your own. The iterator has `get_state` and
-        `set_state`, whose states are those of `iter(dataset)` too.
+        Use the arrays with your own `jax.jit` or `jax.shard_map`. The iterator has `get_state` and
+        `set_state`. Its states are interchangeable with those of `iter(dataset)`.
 
         Raises:
-            InvalidArgumentError: A step is not one array: its parts differ in length, or are text.
+            InvalidArgumentError: A step cannot be one array: its parts differ in length, or are strings.
 
         Examples:
             >>> import evenfeed as tf
@@ -139,7 +139,7 @@ class DistributedDataset:
         return ArrayIterator(self._feed)
 
     def explain(self) -> Explanation:
-        """Say which replica gets what at each step, what is read ahead, and how the dataset below runs.
+        """Describe what each replica gets at each step, what is prefetched, and how the dataset runs.
 
         Examples:
             >>> import evenfeed as tf
@@ -147,48 +147,48 @@ class DistributedDataset:
             >>> dataset = tf.data.Dataset.range(9).batch(4)
             >>> strategy.experimental_distribute_dataset(dataset).explain()  # doctest: +ELLIPSIS
             DistributedDataset: 3 steps on 2 replicas of worker 0
-              replica 0  CPU:0  2 rows a step: 0-1 of each batch
-              replica 1  CPU:1  2 rows a step: 2-3 of each batch
-              batches: 4 rows over all replicas, each cut by itself, by ceiling
-              last step: 1 row, for each replica 1, 0
-              read ahead: 1 step, brought to the devices by a thread
+              replica 0  CPU:0  2 rows per step: 0-1 of each batch
+              replica 1  CPU:1  2 rows per step: 2-3 of each batch
+              batches: 4 rows over all replicas, each split separately, rounding up
+              last step: 1 row, by replica: 1, 0
+              prefetch: 1 step, copied to the devices by a thread
               dataset:
                  1  range(0, 9)  <doctest ...>:1  9 elements  () int64
                  2  batch(4)     <doctest ...>:1  3 elements  (?,) int64
-                      elements have no positions from here on: each is made of several
+                      read sequentially from here on: each element is made of several
                 resume: by position
         """
         return self._feed.explain()
 
     def __getattr__(self, name: str) -> Any:
-        what = f"A DistributedDataset has no {name!r}."
+        what = f"A DistributedDataset has no attribute {name!r}."
         if name in dir(Dataset):
-            what += f" Call {name} on the Dataset, before it is distributed."
+            what += f" Call {name} on the Dataset before you distribute it."
         raise AttributeError(what, name=name, obj=self)
 
 
 class DistributedIterator(Iterator):
-    """Goes once through a DistributedDataset; each step is one part of a batch for every replica.
+    """Iterates once over a DistributedDataset. Each step has one part of a batch for every replica.
 
-    The steps are read and brought to the devices ahead of time, by a thread that ends with the iterator.
-    Several threads may share an iterator: each step goes to one of them.
+    A thread prefetches the steps to the devices. It stops with the iterator. Several threads may share an
+    iterator; each step goes to one of them.
 
     Args:
-        feed: Where its steps come from.
-        form: Makes of a step what is handed out.
+        feed: The source of its steps.
+        form: Converts each step before it is returned.
     """
 
     def __init__(self, feed: StepSource, form: Callable[[Any], Any] | None = None) -> None:
         self.made_under = side_effects.here.watcher
         self._owner = Owner()
         self._feed = feed
-        self._outside = feed.outside()
+        self._external_states = feed.external_states()
         self._form = form
-        self._steps = feed.started()
+        self._steps = feed.start()
 
     @property
     def element_spec(self) -> Any:
-        """The specs of what a step yields."""
+        """The spec of a step."""
         return self._feed.spec()
 
     def __next__(self) -> Any:
@@ -201,10 +201,10 @@ class DistributedIterator(Iterator):
         return self._steps.take(self._form)
 
     def get_state(self) -> dict[str, Any]:
-        """Return the position behind the last step, as data that JSON can hold.
+        """Return the position after the last step, as JSON-serializable data.
 
-        What was brought to the devices ahead of time does not count. The position is one in the dataset: an
-        iterator on another number of replicas can take it up.
+        Prefetched steps do not count. The position refers to the dataset, so an iterator with another number
+        of replicas can restore it.
 
         Examples:
             >>> import evenfeed as tf
@@ -218,35 +218,35 @@ class DistributedIterator(Iterator):
             [[4, 5, 6, 7]]
 
         Raises:
-            FailedPreconditionError: A function of the dataset keeps something that a state does not hold;
-                see `get_state` of an iterator over the dataset itself.
+            FailedPreconditionError: A function of the dataset has external state, which is not part of the
+                position; see `get_state` of an iterator over the dataset itself.
         """
-        for outside in self._outside:
-            outside.check()
+        for external in self._external_states:
+            external.check()
         self._owner.check()
         return self._feed.state_of(self._steps)
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on behind the step at which `get_state` was called, in this or another process."""
+        """Continue after the step at which `get_state` was called, in this or another process."""
         self._owner.check()
         self._feed.restore(self._steps, state)
 
     def close(self) -> None:
-        """End the thread that reads ahead, and free what it has read."""
+        """Stop the prefetch thread and free its steps."""
         if self._owner.is_here:
             self._steps.close()
 
 
 @final
 class ArrayIterator(DistributedIterator):
-    """Goes once through a DistributedDataset; each value of a step is one `jax.Array` over all replicas."""
+    """Iterates once over a DistributedDataset. Each value of a step is one sharded `jax.Array`."""
 
     def __init__(self, feed: StepSource) -> None:
         super().__init__(feed, partial(arrays_of, feed.replicas))
 
     @property
     def element_spec(self) -> Any:
-        """The specs of the arrays."""
+        """The spec of a step, with the specs of its arrays."""
         return array_specs_of(self._feed.spec(), self._feed.replicas)
 
 
@@ -254,20 +254,20 @@ def _check_place() -> None:
     if contexts.replica_context() is not None:
         raise ValueError(
             described(
-                "The next step was asked for inside of run(), by one replica.",
-                fix="ask outside, and pass what comes: strategy.run(step, args=(next(iterator),)).",
+                "A replica asked for the next step of a distributed iterator inside run().",
+                fix="get it outside run, and pass it: strategy.run(step, args=(next(iterator),)).",
             )
         )
 
 
 @final
 class InputIterator(Iterator):
-    """The steps of a distributed dataset; `initialize()` begins with the first one again.
+    """An iterator over a distributed dataset that `initialize()` restarts.
 
-    Made by `make_dataset_iterator` and `make_input_fn_iterator` of TensorFlow 1's strategies.
+    `make_dataset_iterator` and `make_input_fn_iterator` of TensorFlow 1's strategies return it.
 
     Args:
-        dataset: What it reads.
+        dataset: The dataset to read.
 
     Examples:
         >>> import evenfeed as tf
@@ -286,18 +286,18 @@ class InputIterator(Iterator):
 
     @property
     def element_spec(self) -> Any:
-        """The specs of what a step yields."""
+        """The spec of a step."""
         return self._dataset.element_spec
 
     def initialize(self) -> None:
-        """Begin again with the first step."""
+        """Restart at the first step."""
         self._steps.close()
         self._steps = iter(self._dataset)
 
     @property
     def initializer(self) -> None:
-        """What newer programs of TensorFlow 1 read in place of calling `initialize()`: it begins again too."""
+        """Restart at the first step. Newer TensorFlow 1 programs read this instead of calling `initialize()`."""
         return self.initialize()
 
     def __next__(self) -> Any:
-        return self._steps.__next__()  # next() would lose the step where Ctrl-C comes behind it
+        return self._steps.__next__()  # with next(), a Ctrl-C right after it would lose the step

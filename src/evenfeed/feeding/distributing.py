@@ -1,4 +1,4 @@
-"""From datasets, or functions that make them, to distributed datasets."""
+"""Makes distributed datasets from datasets or from a `dataset_fn`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,11 +17,11 @@ from evenfeed.replicas.mesh import Replicas
 
 
 def distributed(dataset: Any, replicas: Replicas, options: InputOptions) -> DistributedDataset:
-    """Cut the global batches of a dataset over the replicas."""
+    """Split the global batches of a dataset over the replicas."""
     if options.experimental_replication_mode is InputReplicationMode.PER_REPLICA:
         raise NotImplementedError(
             described(
-                "PER_REPLICA asks for a dataset for each replica, but one dataset was given.",
+                "PER_REPLICA needs one dataset per replica, but got a single dataset.",
                 fix="use distribute_datasets_from_function(dataset_fn, options).",
             )
         )
@@ -36,20 +36,20 @@ def distributed_from_function(
     *,
     fills: bool = True,
 ) -> DistributedDataset:
-    """Feed the replicas what a function makes; `fills` allows steps in which some get no rows."""
+    """Distribute the datasets that a function makes. `fills` allows replicas without rows in a step."""
     worker = worker_of(replicas)
     if not callable(dataset_fn):
         raise TypeError(
             described(
-                f"A function that makes a dataset is needed, but got {shortened(dataset_fn)}.",
-                fix="pass one that takes an InputContext; for a dataset use experimental_distribute_dataset.",
+                f"dataset_fn must be a function that returns a dataset, but got {shortened(dataset_fn)}.",
+                fix="pass a function of an InputContext; for a dataset use experimental_distribute_dataset.",
             )
         )
     if options.pad_partial_batches:
         raise NotImplementedError(
             described(
-                "pad_partial_batches fills global batches, but a function makes the batches of single replicas.",
-                fix="use experimental_distribute_dataset, or padded batches of the function's own.",
+                "pad_partial_batches pads global batches, but a dataset_fn makes per-replica batches.",
+                fix="use experimental_distribute_dataset, or pad the batches in dataset_fn.",
             )
         )
     per_replica = options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
@@ -62,14 +62,14 @@ def distributed_from_function(
 
 
 def input_contexts(share: Share, *, per_replica: bool) -> list[InputContext]:
-    """Return what a function is told that makes a worker's dataset, or those of its replicas."""
+    """Return the contexts for a `dataset_fn`: one for this worker, or one for each of its replicas."""
     own = share.replicas if per_replica else 1
     first, pipelines = share.worker * own, share.workers * own
     return [InputContext(pipelines, first + i, share.everyone) for i in range(own)]
 
 
 def worker_of(replicas: Replicas) -> WorkerInput:
-    """Return whose replicas this process has, and its way to the other workers."""
+    """Return this worker's share of the replicas, and its connection to the other workers."""
     if not replicas.spans:
         return alone(replicas.count)
     workers = replicas.count // replicas.local_count
@@ -83,8 +83,8 @@ def _check_placement(options: InputOptions, *, per_replica: bool) -> None:
         return
     raise ValueError(
         described(
-            "experimental_place_dataset_on_device goes with PER_REPLICA and without experimental_fetch_to_device.",
-            fix="leave it out, since datasets run on the host in any case; or pass InputOptions("
+            "experimental_place_dataset_on_device requires PER_REPLICA and experimental_fetch_to_device=False.",
+            fix="leave it out, because datasets always run on the host; or pass InputOptions("
             "experimental_fetch_to_device=False, experimental_replication_mode=InputReplicationMode.PER_REPLICA, "
             "experimental_place_dataset_on_device=True).",
         )
@@ -92,19 +92,19 @@ def _check_placement(options: InputOptions, *, per_replica: bool) -> None:
 
 
 def checked_dataset(dataset: Any, kind: type) -> Any:
-    """Return a dataset that a user gave or made; a TypeError where it is none."""
+    """Return the dataset. Raise TypeError for anything else."""
     if isinstance(dataset, kind):
         return dataset
     if isinstance(dataset, DistributedDataset):
         raise TypeError(
             described(
-                "The dataset is distributed already.",
-                fix="iterate over it, or pass the Dataset that it was made of.",
+                "The dataset is already distributed.",
+                fix="iterate over it, or pass the Dataset that it was made from.",
             )
         )
     raise TypeError(
         described(
-            f"A Dataset is needed, but got {shortened(dataset)}.",
+            f"dataset must be a Dataset, but got {shortened(dataset)}.",
             fix="make one first: evenfeed.data.Dataset.from_tensor_slices(value).batch(n).",
         )
     )

@@ -1,4 +1,4 @@
-"""Says who gets what of a distributed dataset, as text that a person reads in ten seconds."""
+"""The text of `DistributedDataset.explain()`: what each replica gets at each step."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,15 +15,15 @@ from evenfeed.runtime.explain import Explanation, explained_plan
 from evenfeed.runtime.explain_text import counted
 
 _POLICIES: Final = {
-    AutoShardPolicy.FILE: "each reads files of its own",
+    AutoShardPolicy.FILE: "each reads its own files",
     AutoShardPolicy.DATA: "each reads its rows of every batch",
     AutoShardPolicy.OFF: "each reads all the data",
-    AutoShardPolicy.HINT: "each reads the shard that stands for SHARD_HINT",
+    AutoShardPolicy.HINT: "each reads its shard in place of SHARD_HINT",
 }
 
 
 def cut_text(reading: BatchReading, replicas: Replicas, options: InputOptions) -> Explanation:
-    """Say which rows of a global batch each replica of this worker gets."""
+    """Describe which rows of a global batch each replica of this worker gets."""
     size, share, sizes = global_batch_size(reading.plan), reading.share, reading.sizes
     padded = options.pad_partial_batches
     lines = _table(replicas, share, _shares(reading, size))
@@ -31,8 +31,8 @@ def cut_text(reading: BatchReading, replicas: Replicas, options: InputOptions) -
     rest = short_batch(reading.plan)
     if rest is not None and size is not None and (sizes is None or share.workers == 1):
         last = share.counts(rest) if sizes is None else _filled(rest, sizes)
-        told = ", ".join(map(str, last)) + (" of them valid" if padded else "")
-        lines.append(f"last step: {counted(rest, 'row')}, for each replica {told}")
+        numbers = ", ".join(map(str, last)) + (" valid" if padded else "")
+        lines.append(f"last step: {counted(rest, 'row')}, by replica: {numbers}")
     if share.workers > 1:
         lines += [f"workers: {_POLICIES[reading.sharded.policy]}", *reading.sharded.notes]
     return _text(reading.plan.size, options, lines, [reading.sharded.plan], share)
@@ -41,9 +41,9 @@ def cut_text(reading: BatchReading, replicas: Replicas, options: InputOptions) -
 def taken_text(
     size: int, reading: ElementReading, replicas: Replicas, options: InputOptions
 ) -> Explanation:
-    """Say which elements each replica takes."""
+    """Describe which elements each replica takes."""
     plans, count = reading.plans, reading.share.replicas
-    own = "one element a step of its own dataset"
+    own = "one element per step from its own dataset"
     in_turn = [f"elements {r}, {r + count}, {r + 2 * count}, …" for r in range(count)]
     lines = _table(replicas, reading.share, [own] * count if len(plans) > 1 else in_turn)
     return _text(size, options, lines, plans, reading.share)
@@ -59,7 +59,7 @@ def _text(
     where = f"{counted(share.replicas, 'replica')} of worker {share.worker}"
     where += f" of {share.workers}" if share.workers > 1 else ""
     head = f"DistributedDataset: {_steps(size)} on {where}"
-    text = [head, *(f"  {line}" for line in [*lines, f"read ahead: {_ahead(options)}"])]
+    text = [head, *(f"  {line}" for line in [*lines, f"prefetch: {_prefetch(options)}"])]
     for number, plan in enumerate(plans):
         text.append("  dataset:" if len(plans) == 1 else f"  dataset of replica {number}:")
         text += [f"    {line}" for line in explained_plan(plan, 0).splitlines()]
@@ -67,29 +67,25 @@ def _text(
 
 
 def _steps(size: int) -> str:
-    return {INFINITE: "endless steps", UNKNOWN: "steps that are not counted yet"}.get(
+    return {INFINITE: "infinitely many steps", UNKNOWN: "an unknown number of steps"}.get(
         size, counted(size, "step")
     )
 
 
 def _size(size: int | None) -> str:
-    return (
-        "of a size that is not known"
-        if size is None
-        else f"{counted(size, 'row')} over all replicas"
-    )
+    return "of unknown size" if size is None else f"{counted(size, 'row')} over all replicas"
 
 
 def _how(sizes: Sequence[int] | None, *, padded: bool) -> str:
     if padded:
-        return "each cut by itself, and filled with zeros that `valid` marks"
+        return "each split separately, and padded with zeros that `valid` marks"
     if sizes is None:
-        return "each cut by itself, by ceiling"
-    return "and rows flow on from one to the next"
+        return "each split separately, rounding up"
+    return "and rows flow on from batch to batch"
 
 
 def _shares(reading: BatchReading, size: int | None) -> list[str]:
-    """Return what each replica of this worker gets, in words."""
+    """Describe the rows of each replica of this worker."""
     share, sizes = reading.share, reading.sizes
     if size is None:
         return ["its part of each batch"] * share.replicas
@@ -105,12 +101,12 @@ def _rows(start: int, count: int) -> str:
     if count == 0:
         return "no rows"
     which = f"{start}-{start + count - 1}" if count > 1 else f"{start}"
-    return f"{counted(count, 'row')} a step: {which} of each batch"
+    return f"{counted(count, 'row')} per step: {which} of each batch"
 
 
 def _filled(rows: int, sizes: Sequence[int]) -> list[int]:
-    """Return how many rows each replica gets where the first ones take all they can."""
-    return [max(0, min(size, rows - sum(sizes[:place]))) for place, size in enumerate(sizes)]
+    """Return the number of rows per replica if the first replicas are filled first."""
+    return [max(0, min(size, rows - sum(sizes[:index]))) for index, size in enumerate(sizes)]
 
 
 def _table(replicas: Replicas, share: Share, shares: Sequence[str]) -> list[str]:
@@ -120,10 +116,10 @@ def _table(replicas: Replicas, share: Share, shares: Sequence[str]) -> list[str]
     return [f"replica {number}  {name:{width}}  {share}" for number, (name, share) in pairs]
 
 
-def _ahead(options: InputOptions) -> str:
+def _prefetch(options: InputOptions) -> str:
     if not options.experimental_fetch_to_device:
-        return "nothing; steps stay NumPy arrays on the host"
+        return "none; steps stay NumPy arrays on the host"
     depth = options.experimental_per_replica_buffer_size
     if depth == 0:
-        return "nothing; a step goes to the devices when it is asked for"
-    return f"{counted(depth, 'step')}, brought to the devices by a thread"
+        return "none; a step is copied to the devices when it is needed"
+    return f"{counted(depth, 'step')}, copied to the devices by a thread"

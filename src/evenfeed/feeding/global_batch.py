@@ -1,4 +1,4 @@
-"""How many rows a global batch has, and how a plan's batches are cut."""
+"""The size of a plan's global batches, and how they are split over replicas."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy, WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 
-# What leaves batches as they are.
+# Nodes that leave batches unchanged.
 _THROUGH: Final = (
     AssertCardinality,
     Cache,
@@ -31,23 +31,23 @@ _THROUGH: Final = (
 
 
 def global_batch_size(plan: Node) -> int | None:
-    """Return how many rows the batches of a plan nominally have; None where TensorFlow cannot tell either.
+    """Return the nominal batch size of a plan, or None if TensorFlow cannot determine it either.
 
-    A first dimension that is known in all parts says it. Else the last batch in the plan does, seen through
-    what leaves batches as they are.
+    It is the first dimension, if all components know it. Otherwise it is the size of the last batch node,
+    looking through nodes that leave batches unchanged.
     """
     specs = [spec for spec in flatten(plan.element_spec, DATA) if isinstance(spec, TensorSpec)]
     lengths = {spec.shape[0] if spec.shape.rank else None for spec in specs}
     if lengths and None not in lengths:
         return lengths.pop() if len(lengths) == 1 else None
-    written: dict[int, int | None] = {}
+    sizes: dict[int, int | None] = {}
     for node in plan.bottom_up():
-        written[id(node)] = _written(node, [written[id(child)] for child in node.children])
-    return written[id(plan)]
+        sizes[id(node)] = _batch_size(node, [sizes[id(child)] for child in node.children])
+    return sizes[id(plan)]
 
 
-def _written(node: Node, below: list[int | None]) -> int | None:
-    """Return the batch size that was asked for in a node, given those of its children."""
+def _batch_size(node: Node, below: list[int | None]) -> int | None:
+    """Return the batch size of a node's elements, from those of its children."""
     match node:
         case Batch():
             return None if node.parallel else node.batch_size
@@ -62,7 +62,7 @@ def _written(node: Node, below: list[int | None]) -> int | None:
 
 
 def short_batch(plan: Node) -> int | None:
-    """Return how many rows a short last batch has; None where there is none, or nobody knows."""
+    """Return the number of rows of a short last batch, or None if it is full or unknown."""
     match plan:
         case Batch() | PaddedBatch():
             short = plan.child.size % plan.batch_size if plan.child.size > 0 else 0
@@ -74,22 +74,21 @@ def short_batch(plan: Node) -> int | None:
 
 
 def nominal_sizes(plan: Node, policy: AutoShardPolicy, share: Share) -> tuple[int, ...] | None:
-    """Return how many rows the pieces of a worker have in turn; None where every batch is cut by itself.
+    """Return the sizes of a worker's pieces, in turn, or None if every batch is split separately.
 
-    Batches are cut by themselves unless a sharding policy says that the rows flow on from one batch to
-    the next.
+    Batches are split separately unless the sharding policy lets rows flow on from batch to batch.
 
     Args:
-        plan: The user's.
-        policy: How the data is shared out, not AUTO.
-        share: Which worker.
+        plan: The user's plan.
+        policy: The sharding policy, not AUTO.
+        share: The worker.
     """
     size = global_batch_size(plan)
     return None if policy == AutoShardPolicy.DATA or size is None else share.sizes(size)
 
 
 def row_count(plan: Node) -> int:
-    """Return how many rows all batches of a plan have together, or INFINITE or UNKNOWN."""
+    """Return the total number of rows of a plan's batches, or INFINITE or UNKNOWN."""
     match plan:
         case Batch() | PaddedBatch():
             size = plan.child.size

@@ -1,4 +1,4 @@
-"""The rows of each replica at each step, on the host."""
+"""Reads steps on the host: the rows of each replica at each step."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -16,17 +16,17 @@ from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.node import Node
 from evenfeed.runtime.elements import ElementIterator
 
-# One part of a step: rows that the replicas share evenly, what each gets, or None.
+# One component of a step: an array to split evenly over the replicas, a list of their pieces, or None.
 Column: TypeAlias = "Array | list[Array] | None"
 
 
 @final
 class Pieces(list[Array]):
-    """What each replica of one worker gets, where others have replicas too.
+    """The pieces of one worker's replicas, with the shapes of all workers' pieces.
 
     Args:
         own: This worker's pieces.
-        shapes: Those of the pieces of all replicas.
+        shapes: The shapes of all replicas' pieces.
     """
 
     def __init__(self, own: Iterable[Array], shapes: Iterable[Sequence[int]]) -> None:
@@ -35,12 +35,12 @@ class Pieces(list[Array]):
 
 
 def pieces_of(own: Sequence[Array], share: Share, counts: Sequence[int]) -> list[Array]:
-    """Return the pieces of a worker, which know the others' where there are some; rows have one shape.
+    """Return a worker's pieces, with the shapes of all pieces if there are other workers.
 
     Args:
-        own: The pieces.
-        share: Whose they are.
-        counts: How many rows all replicas get.
+        own: The pieces. Their rows have one shape.
+        share: The worker.
+        counts: The number of rows of each replica, over all workers.
     """
     if share.workers == 1:
         return list(own)
@@ -48,41 +48,41 @@ def pieces_of(own: Sequence[Array], share: Share, counts: Sequence[int]) -> list
 
 
 class HostSteps(ABC):
-    """Reads the steps of a dataset, one after the other. Its position is that of the next step."""
+    """Reads the steps of a dataset in order. Its position is that of the next step."""
 
     @abstractmethod
     def read(self) -> list[Column]:
-        """Return the parts of the next step.
+        """Return the columns of the next step.
 
         Raises:
-            StopIteration: There is none.
+            StopIteration: There are no more steps.
         """
 
     @abstractmethod
     def state(self) -> Any:
-        """Return the position: `at` in each dataset, and how many `rows` of a batch are used."""
+        """Return the position: `at` in each dataset, and the number of `rows` already used of a batch."""
 
     @abstractmethod
     def restore(self, state: Any) -> None:
-        """Take up a position."""
+        """Restore a position."""
 
     @abstractmethod
     def close(self) -> None:
-        """End the threads below."""
+        """Stop the threads of the dataset."""
 
 
 @final
 class StepRows:
-    """The rows of batches, some at a time, with a position between them."""
+    """Reads the rows of batches, some at a time. Its position may be inside a batch."""
 
     def __init__(self, plan: Node, begun: Any = None) -> None:
         self._elements = ElementIterator(plan, begun=begun)
-        self._parts: list[Any] | None = None  # of a batch of which some rows are used
+        self._parts: list[Any] | None = None  # the components of a partly used batch
         self._before: Any = None
         self._used = 0
 
     def take(self, most: int | None = None) -> list[Any]:
-        """Return the parts of the next batch; at most so many rows, and of a batch begun its rest."""
+        """Return the next rows: at most `most` of them, and only the rest of a partly used batch."""
         if self._parts is None and most is None:
             return flatten(next(self._elements), DATA)
         if self._parts is None:
@@ -96,13 +96,13 @@ class StepRows:
         return taken
 
     def state(self) -> Any:
-        """Return the position: one in the dataset, and how many rows of a batch are used."""
+        """Return the position in the dataset, and the number of rows already used of a batch."""
         if self._parts is None:
             return {"at": [self._elements.position()], "rows": 0}
         return {"at": [self._before], "rows": self._used}
 
     def restore(self, state: Any) -> None:
-        """Take up a position."""
+        """Restore a position."""
         (at,) = positions(state, 1)
         self._elements.set_state(at)
         self._parts = None
@@ -110,35 +110,32 @@ class StepRows:
             self.take(state["rows"])
 
     def close(self) -> None:
-        """End the threads below."""
+        """Stop the threads of the dataset."""
         self._elements.close()
 
 
 class BatchSteps(HostSteps):
-    """Makes steps of global batches. Its position does not depend on the number of replicas."""
+    """Makes steps from global batches. Its position does not depend on the number of replicas."""
 
     def __init__(self, plan: Node, begun: Any = None) -> None:
         self._rows = StepRows(plan, begun)
 
     def state(self) -> Any:
-        """Return the position."""
         return self._rows.state()
 
     def restore(self, state: Any) -> None:
-        """Take up a position."""
         self._rows.restore(state)
 
     def close(self) -> None:
-        """End the threads below."""
         self._rows.close()
 
 
 @final
 class SplitSteps(BatchSteps):
-    """Cuts each global batch by itself, by ceiling: the last replicas may get less, or nothing.
+    """Splits each global batch separately, rounding up: the last replicas may get fewer rows, or none.
 
-    Each step is one batch. Several workers read the same batches, and each takes its own pieces: then
-    `begun` is the run of the pass that they share.
+    Each step is one batch. With several workers, all read the same batches and take their own pieces. Then
+    `begun` is the shared random state of the pass.
     """
 
     def __init__(self, plan: Node, share: Share, begun: Any = None) -> None:
@@ -146,7 +143,6 @@ class SplitSteps(BatchSteps):
         self._share = share
 
     def read(self) -> list[Column]:
-        """Return this worker's parts of the next batch."""
         return [self._column(part) for part in self._rows.take()]
 
     def _column(self, part: Array | None) -> Column:
@@ -163,12 +159,12 @@ class SplitSteps(BatchSteps):
 
 @final
 class OwnParts(HostSteps):
-    """Cuts what one worker got of each global batch over its replicas.
+    """Splits one worker's rows of each global batch over its replicas.
 
     Args:
         plan: Its elements are those of `OwnBatches`.
-        share: Which worker.
-        begun: The run of the pass, which all workers share.
+        share: The worker.
+        begun: The random state of the pass, which all workers share.
     """
 
     def __init__(self, plan: Node, share: Share, begun: Any = None) -> None:
@@ -176,7 +172,6 @@ class OwnParts(HostSteps):
         self._share = share
 
     def read(self) -> list[Column]:
-        """Return the parts of the next batch."""
         length, *parts = flatten(next(self._elements), DATA)
         return [self._column(part, int(length)) for part in parts]
 
@@ -187,34 +182,30 @@ class OwnParts(HostSteps):
         return pieces_of(np.split(part, ends[:-1]), self._share, self._share.counts(length))
 
     def state(self) -> Any:
-        """Return the position."""
         return {"at": [self._elements.position()], "rows": 0}
 
     def restore(self, state: Any) -> None:
-        """Take up a position."""
         self._elements.set_state(*positions(state, 1))
 
     def close(self) -> None:
-        """End the threads below."""
         self._elements.close()
 
 
 @final
 class CutInTurn(BatchSteps):
-    """Cuts each global batch by ceiling over all replicas, and gives one worker all pieces, some at a step.
+    """Splits each global batch over all replicas, rounding up, and gives one worker all pieces in turn.
 
-    That is what TensorFlow does where workers have data of their own and the size of batches is not known.
+    TensorFlow does this if workers read different data and the batch size is unknown.
     """
 
     def __init__(self, plan: Node, share: Share) -> None:
         super().__init__(plan)
         self._share = share
-        self._turn = 0  # how many steps of the present batch came
+        self._turn = 0  # the number of steps made from the current batch
         self._parts: list[Any] = []
         self._before: Any = None
 
     def read(self) -> list[Column]:
-        """Return the next pieces of a batch."""
         if self._turn == 0:
             self._before = self._rows.state()
             self._parts = self._rows.take()
@@ -228,11 +219,10 @@ class CutInTurn(BatchSteps):
         return cut(part, self._share.everyone)[first : first + self._share.replicas]
 
     def state(self) -> Any:
-        """Return the position of the batch, and how many steps of it came."""
+        """Return the position of the batch, and the number of steps already made from it."""
         return {**(self._before if self._turn else self._rows.state()), "turn": self._turn}
 
     def restore(self, state: Any) -> None:
-        """Take up a position."""
         self._rows.restore(state)
         self._turn = 0
         for _ in range(state.get("turn", 0)):
@@ -241,32 +231,31 @@ class CutInTurn(BatchSteps):
 
 @final
 class FlowingBatches(BatchSteps):
-    """Gives each replica so many rows in turn; they flow on from one global batch to the next.
+    """Gives each replica a fixed number of rows in turn. Rows flow on from batch to batch.
 
     Args:
-        plan: Makes the batches.
-        sizes: How many rows each piece has, in turn.
-        replicas: How many pieces make up a step.
+        plan: The plan of the global batches.
+        sizes: The number of rows of each piece, in turn.
+        replicas: The number of pieces in a step.
     """
 
     def __init__(self, plan: Node, sizes: Sequence[int], replicas: int) -> None:
         super().__init__(plan)
         self._sizes = sizes
         self._replicas = replicas
-        self._turn = 0  # where in the sizes the next step begins
+        self._turn = 0  # the index in sizes at which the next step starts
         self._specs: list[TypeSpec] = flatten(plan.element_spec, DATA)
 
     def read(self) -> list[Column]:
-        """Return the parts of the next step; a replica for which no rows are left gets none."""
         sizes = self._sizes[self._turn : self._turn + self._replicas]
         pieces = [self._piece(size) for size in sizes]
         if any(sizes) and not any(pieces):
             raise StopIteration
         self._turn = (self._turn + self._replicas) % len(self._sizes)
-        return [self._column(place, pieces) for place in range(len(self._specs))]
+        return [self._column(index, pieces) for index in range(len(self._specs))]
 
     def _piece(self, size: int) -> list[list[Any]]:
-        """Return `size` rows, or those that are left, as the parts of the batches they stand in."""
+        """Return up to `size` rows, as a list with the components of each batch that they come from."""
         found: list[list[Any]] = []
         while size:
             try:
@@ -276,35 +265,32 @@ class FlowingBatches(BatchSteps):
             size -= length_of(found[-1])
         return found
 
-    def _column(self, place: int, pieces: Sequence[list[list[Any]]]) -> Column:
-        spec = self._specs[place]
+    def _column(self, index: int, pieces: Sequence[list[list[Any]]]) -> Column:
+        spec = self._specs[index]
         if not isinstance(spec, TensorSpec):
             return None
-        return beside_each_other(
-            [_joined([parts[place] for parts in piece]) for piece in pieces], spec
-        )
+        return fill_missing([_joined([parts[index] for parts in piece]) for piece in pieces], spec)
 
     def state(self) -> Any:
-        """Return the position, and where in the sizes the next step begins."""
+        """Return the position, and the index in `sizes` at which the next step starts."""
         turn = {"turn": self._turn} if self._turn else {}
         return {**super().state(), **turn}
 
     def restore(self, state: Any) -> None:
-        """Take up a position."""
         super().restore(state)
         self._turn = state.get("turn", 0) % len(self._sizes)
 
 
 @final
 class TakePieces(HostSteps):
-    """Takes one element for each replica, of one dataset in turn or of one for each.
+    """Takes one element for each replica, in turn from one dataset, or from one dataset per replica.
 
     Args:
         plans: One plan, or one for each replica.
-        replicas: How many there are.
-        fills: Whether replicas without an element get no rows, where shapes can say that; else the step is
-            dropped.
-        others: Whether there are other workers: then no shapes are promised, and any can say that.
+        replicas: The number of replicas.
+        fills: Whether replicas without an element get zero rows, if the shapes allow it. Otherwise the
+            step is dropped.
+        others: Whether there are other workers. Then no static shapes are promised, so zero rows are allowed.
     """
 
     def __init__(
@@ -316,49 +302,45 @@ class TakePieces(HostSteps):
         self._fills = fills and (others or not all(map(is_static, plans)))
 
     def read(self) -> list[Column]:
-        """Return the pieces of the next step."""
         rows = [next_parts(iterator) for iterator in self._turns]
         if None in rows and not (self._fills and any(rows)):
             raise StopIteration
-        return [self._column(place, rows) for place in range(len(self._specs))]
+        return [self._column(index, rows) for index in range(len(self._specs))]
 
-    def _column(self, place: int, rows: Sequence[list[Any] | None]) -> Column:
-        spec = self._specs[place]
+    def _column(self, index: int, rows: Sequence[list[Any] | None]) -> Column:
+        spec = self._specs[index]
         if not isinstance(spec, TensorSpec):
             return None
-        pieces = beside_each_other([None if row is None else row[place] for row in rows], spec)
+        pieces = fill_missing([None if row is None else row[index] for row in rows], spec)
         return pieces[0] if len(pieces) == 1 else pieces
 
     def state(self) -> Any:
-        """Return the positions in the datasets."""
         return {"at": [iterator.position() for iterator in self._iterators], "rows": 0}
 
     def restore(self, state: Any) -> None:
-        """Take up positions."""
         for iterator, at in zip(
             self._iterators, positions(state, len(self._iterators)), strict=True
         ):
             iterator.set_state(at)
 
     def close(self) -> None:
-        """End the threads below."""
         for iterator in self._iterators:
             iterator.close()
 
 
 def positions(state: Any, datasets: int) -> list[Any]:
-    """Return the positions in a state, one for each of so many datasets."""
+    """Return the positions in a state, one for each dataset."""
     found: list[Any] = state["at"]
     if len(found) != datasets:
         raise InvalidArgumentError(
-            f"The state was taken of {len(found)} datasets, but {datasets} are read here.",
-            fix="with InputReplicationMode.PER_REPLICA, go on with as many replicas as before.",
+            f"The state has positions in {len(found)} datasets, but this iterator reads {datasets}.",
+            fix="with InputReplicationMode.PER_REPLICA, use the same number of replicas as before.",
         )
     return found
 
 
 def next_parts(iterator: ElementIterator) -> list[Any] | None:
-    """Return the parts of the next element; None at the end."""
+    """Return the components of the next element, or None at the end."""
     try:
         return flatten(next(iterator), DATA)
     except StopIteration:
@@ -366,32 +348,33 @@ def next_parts(iterator: ElementIterator) -> list[Any] | None:
 
 
 def cut(batch: Array, count: int) -> list[Array]:
-    """Cut a batch into `count` pieces as TensorFlow does: by ceiling, so that the last may be empty."""
+    """Split a batch into `count` pieces as TensorFlow does, rounding up: the last ones may be empty."""
     size = -(-len(batch) // count)
     return [batch[i * size : (i + 1) * size] for i in range(count)]
 
 
 def length_of(parts: Sequence[Any]) -> int:
-    """Return how many rows the parts of a batch have."""
+    """Return the number of rows of a batch, which must agree in all components."""
     lengths = {len(part) for part in parts if part is not None}
     if len(lengths) != 1:
         raise InvalidArgumentError(
-            f"The parts of a batch have {sorted(lengths)} rows, but must have one number of rows to be shared out.",
-            fix="batch all parts together.",
+            "The components of a batch must have the same number of rows to be split, but have "
+            f"{sorted(lengths)}.",
+            fix="batch all components together.",
         )
     return lengths.pop()
 
 
 def is_static(plan: Node) -> bool:
-    """Tell whether all shapes of a plan's elements are known."""
+    """Return True if all shapes of a plan's elements are known."""
     specs = [spec for spec in flatten(plan.element_spec, DATA) if isinstance(spec, TensorSpec)]
     return all(spec.shape.is_fully_defined() for spec in specs)
 
 
-def beside_each_other(pieces: Sequence[Array | None], spec: TensorSpec) -> list[Array]:
-    """Replace missing pieces by zero rows, with the other lengths of the pieces that are there.
+def fill_missing(pieces: Sequence[Array | None], spec: TensorSpec) -> list[Array]:
+    """Replace missing pieces with zero rows, in the row shape of the other pieces.
 
-    A step computes with these lengths also where a replica has no rows: `x @ w` fails on a shape of (0, 0).
+    A replica without rows still runs the step, and `x @ w` fails on a shape of (0, 0).
     """
     shape = next((piece.shape for piece in pieces if piece is not None), None)
     return [without_rows(spec, shape) if piece is None else piece for piece in pieces]
@@ -403,7 +386,7 @@ def _joined(parts: Sequence[Array]) -> Array | None:
     shapes = [part.shape[1:] for part in parts]
     if len(set(shapes)) > 1:
         raise InvalidArgumentError(
-            f"Rows of the shapes {shapes} stand in two batches, and one replica was to get both.",
-            fix="batch with drop_remainder=True, or choose AutoShardPolicy.DATA, which cuts each batch by itself.",
+            f"One replica gets rows of two batches, but their shapes differ: {shapes}.",
+            fix="batch with drop_remainder=True, or use AutoShardPolicy.DATA, which splits each batch separately.",
         )
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

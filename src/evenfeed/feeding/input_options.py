@@ -1,4 +1,4 @@
-"""`InputOptions` and `InputContext`: what a user says, and is told, of input over replicas."""
+"""`InputOptions` and `InputContext`: the settings of distributed input, and the context of a `dataset_fn`."""
 
 import enum
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from evenfeed.core.errors import described
 
 
 class InputReplicationMode(enum.Enum):
-    """How often a function that makes datasets is called: once for a worker, or for each replica."""
+    """Whether a `dataset_fn` is called once per worker or once per replica."""
 
     PER_WORKER = "PER_WORKER"
     PER_REPLICA = "PER_REPLICA"
@@ -19,17 +19,17 @@ class InputReplicationMode(enum.Enum):
 @final
 @dataclass(frozen=True)
 class InputOptions:
-    """How batches reach the replicas.
+    """How batches are distributed to the replicas.
 
     Attributes:
-        experimental_fetch_to_device: Whether they are brought to the devices ahead of time, as they are
-            where None is passed; without that they stay NumPy arrays on the host.
-        experimental_replication_mode: How often a function that makes datasets is called.
-        experimental_place_dataset_on_device: Taken for compatibility: datasets always run on the host. For a
-            function that makes datasets it goes with PER_REPLICA, and without fetching to the device.
-        experimental_per_replica_buffer_size: How many steps are brought to the devices ahead of time.
-        pad_partial_batches: Give every step the same shapes: short batches are filled with zeros, and each
-            step becomes `(element, valid)`, with a bool for each row that is False where it was filled.
+        experimental_fetch_to_device: Whether to prefetch batches to the devices. None means True. If False,
+            batches stay NumPy arrays on the host.
+        experimental_replication_mode: Whether a `dataset_fn` is called per worker or per replica.
+        experimental_place_dataset_on_device: Accepted for compatibility. Datasets always run on the host. With
+            a `dataset_fn`, it requires PER_REPLICA and experimental_fetch_to_device=False.
+        experimental_per_replica_buffer_size: The number of steps to prefetch to the devices.
+        pad_partial_batches: Give every step the same shapes. Short batches are padded with zeros, and each
+            step becomes `(element, valid)`, with a bool for each row that is False for padding.
 
     Examples:
         >>> import evenfeed as tf
@@ -57,21 +57,22 @@ class InputOptions:
         if size < 0:
             raise ValueError(
                 described(
-                    f"experimental_per_replica_buffer_size must not be negative, but is {size}.",
-                    fix="pass how many steps to bring to the devices ahead of time.",
+                    f"experimental_per_replica_buffer_size must not be negative, but got {size}.",
+                    fix="pass the number of steps to prefetch to the devices.",
                 )
             )
         if not isinstance(self.experimental_replication_mode, InputReplicationMode):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValueError(
                 described(
-                    f"{shortened(self.experimental_replication_mode)} is no replication mode.",
+                    "experimental_replication_mode must be an InputReplicationMode, but got "
+                    f"{shortened(self.experimental_replication_mode)}.",
                     fix="pass a member of evenfeed.distribute.InputReplicationMode.",
                 )
             )
 
 
 def input_options(given: object) -> InputOptions:
-    """Return the options that a user passed, or the default ones."""
+    """Return the options that the user passed, or the defaults."""
     if given is None:
         return InputOptions()
     if isinstance(given, InputOptions):
@@ -86,12 +87,12 @@ def input_options(given: object) -> InputOptions:
 
 @final
 class InputContext:
-    """For which part of the input a function makes a dataset.
+    """Tells a `dataset_fn` which part of the input it makes a dataset for.
 
     Args:
-        num_input_pipelines: How many datasets are made in all.
-        input_pipeline_id: Which of them this one is.
-        num_replicas_in_sync: How many replicas are fed.
+        num_input_pipelines: The number of datasets, over all workers.
+        input_pipeline_id: The index of this dataset.
+        num_replicas_in_sync: The number of replicas, over all workers.
 
     Examples:
         >>> import evenfeed as tf
@@ -112,24 +113,24 @@ class InputContext:
 
     @property
     def num_input_pipelines(self) -> int:
-        """How many datasets are made in all."""
+        """The number of datasets, over all workers."""
         return self._num_input_pipelines
 
     @property
     def input_pipeline_id(self) -> int:
-        """Which of them this one is."""
+        """The index of this dataset."""
         return self._input_pipeline_id
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas are fed."""
+        """The number of replicas, over all workers."""
         return self._num_replicas_in_sync
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """Return how many rows of a global batch each replica gets.
+        """Return the number of rows of a global batch for each replica.
 
         Raises:
-            ValueError: The replicas do not divide the batch evenly.
+            ValueError: The batch size is not a multiple of the number of replicas.
         """
         size, rest = divmod(global_batch_size, self.num_replicas_in_sync)
         if rest:
@@ -138,7 +139,7 @@ class InputContext:
                 described(
                     f"A global batch of {global_batch_size} cannot be divided evenly over "
                     f"{self.num_replicas_in_sync} replicas.",
-                    fix=f"choose a multiple of {self.num_replicas_in_sync}, such as {near}.",
+                    fix=f"use a multiple of {self.num_replicas_in_sync}, such as {near}.",
                 )
             )
         return size

@@ -1,4 +1,4 @@
-"""Fills short batches, so that every step has the same shapes."""
+"""Turns the host columns of a step into per-replica values on the devices, and pads short batches."""
 
 from collections.abc import Sequence
 from typing import Any, final
@@ -20,14 +20,14 @@ from evenfeed.replicas.values import PerReplica
 
 @final
 class PadSteps(HostSteps):
-    """Fills what each replica gets to one length with zeros.
+    """Pads each replica's rows with zeros to a fixed length.
 
-    The last column of a step says which rows are the dataset's.
+    The last column of a step marks the valid rows, which are not padding.
 
     Args:
-        steps: What the replicas of this worker get.
-        replicas: How many they are.
-        rows: How many rows each is to get at every step.
+        steps: The steps of this worker.
+        replicas: The number of this worker's replicas.
+        rows: The number of rows per replica at every step.
     """
 
     def __init__(self, steps: HostSteps, replicas: int, rows: int) -> None:
@@ -37,31 +37,30 @@ class PadSteps(HostSteps):
         self._full = np.ones(self._each * replicas, bool)
 
     def read(self) -> list[Column]:
-        """Return the parts of the next batch, and which rows are valid."""
         columns = self._steps.read()
         pieces = [None if column is None else self._pieces(column) for column in columns]
         counts = self._counts(pieces)
         if min(counts) == self._each:
             return [*columns, self._full.copy()]
-        valid = self._filled([np.ones(count, bool) for count in counts])
-        return [*(None if parts is None else self._filled(parts) for parts in pieces), valid]
+        valid = self._padded([np.ones(count, bool) for count in counts])
+        return [*(None if parts is None else self._padded(parts) for parts in pieces), valid]
 
     def _pieces(self, column: "Array | list[Array]") -> list[Array]:
         return column if isinstance(column, list) else cut(column, self._replicas)
 
     def _counts(self, pieces: Sequence[list[Array] | None]) -> list[int]:
-        """Return how many rows each replica has, in all parts."""
+        """Return the number of rows per replica, which must agree in all components."""
         length_of([None if parts is None else range(_rows(parts)) for parts in pieces])
         counts = next(list(map(len, parts)) for parts in pieces if parts is not None)
         if max(counts) > self._each:
             raise InvalidArgumentError(
-                f"A replica has {max(counts)} rows of a batch, but of the others {self._each} at most.",
-                fix="let batch(size) be the last step that changes how many rows a batch has.",
+                f"A replica gets {max(counts)} rows, but the batch size allows at most {self._each}.",
+                fix="make batch(size) the last transformation that changes the number of rows.",
             )
         return counts
 
-    def _filled(self, pieces: Sequence[Array]) -> Column:
-        """Return what each replica gets filled up to one length."""
+    def _padded(self, pieces: Sequence[Array]) -> Column:
+        """Pad each replica's piece to the fixed length."""
         inner, dtype = pieces[0].shape[1:], pieces[0].dtype
         whole = blank((self._replicas, self._each, *inner), dtype)
         for replica, piece in enumerate(pieces):
@@ -71,15 +70,12 @@ class PadSteps(HostSteps):
         return whole.reshape(-1, *inner)
 
     def state(self) -> Any:
-        """Return the position."""
         return self._steps.state()
 
     def restore(self, state: Any) -> None:
-        """Take up a position."""
         self._steps.restore(state)
 
     def close(self) -> None:
-        """End the threads below."""
         self._steps.close()
 
 
@@ -88,28 +84,28 @@ def _rows(pieces: Sequence[Array]) -> int:
 
 
 def padded_rows(plan: Node, replicas: int) -> int:
-    """Return how many rows each replica gets at every step.
+    """Return the number of rows per replica at every step, with padding.
 
     Raises:
-        InvalidArgumentError: How large a batch is cannot be told beforehand.
+        InvalidArgumentError: The batch size is not known in advance.
     """
     size = global_batch_size(plan)
     if size is None:
         raise InvalidArgumentError(
-            "pad_partial_batches needs to know how many rows a batch has, but the dataset does not tell.",
-            fix="let batch(size) be the last step of the dataset, or give map an output_signature with that size.",
+            "pad_partial_batches needs a known batch size, but the dataset's batch size is unknown.",
+            fix="make batch(size) the last transformation, or give map an output_signature with that size.",
         )
     return -(-size // replicas)
 
 
 @final
 class Placing:
-    """Makes the values of a step of its columns.
+    """Turns the columns of a step into a structure of per-replica values.
 
     Args:
-        structure: What an element looks like.
-        replicas: The devices.
-        fetch: Whether the rows go to the devices, or stay on the host.
+        structure: The structure of an element.
+        replicas: The replicas.
+        fetch: Whether to copy the rows to the devices, or leave them on the host.
     """
 
     def __init__(self, structure: Any, replicas: Replicas, *, fetch: bool = True) -> None:
@@ -119,7 +115,7 @@ class Placing:
         self._fetch = fetch
 
     def __call__(self, columns: Sequence[Column]) -> Any:
-        """Return the step."""
+        """Return the step made from its columns."""
         placed = [self._value(c, name) for c, name in zip(columns, self._names, strict=True)]
         return self._pack(placed)
 
@@ -132,12 +128,12 @@ class Placing:
         if not isinstance(column, list):
             if self._fetch and not replicas.spans:
                 return PerReplica(array=replicas.put_sharded(column, what), count=own)
-            return self._of_pieces(cut(column, own), what, are_alike=True)
+            return self._per_replica(cut(column, own), what, are_alike=True)
         alike = _all_alike(column) if isinstance(column, Pieces) else _are_alike(column)
-        return self._of_pieces(column, what, are_alike=alike)
+        return self._per_replica(column, what, are_alike=alike)
 
-    def _of_pieces(self, pieces: Sequence[Any], what: str, *, are_alike: bool) -> Any:
-        """Return a piece for each replica here; one array, where those of all workers have one shape."""
+    def _per_replica(self, pieces: Sequence[Any], what: str, *, are_alike: bool) -> Any:
+        """Make a per-replica value. It is one array if the pieces of all workers have one shape."""
         replicas = self._replicas
         if self._fetch and are_alike and pieces[0].dtype != dtypes.string:
             array = replicas.put_pieces(pieces, what)
@@ -145,7 +141,7 @@ class Placing:
         own = self._pieces(pieces, what)
         if not replicas.spans:
             return PerReplica(own)
-        # Else they were filled up, or shared out evenly.
+        # Without known shapes, the pieces were padded or split evenly, so all have the same shape.
         alike = (pieces[0].shape,) * replicas.count
         shapes = pieces.shapes if isinstance(pieces, Pieces) else alike
         return PerReplica(own, replicas=replicas, shapes=shapes)
@@ -157,7 +153,7 @@ class Placing:
 
 
 def _are_alike(pieces: Sequence[Any]) -> bool:
-    """Tell whether pieces can be one array on the devices: numbers, in one shape that has rows."""
+    """Return True if pieces can be one array on the devices: numbers of one, non-empty shape."""
     first = pieces[0]
     if first.dtype == dtypes.string or first.size == 0:
         return False
@@ -165,9 +161,9 @@ def _are_alike(pieces: Sequence[Any]) -> bool:
 
 
 def _all_alike(pieces: Pieces) -> bool:
-    """Tell whether the pieces of all workers are one array on the devices: scalars, which have no rows."""
+    """Return True if the pieces of all workers are scalars, which form one array on the devices."""
     return pieces[0].ndim == 0 and len(set(pieces.shapes)) == 1
 
 
 def _name(path: str) -> str:
-    return f"the element's part {path}" if path else "the element"
+    return f"the element's component {path}" if path else "the element"

@@ -1,4 +1,4 @@
-"""Reads steps, and brings them to the devices, in a thread ahead of the training step."""
+"""Prefetches steps: a thread reads them and copies them to the devices ahead of the training step."""
 
 import threading
 import weakref
@@ -21,26 +21,26 @@ from evenfeed.core.errors import (
 from evenfeed.feeding.host_steps import Column, HostSteps
 from evenfeed.replicas.mesh import Width
 
-# No wait is longer, so that an abandoned thread ends and Ctrl-C is heard, whatever goes wrong.
+# The longest single wait, in seconds, so that an abandoned thread ends and Ctrl-C is noticed.
 _WAIT: Final = 0.05
 _JOIN: Final = 1.0
-# To wake a thread takes about that long: a consumer that is back sooner reads for itself.
+# The approximate time to wake a thread. A consumer that returns sooner reads the step itself.
 _WAKING: Final = 5e-5
 
-_OF_WORKERS: Final = (DeadlineExceededError, UnavailableError)
+_WORKER_ERRORS: Final = (DeadlineExceededError, UnavailableError)
 
 
 @final
 class StepsAhead:
-    """The steps of a dataset on their devices, at most `depth` of them before they are asked for.
+    """The steps of a dataset on the devices, with up to `depth` steps prefetched.
 
-    The thread starts with the first step that is asked for. It ends when this is closed or forgotten, or
-    the interpreter exits; where a step fails it ends too, until a step behind that one is asked for.
+    The thread starts when the first step is taken. It ends when this object is closed or garbage-collected,
+    when the interpreter exits, or when a step fails. After a failure, taking the next step restarts it.
 
     Args:
-        make: Returns what reads the rows.
-        place: Brings them to the devices.
-        depth: How many steps to be ahead; with 0 there is no thread.
+        make: Returns the reader of the rows.
+        place: Copies them to the devices.
+        depth: The number of steps to prefetch. With 0 there is no thread.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class StepsAhead:
 
     def _sharing(self, steps: HostSteps) -> "_Shared":
         shared = _Shared(steps, self._place, self._depth)
-        # The thread knows only what is shared: that nobody holds this can be noticed.
+        # The thread only references the shared state, so this object can be garbage-collected.
         weakref.finalize(self, shared.stop).atexit = False
         return shared
 
@@ -64,24 +64,24 @@ class StepsAhead:
         """Return the next step.
 
         Args:
-            form: Makes of it what is returned.
+            form: Converts the step before it is returned.
 
         Raises:
-            StopIteration: There is none.
+            StopIteration: There are no more steps.
         """
         return self._shared.take(form)
 
     def state(self) -> Any:
-        """Return the position behind the last step that was taken."""
+        """Return the position after the last step that was taken."""
         return self._shared.position()
 
     def restore(self, state: Any) -> None:
-        """Take up a position; the thread starts anew with the next step.
+        """Restore a position. The thread restarts with the next step.
 
-        Where that fails, the position stays.
+        If restoring fails, the position stays the same.
         """
         before = self.state()
-        # A thread that is still inside of a user's function goes on with steps that nobody takes.
+        # A thread that is still inside a user function keeps the old reader; nobody takes its steps.
         steps = self._shared.steps if self._shared.ended_by(_JOIN) else self._make()
         try:
             steps.restore(state)
@@ -92,9 +92,9 @@ class StepsAhead:
             self._shared = self._sharing(steps)
 
     def close(self) -> None:
-        """End the thread, and those below; free what was read."""
+        """Stop the thread and those of the dataset, and free the prefetched steps."""
         ended = self._shared.ended_by(_WAIT)
-        self._shared.steps.close()  # the thread may wait for one further down
+        self._shared.steps.close()  # the thread may be waiting for a thread of the dataset
         if not ended:
             self._shared.ended_by(_JOIN)
 
@@ -102,10 +102,10 @@ class StepsAhead:
 @final
 @dataclass(slots=True)
 class _Item:
-    """What one step gave: its value or an error. `before` is the position of the step.
+    """The result of reading one step: its value or an error. `before` is the position of the step.
 
-    `misplaced` is an error of bringing it to the devices. `failed` says that there is an error in place of a
-    value, `ended` that it is the end of the data.
+    `misplaced` is an error from copying to the devices. `failed` is True if there is an error instead of a
+    value, and `ended` is True at the end of the data.
     """
 
     before: Any
@@ -116,10 +116,10 @@ class _Item:
     ended: bool = False
 
     def raised(self) -> BaseException | None:
-        """Return the error in place of a value; in the thread no line is a user's, so it is said again here."""
+        """Return the error, if any. Recreates it in the consumer, so that it names the user's line."""
         if self.misplaced is not None:
             return InvalidArgumentError(self.misplaced.message, fix=self.misplaced.fix)
-        if isinstance(self.error, _OF_WORKERS):
+        if isinstance(self.error, _WORKER_ERRORS):
             again = type(self.error)(self.error.message, fix=self.error.fix)
             again.__cause__ = self.error
             return again
@@ -128,13 +128,13 @@ class _Item:
 
 @final
 class _Shared:
-    """What the consumer and the thread have in common.
+    """The state that the consumer and the thread share.
 
-    One of them reads at a time. A consumer that finds nothing, and nobody reading, reads for itself: to
-    wake the thread and wait for it would cost more than many a step.
+    One of them reads at a time. If no step is ready and nobody is reading, the consumer reads the step
+    itself: waking the thread and waiting for it would take longer than many steps.
 
-    Ctrl-C loses no step: one that a consumer has claimed stays claimed until the last statement before it
-    is returned, and is the first that the consumer then gets (`ElementIterator` says why that suffices).
+    Ctrl-C loses no step: a claimed step stays claimed until the last statement before it is returned, and
+    the consumer's next call gets it first (`ElementIterator` explains why that suffices).
     """
 
     def __init__(
@@ -144,25 +144,25 @@ class _Shared:
         self._place = place
         self._depth = depth
         self._lock = threading.RLock()
-        self._ready = Bell()  # for consumers: there is a step, or nobody reads
+        self._ready = Bell()  # for consumers: a step is ready, or nobody is reading
         self._room = threading.Condition(self._lock)  # for the thread
         self._items: deque[_Item] = deque()
         self._claimed: dict[int, _Item] = {}  # by the thread that is about to return it
         self._position = steps.state()  # of the step that is being read, or is read next
         self._reader: int | None = None  # the thread that is reading
-        self._torn = False  # a read was interrupted: the steps must take up the position again
+        self._torn = False  # a read was interrupted, so the position must be restored
         self._ended = False
         self._failed = False  # the last step that was read is an error
         self._stopped = False
-        self._leaving = False  # the program ends, and with it the thread
+        self._leaving = False  # the interpreter exits
         self._width: Width | None = None
         self._thread: threading.Thread | None = None
-        self._given = 0.0  # when the last step was handed over
-        self._is_quick = False  # whether the consumer asked for the next one at once
+        self._returned_at = 0.0  # the time at which the last step was returned
+        self._is_quick = False  # whether the consumer asked for the next step immediately
 
     def take(self, form: Callable[[Any], Any] | None) -> Any:
-        """Return the next step, wait for it where it is being read; raise an error in its place."""
-        self._is_quick = perf_counter() - self._given < _WAKING
+        """Return the next step or raise its error. Waits if the step is being read."""
+        self._is_quick = perf_counter() - self._returned_at < _WAKING
         me = threading.get_ident()
         item = self._claimed.get(me) or self._claim(me)
         if self._thread is None and self._depth > 0 and not self._failed:
@@ -171,27 +171,27 @@ class _Shared:
         if form is not None and error is None:
             try:
                 value = form(value)
-            except Exception as raised:  # noqa: BLE001 - the step is passed, as others that fail are
+            except Exception as raised:  # noqa: BLE001 - the step is consumed, like any failed step
                 error = raised
-        self._given = perf_counter()
+        self._returned_at = perf_counter()
         del self._claimed[me]
         if error is not None:
             raise error
         return value
 
     def position(self) -> Any:
-        """Return the position of the next step that is taken."""
+        """Return the position of the next step to be taken."""
         with self._lock:
             waiting = self._claimed.get(threading.get_ident())
             first = waiting or (self._items[0] if self._items else None)
             return self._position if first is None else first.before
 
     def stop(self) -> None:
-        """Let the thread end after its present step. Takes no lock: a garbage collector may call this."""
+        """Stop the thread after its current step. Takes no lock, because the garbage collector may call it."""
         self._stopped = True
 
     def ended_by(self, timeout: float) -> bool:
-        """Stop, and wait for the thread, not for long; tell whether nobody reads any more."""
+        """Stop the thread and wait briefly for it. Return True if nobody is reading anymore."""
         self.stop()
         thread = self._thread
         if thread not in (None, threading.current_thread()) and thread.is_alive():
@@ -202,15 +202,15 @@ class _Shared:
             return self._reader is None
 
     def _claim(self, me: int) -> _Item:
-        """Claim the next step for a thread: one that was read ahead, or else it reads."""
+        """Claim the next step for a thread. Reads it if none is prefetched."""
         reads = False
         while True:
             with self._lock:
-                if self._reader == me:  # Ctrl-C fell where the last read was being finished
+                if self._reader == me:  # Ctrl-C interrupted the end of the last read
                     self._reader, self._torn = None, True
                 if self._stopped:
                     raise CancelledError(
-                        "The iterator is closed.", fix="begin a new one: iter(distributed_dataset)."
+                        "The iterator is closed.", fix="make a new one: iter(distributed_dataset)."
                     )
                 if self._items:
                     item = self._items[0]
@@ -220,7 +220,7 @@ class _Shared:
                         self._room.notify()
                     return item
                 if self._ended:
-                    self._ready.ring()  # for another thread that waits
+                    self._ready.ring()  # for another waiting thread
                     raise StopIteration
                 reads = self._reader is None
                 if reads:
@@ -232,9 +232,9 @@ class _Shared:
                 self._ready.wait(_WAIT)
 
     def _read(self) -> None:
-        """Read the step at the position, and go behind it.
+        """Read the step at the position, and advance the position.
 
-        Only the one who is the reader calls this. An interruption (Ctrl-C) leaves the position as it is.
+        Only the current reader calls this. An interruption (Ctrl-C) leaves the position unchanged.
         """
         item = following = None
         try:
@@ -244,7 +244,7 @@ class _Shared:
             with self._lock:
                 self._torn = True
                 if item is not None and following is not None:
-                    # Nothing is called between these, so that no Ctrl-C comes between.
+                    # No calls between these statements, so that Ctrl-C cannot interrupt them.
                     self._position, self._torn = following, False
                     self._ended, self._failed = item.ended, item.failed
                     if not item.ended:
@@ -263,7 +263,7 @@ class _Shared:
             try:
                 rows = self.steps.read()
                 item.value = self._placed(item, rows)
-            except Exception as error:  # noqa: BLE001 - raised where the consumer reaches it
+            except Exception as error:  # noqa: BLE001 - raised when the consumer takes the step
                 item.error, item.ended = error, isinstance(error, StopIteration)
         item.failed = item.error is not None or item.misplaced is not None
         return item
@@ -287,7 +287,7 @@ class _Shared:
         try:
             while self._wait_for_turn():
                 self._read()
-        except BaseException as error:  # noqa: BLE001 - a SystemExit, raised where the consumer reaches it
+        except BaseException as error:  # noqa: BLE001 - a SystemExit, raised when the consumer takes the step
             with self._lock:
                 self._items.append(_Item(self._position, error=error))
                 self._failed = True
@@ -297,7 +297,7 @@ class _Shared:
                 self._thread = None
 
     def _wait_for_turn(self) -> bool:
-        """Become the reader once there is room; tell whether there is anything left to read."""
+        """Become the reader once there is room. Return False if the thread should end."""
         with self._lock:
             while not self._is_over and (
                 self._reader is not None or len(self._items) >= self._depth
@@ -310,7 +310,7 @@ class _Shared:
 
     @property
     def _is_over(self) -> bool:
-        """Whether the thread has nothing to do any more."""
+        """Whether the thread should end."""
         return self._stopped or self._leaving or self._ended or self._failed
 
     def _leave(self) -> None:

@@ -1,4 +1,4 @@
-"""What one worker reads for its replicas, and how the workers stay in step. It knows numbers, and no devices."""
+"""Reads one worker's data for its replicas, in sync with the other workers. It works on the host only."""
 
 import json
 from collections.abc import Sequence
@@ -25,17 +25,17 @@ from evenfeed.plan.options import AutoShardPolicy
 from evenfeed.rewrite.worker_plan import sharded
 from evenfeed.runtime.run import Run
 
-_ENDLESS: Final = 1 << 62  # rows that no worker comes to the end of
+_ENDLESS: Final = 1 << 62  # more rows than any worker reads
 
 
 @final
 @dataclass(frozen=True)
 class WorkerInput:
-    """A worker among others.
+    """A worker and its connection to the others.
 
     Attributes:
-        share: Which one, and how many replicas it has.
-        topic: Its way to the others; None where it is alone.
+        share: The index of the worker and the number of its replicas.
+        topic: Exchanges messages with the others, or None for a single worker.
     """
 
     share: Share
@@ -43,7 +43,7 @@ class WorkerInput:
 
 
 def alone(replicas: int) -> WorkerInput:
-    """Return the worker that has all replicas."""
+    """Return a single worker with all replicas."""
     return WorkerInput(Share(replicas=replicas))
 
 
@@ -52,8 +52,8 @@ class BatchReading:
     """Reads one worker's part of the global batches of a dataset.
 
     Args:
-        plan: The user's, the same on all workers.
-        worker: Who reads.
+        plan: The user's plan, the same on all workers.
+        worker: The worker.
     """
 
     def __init__(self, plan: Node, worker: WorkerInput) -> None:
@@ -65,17 +65,17 @@ class BatchReading:
         self.sizes = None if alone else nominal_sizes(plan, self.sharded.policy, worker.share)
 
     def steps(self) -> HostSteps:
-        """Return the steps of a new pass."""
+        """Return the steps of a new iteration."""
         shares_rows = self.sharded.policy == AutoShardPolicy.DATA
         if self._worker.topic is None:
             return self._own_steps(self.sharded.plan)
         if shares_rows:
             begun = run_of_chief(self.sharded.plan, self._worker.topic)
             return self._own_steps(self.sharded.plan, begun)
-        return self._together(self._worker.topic)
+        return self._agreed_steps(self._worker.topic)
 
     def whole_steps(self) -> HostSteps:
-        """Return steps for one shape to the end: on one worker, each is a batch whatever the policy."""
+        """Return steps for padding. On a single worker, each step is one batch, whatever the policy."""
         if self.share.workers == 1:
             return SplitSteps(self.sharded.plan, self.share)
         return self.steps()
@@ -91,8 +91,8 @@ class BatchReading:
             SplitSteps(plan, self.share) if self.share.workers == 1 else CutInTurn(plan, self.share)
         )
 
-    def _together(self, topic: Topic) -> HostSteps:
-        """Return steps that are agreed on: workers have data of their own here."""
+    def _agreed_steps(self, topic: Topic) -> HostSteps:
+        """Return steps that the workers agree on, because each reads different data."""
         plan, batch = self.sharded.plan, global_batch_size(self.plan)
         rows = row_count(plan) if batch is not None and _is_static_below(plan) else UNKNOWN
         flow = _flow(topic, self.share, batch or 0, rows)
@@ -103,12 +103,12 @@ class BatchReading:
 
 @final
 class ElementReading:
-    """Reads elements for the replicas of one worker, one for each at a step.
+    """Reads one element per step for each replica of one worker.
 
     Args:
-        plans: One plan of the worker's own, or one for each of its replicas.
-        worker: Who reads.
-        fills: Whether there are steps in which some replicas get no rows.
+        plans: One plan for the worker, or one for each of its replicas.
+        worker: The worker.
+        fills: Whether some replicas may get no rows in a step.
     """
 
     def __init__(self, plans: Sequence[Node], worker: WorkerInput, *, fills: bool = True) -> None:
@@ -118,7 +118,7 @@ class ElementReading:
         self._fills = fills
 
     def steps(self) -> HostSteps:
-        """Return the steps of a new pass."""
+        """Return the steps of a new iteration."""
         plans, share = self.plans, self.share
         steps = TakePieces(plans, share.replicas, fills=self._fills, others=share.workers > 1)
         if self._topic is None:
@@ -131,20 +131,20 @@ class ElementReading:
 
 
 def _flow(topic: Topic, share: Share, batch: int, rows: int) -> Flow | None:
-    """Return who gets how many rows at each step, where all workers know how many they have.
+    """Return the number of rows per replica at each step, or None unless all workers know their totals.
 
-    That takes one message of each. A worker without end beside others is one with very many rows: the
-    others go on without any.
+    This takes one message from each worker. An infinite dataset counts as one with very many rows: workers
+    with finite datasets continue without rows.
     """
-    told = [json.loads(text) for text in topic.ask(json.dumps([batch, rows]))]
-    batches, totals = zip(*told, strict=True)
+    received = [json.loads(text) for text in topic.ask(json.dumps([batch, rows]))]
+    batches, totals = zip(*received, strict=True)
     if batch == 0 or UNKNOWN in totals or len(set(batches)) > 1:
         return None
     return Flow(batch, share, tuple(_ENDLESS if total == INFINITE else total for total in totals))
 
 
 def _rows_of_each(plan: Node) -> int:
-    """Return how many rows every element has; 0 where that differs, shapes do, or they have none."""
+    """Return the number of rows of every element, or 0 if it varies, is unknown, or there are no rows."""
     specs = [spec for spec in flatten(plan.element_spec, DATA) if isinstance(spec, TensorSpec)]
     if not is_static(plan):
         return 0
@@ -153,25 +153,25 @@ def _rows_of_each(plan: Node) -> int:
 
 
 def _is_static_below(plan: Node) -> bool:
-    """Tell whether the rows of all batches have one shape."""
+    """Return True if the rows of all batches have a known shape."""
     specs = [spec for spec in flatten(plan.element_spec, DATA) if isinstance(spec, TensorSpec)]
     return all(spec.shape.rank is not None and spec.shape[1:].is_fully_defined() for spec in specs)
 
 
 def run_of_chief(plan: Node, topic: Topic) -> Any:
-    """Return what is random in a new pass of the chief's, for all workers: they share the rows of one order.
+    """Return the chief's random state for a new iteration, so that all workers use the same order.
 
-    Counts of passes and what caches keep are part of it: one worker alone may have looked at the dataset
-    before. None where nothing is random.
+    It includes epoch counts and the state of caches, because a single worker may have read the dataset
+    before. None if nothing is random.
     """
     own = Run(plan).state()
     if not own[0]:
         return None
-    told = [json.loads(text) for text in topic.ask(json.dumps(own))]
-    counts = [len(seeds) for seeds, _ in told]
+    received = [json.loads(text) for text in topic.ask(json.dumps(own))]
+    counts = [len(seeds) for seeds, _ in received]
     if len(set(counts)) > 1:
         raise InvalidArgumentError(
-            f"The datasets of the workers differ: they shuffle {counts} times.",
+            f"The workers' datasets differ: they have {counts} random transformations.",
             fix="run the same program on all workers.",
         )
-    return told[0]
+    return received[0]

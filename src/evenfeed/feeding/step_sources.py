@@ -1,4 +1,7 @@
-"""The specs of what a step yields."""
+"""Sources of the steps of a distributed dataset: specs, iteration, and restoring positions.
+
+`CutFeed` splits the global batches of one dataset. `TakeFeed` takes one element for each replica.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -31,32 +34,32 @@ from evenfeed.runtime.functions.called_functions import ExternalState
 @final
 @dataclass(frozen=True)
 class Arrival:
-    """Who gets the steps, and whether they go to the devices, where JAX may have no 64-bit types."""
+    """The replicas that get the steps, and whether steps go to the devices, where x64 may be disabled."""
 
     replicas: Replicas
     share: Share
     fetch: bool = True
 
     def dtype(self, given: DType) -> DType:
-        """Return the dtype in which values arrive."""
+        """Return the dtype of values of dtype `given` after they arrive."""
         return self.replicas.arriving(given) if self.fetch else given
 
 
 def cut_spec(plan: Node, arrival: Arrival) -> Any:
-    """Return the specs where each global batch is cut over the replicas."""
+    """Return the spec of a step if each global batch is split over the replicas."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
     return _for_all(plan, [_cut(part, arrival) for part in parts], arrival, short=False)
 
 
 def taken_spec(plan: Node, arrival: Arrival) -> Any:
-    """Return the specs where each replica takes elements as they are."""
+    """Return the spec of a step if each replica takes whole elements."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
     short = arrival.share.everyone > 1 and not is_static(plan)  # replicas may get no element
     return _for_all(plan, [_arriving(part, arrival) for part in parts], arrival, short=short)
 
 
 def padded_spec(plan: Node, arrival: Arrival, rows: int) -> Any:
-    """Return the specs where every step has `rows` rows for each replica, and says which are valid."""
+    """Return the spec of a step with `rows` rows per replica and a `valid` mask."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
     pieces = [_with_rows(_cut(part, arrival), rows) for part in parts]
     valid = _several(TensorSpec([rows], dtypes.bool), arrival)
@@ -65,7 +68,7 @@ def padded_spec(plan: Node, arrival: Arrival, rows: int) -> Any:
 
 def _for_all(plan: Node, pieces: Sequence[TypeSpec], arrival: Arrival, *, short: bool) -> Any:
     if plan.size != INFINITE and (arrival.share.workers > 1 or short):
-        # The last step may be short in every part, and a worker may run dry before it.
+        # The last step may be short in every component, and a worker may run out of rows before it.
         pieces = [_with_rows(piece, None) for piece in pieces]
     return pack(plan.element_spec, [_several(piece, arrival) for piece in pieces], DATA)
 
@@ -83,8 +86,8 @@ def _arriving(spec: TypeSpec, arrival: Arrival) -> TypeSpec:
         return spec
     raise TypeError(
         described(
-            f"Replicas get tensors, but a part of the elements is {spec}.",
-            fix="turn it into tensors first: flat_map takes datasets apart, map opens an Optional.",
+            f"Only tensors can be distributed, but the elements have a component {spec}.",
+            fix="turn it into tensors first: use flat_map for datasets, and map for an Optional.",
         )
     )
 
@@ -95,7 +98,7 @@ def _cut(spec: TypeSpec, arrival: Arrival) -> TypeSpec:
         return arriving
     if arriving.shape.rank == 0:
         raise InvalidArgumentError(
-            f"An element with a scalar part, {spec}, cannot be cut over {count} replicas.",
+            f"An element with a scalar component, {spec}, cannot be split over {count} replicas.",
             fix="call batch(global_batch_size) on the dataset before you distribute it.",
         )
     rows = arriving.shape[0]
@@ -113,12 +116,12 @@ _VERSION = 1
 
 
 class StepSource(ABC):
-    """Makes the steps of each pass over a distributed dataset.
+    """Makes the steps of each iteration over a distributed dataset.
 
     Args:
-        replicas: Who is fed.
-        options: How.
-        worker: Whose replicas they are.
+        replicas: The replicas.
+        options: The input options.
+        worker: This worker.
     """
 
     def __init__(self, replicas: Replicas, options: InputOptions, worker: WorkerInput) -> None:
@@ -131,7 +134,7 @@ class StepSource(ABC):
 
     @property
     def replicas(self) -> Replicas:
-        """Who is fed."""
+        """The replicas that get the steps."""
         return self._replicas
 
     @property
@@ -141,15 +144,15 @@ class StepSource(ABC):
 
     @abstractmethod
     def spec(self) -> Any:
-        """Return the specs of what a step yields."""
+        """Return the spec of a step."""
 
     @abstractmethod
     def explain(self) -> Explanation:
-        """Say who gets what."""
+        """Describe what each replica gets."""
 
     @abstractmethod
-    def outside(self) -> list[ExternalState]:
-        """Return what users' functions keep outside of the datasets, where a pass begins now."""
+    def external_states(self) -> list[ExternalState]:
+        """Return the external state of user functions, at the start of an iteration."""
 
     @abstractmethod
     def _steps(self) -> HostSteps: ...
@@ -160,43 +163,43 @@ class StepSource(ABC):
     @abstractmethod
     def _facts(self) -> Facts: ...
 
-    def started(self) -> StepsAhead:
-        """Return the steps of a new pass."""
+    def start(self) -> StepsAhead:
+        """Return the steps of a new iteration."""
         self._check_same()
         placing = Placing(self._structure(), self._replicas, fetch=self._arrival.fetch)
         return StepsAhead(self._steps, placing, self.depth)
 
     def _check_same(self) -> None:
-        """Compare what the workers distribute, before the first pass of all."""
+        """Check once, before the first iteration, that all workers distribute the same dataset."""
         if self._topic is not None and not self._is_same:
             check_same(self._topic, self._facts())
             self._is_same = True
 
     @property
     def depth(self) -> int:
-        """How many steps are brought to the devices before they are asked for."""
+        """The number of steps to prefetch to the devices."""
         if not self._arrival.fetch:
             return 0
         return self._options.experimental_per_replica_buffer_size
 
     def state_of(self, steps: StepsAhead) -> dict[str, Any]:
-        """Return a position, with what is needed to know it again."""
+        """Return the position as a state, with its version and file digests."""
         state = {"version": _VERSION, "workers": self._share.workers, **steps.state()}
         return with_digests(state)
 
     def restore(self, steps: StepsAhead, state: Any) -> None:
-        """Take up a position.
+        """Restore a position.
 
         Raises:
-            InvalidArgumentError: It is not one of such a dataset.
+            InvalidArgumentError: The state is invalid, or belongs to another dataset.
         """
         given: Any = state
         if not isinstance(state, dict) or not {"version", "at", "rows"} <= given.keys():
-            raise _no_state(given)
+            raise _invalid_state(given)
         if given["version"] != _VERSION:
             raise InvalidArgumentError(
                 f"The state has version {given['version']}, but this evenfeed reads {_VERSION}.",
-                fix="read it with the evenfeed that wrote it, or begin anew.",
+                fix="read it with the evenfeed version that wrote it, or start over.",
             )
         try:
             steps.restore(given)
@@ -204,14 +207,14 @@ class StepSource(ABC):
             self._check_workers(given.get("workers"), error)
             raise
         except (LookupError, TypeError, AttributeError) as error:
-            raise _no_state(given) from error
+            raise _invalid_state(given) from error
 
     def _check_workers(self, then: int | None, error: InvalidArgumentError) -> None:
-        """Raise if a state does not fit because the cluster had another size when it was taken."""
+        """Raise if a state does not fit because it was saved with another number of workers."""
         now = self._share.workers
         if then not in (None, now):
             raise InvalidArgumentError(
-                f"The state was taken on {_counted(then)}, but the cluster has {_counted(now)}.",
+                f"The state was saved on {_counted(then)}, but the cluster has {_counted(now)}.",
                 fix=f"restore it on {_counted(then)}.",
             ) from error
 
@@ -220,22 +223,22 @@ def _counted(workers: int | None) -> str:
     return "1 worker" if workers == 1 else f"{workers} workers"
 
 
-def _no_state(given: Any) -> InvalidArgumentError:
+def _invalid_state(given: Any) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"{shortened(given)} is no state of a distributed iterator.",
-        fix="pass what get_state() returned; if it was written as text, json.loads(text).",
+        f"{shortened(given)} is not a state of a distributed iterator.",
+        fix="pass the result of get_state(); if it was saved as JSON, json.loads(text).",
     )
 
 
 @final
 class CutFeed(StepSource):
-    """Cuts the global batches of one dataset over the replicas.
+    """Splits the global batches of one dataset over the replicas.
 
     Args:
-        plan: The user's.
-        replicas: Who is fed.
-        options: How.
-        worker: Whose replicas they are.
+        plan: The user's plan.
+        replicas: The replicas.
+        options: The input options.
+        worker: This worker.
     """
 
     def __init__(
@@ -247,11 +250,10 @@ class CutFeed(StepSource):
 
     @property
     def size(self) -> int:
-        """The number of global batches, as TensorFlow tells it."""
+        """The number of global batches, as in TensorFlow."""
         return self._plan.size
 
     def spec(self) -> Any:
-        """Return the specs of what a step yields."""
         if self._options.pad_partial_batches:
             return padded_spec(self._plan, self._arrival, self._rows_of_each)
         return cut_spec(self._plan, self._arrival)
@@ -260,8 +262,7 @@ class CutFeed(StepSource):
     def _rows_of_each(self) -> int:
         return padded_rows(self._plan, self._share.everyone)
 
-    def outside(self) -> list[ExternalState]:
-        """Return what functions of the one dataset keep."""
+    def external_states(self) -> list[ExternalState]:
         return [ExternalState(self._plan)]
 
     def _structure(self) -> Any:
@@ -278,20 +279,19 @@ class CutFeed(StepSource):
         return self._reading.steps()
 
     def explain(self) -> Explanation:
-        """Say who gets which rows."""
         return cut_text(self._reading, self._replicas, self._options)
 
 
 @final
 class TakeFeed(StepSource):
-    """Takes one element for each replica: of one dataset in turn, or each of its own.
+    """Takes one element for each replica, in turn from one dataset, or from one dataset per replica.
 
     Args:
         plans: One plan, or one for each replica.
-        replicas: Who is fed.
-        options: How.
-        worker: Whose replicas they are.
-        fills: Whether there are steps in which some replicas get no rows.
+        replicas: The replicas.
+        options: The input options.
+        worker: This worker.
+        fills: Whether some replicas may get no rows in a step.
     """
 
     def __init__(
@@ -309,7 +309,7 @@ class TakeFeed(StepSource):
 
     @property
     def size(self) -> int:
-        """The number of steps, where all datasets tell theirs."""
+        """The number of steps, or UNKNOWN if the size of any dataset is unknown."""
         sizes = [plan.size for plan in self._plans]
         if UNKNOWN in sizes:
             return UNKNOWN
@@ -319,11 +319,9 @@ class TakeFeed(StepSource):
         return max(known) if len(sizes) > 1 else -(-known[0] // self._share.replicas)
 
     def spec(self) -> Any:
-        """Return the specs of what a step yields."""
         return taken_spec(self._plans[0], self._arrival)
 
-    def outside(self) -> list[ExternalState]:
-        """Return what functions of all datasets keep."""
+    def external_states(self) -> list[ExternalState]:
         return [ExternalState(plan) for plan in self._plans]
 
     def _structure(self) -> Any:
@@ -336,5 +334,4 @@ class TakeFeed(StepSource):
         return self._reading.steps()
 
     def explain(self) -> Explanation:
-        """Say who takes what."""
         return taken_text(self.size, self._reading, self._replicas, self._options)
