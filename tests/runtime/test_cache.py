@@ -292,7 +292,7 @@ def test_the_lock_of_a_process_that_is_gone_is_no_lock(tmp_path):
 
 def test_a_missing_folder_is_an_error(tmp_path):
     kept = Kept(lambda *_: Watched(1), tmp_path / "none" / "kept")
-    with pytest.raises(NotFoundError, match="There is no folder"):
+    with pytest.raises(NotFoundError, match="There is no directory"):
         kept.operator().read(1)
 
 

@@ -204,11 +204,11 @@ class KeepElements(Operator):
         self._started = self._ended = False
         self._passed = 0
         self._failed = 0  # how many elements failed so far
-        self._is_lost = False  # the stored pass cannot be read
+        self._is_unreadable = False  # the stored pass cannot be read
         self._unwritten: Block | None = None  # elements that could not be recorded
 
     def read(self, most: int) -> Block | None:
-        if self._is_lost:
+        if self._is_unreadable:
             return None
         if not self._started:
             self._start()
@@ -221,7 +221,7 @@ class KeepElements(Operator):
         try:
             return self._store.content()
         except Exception:
-            self._is_lost = True
+            self._is_unreadable = True
             raise
 
     def _note_failure(self) -> None:
@@ -235,8 +235,8 @@ class KeepElements(Operator):
         self._started = True
         kept = self._source.kept()
         self._origin = self._source.origin() if kept is None else kept
-        whole = content is not None and (kept is not None or not content.failed)
-        if content is not None and whole and content.origin == self._origin:
+        is_usable = content is not None and (kept is not None or not content.failed)
+        if content is not None and is_usable and content.origin == self._origin:
             self._content = content
             return
         self._child = self._source.start(self._origin)
@@ -324,7 +324,7 @@ class KeepElements(Operator):
         self._started = self._ended = False
         self._passed, self._failed = 0, 0
         self._content, self._reads_again = None, False
-        self._is_lost, self._unwritten = False, None
+        self._is_unreadable, self._unwritten = False, None
         if state is None:
             return
         self._start()

@@ -108,8 +108,8 @@ class _FileRecording(Recording):
                 self._lock.take()
         except FileNotFoundError:
             raise NotFoundError(
-                f"There is no folder {self._path.parent} to write the cache to.",
-                fix="create the folder first.",
+                f"There is no directory {self._path.parent} to write the cache to.",
+                fix="create the directory first.",
                 origin=self._node.origin,
             ) from None
         except FileExistsError:

@@ -68,7 +68,7 @@ class KeptPasses:
         self, plan: Node, around: "KeptPasses | None" = None, *, opened: bool = False
     ) -> None:
         self._plan = plan
-        self._around = around
+        self._enclosing = around
         self._opened = opened
         starts_here = around is None or around._known is None
         # None: look in this process.
@@ -92,8 +92,8 @@ class KeptPasses:
         """Return which pass of a node is stored, as far as this run knows; None if there is none."""
         if self._known is None:
             return kept_here(node)
-        if self._around is not None and self._is_found_around(_key(node)):
-            return self._around.found(node)
+        if self._enclosing is not None and self._enclosing_run_has(_key(node)):
+            return self._enclosing.found(node)
         return self._known.get(_key(node))
 
     def complete(self, node: Keeps, origin: Any) -> None:
@@ -102,16 +102,16 @@ class KeptPasses:
             self._adopted[0].complete(node, origin)
             return
         key = _key(node)
-        if self._known is not None and not self._is_found_around(key):
+        if self._known is not None and not self._enclosing_run_has(key):
             self._known.setdefault(key, origin)
-        if self._around is not None and self._around._has(key):
-            self._around.complete(node, origin)
+        if self._enclosing is not None and self._enclosing._has(key):
+            self._enclosing.complete(node, origin)
 
-    def _is_found_around(self, key: Key) -> bool:
-        return self._opened and self._around is not None and self._around._has(key)
+    def _enclosing_run_has(self, key: Key) -> bool:
+        return self._opened and self._enclosing is not None and self._enclosing._has(key)
 
     def _has(self, key: Key) -> bool:
-        return key in self._keys or self._is_found_around(key)
+        return key in self._keys or self._enclosing_run_has(key)
 
     @cached_property
     def _nodes(self) -> list[Keeps]:
@@ -145,7 +145,7 @@ class KeptPasses:
 
     def _own(self, node: Keeps) -> Any:
         """Return which pass is stored, unless the state of the enclosing run contains it."""
-        return None if self._is_found_around(_key(node)) else self.found(node)
+        return None if self._enclosing_run_has(_key(node)) else self.found(node)
 
     def _known_below(self, child: Node) -> list[Any]:
         return self._known_in(child, self.found)

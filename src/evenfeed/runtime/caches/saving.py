@@ -19,7 +19,7 @@ from evenfeed.runtime.run import Build, Inner, Run
 def save_elements(
     plan: Node, path: str, compression: str, shard: RowFunction | None, build: Build
 ) -> None:
-    """Write all elements of a plan to a folder. A failure leaves nothing behind."""
+    """Write all elements of a plan to a directory. A failure leaves nothing behind."""
     if plan.size == INFINITE:
         raise InvalidArgumentError(
             "The dataset is infinite, so it cannot be saved.",
@@ -77,30 +77,29 @@ class KeepSnapshot(Operator):
 
     def __init__(self, node: Snapshot, run: Run, epoch: int, build: Build) -> None:
         self._node = node
-        self._around = run
+        self._run = run
         self._epoch = epoch
         self._build = build
         # Decided before the first read, whatever other iterators complete in the meantime.
         self._keeping = run.keeping(node, epoch)
         self._elements: Inner | None = None
-        self._origin: Any = (
-            None  # which pass over the input this is; None while the snapshot is read
-        )
+        # Which pass over the input this is; None while the snapshot is read.
+        self._origin: Any = None
         self._writer: SavedWriter | None = None
         self._passed = 0
         self._has_failed = False
-        self._is_lost = False  # the snapshot cannot be read
+        self._is_unreadable = False  # the snapshot cannot be read
         # Elements that could not be written, and the position before them.
         self._unwritten: tuple[Block, State] | None = None
 
     def read(self, most: int) -> Block | None:
-        if self._is_lost:
+        if self._is_unreadable:
             return None
         if self._unwritten is not None:
             (unwritten, _), self._unwritten = self._unwritten, None
             self._passed += unwritten.length
             return unwritten
-        elements = self._elements or self._started()
+        elements = self._elements or self._start()
         before = None if self._writer is None else elements.state()
         block: Block | None = None
         try:
@@ -113,13 +112,13 @@ class KeepSnapshot(Operator):
                 self._unwritten = block, before
             raise
         if block is None and self._origin is not None and not self._has_failed:
-            self._around.complete(self._node, self._origin)
+            self._run.complete(self._node, self._origin)
         self._passed += 0 if block is None else block.length
         return block
 
-    def _started(self) -> Inner:
+    def _start(self) -> Inner:
         saved, node = self._find_saved(), self._node
-        self._elements = self._opened(saved)
+        self._elements = self._open(saved)
         if saved is None:
             spec = node.child.element_spec
             self._writer = SavedWriter(node.folder, spec, node.compression, self._origin)
@@ -130,26 +129,26 @@ class KeepSnapshot(Operator):
         try:
             return find_saved(self._node.folder)
         except Exception:
-            self._is_lost = True
+            self._is_unreadable = True
             raise
 
-    def _opened(self, saved: Saved | None) -> Inner:
+    def _open(self, saved: Saved | None) -> Inner:
         """Open the snapshot or the input."""
         kept = self._keeping.kept(self._epoch)
         if kept is not None and saved is not None and saved.origin == kept:
             self._origin = None
-            made = self._around.opened(self._node, self._epoch, 0, lambda: self._files(saved))
+            made = self._run.opened(self._node, self._epoch, 0, lambda: self._files(saved))
             return Inner(*made, self._build)
         if kept is not None and (isinstance(kept, str) or not self._node.in_order):
             raise NotFoundError(
                 f"The snapshot that was being read is no longer in {self._node.folder}.",
-                fix="start a new pass, or restore the folder first.",
+                fix="start a new pass, or restore the directory first.",
                 origin=self._node.origin,
             )
-        self._origin = self._around.below(self._node, self._epoch) if kept is None else kept
+        self._origin = self._run.below(self._node, self._epoch) if kept is None else kept
         state, epoch = self._origin
         below = self._node.child
-        return Inner(below, self._around.begun(below, state), self._build, epoch)
+        return Inner(below, self._run.begun(below, state), self._build, epoch)
 
     def _files(self, saved: Saved) -> Node:
         with never_stopping("reader_func", self._node.origin):
@@ -181,11 +180,11 @@ class KeepSnapshot(Operator):
         self.close()
         self._elements = self._unwritten = None
         self._has_failed, self._passed = False, 0
-        self._is_lost = False
+        self._is_unreadable = False
         if state is None:
             return
         self._has_failed, self._passed, in_files, position = state
-        self._elements = self._opened(find_saved(self._node.folder))
+        self._elements = self._open(find_saved(self._node.folder))
         if in_files == (self._origin is None):
             self._elements.restore(position)
         else:

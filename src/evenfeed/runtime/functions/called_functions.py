@@ -94,7 +94,7 @@ def is_complete(node: Node) -> bool:
 def _is_saved(folder: str) -> bool:
     try:
         return find_saved(folder) is not None
-    except EvenfeedError:  # reading the folder raises it again
+    except EvenfeedError:  # reading the directory raises it again
         return False
 
 

@@ -41,8 +41,8 @@ class Compiled:
     def program(self, rows: RowShapes) -> "FixedLengthProgram | None":
         """Return the program for elements of these shapes; None if they should run one by one.
 
-        The first shape is compiled at once. Other shapes must occur more than once, because elements that
-        all differ in shape are not worth one compilation each.
+        The first shape is compiled at once. Other shapes are compiled only if they recur, because elements
+        that all differ in shape are not worth one compilation each.
         """
         with self._tracing_lock:  # threads that share a Block call this at the same time
             return self._program(rows)

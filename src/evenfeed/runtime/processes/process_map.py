@@ -22,11 +22,11 @@ from evenfeed.runtime.processes.spawning import Child, ChildDied
 from evenfeed.runtime.run import Run
 
 # Limits for the work that one message carries: enough that sending it costs little in comparison.
-_SECONDS: Final = 0.02
-_BYTES: Final = 1 << 20
-_ROWS: Final = 1024
+_MESSAGE_SECONDS: Final = 0.02
+_MESSAGE_BYTES: Final = 1 << 20
+_MESSAGE_ROWS: Final = 1024
 
-# A process that is idle for this long ends. It is started again when there is work.
+# A process that is idle for this long ends. It is start_child again when there is work.
 _IDLE_SECONDS: Final = 60.0
 _JOIN_SECONDS: Final = 1.0
 
@@ -77,7 +77,7 @@ class MapInProcesses(WorkAhead):
 
 @final
 class Processes:
-    """A pool of processes that run one function, started when there is work.
+    """A pool of processes that run one function, start_child when there is work.
 
     They end when this object is closed or garbage-collected, or when the interpreter exits or is killed.
 
@@ -206,7 +206,7 @@ class _Shared:
             if task.result.begin():
                 task.result.set_exception(error)
 
-    def started(self, number: int) -> Child:
+    def start_child(self, number: int) -> Child:
         """Start a process, and wait until it is ready."""
         with self._lock:
             self.check_open()
@@ -234,7 +234,11 @@ class _Shared:
     def learn(self, rows: int, seconds: float, size: int) -> None:
         """Record the time, and choose how many elements to send to a process at a time."""
         self._function.meter.add(rows, seconds)
-        fitting = min(_SECONDS * rows / max(seconds, 1e-9), _BYTES * rows / max(size, 1), _ROWS)
+        fitting = min(
+            _MESSAGE_SECONDS * rows / max(seconds, 1e-9),
+            _MESSAGE_BYTES * rows / max(size, 1),
+            _MESSAGE_ROWS,
+        )
         self.together = max(1, min(int(fitting), 2 * self.together))
 
 
@@ -250,7 +254,7 @@ class _Driver:
     def outcomes(self, block: Block, number: int) -> list[Outcome]:
         """Return the outcome of each element, even if one of them kills the process."""
         if self.child is None:
-            self.child = self._shared.started(self._number)
+            self.child = self._shared.start_child(self._number)
         try:
             found, seconds, size = self.child.call(block, number)
         except ChildDied as died:
