@@ -1,4 +1,4 @@
-"""CommunicationOptions: what they hold. TensorFlow's answers stand in tests/oracle."""
+"""`CommunicationOptions`: values and errors. tests/oracle holds TensorFlow's answers."""
 
 import pytest
 from tests.saying import error_saying

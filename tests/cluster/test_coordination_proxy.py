@@ -1,4 +1,4 @@
-"""What a client hears of a service through the shield, and what it does not."""
+"""What the coordination proxy forwards to a client, and what it does not."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_the_shield_proves_itself_passes_all_on_but_the_end_and_ends_with_its_wo
             client = socket.socket(socket.AF_UNIX)
             client.connect(path)
             service, _ = server.accept()
-            service.sendall(greeting("challenge", asks_for_token=True))
+            service.sendall(greeting("challenge", needs_token=True))
             claim = json.loads(service.makefile("rb", buffering=0).readline())
             assert claim["shield"] == 1
             assert is_proof(claim["proof"], b"key", "shield", "challenge")
@@ -59,9 +59,9 @@ def test_the_shield_proves_itself_passes_all_on_but_the_end_and_ends_with_its_wo
             worker.stdin.write("\n")
             worker.stdin.flush()
             assert worker.stdout.readline() == "joined\n"
-            assert not os.path.exists(os.path.dirname(path))  # nobody else comes
+            assert not os.path.exists(os.path.dirname(path))  # no further client can connect
             worker.stdin.close()
         client.settimeout(20)
-        assert client.recv(1) == b""  # the shield has ended
+        assert client.recv(1) == b""  # the proxy has ended
         client.close()
         wait_until(lambda: not alive([shield]))

@@ -1,6 +1,6 @@
-"""How workers end: with the exit codes of their own programs, and all that they wrote.
+"""How workers exit: with their own exit codes, and with all their output written.
 
-EVENFEED_ENDS says how many times two workers come to a normal end, over all policies together.
+EVENFEED_ENDS is how many times two workers exit normally, over all policies together.
 """
 
 import os
@@ -34,7 +34,7 @@ def records(tmp_path_factory):
 
 
 def ends_of_two(folder, records, policy, how="end"):
-    """Run two workers to their end; return for each its exit code, its last line in a file, and what it said."""
+    """Run two workers until they exit; return the exit code, the last line in the file, and the output of each."""
     folder.mkdir()
     for file in records.iterdir():
         (folder / file.name).symlink_to(file)

@@ -1,4 +1,4 @@
-"""What the service tells the workers of one another."""
+"""What the service reports to workers about each other."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from evenfeed.core.lazy import socket
 
 
 async def serve(connections):
-    """Serve some lines until all workers have left."""
+    """Serve some connections until all workers have left."""
     streams = [await asyncio.open_connection(sock=one) for one in connections]
     lines = Lines(dict(enumerate(writer for _, writer in streams)))
 
@@ -34,7 +34,7 @@ async def serve(connections):
 
 @pytest.fixture
 def workers():
-    """Return the workers' ends of three lines that are served until all have left."""
+    """Return the workers' ends of three connections, served until all workers have left."""
     pairs = connected(3)
     served = []
     serving = threading.Thread(

@@ -1,4 +1,4 @@
-"""Workers that are lost: what the others are told, and that they live on and leave nothing behind."""
+"""Lost workers: the others get an error, survive, and leave no processes behind."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def started(name, arguments, environs, prefixes=None):
 
 
 def ended(processes):
-    """Return what each said, and wait until nothing is left."""
+    """Return the output of each process, and wait until no process is left."""
     try:
         said = [process.communicate(timeout=80) for process in processes]
     finally:
@@ -53,7 +53,7 @@ def addresses(environs):
 
 
 def services(port):
-    """Return the processes of coordination services at a port."""
+    """Return the coordination service processes at a port."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -66,9 +66,9 @@ def services(port):
 
 
 def check_survivors(environs, processes, said, told):
-    """The others were told, saved what all had, and ended by themselves; so did the service.
+    """Check that the survivors got the error, saved the same values and exited; and that the service exited too.
 
-    `told` is what each survivor is told, by its number: of whom, and what.
+    `told` maps each survivor to the worker that it was told of, and the message.
     """
     for worker, (victim, what) in told.items():
         out, err = said[worker]
@@ -102,7 +102,7 @@ def test_the_others_are_told_who_is_gone_and_can_save_and_end(workers, victim, h
 
 
 def wait_for_steps(process):
-    """Wait until a worker has taken some steps; the rest of what it says is for `ended`."""
+    """Wait until a worker has taken some steps. `ended` reads the rest of its output."""
     for line in process.stdout:
         if line == "steps\n":
             return
@@ -112,7 +112,7 @@ def wait_for_steps(process):
 @pytest.mark.filterwarnings("default")
 def test_both_ends_of_a_link_that_is_cut_are_told():
     with machines(2) as hosts:
-        is_cut = hosts[0].can_be_cut  # else it has been said, and one is killed instead
+        is_cut = hosts[0].can_be_cut  # else a warning was printed, and a worker is killed instead
         environs = environments(2, replicas=1)
         if is_cut:
             for environ, _ in zip(environs, hosts, strict=True):

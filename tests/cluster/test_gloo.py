@@ -1,4 +1,4 @@
-"""Sockets by their ports: those that are cut, and the one that Gloo opened."""
+"""Finding sockets by port: which ones are cut, and which one Gloo opened."""
 
 import os
 
@@ -62,7 +62,7 @@ def test_gloo_listens_where_the_worker_is_and_says_its_port(monkeypatch):
     for host in ("127.0.0.1", "203.0.113.7"):
         gloo.arrange(host, told.append)
         assert made.pop()() == "gloo"
-    assert hosts == ["127.0.0.1", None]  # the second is no address of this machine
+    assert hosts == ["127.0.0.1", None]  # the second is not an address of this machine
     assert told == [one.getsockname()[1] for one in opened]
     for one in opened:
         one.close()

@@ -1,4 +1,4 @@
-"""Accelerators, found by device files and packages that are really there, in a folder."""
+"""Accelerators, detected from real device files and packages in a temporary folder."""
 
 import sys
 
@@ -15,7 +15,7 @@ from evenfeed.cluster.hardware import (
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """Make a machine of files: device files below dev/, packages that Python can import."""
+    """Create a machine from files: device files below dev/, and packages that Python can import."""
 
     def make(files=(), packages=(), **environ):
         for name in files:

@@ -1,4 +1,4 @@
-"""What workers tell each other; tests/strategy/test_several_workers.py does it with real processes."""
+"""Texts that workers exchange; tests/strategy/test_several_workers.py does it with real processes."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The private names of JAX's that evenfeed needs, pinned: a version that changes one fails here first."""
+"""Pins the private JAX names that evenfeed uses: a JAX version that changes one fails here first."""
 
 import inspect
 
@@ -11,7 +11,7 @@ from evenfeed.cluster import jax_private
 from evenfeed.core.errors import UnavailableError
 from evenfeed.core.lazy_jax import backend
 
-# JAX's compiled functions have no signatures but what their docstrings begin with.
+# JAX's compiled functions have no signatures except the first line of their docstrings.
 TAKES = {
     "get_distributed_runtime_service": ["heartbeat_timeout", "recoverable"],
     "get_distributed_runtime_client": [
@@ -79,19 +79,19 @@ def test_the_start_of_the_backend_is_told():
     assert jax_private.backend_started()
     assert backend.started_by is not None
     told = []
-    xla_bridge.register_backend_initialization_hook(told.append)  # of those that have started
+    xla_bridge.register_backend_initialization_hook(told.append)  # backends that have started
     xla_bridge._backend_initialization_hooks.remove(told.append)
     assert told
 
 
 def test_all_ways_to_a_value_go_where_errors_are_explained(monkeypatch):
-    """Failing results cannot be made in one process; so a wait that fails stands for them."""
+    """Failing results cannot be created in one process, so a failing wait stands in for them."""
     reads = []
     value = array.ArrayImpl._value.fget
     monkeypatch.setattr(
         array.ArrayImpl, "_value", property(lambda self: reads.append(1) or value(self))
     )
-    # np.asarray comes here where the buffer that it asks for first is an error (programs/training.py).
+    # np.asarray gets here if the buffer that it requests first is an error (programs/training.py).
     ways = [float, int, bool, str, jax.device_get, lambda x: x.tolist(), lambda x: f"{x}"]
     for way in ways:
         reads.clear()

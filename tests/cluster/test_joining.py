@@ -1,4 +1,4 @@
-"""How workers meet at the start: who is missing, who is there twice, and who knows another cluster."""
+"""How workers register at startup: missing workers, duplicates, and different cluster specs."""
 
 import socket
 import subprocess
@@ -31,12 +31,12 @@ def member(addresses, place):
 
 
 def comes(one, seconds):
-    """Let a member come to the meeting, and return its connection."""
+    """Register a member, and return its connection."""
     return register(one, joining._facts(one), seconds).connection
 
 
 def called_up(members, seconds):
-    """Start the service, let each member answer in a thread, and return what becomes of it."""
+    """Start the service, register each member in a thread, and return the error or result of each."""
     joining._start_service(members[0], seconds)
     with ThreadPoolExecutor(len(members)) as pool:
         futures = [pool.submit(comes, one, seconds) for one in members]

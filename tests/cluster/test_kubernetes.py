@@ -1,4 +1,4 @@
-"""Kubernetes: which client is asked. TensorFlow's answers, by a client of the test's, stand in tests/oracle."""
+"""Kubernetes: which client is used. tests/oracle holds TensorFlow's answers for a fake client."""
 
 import sys
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ make, places = resolvers.KubernetesClusterResolver, resolvers.KubernetesExecutab
 
 @pytest.fixture
 def loaded(monkeypatch):
-    """Put a package `kubernetes` there, and return the list of what was called of it."""
+    """Install a fake package `kubernetes`, and return the list of its calls."""
     calls = []
     pod = SimpleNamespace(
         metadata=SimpleNamespace(name="p"),

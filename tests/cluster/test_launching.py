@@ -1,4 +1,4 @@
-"""`evenfeed run`: what the workers are told and print, and that none is left behind."""
+"""`evenfeed run`: the environment and output of workers, and that no process is left behind."""
 
 import json
 import os
@@ -19,7 +19,7 @@ RUN = [sys.executable, "-m", "evenfeed", "run"]
 
 @pytest.fixture
 def script(tmp_path):
-    """Write a program whose workers know their `index`, and can `say` their pids to the test."""
+    """Write a program whose workers know their `index`, and can `say` their process ids to the test."""
 
     def written(body):
         path = tmp_path / "script.py"

@@ -1,4 +1,4 @@
-"""What a worker says on its line, and what it makes of what it hears."""
+"""A worker's connection to the service: what it sends, and how it handles what it receives."""
 
 import atexit
 import json
@@ -18,7 +18,7 @@ from evenfeed.core.concurrency.threads import BackgroundThreads
 
 
 class Opened:
-    """A line that is open, and the service's end of it."""
+    """An open connection, and the service's end of it."""
 
     def __init__(self, service):
         self.service = service
@@ -110,4 +110,4 @@ def test_the_end_of_the_program_is_told(opened):
     opened.threads.end()
     assert opened.hear() == {"left": ""}
     assert opened.cuts == ["left the service"]
-    assert not opened.peers.is_broken  # that it listens no longer is no loss of the service
+    assert not opened.peers.is_broken  # a worker that stops listening has not lost the service

@@ -23,7 +23,7 @@ def where(host, port, **given):
 
 @pytest.fixture
 def named(monkeypatch):
-    """Let a name have some addresses."""
+    """Make a host name resolve to some addresses."""
     real = socket.getaddrinfo
 
     def give(*addresses):

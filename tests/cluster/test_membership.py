@@ -1,4 +1,4 @@
-"""Who trains together: places in the cluster, and clusters that cannot train."""
+"""Which workers train together: positions in the cluster, and clusters that are rejected."""
 
 import pytest
 from tests.saying import error_saying

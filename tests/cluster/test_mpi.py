@@ -1,4 +1,4 @@
-"""What mpirun sets, of three kinds of MPI."""
+"""The environment variables of three MPI implementations."""
 
 import pytest
 from tests.saying import error_saying

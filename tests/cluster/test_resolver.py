@@ -1,4 +1,4 @@
-"""Resolvers that are made of what a program says. TensorFlow's answers stand in tests/oracle."""
+"""Resolvers that the program itself configures. tests/oracle holds TensorFlow's answers."""
 
 import pytest
 from tests.saying import error_saying
@@ -13,7 +13,7 @@ Union = tf.distribute.cluster_resolver.UnionResolver
 
 
 class Own(tf.distribute.cluster_resolver.ClusterResolver):
-    """What a user writes for a cluster of another kind."""
+    """A resolver that a user writes for another kind of cluster."""
 
     def cluster_spec(self):
         return SPEC

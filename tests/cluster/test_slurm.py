@@ -1,4 +1,4 @@
-"""Slurm's variables. TensorFlow's answers stand in tests/oracle."""
+"""Slurm's environment variables. tests/oracle holds TensorFlow's answers."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ def test_gpus_are_counted_by_the_driver(monkeypatch):
     monkeypatch.setattr(
         slurm.subprocess, "run", lambda *a, **k: subprocess.CompletedProcess(a, 0, said)
     )
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")  # so that what is set is taken back
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")  # so that monkeypatch restores it
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     resolver = make()
     resolver.cluster_spec()

@@ -1,4 +1,4 @@
-"""ClusterSpec: what it refuses, and that it stays what it is. TensorFlow's answers stand in tests/oracle."""
+"""`ClusterSpec`: what it rejects, and that it is immutable. tests/oracle holds TensorFlow's answers."""
 
 import pickle
 

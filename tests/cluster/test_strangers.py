@@ -1,4 +1,4 @@
-"""Strangers who come to the port of the service: they cost the workers nothing, and are not let in."""
+"""Strangers that connect to the service's port: they are rejected, and do not disturb the workers."""
 
 import json
 import os
@@ -49,7 +49,7 @@ SENT = {
 
 @pytest.fixture
 def members(monkeypatch):
-    """Return three workers of a cluster, as each knows itself. Their processes would have a token of their own."""
+    """Return the memberships of three workers. Real workers would each have the token in their own environment."""
     monkeypatch.delenv(TOKEN, raising=False)
     config = json.loads(environments(3)[0]["TF_CONFIG"])
     workers = tuple(Worker("worker", i, a) for i, a in enumerate(config["cluster"]["worker"]))
@@ -67,14 +67,14 @@ def where(members):
 
 def stranger(members, sent=b""):
     one = socket.create_connection(where(members), timeout=20)
-    with suppress(OSError):  # it may have been turned away already
+    with suppress(OSError):  # it may have been disconnected already
         one.sendall(sent)
     return one
 
 
 @contextmanager
 def let_in(members):
-    """Let all workers come at a time, and stay."""
+    """Register all workers at the same time, and keep them connected."""
     with ThreadPoolExecutor(len(members)) as pool:
         came = list(pool.map(comes, members))
     try:
@@ -259,7 +259,7 @@ def _joins(address):
 
 
 def _replayed(members, came):
-    """Claim to be a shield with a proof that was given for another connection."""
+    """Claim to be a coordination proxy, with a proof for another connection."""
     one = stranger(members)
     parse_greeting(read_line(one, time.monotonic() + 20))
     old = proof(came[1].key, "shield", "another challenge")
@@ -278,7 +278,7 @@ def test_a_foreign_client_of_jaxs_cannot_join(members):
 
 
 def _listening(pids):
-    """Return the addresses at which some processes listen, as /proc shows them."""
+    """Return the addresses on which some processes listen, from /proc."""
     inodes = set()
     for pid in pids:
         for file in Path(f"/proc/{pid}/fd").iterdir():

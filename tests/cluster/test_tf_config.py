@@ -1,4 +1,4 @@
-"""TF_CONFIG: what is wrong with it is said at once."""
+"""Errors in TF_CONFIG are reported at once."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What workers know of each other's values, with a second worker that is told what to say."""
+"""Shapes that workers exchange, with a fake second worker."""
 
 import json
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from evenfeed.replicas.run.avals import Look, PlainArrays, look_of, looks_of_all
 
 @dataclass(frozen=True)
 class Device:
-    """A device of a worker; nothing is computed on it."""
+    """A device of a worker. Nothing is computed on it."""
 
     process_index: int
     number: int = 0
 
 
 class Other:
-    """Lets a worker with one replica meet another one, which says what a test wants."""
+    """Connects a worker with one replica to a fake worker whose answers the test chooses."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -110,7 +110,7 @@ def test_arrays_that_differ_are_compared_each_time():
 def test_an_array_that_is_gone_is_not_taken_for_another():
     other = Other(*[SAME] * 3)
     plain = PlainArrays(other.replicas)
-    for _ in range(3):  # each may lie where the one before did
+    for _ in range(3):  # each may have the address of the one before
         assert plain.are_alike([jnp.zeros(2) + 1])
     assert len(other.heard) == 3
 

@@ -1,4 +1,4 @@
-"""Uneven parts: results that all replicas compute alike stay one value, and no others do."""
+"""Uneven parts: results that all replicas compute in the same way stay one value, others do not."""
 
 import jax
 import jax.numpy as jnp
@@ -101,7 +101,7 @@ def test_copies_have_the_same_bits():
 
 
 def batches(strategy, sizes):
-    """Return a batch for each number of rows; it is cut over the replicas."""
+    """Return a batch for each number of rows, split over the replicas."""
     rng = np.random.default_rng(0)
     steps = []
     for size in sizes:

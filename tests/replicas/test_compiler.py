@@ -1,4 +1,4 @@
-"""One program for each kind of arguments; variables of their own in the first call."""
+"""One program per signature, and variables that the first call creates."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""One program of a function, to look at and to call."""
+"""`get_concrete_function`: one program of a function, to inspect and to call."""
 
 import numpy as np
 import pytest

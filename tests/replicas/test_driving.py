@@ -32,7 +32,7 @@ def eagerly():
 
 def test_functions_run_as_plain_python_where_that_is_asked_for(eagerly):
     assert tf.config.functions_run_eagerly()
-    step = counting(lambda x: x + 1 if x > 0 else x)  # a branch that no trace could take
+    step = counting(lambda x: x + 1 if x > 0 else x)  # a branch that cannot be traced
     f = tf.function(step)
     assert [f(tf.constant(1)).item(), f(tf.constant(-1)).item()] == [2, -1]
     assert step.runs == 2

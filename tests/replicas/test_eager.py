@@ -54,11 +54,11 @@ def test_nan_checks_of_the_caller_hold_in_every_replica():
     assert caught.value.__notes__[-1] == "while replica 1 of 2 ran its function."
 
 
-# --- arguments that lie elsewhere -----------------------------------------------------------
+# --- arguments on other devices -------------------------------------------------------------
 
 
 def step_result(strategy):
-    """Return an array as a compiled step returns it: bound to the first device."""
+    """Return an array as a compiled step returns it: committed to the first device."""
     one = each(strategy, lambda r: jnp.float32(1))
     step = tf.function(lambda x: jnp.arange(2.0) + strategy.reduce("SUM", x, axis=None))
     array = step(one)

@@ -1,4 +1,4 @@
-"""Collectives inside of JAX's transformations: the same in plain Python and compiled."""
+"""Collectives inside JAX transformations: the same results in plain Python and compiled."""
 
 import jax
 import jax.numpy as jnp
@@ -125,7 +125,7 @@ def test_collectives_work_inside_of_transformations(case, way, count):
     strategy = mirrored(count)
     xs = [np.array([1.0, 2.0], np.float32) * (r + 1) for r in range(count)]
     value = each(strategy, lambda r: jnp.asarray(xs[r]))
-    for _ in range(2):  # the second time with the programs of the first
+    for _ in range(2):  # the second time reuses the programs of the first
         found = parts(strategy, run(way, strategy, step, value))
         for one, other in zip(found, expected(xs), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6)

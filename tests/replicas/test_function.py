@@ -1,4 +1,4 @@
-"""`function`: how it decorates, whose methods it makes, and what runs as plain Python."""
+"""`evenfeed.function`: decorating functions and methods, and what runs as plain Python."""
 
 import gc
 import warnings

@@ -1,4 +1,4 @@
-"""Meetings inside of programs: who meets whom, and what happens where somebody does not come."""
+"""Meetings inside compiled programs: which replicas meet, and what happens if one does not arrive."""
 
 import threading
 

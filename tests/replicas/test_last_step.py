@@ -1,4 +1,4 @@
-"""A step of several workers that failed is undone in the variables; tests/cluster/test_failures.py does it with processes."""
+"""Variables are restored after a failed step of several workers; tests/cluster/test_failures.py does it with processes."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from evenfeed.replicas.function.last_step import LastStep
 
 
 class Result:
-    """A result that is waited for."""
+    """A fake result of a step."""
 
     def __init__(self, error=None):
         self.error, self.waits = error, 0

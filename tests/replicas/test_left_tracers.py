@@ -1,4 +1,4 @@
-"""Functions that set objects while they are traced: the change is refused, and the object keeps its array."""
+"""Functions that assign to objects while they are traced: an error, and the object keeps its array."""
 
 import functools
 import warnings
@@ -104,7 +104,7 @@ def in_run(fn):
     strategy.run(tf.function(fn), args=(each(strategy, lambda r: jnp.ones(2)),))
 
 
-# A function that sets a variable of the one around it runs as plain Python where run alone would compile it.
+# A function that assigns a variable of an enclosing function runs as plain Python if only `run` would compile it.
 CASES = [
     (way, name)
     for way in (alone, around_run, on_uneven_parts, in_run)

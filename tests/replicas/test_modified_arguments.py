@@ -1,4 +1,4 @@
-"""Functions that change their arguments, of which they got copies: the change is refused, not lost."""
+"""Functions that change copies of their arguments: an error, instead of a lost change."""
 
 from dataclasses import dataclass
 
@@ -135,7 +135,7 @@ def test_trees_that_cannot_change_are_no_matter(way):
 
 @jax.tree_util.register_pytree_node_class
 class Fresh:
-    """A tree whose leaves are made when it is asked for them."""
+    """A pytree that creates its leaves when it is flattened."""
 
     def __init__(self, value):
         self.value = value

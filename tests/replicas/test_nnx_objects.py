@@ -1,4 +1,4 @@
-"""Objects of flax.nnx among the arguments: what a function does to them is done to the caller's, or is an error."""
+"""`flax.nnx` objects among the arguments: changes reach the caller's objects, or are an error."""
 
 import jax
 import jax.numpy as jnp
@@ -41,7 +41,7 @@ def step(model, optimizer, x, y):
 
 
 def trained_by_nnx(steps, rows=8):
-    """Return the weights and losses that nnx.jit gives on one device."""
+    """Return the weights and losses of nnx.jit on one device."""
     model, optimizer = made()
     x, y = ROWS[:rows], TARGETS[:rows]
 
@@ -56,7 +56,7 @@ def trained_by_nnx(steps, rows=8):
 
 
 def batch(strategy, rows=8):
-    """Return some of the rows, cut over the replicas."""
+    """Return some of the rows, split over the replicas."""
     dataset = tf.data.Dataset.from_tensor_slices((ROWS[:rows], TARGETS[:rows])).batch(rows)
     (given,) = strategy.experimental_distribute_dataset(dataset)
     return given
@@ -76,7 +76,7 @@ def of_a_function(strategy):
 
 
 def captured(strategy):
-    """Return a step whose function around it closes over the objects."""
+    """Return a step in a compiled function that closes over the objects."""
     found = {}
 
     def train(model, optimizer, x, y):
@@ -89,7 +89,7 @@ def captured(strategy):
 
 
 def closed_over(strategy):
-    """Return a step whose function on each replica closes over the objects."""
+    """Return a step in which each replica's function closes over the objects."""
 
     def train(model, optimizer, x, y):
         @tf.function
@@ -279,7 +279,7 @@ def test_a_module_is_usable_outside_and_in_other_ways_afterwards():
     np.testing.assert_array_equal(restored.linear.kernel[...], model.linear.kernel[...])
 
 
-# --- what is an error ---------------------------------------------------------------------------
+# --- errors -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", [eager, compiled])

@@ -1,4 +1,4 @@
-"""What goes into a program and comes out of it."""
+"""Inputs and outputs of a compiled program."""
 
 import dataclasses
 
@@ -181,18 +181,18 @@ def test_what_all_replicas_hold_goes_from_step_to_step_without_a_transfer(strate
 
     f = tf.function(lambda params, x: strategy.run(step, args=(params, x)))
     x = cut(strategy, np.float32([1.0, 2.0]))
-    params = f({"w": jnp.zeros(2)}, x)  # here they are brought to the devices
+    params = f({"w": jnp.zeros(2)}, x)  # this call copies them to the devices
     params = f(params, x)
     held = params["w"].array
     with jax.transfer_guard("disallow_explicit"):
         new = f(params, x)
         with pytest.raises(
             RuntimeError, match="Disallowed"
-        ):  # the guard sees what is brought there
+        ):  # the guard fails on a copy to the devices
             f({"w": held.addressable_data(0)}, x)
     assert parts(new["w"]) == [[9.0, 9.0]] * 2
     assert held.sharding == new["w"].array.sharding == strategy.sharding()
-    assert held.tolist() == [6.0, 6.0]  # and is still there
+    assert held.tolist() == [6.0, 6.0]  # not deleted
     assert f.experimental_get_tracing_count() == 2
 
 

@@ -23,7 +23,7 @@ def total(value):
 
 
 def fails_in(strategy, fn, kind):
-    """Run what must fail; then no thread is left, and the strategy still works."""
+    """Run code that must fail, and check that no thread is left and the strategy still works."""
     with pytest.raises(kind) as caught:
         strategy.run(fn)
     assert replica_threads() == []
@@ -293,7 +293,7 @@ def _process(body, *, interrupt_after_line=None, timeout=60):
 @pytest.mark.slow
 @pytest.mark.parametrize("who", [0, 1])
 def test_ctrl_c_ends_a_run_in_users_code_and_in_a_wait(who):
-    """Replica 0 is the main thread: the signal finds it in the user's code, or waiting for replica 1."""
+    """Replica 0 is the main thread: the signal arrives in user code, or while it waits for replica 1."""
     code, out, err = _process(
         f"""
         def step():

@@ -1,4 +1,4 @@
-"""Functions that are traced again and again are logged."""
+"""The log message for functions that are retraced too often."""
 
 import evenfeed as tf
 

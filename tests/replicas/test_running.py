@@ -1,4 +1,4 @@
-"""`Strategy.run`: one function, whichever way it runs and on however many replicas."""
+"""`Strategy.run`: the same results in every mode and on any number of replicas."""
 
 import os
 import subprocess
@@ -63,7 +63,7 @@ def trained(strategy, way, batch, epochs):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 8])
 def test_weights_are_those_of_one_device(count, way):
-    """22 rows in batches of 8: even ones, and a last one of 6 that is uneven on 4 and 8 replicas."""
+    """22 rows in batches of 8: two even batches, and a last one of 6 that is uneven on 4 and 8 replicas."""
     strategy = mirrored(count)
     weights = trained(strategy, way, batch=8 if count != 3 else 9, epochs=2)
     expected = trained_on_one_device(8 if count != 3 else 9, epochs=2)
@@ -134,7 +134,7 @@ def test_the_context_says_who_runs(way):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_replicas_work_with_64_bit_types():
-    """Runs the tests of replicas, of distributed input and of training again, in a process of their own."""
+    """Runs the tests of replicas, of distributed input and of training again, in a separate process."""
     tests = Path(__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider",

@@ -1,4 +1,4 @@
-"""Arguments against an `input_signature`: what fits, what is converted, and what the errors show."""
+"""Checking arguments against an `input_signature`: matches, conversions and errors."""
 
 import collections
 import warnings

@@ -38,7 +38,7 @@ def test_a_nest_is_reduced_in_one_collective():
 
 
 def step_over(strategy, step):
-    """Return a function that JAX can look into, as `function` builds it."""
+    """Return a pure function that JAX can trace, as `function` builds it."""
     from evenfeed.replicas import contexts
     from evenfeed.replicas.function.staging import Staging
 
@@ -87,7 +87,7 @@ def test_a_variable_that_replicas_return_is_that_variable():
         assert result["v"] is v
         return result
 
-    # Out of a function it comes as what it holds, as in TensorFlow.
+    # A function returns its value, as in TensorFlow.
     assert float(step()["v"]) == float(v.numpy()) == 3.0
     assert strategy.run(lambda: v) is v
 
@@ -156,7 +156,7 @@ def test_a_key_of_jax_is_the_same_on_all_replicas_unless_it_is_folded(way):
 
 @pytest.mark.parametrize("way", ["eager", "compiled"])
 def test_text_and_python_values_among_the_arguments(way):
-    """A compiled step cannot hold text: it runs as plain Python then."""
+    """A compiled step cannot hold text, so it runs as plain Python."""
     strategy = mirrored(2)
     texts = each(strategy, lambda r: np.array([f"a{r}".encode()], object))
     numbers = tf.distribute.PerReplica([3, 4])

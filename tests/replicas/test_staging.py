@@ -1,4 +1,4 @@
-"""A function while it is traced: what it may read and assign."""
+"""What a function may read and assign while it is traced."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Steps in code that runs as plain Python: compiled once, and never stale."""
+"""Steps in code that runs as plain Python: compiled once, never stale."""
 
 import functools
 import gc

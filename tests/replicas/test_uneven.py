@@ -12,7 +12,7 @@ import evenfeed as tf
 
 
 def rows(strategy, lengths):
-    """Return a per-replica value with so many rows of two numbers on each replica."""
+    """Return a per-replica value with the given number of rows on each replica."""
     first = np.cumsum([0, *lengths])
     return each(
         strategy,

@@ -1,4 +1,4 @@
-"""A replica's trace in pieces, between its collectives."""
+"""A replica's trace, cut into segments at its collectives."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def pieces(function):
 
 
 def alone(function, x):
-    """Run the pieces for one replica, as if the two others brought the same."""
+    """Run the segments for one replica, as if the two others had the same values."""
     made = pieces(function)
     held = dict(zip(made.inputs, [jnp.int32(1), x], strict=True))
     summed = []

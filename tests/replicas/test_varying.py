@@ -1,4 +1,4 @@
-"""Which results are the same on all replicas, and collectives that not all replicas would come to."""
+"""Which results are the same on all replicas, and collectives that not all replicas would reach."""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from evenfeed.replicas.run.varying import varying_outputs
 
 
 def outputs(function, *own):
-    """Ask of a function of x, which differs, and w, which does not."""
+    """Return which outputs vary, for a function of x, which differs between replicas, and w, which does not."""
     closed = jax.make_jaxpr(function, axis_env=[(AXIS, 2)])(jnp.ones(2), jnp.ones(2))
     return varying_outputs(closed.jaxpr, frozenset(own or (0,)))
 

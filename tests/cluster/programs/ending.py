@@ -19,7 +19,7 @@ Policy = tf.data.experimental.AutoShardPolicy
 
 
 def dataset(policy: str, folder: Path) -> Any:
-    """Return a dataset for a policy, of those for which workers tell each other what they have."""
+    """Return a dataset for one of the policies under which workers exchange information."""
     files = sorted(map(str, folder.glob("*.tfrecord")))
     hint = tf.data.experimental.SHARD_HINT
     numbers = tf.TensorSpec([], tf.int64)

@@ -1,4 +1,4 @@
-"""Trains until a worker is gone, and says what it was told of it. The test says who goes, and how.
+"""Trains until a worker is lost, and prints the error. The test decides which worker, and how.
 
 Usage: training.py VICTIM kill|exit|all|cut compiled|uneven|eager|input
 """
@@ -23,7 +23,7 @@ def go(how: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     elif how == "exit":
         os._exit(0)
-    elif how == "all":  # as where its container is taken away
+    elif how == "all":  # as if its container were removed
         os.killpg(os.getpgid(0), signal.SIGKILL)
 
 
@@ -33,7 +33,7 @@ def say(text: str) -> None:
 
 
 def batches(strategy: Any, how: str) -> Iterator[Any]:
-    """Go through data of which nobody knows how much there is: the workers agree on each step."""
+    """Iterate over data of unknown size: the workers agree on each step."""
 
     def rows() -> Iterator[Any]:
         for number in range(10**6):
@@ -59,7 +59,7 @@ def main(victim: int, how: str, way: str) -> None:
         weights.assign_add(tf.constant([1.0, 1.0]))
         return tf.distribute.get_replica_context().all_reduce("sum", tf.reduce_sum(x))
 
-    read = float if way == "compiled" else np.asarray  # which wait in ways of their own
+    read = float if way == "compiled" else np.asarray  # each waits in its own way
     run = tf.function(step) if way in ("compiled", "uneven") else step
     given: Any = np.float32(1.0)
     if way == "uneven":

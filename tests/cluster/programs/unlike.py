@@ -1,4 +1,4 @@
-"""Two workers that do not do the same. Each prints what it is told; the test compares."""
+"""Two workers that do different things. Each prints its errors; the test compares them."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ import evenfeed as tf
 
 
 def told(call: Any) -> str:
-    """Return the class and the text of the error that a call raises."""
+    """Return the class and message of the error that a call raises."""
     try:
         call()
     except tf.errors.OpError as error:
@@ -41,7 +41,7 @@ def main() -> None:
 
     many = unsized(300 + worker)
     seen["steps"] = [sum(1 for _ in many), sum(1 for _ in many)]
-    # All that was said in many rounds is forgotten but for the last.
+    # Of many rounds, only the texts of the last are kept.
     seen["keys"] = len(distributed.global_state.client.key_value_dir_get("evenfeed/input"))
     few = unsized(3)
 
