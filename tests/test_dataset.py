@@ -63,7 +63,7 @@ def test_a_shuffle_has_the_seed_that_it_was_given():
     assert plan_of(Dataset.range(9).shuffle(4, reshuffle_each_iteration=None)).reshuffle
 
 
-def test_a_shuffle_without_seeds_is_another_in_every_dataset():
+def test_a_shuffle_without_seeds_differs_between_datasets():
     seeds = {plan_of(Dataset.range(9).shuffle(4)).seed for _ in range(50)}
     assert len(seeds) == 50
 
@@ -108,7 +108,7 @@ def test_a_shuffle_copies_no_rows_into_a_buffer():
     assert peak < array.nbytes / 4
 
 
-def test_a_dataset_can_be_pickled_and_its_passes_are_counted_anew():
+def test_a_dataset_can_be_pickled_and_its_passes_start_from_0():
     dataset = Dataset.range(30).shuffle(30, seed=1)
     first = [int(x) for x in dataset]
     assert [int(x) for x in pickle.loads(pickle.dumps(dataset))] == first
@@ -219,12 +219,12 @@ def test_one_element_may_be_a_scalar_or_hold_none():
     assert (batch[0].tolist(), batch[1]) == ([1], None)
 
 
-def test_a_list_of_a_hundred_thousand_numbers_is_no_trouble():
+def test_a_list_of_a_hundred_thousand_numbers_is_accepted():
     numbers = list(range(100_000))
     assert [int(x) for x in Dataset.from_tensor_slices(numbers)] == numbers
 
 
-def test_an_endless_repeat_goes_on_and_one_of_nothing_ends():
+def test_an_infinite_repeat_continues_but_ends_if_empty():
     assert [int(x) for x in islice(Dataset.range(2).repeat(), 5)] == [0, 1, 0, 1, 0]
     assert list(Dataset.range(0).repeat()) == []
     assert list(Dataset.range(3).batch(4, drop_remainder=True).repeat()) == []
@@ -431,7 +431,7 @@ def test_whole_numbers_of_other_libraries_are_numbers():
     assert dataset.cardinality() == 3
 
 
-def test_names_are_taken_and_forgotten():
+def test_name_arguments_are_accepted_and_ignored():
     dataset = Dataset.range(3, name="a").repeat(1, name="b").batch(3, name="c")
     assert dataset.element_spec == tf.TensorSpec([None], "int64")
     assert next(iter(Dataset.from_tensors(1, name="d"))) == 1

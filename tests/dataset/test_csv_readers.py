@@ -14,7 +14,7 @@ M = tf.data.experimental.make_csv_dataset
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with two tables and a compressed one, to be used by short names."""
+    """A working directory with two CSV files and a compressed one."""
     monkeypatch.chdir(tmp_path)
     for name, first in (("a.csv", 0), ("b.csv", 100)):
         rows = (b"%d,%.1f,t%d\n" % (n, n / 2, n) for n in range(first, first + 50))
@@ -39,7 +39,7 @@ def test_records_are_tuples(folder, names):
 
 
 @pytest.mark.parametrize(("name", "kind"), [("a.gz", "GZIP"), ("a.z", "ZLIB")])
-def test_compressed_files_are_read_and_looked_into(folder, name, kind):
+def test_compressed_files_are_read_and_their_dtypes_inferred(folder, name, kind):
     (n,) = next(iter(C(name, [tf.int64], kind, header=True, select_cols=[0]).batch(50)))
     assert n.tolist() == list(range(50))
     made = M(name, 50, num_epochs=1, shuffle=False, compression_type=kind)

@@ -42,7 +42,7 @@ def test_groups_and_buckets():
     assert numbers(rows.apply(buckets)) == [[[1], [2]], [[1, 2, 3]]]
 
 
-def test_what_is_resampled_has_its_class():
+def test_rejection_resample_returns_the_class_with_each_element():
     resampled = Dataset.range(40).apply(
         older.rejection_resample(lambda x: x % 2, [0.5, 0.5], [0.5, 0.5], seed=1)
     )
@@ -60,13 +60,13 @@ def test_map_and_batch_takes_tensorflows_numbers_of_calls():
     assert numbers(Dataset.range(5).apply(mapped)) == [[1, 2], [3, 4]]
 
 
-def test_choices_pass_over_what_has_ended_unless_told():
+def test_choices_of_exhausted_datasets_are_skipped_by_default():
     data, choice = [Dataset.range(1), Dataset.range(10, 12)], Dataset.range(2).repeat(2)
     assert numbers(older.choose_from_datasets(data, choice)) == [0, 10, 11]
     assert numbers(older.choose_from_datasets(data, choice, stop_on_empty_dataset=True)) == [0, 10]
 
 
-def test_parallel_calls_and_batches_are_not_both_taken():
+def test_parallel_calls_and_batches_cannot_both_be_passed():
     assert numbers(Dataset.range(3).apply(older.map_and_batch(abs, 2, 4))) == [[0, 1], [2]]
     with pytest.raises(ValueError, match=r"(?s)cannot both be passed.*test_experimental_names\.py"):
         older.map_and_batch(abs, 2, num_parallel_batches=4, num_parallel_calls=4)

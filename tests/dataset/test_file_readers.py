@@ -15,7 +15,7 @@ F = tf.data.FixedLengthRecordDataset
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with two text files, an empty one and a compressed one, to be used by short names."""
+    """A working directory with two text files, an empty one and a compressed one."""
     monkeypatch.chdir(tmp_path)
     for name, data in {"a.txt": b"a0\na1\na2", "b.txt": b"b0\r\nb1\r\n", "e.txt": b""}.items():
         Path(name).write_bytes(data)
@@ -42,7 +42,7 @@ A, B = [b"a0", b"a1", b"a2"], [b"b0", b"b1"]
     ],
     ids=lambda names: type(names).__name__,
 )
-def test_names_are_given_in_many_ways(folder, names):
+def test_filenames_can_be_passed_in_many_forms(folder, names):
     assert texts(T(names)) == A + B
     assert texts(T(names)) == texts(T(names))
 
@@ -79,7 +79,7 @@ def test_the_class_is_a_function_of_names(folder):
     ]
 
 
-# What TensorFlow 2.21 gave for files of these sizes; i.j is the line j of the file i.
+# The order in which TensorFlow 2.21 reads files of these sizes; i.j is line j of file i.
 ORDERS = [
     ([3, 2, 3], 2, "0.0 1.0 0.1 1.1 0.2 2.0 2.1 2.2"),
     ([0, 4, 1, 2], 2, "1.0 2.0 1.1 1.2 3.0 1.3 3.1"),
@@ -104,7 +104,7 @@ def test_several_files_are_read_in_turn_as_tensorflow_does(folder, sizes, parall
     assert texts(T(of_names, num_parallel_reads=parallel)) == expected
 
 
-def test_compression_is_said(folder):
+def test_compression_type_is_checked(folder):
     assert texts(T("a.gz", "GZIP")) == [b"z0", b"z1"]
     assert texts(F("a.gz", 3, compression_type="GZIP")) == [b"z0\n", b"z1\n"]
     for wrong in ("gzip", "NONE", "LZ4"):
@@ -147,7 +147,7 @@ def test_sizes_of_records_are_checked(sizes):
         (tf.data.Dataset.from_tensors(("a", "b")), "but its elements are"),
     ],
 )
-def test_what_holds_no_names_is_refused(names, said):
+def test_filenames_must_be_paths(names, said):
     with pytest.raises(TypeError, match=re.escape(said)):
         T(names)
 
@@ -192,7 +192,7 @@ def test_explain_names_the_reader(folder):
     assert "FixedLengthRecordDataset(1 file)" in F("a.txt", 8).explain()
 
 
-def test_files_are_listed_sorted_or_each_time_anew(folder):
+def test_files_are_listed_sorted_or_in_a_new_order_each_pass(folder):
     files = tf.data.Dataset.list_files
     assert texts(files("*.txt", shuffle=False)) == [b"./a.txt", b"./b.txt", b"./e.txt"]
     assert texts(files(["b*", "none", f"{folder}/a.*"], shuffle=False))[0] == b"./b.txt"
@@ -209,12 +209,12 @@ def test_files_are_listed_sorted_or_each_time_anew(folder):
 
 
 @pytest.mark.parametrize("pattern", ["none*", "none.txt", "", [], ["none*", "no-folder/*"]])
-def test_no_file_at_all_is_an_error_at_once(folder, pattern):
+def test_a_pattern_without_matches_is_an_error_at_once(folder, pattern):
     with pytest.raises(tf.errors.InvalidArgumentError, match="No files matched pattern"):
         tf.data.Dataset.list_files(pattern)
 
 
-def test_patterns_are_text_and_shuffle_is_yes_or_no(folder):
+def test_arguments_of_list_files_are_checked(folder):
     with pytest.raises(
         TypeError, match="file_pattern must be a path or a list of paths, but got 3"
     ):

@@ -15,7 +15,7 @@ Writer = tf.data.experimental.TFRecordWriter
     ("name", "how", "unpacked"),
     [("plain", None, bytes), ("gzip", "GZIP", gzip.decompress), ("zlib", "ZLIB", zlib.decompress)],
 )
-def test_what_tensorflow_wrote_is_written_again(tmp_path, name, how, unpacked):
+def test_files_are_the_same_as_tensorflows(tmp_path, name, how, unpacked):
     theirs = THEIRS / f"{name}.tfrecord"
     Writer(str(tmp_path / "ours"), how).write(tf.data.TFRecordDataset(theirs, how))
     assert unpacked((tmp_path / "ours").read_bytes()) == unpacked(theirs.read_bytes())
@@ -35,7 +35,9 @@ def test_a_dataset_without_elements_is_an_empty_file(tmp_path):
         (tf.data.Dataset.from_tensor_slices(([b"a"], [b"b"])), "must be scalar strings"),
     ],
 )
-def test_what_holds_no_records_is_refused_before_a_file_is_made(tmp_path, dataset, said):
+def test_elements_that_are_not_records_are_refused_before_the_file_is_created(
+    tmp_path, dataset, said
+):
     with pytest.raises(TypeError, match=said):
         Writer(tmp_path / "file").write(dataset)
     assert not (tmp_path / "file").exists()

@@ -14,7 +14,7 @@ HALF = [0.5, 0.5]
 
 
 def rare(count=20_000):
-    """Return numbers of which one in ten is of class 1."""
+    """Return a dataset in which one element in ten has class 1."""
     return Dataset.range(count)
 
 
@@ -29,24 +29,26 @@ def shares(dataset, classes=2):
 
 @pytest.mark.parametrize("initial", [None, [0.9, 0.1]])
 @pytest.mark.parametrize("target", [[0.5, 0.5], [0.2, 0.8], [0.95, 0.05]])
-def test_classes_come_in_the_parts_asked_for(initial, target):
+def test_classes_follow_the_target_distribution(initial, target):
     dataset = rare().rejection_resample(is_rare, target, initial, seed=3)
     np.testing.assert_allclose(shares(dataset), target, atol=0.04)
 
 
-def test_many_classes_come_in_the_parts_asked_for():
+def test_many_classes_follow_the_target_distribution():
     target = [0.1, 0.2, 0.3, 0.4]
     dataset = Dataset.range(20_000).rejection_resample(lambda x: x % 4, target, seed=3)
     np.testing.assert_allclose(shares(dataset, 4), target, atol=0.03)
 
 
 @pytest.mark.parametrize("initial", [None, [0.9, 0.1]])
-def test_every_element_stands_beside_its_class(initial):
+def test_every_element_is_paired_with_its_class(initial):
     dataset = rare(500).rejection_resample(is_rare, [0.3, 0.7], initial, seed=3)
     elements = [(int(c), int(x)) for c, x in dataset]
     assert elements
     assert all(c == (x % 10 == 0) for c, x in elements)
-    assert max(Counter(elements).values()) <= 2  # once as it is, once kept by chance
+    assert (
+        max(Counter(elements).values()) <= 2
+    )  # once from the original, once from the filtered dataset
 
 
 @pytest.mark.parametrize("initial", [None, [0.25] * 4])
@@ -108,7 +110,7 @@ def test_it_can_be_pickled():
     assert [int(x) for _, x in again] == [int(x) for _, x in dataset]
 
 
-def test_what_is_no_distribution_is_refused():
+def test_an_invalid_distribution_is_refused():
     for value in (0.5, [[0.5, 0.5]], [], ["a", "b"]):
         with pytest.raises(tf.errors.InvalidArgumentError, match="must be a vector of numbers"):
             rare().rejection_resample(is_rare, value)
@@ -127,7 +129,7 @@ def test_a_class_that_does_not_exist_is_an_error_when_it_comes():
             list(dataset)
 
 
-def test_chances_are_those_that_reject_the_least():
+def test_the_probabilities_reject_the_fewest_elements():
     kept, original = rejection_resample.chances(
         np.array([0.9, 0.1], np.float32), np.array([0.5, 0.5], np.float32)
     )
@@ -137,9 +139,9 @@ def test_chances_are_those_that_reject_the_least():
     np.testing.assert_allclose(mixed, HALF)
 
 
-def test_an_estimate_begins_even_and_follows_what_comes():
+def test_an_estimate_starts_uniform_and_follows_the_data():
     counts, parts = rejection_resample.estimated(
-        rejection_resample.nothing_seen(2), np.array([1, 1, 1, 0, 7])
+        rejection_resample.initial_counts(2), np.array([1, 1, 1, 0, 7])
     )
     assert counts.tolist() == [11, 13]
     assert parts.shape == (32, 2)

@@ -7,7 +7,7 @@ from evenfeed.core import dtypes
 
 
 @pytest.mark.parametrize("dtype", [tf.uint16, tf.int32, tf.float16, tf.float32, tf.float64])
-def test_what_is_converted_there_and_back_is_the_same(dtype):
+def test_converting_there_and_back_keeps_the_image(dtype):
     image = pixels()
     there = tf.image.convert_image_dtype(image, dtype)
     np.testing.assert_array_equal(tf.image.convert_image_dtype(there, tf.uint8), image)
@@ -26,7 +26,7 @@ def test_each_image_of_a_batch_is_standardised_by_itself():
     np.testing.assert_allclose(found.std((1, 2, 3)), 1, rtol=1e-5)
 
 
-def test_what_comes_in_is_not_changed():
+def test_the_input_image_is_not_changed():
     image = pixels().astype(np.float32)
     before = image.copy()
     tf.image.per_image_standardization(image)

@@ -14,7 +14,7 @@ lengths = st.integers(1, 12)
 
 
 @given(lengths, lengths)
-def test_the_middle_stays_whether_it_is_cut_or_padded(height, width):
+def test_the_centre_stays_whether_cropped_or_padded(height, width):
     found = tf.image.resize_with_crop_or_pad(IMAGE, height, width)
     assert found.shape == (height, width, 3)
     back = tf.image.resize_with_crop_or_pad(found, 7, 9)
@@ -24,7 +24,7 @@ def test_the_middle_stays_whether_it_is_cut_or_padded(height, width):
 
 
 @given(st.integers(0, 3), st.integers(0, 4), lengths, lengths)
-def test_what_was_padded_can_be_cut_out_again(top, left, more, wider):
+def test_cropping_undoes_padding(top, left, more, wider):
     height, width = 7 + top + more, 9 + left + wider
     padded = tf.image.pad_to_bounding_box(IMAGE, top, left, height, width)
     assert padded.shape == (height, width, 3)
@@ -49,7 +49,7 @@ def test_a_batch_is_its_images_and_the_shape_is_known_before(cut):
     np.testing.assert_array_equal(list(dataset), cut(BATCH))
 
 
-def test_the_shape_of_a_box_is_known_where_that_of_the_image_is_not():
+def test_the_shape_of_a_box_is_known_even_if_that_of_the_image_is_not():
     files = tf.data.Dataset.from_tensors(jpeg())
 
     def middle(content):

@@ -1,4 +1,4 @@
-"""Whatever is wrong with the bytes of an image is an error of evenfeed's that says in which file or row."""
+"""Corrupt images raise evenfeed errors that name the file or the row."""
 
 import io
 import random
@@ -64,10 +64,10 @@ def damaged(content, chance):
 
 
 @pytest.mark.parametrize("name", IMAGES)
-def test_damaged_bytes_are_an_image_or_an_error_of_ours(name):
+def test_corrupt_bytes_give_an_image_or_an_evenfeed_error(name):
     chance, content, refused = random.Random(name), IMAGES[name](), 0
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # also what Pillow only warns of
+        warnings.simplefilter("error")  # also for problems that Pillow only warns about
         for _ in range(250):
             changed = damaged(content, chance)
             for read in READERS:

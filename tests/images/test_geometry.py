@@ -10,7 +10,7 @@ from evenfeed.images.geometry import COLUMNS, ROWS, flipped
 @pytest.mark.parametrize("flip", [tf.image.flip_left_right, tf.image.flip_up_down])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (5, 4, 3), (2, 5, 4, 3), (0, 4, 3), (3, 4, 0)])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, bool])
-def test_twice_is_as_before(flip, shape, dtype):
+def test_flipping_twice_restores_the_image(flip, shape, dtype):
     image = (np.arange(np.prod(shape)) % 7).reshape(shape).astype(dtype)
     assert flip(image).dtype == dtype
     np.testing.assert_array_equal(flip(flip(image)), image)

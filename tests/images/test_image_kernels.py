@@ -1,4 +1,4 @@
-"""Functions of images inside `map`."""
+"""Image functions inside `map`."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -51,7 +51,7 @@ def test_what_follows_is_computed_on_blocks(files):
     np.testing.assert_allclose(np.stack(list(dataset)), direct, rtol=1e-5, atol=1e-6)
 
 
-def test_jax_may_have_what_it_likes_of_a_known_shape(files):
+def test_jax_can_use_images_of_known_shape(files):
     dataset = files.map(lambda content: jnp.mean(middle(content), axis=(0, 1)))
     assert is_vectorised(dataset)
     np.testing.assert_allclose(

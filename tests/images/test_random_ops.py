@@ -21,7 +21,9 @@ def test_every_crop_is_as_likely():
         minlength=100,
     ).reshape(10, 10)
     assert found[:3, :2].sum() == 1200
-    assert found[:3, :2].min() > 140  # of 200 expected: four deviations and more
+    assert (
+        found[:3, :2].min() > 140
+    )  # 200 are expected; this is more than four standard deviations below
 
 
 def test_half_of_all_are_mirrored():
@@ -80,7 +82,7 @@ def test_draws_in_map_are_the_same_whatever_runs_it(images, how):
     assert drawn(images.map(crop_and_flip, **how)) == drawn(images.map(crop_and_flip))
 
 
-def test_each_pass_draws_anew(images):
+def test_each_pass_draws_different_numbers(images):
     dataset = images.map(crop_and_flip)
     assert drawn(dataset) != drawn(dataset)
 

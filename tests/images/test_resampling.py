@@ -9,7 +9,7 @@ WAYS = ["area", "bicubic", "bilinear", "gaussian", "lanczos3", "lanczos5", "mitc
 @pytest.mark.parametrize("method", WAYS)
 @pytest.mark.parametrize("antialias", [False, True])
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 9), (9, 1), (7, 3), (3, 7), (8, 8), (100, 33)])
-def test_weights_are_one_together_and_the_same_from_both_ends(method, antialias, sizes):
+def test_weights_sum_to_one_and_are_symmetric(method, antialias, sizes):
     found = weights(method, *sizes, antialias=antialias)
     assert found.dtype == np.float32
     assert found.shape == (sizes[1], sizes[0])
@@ -22,7 +22,7 @@ def test_the_same_size_keeps_pixels(method):
     np.testing.assert_allclose(weights(method, 6, 6, antialias=True), np.eye(6), atol=1e-6)
 
 
-def test_an_area_counts_by_how_much_it_is_covered():
+def test_area_weights_are_overlaps():
     found = weights("area", 3, 2, antialias=False)
     np.testing.assert_allclose(found, [[2 / 3, 1 / 3, 0], [0, 1 / 3, 2 / 3]], rtol=1e-6)
 
@@ -37,7 +37,7 @@ def test_only_near_pixels_count():
 @pytest.mark.parametrize("method", WAYS)
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 9), (9, 1), (7, 3), (3, 7), (100, 33)])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_a_band_has_all_weights_that_count(method, sizes, channels):
+def test_a_band_has_all_non_zero_weights(method, sizes, channels):
     whole, found = (
         weights(method, *sizes, antialias=True),
         band(method, *sizes, channels, antialias=True),

@@ -32,7 +32,7 @@ def test_a_batch_is_its_images():
         )
 
 
-def test_a_method_that_is_not_there_names_those_that_are():
+def test_an_unknown_method_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"not implemented: cubic(.|\n)*'bicubic'"):
         tf.image.resize(pixels(), [4, 4], method="cubic")
 
@@ -44,7 +44,7 @@ def test_an_image_without_pixels_is_an_error():
 
 @pytest.mark.parametrize("method", [way for way in METHODS if way != "nearest"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float32, np.float64, np.uint16])
-def test_places_are_added_as_matrices_are_multiplied(method, dtype, monkeypatch):
+def test_weighted_sums_equal_the_matrix_product(method, dtype, monkeypatch):
     image = pixels(23, 31).astype(dtype)
     before = image.tobytes()
     added = tf.image.resize(image, [40, 9], method, antialias=True)

@@ -7,17 +7,17 @@ from evenfeed.plan.grouping import Batch
 from evenfeed.plan.sources import Range
 
 
-def test_an_element_stands_behind_its_number():
+def test_enumerate_pairs_an_index_with_the_element():
     node = Enumerate(Batch(Range(0, 3), 2), 5)
     assert node.size == 2
     assert node.element_spec == (TensorSpec([], "int64"), TensorSpec([None], "int64"))
 
 
-def test_numbers_make_no_size_known():
+def test_enumerate_keeps_an_unknown_size():
     assert Enumerate(UnknownSize(), 0).size == -2
 
 
-def test_words_stand_before_the_parts_of_an_element():
+def test_random_words_come_before_the_components_of_an_element():
     words, number = TensorSpec([2], "uint32"), TensorSpec([], "int64")
     assert WithKeys(Range(0, 3), (1,)).element_spec == (words, number)
     pair = Zip((0, 0), (Range(0, 3), Range(0, 3)))

@@ -29,7 +29,7 @@ def test_a_short_last_batch_counts_unless_it_is_dropped(child, batch_size, kept,
     assert type(Batch(child, batch_size).size) is int
 
 
-def test_the_leading_axis_is_known_where_a_short_batch_is_dropped():
+def test_the_leading_axis_is_known_if_a_short_batch_is_dropped():
     child = Tensor({"b": 0, "a": 0}, [np.zeros(3), None])
     expected = {"b": NoneTensorSpec(), "a": TensorSpec([None, 3], "float64")}
     assert Batch(child, 2).element_spec == expected
@@ -45,7 +45,7 @@ def test_a_batch_of_nothing_is_an_error(batch_size):
         Batch(Range(0, 3), batch_size)
 
 
-def test_what_cannot_be_stacked_cannot_be_batched():
+def test_values_that_cannot_be_stacked_cannot_be_batched():
     class Optionals(UnknownSize):
         element_spec = OptionalSpec(TensorSpec([]))
 

@@ -11,7 +11,7 @@ from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.sources import Range
 
 
-def test_two_nodes_that_say_the_same_are_equal_wherever_they_were_written():
+def test_nodes_with_equal_fields_are_equal_whatever_their_origin():
     one = Batch(Repeat(Range(0, 5), 2), 3)
     two = Batch(Repeat(Range(0, 5), 2), 3)
     assert one == two
@@ -28,7 +28,7 @@ def test_two_nodes_that_say_the_same_are_equal_wherever_they_were_written():
         Repeat(Range(0, 5), 1),
     ],
 )
-def test_nodes_that_say_something_else_are_not(other):
+def test_nodes_with_different_fields_are_not_equal(other):
     assert Range(0, 5) != other
 
 
@@ -45,14 +45,14 @@ def test_a_node_cannot_be_changed():
         Range(0, 5).stop = 7
 
 
-def test_a_node_prints_what_it_says_and_not_where():
+def test_a_nodes_repr_does_not_show_its_origin():
     assert repr(Batch(Range(0, 5), 2)) == (
         "Batch(child=Range(start=0, stop=5, step=1, dtype=dtype('int64')), "
         "batch_size=2, drop_remainder=False)"
     )
 
 
-def test_the_root_cannot_be_made():
+def test_the_base_class_cannot_be_instantiated():
     with pytest.raises(TypeError, match="abstract"):
         Node()
 

@@ -32,7 +32,7 @@ def test_options_start_unset():
     assert fresh == Options()
 
 
-def test_options_below_options_are_each_ones_own():
+def test_sections_are_not_shared_between_options():
     one, two = Options(), Options()
     one.threading.private_threadpool_size = 4
     assert two.threading.private_threadpool_size is None
@@ -113,7 +113,7 @@ def test_what_a_dataset_returns_cannot_be_changed():
         found.threading.private_threadpool_size = 1
 
 
-def test_a_later_change_of_the_users_object_changes_no_dataset():
+def test_changing_the_options_later_does_not_change_the_dataset():
     mine = Options()
     node = WithOptions(RANGE, mine)
     mine.deterministic = True
@@ -121,7 +121,7 @@ def test_a_later_change_of_the_users_object_changes_no_dataset():
     assert options_of(node) == Options()
 
 
-def test_only_options_are_taken():
+def test_with_options_accepts_only_options():
     with pytest.raises(TypeError, match="with_options expects Options"):
         WithOptions(RANGE, 3)
 

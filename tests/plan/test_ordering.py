@@ -51,7 +51,7 @@ def test_a_repeat_has_the_size_times_the_count(child, count, size):
         (UnknownSize(), -1, -2, 0),
     ],
 )
-def test_what_is_taken_and_what_is_left(child, count, taken, left):
+def test_sizes_of_take_and_skip(child, count, taken, left):
     assert Take(child, count).size == taken
     assert Skip(child, count).size == left
 
@@ -64,7 +64,7 @@ def test_a_shard_has_its_part_of_the_elements(size, num_shards):
         assert Shard(Range(0, size), num_shards, index).size == expected
 
 
-def test_a_shard_of_what_has_no_size_has_none():
+def test_a_shard_of_an_unknown_size_has_an_unknown_size():
     assert Shard(ENDLESS, 3, 2).size == -1
     assert Shard(UnknownSize(), 3, 2).size == -2
 
@@ -78,7 +78,7 @@ def test_no_shards_are_an_error(num_shards):
 
 
 @pytest.mark.parametrize("index", [-1, 2, 3])
-def test_a_shard_that_is_none_of_them_is_an_error(index):
+def test_an_index_outside_the_shards_is_an_error(index):
     what = f"index must be at least 0 and less than num_shards (2), but got {index}."
     fix = "pass for example shard(num_shards=4, index=0) for the first of four shards."
     with error_saying(InvalidArgumentError, what, fix=fix):
@@ -124,13 +124,13 @@ def test_the_elements_are_the_childs(node):
     assert node.element_spec == TensorSpec([], "int64")
 
 
-def test_passes_are_counted_and_elsewhere_anew():
+def test_passes_are_counted_and_a_copy_starts_from_0():
     passes = Passes()
     assert [passes.take() for _ in range(3)] == [0, 1, 2]
     assert pickle.loads(pickle.dumps(passes)).take() == 0
 
 
-def test_the_passes_of_a_shuffle_are_no_part_of_what_it_says():
+def test_the_passes_of_a_shuffle_do_not_affect_equality():
     one, two = Shuffle(Range(0, 3), 2, (1,)), Shuffle(Range(0, 3), 2, (1,))
     one.passes.take()
     assert one == two

@@ -50,7 +50,7 @@ def test_slices_are_rows():
     assert node.element_spec == (TensorSpec([3], "int8"), TensorSpec([], "string"))
 
 
-def test_the_size_of_slices_passes_over_none():
+def test_the_size_of_slices_ignores_none():
     node = TensorSlice((0, 0), [None, np.zeros(4)])
     assert node.size == 4
     assert node.element_spec == (NoneTensorSpec(), TensorSpec([], "float64"))

@@ -1,4 +1,4 @@
-"""Which files a worker reads."""
+"""Sharding by file: which files each worker reads."""
 
 import pytest
 from tests.feeding.distribution import with_policy
@@ -27,7 +27,7 @@ def test_a_reader_reads_every_other_file(tmp_path):
     assert read(Lines(paths, num_parallel_reads=2), 0) == ["a0", "c0", "a1", "c1"]
 
 
-def test_names_are_shared_out_before_they_are_read_and_shuffled(tmp_path):
+def test_file_names_are_sharded_before_they_are_read_and_shuffled(tmp_path):
     paths = text_files(tmp_path, [1, 1, 1, 1])
     names = Dataset.from_tensor_slices(paths).shuffle(4, seed=3)
     plan = by_file(plan_of(names.flat_map(Lines)), Share(1, 2, 1))
@@ -38,7 +38,7 @@ def test_names_are_shared_out_before_they_are_read_and_shuffled(tmp_path):
     assert sorted(read(names.map(lambda x: x).interleave(Lines), 0)) == ["a0", "c0"]
 
 
-def test_each_input_is_shared_out(tmp_path):
+def test_each_input_is_sharded(tmp_path):
     paths = text_files(tmp_path, [1, 1, 1, 1])
     both = Lines(paths[:2]).concatenate(Lines(paths[2:]))
     assert read(both, 1) == ["b0", "d0"]
@@ -57,7 +57,7 @@ def test_names_are_counted(tmp_path, known):
     assert by_file(plan_of(names.repeat().flat_map(Lines)), Share(0, 3, 1))
 
 
-def test_rows_that_come_from_elsewhere_are_not_shared_out(tmp_path):
+def test_rows_that_do_not_come_from_files_are_not_sharded(tmp_path):
     lines = Lines(text_files(tmp_path, [1, 1]))
     for other in (
         Dataset.range(3).batch(2),
@@ -78,7 +78,7 @@ def test_rows_that_come_from_elsewhere_are_not_shared_out(tmp_path):
         (lambda lines: lines.ignore_errors(), "IgnoreErrors"),
     ],
 )
-def test_what_hides_the_files_is_named(tmp_path, over, name):
+def test_the_error_names_the_node_above_the_files(tmp_path, over, name):
     lines = over(Lines(text_files(tmp_path, [1, 1])))
     with pytest.raises(NotFoundError, match=f"the files are below {name}, which"):
         by_file(plan_of(lines), Share(0, 2, 1))
@@ -91,7 +91,7 @@ def test_flattened_windows_hold_neighbours(tmp_path):
     assert windows == [["b0", "b1"], ["b2", "d0"]]
 
 
-def test_csv_files_are_shared_out(tmp_path):
+def test_csv_files_are_sharded(tmp_path):
     records = tf.data.experimental.CsvDataset(text_files(tmp_path, [2, 3, 1]), [tf.string])
     assert read(records.map(lambda x: x), 0) == ["a0", "a1", "c0"]
 

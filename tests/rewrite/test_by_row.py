@@ -1,4 +1,4 @@
-"""Where a worker's rows are chosen: as early as their places are known, and no later."""
+"""Sharding by row: a worker's rows are selected as early as their positions are known."""
 
 from itertools import chain
 
@@ -19,7 +19,7 @@ SIZE, BATCH, WORKERS = 24, 6, 3
 
 
 class Counting:
-    """A function that cannot be traced, and counts what it is called with."""
+    """A function that cannot be traced and records its arguments."""
 
     def __init__(self) -> None:
         self.seen: list[int] = []
@@ -29,7 +29,7 @@ class Counting:
         return x * 10
 
 
-def test_the_rows_of_a_worker_are_chosen_at_the_source():
+def test_the_rows_of_a_worker_are_selected_at_the_source():
     share = Share(1, 2, 1)
     plan = plan_of(Dataset.range(8).map(Counting(), vectorize=False).batch(4))
     found = pushed(plan, share)
@@ -75,7 +75,7 @@ ABOVE = {
 
 
 def calls(make):
-    """Return how many rows came in all, and what each worker's function was called with."""
+    """Return the total number of rows, and the arguments of each worker's function."""
     functions = [Counting() for _ in range(WORKERS)]
     memory = InMemory(WORKERS)
 
@@ -98,7 +98,9 @@ def undistributed(make):
 def test_a_function_is_called_for_its_own_rows_alone_below(name):
     rows, seen = calls(BELOW[name])
     assert sorted(chain(*rows)) == undistributed(BELOW[name])
-    learnt = 2 if name == "concatenate" else 1  # calls with a first row, to learn what it returns
+    learnt = (
+        2 if name == "concatenate" else 1
+    )  # calls on a first row, to find the spec of the result
     for own, called in zip(rows, seen, strict=True):
         assert len(own) == SIZE // WORKERS
         assert {10 * x for x in called} >= set(own)
@@ -112,7 +114,7 @@ def test_a_function_is_called_for_all_rows_above(name, caplog):
     for called in seen:
         assert len(set(called)) == SIZE
     said = [r.message for r in caplog.records if r.levelname == "WARNING"]
-    assert len(said) == WORKERS  # one on each
+    assert len(said) == WORKERS  # one per worker
     assert all("every worker computes all rows up to" in text for text in said)
     assert all("test_by_row.py:" in text for text in said)
 
@@ -133,12 +135,12 @@ def test_records_of_files_are_chosen_by_position(tmp_path, caplog):
     assert caplog.records == []
 
 
-def test_batches_too_small_for_the_cluster_are_made_as_a_whole():
+def test_batches_too_small_for_the_cluster_are_computed_as_a_whole():
     found = fed(lambda _: Dataset.range(8).batch(2), 3)
     assert found == [[[[0]], [[2]], [[4]], [[6]]], [[[1]], [[3]], [[5]], [[7]]], [[[]]] * 4]
 
 
-def test_what_the_user_caches_stays_the_users():
+def test_the_users_cache_is_not_shared_with_the_workers_plan():
     data = Dataset.range(8).cache()
     assert fed(lambda _: data.batch(4), 2)[0] == [[[0, 1]], [[4, 5]]]
     assert [int(x) for x in data] == list(range(8))

@@ -323,21 +323,21 @@ def _names(files: list[CsvFile], given: Sequence[str] | None, encoding: str) -> 
     return names
 
 
-def _selected(asked: Sequence[str | int], names: list[str]) -> tuple[int, ...]:
+def _selected(columns: Sequence[str | int], names: list[str]) -> tuple[int, ...]:
     """Return the indices of the selected columns, in increasing order."""
-    places = [_place(one, names) for one in asked]
-    if len(set(places)) < len(places):
-        raise ValueError(described(f"select_columns names a column twice: {list(asked)}."))
-    return tuple(sorted(places))
+    indices = [_index(column, names) for column in columns]
+    if len(set(indices)) < len(indices):
+        raise ValueError(described(f"select_columns contains a column twice: {list(columns)}."))
+    return tuple(sorted(indices))
 
 
-def _place(asked: str | int, names: list[str]) -> int:
-    if isinstance(asked, int) and 0 <= asked < len(names):
-        return asked
-    if asked in names:
-        return names.index(str(asked))
+def _index(column: str | int, names: list[str]) -> int:
+    if isinstance(column, int) and 0 <= column < len(names):
+        return column
+    if column in names:
+        return names.index(str(column))
     raise ValueError(
-        described(f"select_columns has {asked!r}, but the columns are {names}.", fix=_NAMES)
+        described(f"select_columns contains {column!r}, but the columns are {names}.", fix=_NAMES)
     )
 
 

@@ -50,7 +50,7 @@ class Face(DatasetLike):
         self._plan = plan
 
     def _traced(
-        self, function: Callable[..., Any], doing: str, calls: int | None = None, **how: Any
+        self, function: Callable[..., Any], doing: str, calls: int | None = None, **settings: Any
     ) -> RowFunction:
         return trace(
             checked_function(function),
@@ -59,7 +59,7 @@ class Face(DatasetLike):
             doing=doing,
             num_parallel_calls=calls,
             first_elements=Beginning(self._plan, build),
-            **how,
+            **settings,
         )
 
     @property

@@ -16,12 +16,7 @@ from evenfeed.core.arguments import (
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
 from evenfeed.core.specs import TensorSpec
-from evenfeed.dataset.face import (
-    Face,
-    checked_function,
-    dataset_of,
-    plan_made,
-)
+from evenfeed.dataset.face import Face, checked_function, dataset_of, plan_made
 from evenfeed.formats.array_records import ArrayRecordFile
 from evenfeed.formats.bytes.filesystems import as_text, expanded_paths, matching_paths
 from evenfeed.formats.json_lines import JsonFile, checked_spec, guessed_spec
@@ -59,9 +54,8 @@ class FromFiles(Face):
         """Create a dataset of the names of all files that match a pattern.
 
         Args:
-            file_pattern: A pattern with `*`, `?` and `[...]`, or several. It is matched now, not when
-                the dataset is read.
-            shuffle: False returns the names sorted. By default each pass has a different random order.
+            file_pattern: A pattern with `*`, `?` and `[...]`, or several. It is matched now, not on reading.
+            shuffle: False returns sorted names. By default each pass has a different random order.
             seed: Combined with the global seed; makes the order the same in every run.
             name: Accepted for compatibility; ignored.
 
@@ -100,16 +94,15 @@ class FromFiles(Face):
     ) -> "Dataset":
         """Create a dataset of the rows of Parquet files, as dicts of columns.
 
-        Requires `evenfeed[parquet]`. Only the selected columns are read, and only the row groups that
-        may contain rows that pass `filter`. Without a filter every row has a position: `shuffle`,
-        `shard` and `skip` read only the row groups that they need.
+        Requires `evenfeed[parquet]`. Only the selected columns are read, and only the row groups that may
+        contain rows that pass `filter`. Without a filter every row has a position: `shuffle`, `shard` and
+        `skip` read only the row groups that they need.
 
         Args:
             paths: A path or a pattern, or several. The file footers are read now.
             columns: The names of the columns to read; all by default.
             filter: The rows to keep: `[("column", ">", 3), ...]`, or a `pyarrow.compute` expression.
-            fill_null: Replacement values for nulls, by column name. A null in any other column is an
-                error for its row.
+            fill_null: Replacement values for nulls, by column name. Other nulls are an error for their row.
 
         Examples:
             >>> import tempfile
@@ -136,16 +129,14 @@ class FromFiles(Face):
     ) -> "Dataset":
         """Create a dataset of the rows of Arrow files, as dicts of columns.
 
-        Requires `evenfeed[parquet]`. Reads the Arrow file format (Feather) and the stream format, which
-        Hugging Face datasets use. Uncompressed files are memory-mapped, and numeric columns are views
-        of them. Every row has a position: `shuffle`, `shard` and `skip` read only the record batches
-        that they need.
+        Requires `evenfeed[parquet]`. Reads the Arrow file format (Feather) and the stream format, which Hugging
+        Face datasets use. Uncompressed files are memory-mapped, and numeric columns are views of them. Every
+        row has a position: `shuffle`, `shard` and `skip` read only the record batches that they need.
 
         Args:
             paths: A path or a pattern, or several. Their record batches are counted now.
             columns: The names of the columns to read; all by default.
-            fill_null: Replacement values for nulls, by column name. A null in any other column is an
-                error for its row.
+            fill_null: Replacement values for nulls, by column name. Other nulls are an error for their row.
 
         Examples:
             >>> import tempfile
@@ -166,10 +157,9 @@ class FromFiles(Face):
 
     @staticmethod
     def from_array_record(paths: Any) -> "Dataset":
-        """Create a dataset of the records of ArrayRecord files, as bytes.
+        """Create a dataset of the records of ArrayRecord files, as bytes. Requires `evenfeed[array-record]`.
 
-        Requires `evenfeed[array-record]`. Every record has a position: `shuffle`, `shard` and `skip`
-        read only the records that they need.
+        Every record has a position: `shuffle`, `shard` and `skip` read only the records that they need.
 
         Args:
             paths: A local path or pattern, or several.
@@ -197,9 +187,8 @@ class FromFiles(Face):
     def from_webdataset(paths: Any, parts: Any = None) -> "Dataset":
         """Create a dataset of the samples in WebDataset shards: uncompressed tar files.
 
-        Consecutive members of a tar file whose names agree up to the first dot form one sample: a dict
-        with the bytes of each member under the rest of its name, and the common name under `__key__`.
-        Every sample has a position.
+        Consecutive members of a tar file whose names agree up to the first dot form one sample: a dict with the bytes
+        of each member under the rest of its name, and the common name under `__key__`. Every sample has a position.
 
         Args:
             paths: A path or a pattern, or several.
@@ -230,10 +219,9 @@ class FromFiles(Face):
 
         Args:
             paths: A path or a pattern, or several.
-            output_signature: The fields to read from each line: a dict of `TensorSpec`s, possibly
-                nested. Strings are `tf.string`, and lists are tensors. By default it is inferred from
-                the first hundred lines; integers become int64, other numbers float64, and lists may
-                have any length.
+            output_signature: The fields to read from each line: a dict of `TensorSpec`s, possibly nested.
+                Strings are `tf.string`, and lists are tensors. By default it is inferred from the first hundred
+                lines; integers become int64, other numbers float64, and lists may have any length.
             compression_type: "GZIP" or "ZLIB"; "" or None for uncompressed files.
 
         Examples:
@@ -263,8 +251,8 @@ class FromFiles(Face):
         A pass that is not read to its end is not cached. The arrays of cached elements are read-only.
 
         Args:
-            filename: The prefix of the cache files on disk; in memory by default. If one iterator is
-                writing the files, another that tries to write them raises AlreadyExistsError.
+            filename: The prefix of the cache files; in memory by default. Two iterators cannot write the same
+                files at the same time: the second raises AlreadyExistsError.
             name: Accepted for compatibility; ignored.
 
         Examples:
@@ -287,15 +275,13 @@ class FromFiles(Face):
     ) -> "Dataset":
         """Write the elements of the first complete pass to a directory, and read later passes from it.
 
-        Later runs of the program read the snapshot too. A dataset that differs in its functions or data
-        writes its own snapshot in the same directory; seeds make no difference. A pass that stops early,
-        or in which an element fails, is not kept.
+        Other programs read the snapshot too. A dataset that differs in its functions or data writes its own snapshot
+        in the same directory; seeds make no difference. A pass that stops early, or has a failing element, is not kept.
 
         Args:
             path: The directory; created if it does not exist.
             compression: "GZIP" for smaller files; None or "AUTO" for memory-mapped files.
-            reader_func: Maps a dataset of shards, each a dataset, to the dataset to read. By default the
-                shards are interleaved.
+            reader_func: Maps a dataset of shards, each a dataset, to the dataset to read; interleaved by default.
             shard_func: Returns the index of the shard that an element is written to.
             name: Accepted for compatibility; ignored.
 
@@ -327,8 +313,7 @@ class FromFiles(Face):
     ) -> None:
         """Write all elements to a directory, to be read with `Dataset.load`.
 
-        An earlier dataset in the directory is replaced only when everything is written; if the program
-        stops before that, it is left intact.
+        An earlier dataset in the directory stays intact until everything is written, and is then replaced.
 
         Args:
             path: The directory; created if it does not exist.
@@ -365,15 +350,13 @@ class FromFiles(Face):
     ) -> "Dataset":
         """Read a dataset that `save` wrote.
 
-        Every element has a position: `shuffle`, `shard`, `skip` and resume read only the elements that
-        they need.
+        Every element has a position: `shuffle`, `shard`, `skip` and resume read only the elements they need.
 
         Args:
             path: The directory.
             element_spec: The spec of the elements; needed only if they contain objects of your own classes.
             compression: Accepted for compatibility; the files record their compression.
-            reader_func: Maps a dataset of shards, each a dataset, to the dataset to read. By default the
-                shards are interleaved.
+            reader_func: As for `snapshot`.
             wait: Wait until another program has saved the dataset.
 
         Examples:

@@ -5,10 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from evenfeed.core import dtypes
-from evenfeed.core.arguments import (
-    whole_number,
-    yes_or_no,
-)
+from evenfeed.core.arguments import whole_number, yes_or_no
 from evenfeed.core.callsite import where_called
 from evenfeed.core.conversion import Array, to_component
 from evenfeed.core.errors import described
@@ -100,14 +97,16 @@ class Functions(Face):
             [1, 1, 2, 6, 24]
         """
         del synchronous, use_unbounded_threadpool, name
-        how: dict[str, Any] = {"vectorize": vectorize, "output_signature": output_signature}
-        how |= {"processes": processes}
+        settings: dict[str, Any] = {"vectorize": vectorize, "output_signature": output_signature}
+        settings |= {"processes": processes}
         try:
-            return self._mapped(map_func, num_parallel_calls, deterministic, may_draw=True, **how)
+            return self._mapped(
+                map_func, num_parallel_calls, deterministic, may_draw=True, **settings
+            )
         except DrawsForElements as draws:
             keyed = dataset_of(WithKeys(self._plan, shuffle_seed(draws.seed)))
             function = drawing_inside(map_func)
-            return keyed._mapped(function, num_parallel_calls, deterministic, **how)
+            return keyed._mapped(function, num_parallel_calls, deterministic, **settings)
 
     def random_map(
         self,
@@ -158,11 +157,11 @@ class Functions(Face):
         """
         del name
         keyed = dataset_of(WithKeys(self._plan, shuffle_seed(seed)))
-        how: dict[str, Any] = {"vectorize": vectorize, "output_signature": output_signature}
+        settings: dict[str, Any] = {"vectorize": vectorize, "output_signature": output_signature}
         function = drawing(checked_function(map_func), generator)
         untraced = NOT_TRACED if generator == "numpy" else None
-        how |= {"untraced": untraced, "processes": processes}
-        return keyed._mapped(function, num_parallel_calls, deterministic, **how)
+        settings |= {"untraced": untraced, "processes": processes}
+        return keyed._mapped(function, num_parallel_calls, deterministic, **settings)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
         """Keep the elements for which a predicate returns True.
@@ -323,14 +322,14 @@ class Functions(Face):
         *,
         vectorize: bool | None,
         processes: bool,
-        **how: Any,
+        **settings: Any,
     ) -> "Dataset":
         processes = yes_or_no(processes, "processes")
         if processes:
             check_portable(checked_function(function), vectorize)
             vectorize = False
         calls = _count_or_none(num_parallel_calls, "num_parallel_calls")
-        traced = self._traced(function, "mapping", calls, vectorize=vectorize, **how)
+        traced = self._traced(function, "mapping", calls, vectorize=vectorize, **settings)
         if processes:
             check_alone(traced.name, traced.effects)
         return dataset_of(

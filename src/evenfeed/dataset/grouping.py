@@ -353,5 +353,5 @@ def _batched(
     size = _size_of_bucket(buckets, bucket)
     if padding is None:
         return group.batch(size, drop)
-    asked, values, spec = padding
-    return group.padded_batch(size, buckets.padded_shapes(int(bucket), asked, spec), values, drop)
+    shapes, values, spec = padding
+    return group.padded_batch(size, buckets.padded_shapes(int(bucket), shapes, spec), values, drop)

@@ -80,7 +80,7 @@ def known_chances(initial_dist: Any, target: Array) -> tuple[Array, Array]:
     return chances(initial, target)
 
 
-def nothing_seen(classes: int) -> Array:
+def initial_counts(classes: int) -> Array:
     """Return the class counts that an estimate starts from."""
     return np.full(classes, _SEEN_BEFORE, np.int64)
 
@@ -174,7 +174,7 @@ def _beside_parts(class_func: Callable[..., Any], *parts: Any) -> Any:
 def _estimated(classed: "Dataset", target: Array) -> "Dataset":
     """Return the probabilities for each element, estimated from the classes of earlier elements."""
     classes = classed.map(_first).batch(ESTIMATED_AT_A_TIME)
-    seen = nothing_seen(len(target))
+    seen = initial_counts(len(target))
     return classes.scan(seen, estimated).unbatch().map(partial(chances, target=target))
 
 

@@ -118,7 +118,7 @@ def middles(count: int) -> Array:
 
 
 def _by_curve(method: str, old: int, new: int, *, antialias: bool) -> Array:
-    """Return weights by distance. Each step is rounded as in TensorFlow; otherwise pixels at the ends of curves differ."""
+    """Return weights by distance. Each step is rounded as in TensorFlow, or pixels at the ends of curves would differ."""
     curve, radius = _CURVES[method]
     scale = _ONE / (np.float32(new) / np.float32(old))
     width = np.maximum(scale, _ONE) if antialias else _ONE

@@ -192,9 +192,9 @@ class Buckets:
             )
         return bucket
 
-    def padded_shapes(self, bucket: int, asked: Any, spec: Any) -> Any:
+    def padded_shapes(self, bucket: int, wanted: Any, spec: Any) -> Any:
         """Return the shapes to pad to. With `to_boundary`, unknown lengths are padded up to the boundary."""
-        shapes = map_structure(_shape_of, spec, rules=DATA) if asked is None else asked
+        shapes = map_structure(_shape_of, spec, rules=DATA) if wanted is None else wanted
         if not self.to_boundary or bucket >= len(self.boundaries):
             return shapes
         limit = self.boundaries[bucket] - 1

@@ -19,7 +19,7 @@ from evenfeed.runtime.positions.indexing import indexed
 from evenfeed.runtime.run import Run, next_pass
 
 # A plan of a worker's rows, and the node whose rows every worker computes before selecting its own; None if none.
-Chosen: TypeAlias = tuple[Node, Node | None]
+Selection: TypeAlias = tuple[Node, Node | None]
 
 # Nodes that select elements only by position, whatever their values.
 _BY_POSITION: Final = (Repeat, Shard, Shuffle, Skip, Take)
@@ -83,31 +83,33 @@ def _below_batch(plan: Batch, share: Share) -> Pushed:
             origin=node.origin,
         )
 
-    rows, stops = once_for_each(partial(_chosen, own))(plan.child)
+    rows, stops = once_for_each(partial(_selected, own))(plan.child)
     return Pushed(OwnBatches(rows, origin=plan.origin), stops)
 
 
-def _chosen(own: Callable[[Node], OwnRows], node: Node, choose: Callable[[Node], Chosen]) -> Chosen:
+def _selected(
+    own: Callable[[Node], OwnRows], node: Node, select: Callable[[Node], Selection]
+) -> Selection:
     """Return a plan of the worker's rows, and the node up to which every worker computes all rows."""
     if is_addressed(own(node)):
         return own(node), None
     match node:
         case Map() | WithOptions() | Prefetch():
-            rows, stops = choose(node.child)
+            rows, stops = select(node.child)
             return replace(node, child=rows), stops
         case Cache(filename=""):
-            rows, stops = choose(node.child)
+            rows, stops = select(node.child)
             # Otherwise its rows would be selected below the cache, and so only in the first pass.
             if stops is None:
                 return replace(node, child=rows, memory=Memory()), None
         case Zip() if len({part.size for part in node.parts}) == 1 and node.size != UNKNOWN:
-            found = [choose(part) for part in node.parts]
+            found = [select(part) for part in node.parts]
             if all(stops is None for _, stops in found):
                 return replace(node, parts=tuple(rows for rows, _ in found)), None
         case _:
             lifted = _lifted(node)
             if isinstance(lifted, Map):
-                return choose(lifted)
+                return select(lifted)
     return own(node), node
 
 
