@@ -1,8 +1,8 @@
 """How workers and the coordination service prove to each other that they know the cluster's token.
 
-The service opens every connection with a greeting that holds a random challenge. The other side answers with a claim and a
-proof: an HMAC of the challenge under the token. The service answers with a proof of its own. The token itself is never
-sent. Without a token the key is empty, and anyone who can reach the port can compute the proofs.
+The service opens every connection with a greeting that holds a random challenge. The other side answers with a claim
+and a proof: an HMAC of the challenge under the token. The service answers with a proof of its own. The token itself
+is never sent. Without a token the key is empty, and anyone who can reach the port can compute the proofs.
 
 Messages are JSON objects, one per line. Anyone may send them, so parsing is bounded and raises only ValueError.
 """

@@ -1,13 +1,13 @@
 """The coordination service: the process in which JAX's own service runs. Worker 0 starts it as a program.
 
-If it ran inside worker 0, all other workers would die when worker 0 exits, even if it exits cleanly. Here it lives until
-the last worker has left.
+If it ran inside worker 0, all other workers would die when worker 0 exits, even if it exits cleanly. Here it lives
+until the last worker has left.
 
 JAX kills a process whose peers do not connect in time, without naming them. So the workers register here first. Their
 connections stay open and show when a worker is lost; JAX reports that late and does not name the worker.
 
-JAX's service does not authenticate its clients, so it is not reachable over the network: it listens on a Unix socket in a
-folder that only this user can enter, and this process forwards the connections of registered workers to it.
+JAX's service does not authenticate its clients, so it is not reachable over the network: it listens on a Unix socket
+in a folder that only this user can enter, and this process forwards the connections of registered workers to it.
 """
 
 import asyncio

@@ -1,11 +1,11 @@
 """A process between a worker's JAX client and the coordination service. Runs as a program.
 
-JAX aborts a worker when its connection to the service ends, without an exception in Python. If the machine of worker 0
-were preempted, all other workers would die before they could save. This process does not pass the end of that connection
-on. The worker learns of it from its own connection instead (`failure_watch.py`).
+JAX aborts a worker when its connection to the service ends, without an exception in Python. If the machine of worker
+0 were preempted, all other workers would die before they could save. This process does not pass the end of that
+connection on. The worker learns of it from its own connection instead (`failure_watch.py`).
 
-It is a process because JAX may wait for the service while it holds the GIL. It runs as a plain file that imports nothing
-from evenfeed, so it starts in some 20 ms.
+It is a process because JAX may wait for the service while it holds the GIL. It runs as a plain file that imports
+nothing from evenfeed, so it starts in some 20 ms.
 """
 
 import hmac

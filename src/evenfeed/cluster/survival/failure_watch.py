@@ -1,8 +1,8 @@
 """Notices when a worker fails, finishes or is lost, and tells the others.
 
-Each worker keeps one connection to the service open as long as it lives. `Line` is the worker's end of it, `Lines` holds
-the service's ends of all workers. A worker that fails or finishes reports it on its connection. If a worker dies without a
-report, its connection ends. Either way the service tells the others.
+Each worker keeps one connection to the service open as long as it lives. `Line` is the worker's end of it, `Lines`
+holds the service's ends of all workers. A worker that fails or finishes reports it on its connection. If a worker
+dies without a report, its connection ends. Either way the service tells the others.
 """
 
 import os

@@ -2,8 +2,8 @@
 
 An nnx module is a pytree to JAX. A traced function, and each replica, gets a copy of it, and assignments to the copy
 would be lost. So the objects are split into arrays, which are passed as arguments and returned as results. Then the
-caller's objects are updated with them, as `nnx.jit` does. Nothing here imports flax: a program that has such objects has
-loaded it.
+caller's objects are updated with them, as `nnx.jit` does. Nothing here imports flax: a program that has such objects
+has loaded it.
 """
 
 # flax and JAX leave parts of their own types unknown.

@@ -28,7 +28,7 @@ _thread: Final = _Thread()
 
 
 def run_unbound(program: Callable[..., Any], *arrays: Any) -> Any:
-    """Evaluate a trace equation by equation, on uncommitted arrays: JAX can then combine parts of different replicas."""
+    """Evaluate a trace equation by equation, on uncommitted arrays, so that JAX can combine parts of replicas."""
     previous, _thread.unbinds = _thread.unbinds, True
     try:
         return program(*map(unbound, arrays))

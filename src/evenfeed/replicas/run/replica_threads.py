@@ -1,7 +1,7 @@
 """Calls a function once per replica, as plain Python, in threads that meet at collectives.
 
-Only one replica's code runs at a time, from one meeting to the next, replica 0 first. So what a function prints or appends
-has the same order each time, while JAX computes asynchronously for all of them.
+Only one replica's code runs at a time, from one meeting to the next, replica 0 first. So what a function prints or
+appends has the same order each time, while JAX computes asynchronously for all of them.
 """
 
 import contextvars

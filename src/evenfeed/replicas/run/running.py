@@ -1,8 +1,9 @@
 """`Strategy.run` for one function: decides how the replicas run it, and runs it.
 
-`run_on_replicas` is the entry. Inside `evenfeed.function` the replicas are added to the current trace; the first trace
-only creates variables (`run_creating`). Otherwise the step is compiled (`compiled_run`). A step that cannot be compiled
-runs as plain Python in one thread per replica (`run_eagerly`), and the threads take over the caller's JAX settings
+`run_on_replicas` is the entry. During a trace of an `evenfeed.function`, the replicas are added to that trace; if it
+only creates variables, one replica runs for all (`run_creating`). If no trace is active, but `fn` or its caller is an
+`evenfeed.function`, the step is compiled (`compiled_run`). All else, and steps that cannot be compiled, run as plain
+Python in one thread per replica (`run_eagerly`). These threads take over the caller's JAX settings
 (`current_settings`), because `with jax.enable_x64(True):` and the like hold for one thread only.
 """
 
@@ -157,8 +158,8 @@ def compiled_run(  # noqa: PLR0913, PLR0917 - a run and its owner
     A function that is redefined at each call counts as the same one if its code and its closure are the same. Arrays
     in its closure are arguments of the program.
 
-    The programs belong to `owner`: `fn` itself, or the `evenfeed.function` that calls `run`. Globals and attributes that
-    the Python code reads are constants of a program, so a new owner must read them again.
+    The programs belong to `owner`: `fn` itself, or the `evenfeed.function` that calls `run`. Globals and attributes
+    that the Python code reads are constants of a program, so a new owner must read them again.
     """
     arrays: list[Any] = []
     try:

@@ -232,7 +232,7 @@ class _Pieces:
 
     Args:
         traces: The traces of all replicas, including those of other workers.
-        spans: Whether there are other workers. Then inputs that are the same for all replicas may differ between workers.
+        spans: Whether there are other workers. Then inputs that all replicas here share may differ between workers.
 
     Attributes:
         traces: The same.

@@ -1,7 +1,7 @@
 """Cuts the trace of one replica's function into segments at its collectives.
 
-Replicas whose parts differ in shape cannot run one program. Each runs its own segments, compiled for its shapes. Between
-the segments, one program over all devices runs the collectives.
+Replicas whose parts differ in shape cannot run one program. Each runs its own segments, compiled for its shapes.
+Between the segments, one program over all devices runs the collectives.
 """
 
 # JAX leaves parts of its own types unknown.

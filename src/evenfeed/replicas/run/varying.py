@@ -1,10 +1,10 @@
 """Finds which results of a replica's function differ from replica to replica.
 
-Results that do not depend on a replica's own data, or only through a collective, are the same everywhere. They are kept as
-one replicated array: parameters that go through a step stay replicated without a copy.
+Results that do not depend on a replica's own data, or only through a collective, are the same everywhere. They are
+kept as one replicated array: parameters that go through a step stay replicated without a copy.
 
-A collective in a branch or loop that only some replicas take would deadlock: on the CPU, XLA ends the process after 40
-seconds. So it is an error here.
+A collective in a branch or loop that only some replicas take would deadlock: on the CPU, XLA ends the process after
+40 seconds. So it is an error here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
