@@ -1,62 +1,59 @@
-"""Where evenfeed deliberately answers otherwise than TensorFlow, and why.
+"""Where evenfeed deliberately differs from TensorFlow, and why.
 
-A test sees to it that every entry is still true.
+A test checks that every entry is still true.
 """
 
-_WRAPS = "A Python number that does not fit raises; TensorFlow keeps other digits, silently."
-_ROW_LOST = "A row that is longer than an empty first one raises; TensorFlow loses its values."
-_BOOLS = "A list that mixes bools and numbers raises in both orders, not in one only."
-_COMPLEX = "Complex numbers may stand beside real ones, as floats may beside ints."
-_CLASS_OF_ARRAY = "An array that cannot have the dtype is the TypeError that a list is."
-_PROMOTES = "Mixed dtypes promote as in JAX, on which all mathematics around this runs."
-_DATACLASS = "A dataclass is a structure, so that datasets can have elements of a user's own type."
+_WRAPS = "A Python number that does not fit raises; TensorFlow silently changes it."
+_ROW_LOST = "A row that is longer than an empty first row raises; TensorFlow drops its values."
+_BOOLS = "A list that mixes bools and numbers raises in either order, not only in one."
+_COMPLEX = "A list may mix complex and real numbers, as it may mix floats and ints."
+_CLASS_OF_ARRAY = "An array that cannot be converted to the dtype raises TypeError, as a list does."
+_PROMOTES = "Mixed dtypes promote as in JAX, which does all the surrounding mathematics."
+_DATACLASS = "A dataclass is a structure, so that elements can have your own type."
 _ARRAY = "A NumPy array is a tensor: evenfeed has no tensor class of its own."
-_OVERFLOW = "The count is exact; TensorFlow's runs over 64 bits."
+_OVERFLOW = "The count is exact; TensorFlow's overflows 64 bits."
 _UNCOUNTABLE = (
     "An element whose number in `enumerate` does not fit into 64 bits raises; TensorFlow drops it."
 )
-_SCALARS = "Scalars cannot be cut: the error says to call batch; TensorFlow's is an IndexError."
-_COUNTS = "range counts in any dtype of whole numbers or floats that it is asked for."
-_SEED = "A seed that is no whole number raises at once; TensorFlow takes it, and may fail later."
-_FILLED_IN = "A field that an attrs class fills in itself is no part of a structure."
-_NO_SEQUENCE = "A dict in place of a flat sequence is a TypeError, not a KeyError."
+_SCALARS = "Scalars cannot be split: the error says to call batch; TensorFlow raises IndexError."
+_COUNTS = "range counts in any integer or float dtype."
+_SEED = "A seed that is not an integer raises at once; TensorFlow accepts it, and may fail later."
+_FILLED_IN = "A field that an attrs class sets itself (init=False) is not part of a structure."
+_NO_SEQUENCE = "A dict instead of a flat sequence raises TypeError, not KeyError."
 _PRINTED_ARRAY = "A NumPy array is a tensor, and prints like one."
-_GATHERS = "Values of any dtype can be gathered, text among them, and nests of values."
-_INDEX = "A variable that holds a whole number is an index, as a jax.Array is."
-_ITSELF = "assign returns the variable itself; TensorFlow another object that stands for it."
-_ONE_SUM = "The value of a single replica is its own sum: it is returned as it is."
+_GATHERS = "Values of any dtype can be gathered, including text, and nested values."
+_INDEX = "A variable that holds an integer is an index, as a jax.Array is."
+_ITSELF = "assign returns the variable itself; TensorFlow returns another object for it."
+_ONE_SUM = "The sum over a single replica is its value, unchanged."
 _ONE_VALUE = "On one replica a value made by a function is that value, not a PerReplica of one."
-_LIST_MEAN = (
-    "A list has a mean as it has a sum; TensorFlow's mean of a list is a missing attribute."
-)
-_NESTED_AXIS = "An axis of a nest of values is a TypeError; TensorFlow adds up its values."
-_PYTHON_PARTS = "Parts that are Python's numbers are reduced as tensors are."
-_NO_SUM = "Parts that have no sum are an error that says so, not a missing attribute."
-_COPIES_SUM = "The copies of a variable have a sum; TensorFlow's is an AssertionError."
-_NO_VALUES = "A variable is no DistributedValues; it has its values all the same."
-_NO_ASSERTION = "A wrong argument is a ValueError, not an AssertionError."
-_DEFAULT_DEVICE = "The default strategy names the device on which it computes."
+_LIST_MEAN = "A list has a mean as it has a sum; TensorFlow's mean of a list raises AttributeError."
+_NESTED_AXIS = "Reducing nested values along an axis raises TypeError; TensorFlow adds them up."
+_PYTHON_PARTS = "Parts that are Python numbers are reduced like tensors."
+_NO_SUM = "Parts that have no sum raise an error that says so, not AttributeError."
+_COPIES_SUM = "The copies of a variable can be summed; TensorFlow raises AssertionError."
+_NO_VALUES = "A variable is not a DistributedValues, but has `values`."
+_NO_ASSERTION = "A wrong argument raises ValueError, not AssertionError."
+_DEFAULT_DEVICE = "The default strategy reports the device that it computes on."
 _CUT_OFF = (
-    "A compressed file that is cut off is a DataLossError; TensorFlow ends as if it were whole."
+    "A truncated compressed file raises DataLossError; TensorFlow ends as if it were complete."
 )
-_NO_PAYLOAD = "`nan(1)` in a CSV file is no number; `nan` is one."
-_MIRRORED = "A compiled run returns what is the same on all replicas as Mirrored: one array, not a copy each."
-_LOST_CHANGE = "What a replica puts into a list or dict that all are given would be lost: a ValueError says so."
-_TEXT_STAYS = "A function whose replicas get text of their own runs as plain Python, and returns Python's texts."
+_NO_PAYLOAD = "`nan(1)` in a CSV file is not a number; `nan` is."
+_MIRRORED = "A compiled run returns results that are the same on all replicas as Mirrored: one array, not one copy per replica."
+_LOST_CHANGE = "A replica that changes a list or dict which all replicas get raises ValueError, because the change would be lost."
+_TEXT_STAYS = (
+    "A function whose replicas get different text runs as plain Python, and returns Python strings."
+)
 
 _LENGTHS_OF_NEIGHBOURS = "A replica without rows gets the other lengths of its neighbours' rows."
 _NO_ROWS = "A replica without an element of its own gets no rows, and `element_spec` leaves their number open."
 
-_SAVED = "A position is saved unless a function was seen to draw, assign or pull: the rest counts as deterministic."
-_STOPS = "A StopIteration in a function is an InvalidArgumentError, wherever the function is given."
+_SAVED = "A position can be saved unless a function was seen to draw, assign or pull: all other functions count as deterministic."
+_STOPS = "A StopIteration in a function raises InvalidArgumentError, whichever method the function is passed to."
 
-_WHOLE_COLOURS = (
-    "A box of a JPEG file has the colours that the whole image has there; TensorFlow smooths those "
-    "at the edges of the box without what lies beyond."
-)
-_OPAQUE = "Colours of a palette are opaque, where nothing else is said: 255, not 15."
+_WHOLE_COLOURS = "A crop of a JPEG file has the colours of the whole image; TensorFlow smooths the edges of the crop without the pixels around it."
+_OPAQUE = "Palette colours without an alpha value are opaque: 255, not 15."
 
-_NEXT_BATCH = "The batch after an element that fails begins with the next element; TensorFlow drops the rest of a batch if a `map` stands right below."
+_NEXT_BATCH = "The batch after a failed element starts with the next element; TensorFlow drops the rest of the batch if a `map` is directly below."
 
 DIFFERENT: dict[str, str] = {
     "replica_idioms.open_lengths.3, kept: taken, steps": _LENGTHS_OF_NEIGHBOURS,
@@ -88,7 +85,7 @@ DIFFERENT: dict[str, str] = {
     "constants.constant_with_dtype.text array as int32": _CLASS_OF_ARRAY,
     "csv_files.numbers.b'nan(1)' as 2": _NO_PAYLOAD,
     "csv_files.numbers.b'nan(1)' as 3": _NO_PAYLOAD,
-    "datasets.batch.None": "None is of a wrong type, as 2.5 is: a TypeError.",
+    "datasets.batch.None": "None has the wrong type, as 2.5 has: a TypeError.",
     "datasets.from_tensors.dataclass element_spec": _DATACLASS,
     "datasets.from_tensors.dataclass cardinality": _DATACLASS,
     "datasets.from_tensors.dataclass len": _DATACLASS,
@@ -107,13 +104,13 @@ DIFFERENT: dict[str, str] = {
     "datasets.range_.up to the last int64 len": _OVERFLOW,
     "datasets.repeat.cardinality beyond int64": _OVERFLOW,
     "distribution.iterators.len of the dataset": (
-        "A distributed dataset has a `len` where the number of its steps is known"
+        "A distributed dataset has a `len` if the number of its steps is known"
     ),
     "distribution.per_replica.len": "A per-replica value has as many parts as replicas.",
-    "distribution.per_replica.item": "A replica's part can be taken out by its number.",
+    "distribution.per_replica.item": "A replica's part can be indexed by the replica's number.",
     "distribution.strategies.duplicates": _NO_ASSERTION,
     "distribution.strategies.distribute a list": (
-        "What is no Dataset is a TypeError that says how to make one, not a missing attribute."
+        "Distributing anything but a Dataset raises a TypeError that says how to make one, not AttributeError."
     ),
     "distribution.unbatched.scalars on 2: made": _SCALARS,
     "distribution.unbatched.scalars on 3: made": _SCALARS,
@@ -124,14 +121,14 @@ DIFFERENT: dict[str, str] = {
     "functions.equal.tensors of two dtypes": _PROMOTES,
     "functions.range_.as int8": _COUNTS,
     "functions.range_.as uint8": _COUNTS,
-    "functions.reduce_mean.float16": "The sum below a mean of half floats does not overflow.",
+    "functions.reduce_mean.float16": "The sum inside a mean of half floats does not overflow.",
     "functions.set_seed.text": _SEED,
     "functions.set_seed.fraction": _SEED,
     "functions.set_seed.whole float": _SEED,
-    "functions.stack.along 0.0": "An axis is a whole number, and 0.0 is none.",
+    "functions.stack.along 0.0": "An axis must be an integer; 0.0 is not one.",
     "functions.stack.np.int32 and np.int64": _PROMOTES,
-    "functions.stack.arrays": "Arrays keep their dtype in a stack, as they do in concat.",
-    "functions.stack.array and list": "Arrays keep their dtype in a stack, as they do in concat.",
+    "functions.stack.arrays": "Arrays keep their dtype in stack, as they do in concat.",
+    "functions.stack.array and list": "Arrays keep their dtype in stack, as they do in concat.",
     "functions.stack.an array of rows": "The rows of an array can be stacked along any axis.",
     "functions.stack.tensors of two dtypes": _PROMOTES,
     "images.decode_jpeg.a box": _WHOLE_COLOURS,
@@ -146,7 +143,7 @@ DIFFERENT: dict[str, str] = {
     "nest.pack_sequence_as.a dict": _NO_SEQUENCE,
     "nest.pack_sequence_as.a dict for one": _NO_SEQUENCE,
     "nest.is_nested.bytearray": "A bytearray is one value, as bytes are.",
-    "ordering.shuffle.None": "None is of a wrong type, as 2.5 is: a TypeError.",
+    "ordering.shuffle.None": "None has the wrong type, as 2.5 has: a TypeError.",
     "older_names.errors_in_batches.map, batch": _NEXT_BATCH,
     "older_names.errors_in_batches.map_and_batch": _NEXT_BATCH,
     "printing.options.unknown option": "An unknown argument is Python's own TypeError.",
@@ -156,10 +153,10 @@ DIFFERENT: dict[str, str] = {
     "printing.values.float array": _PRINTED_ARRAY,
     "printing.values.long array": _PRINTED_ARRAY,
     "printing.values.empty array": _PRINTED_ARRAY,
-    "shapes.equality.with [-1]": "To compare never raises: [-1] is no shape, so it is not equal.",
+    "shapes.equality.with [-1]": "Comparing shapes never raises: [-1] is not a shape, so it is not equal.",
     "specs.compatible_values.array": _ARRAY,
     "specs.made_of.from_tensor of an array": _ARRAY,
-    "mirrored_variables.facts.float": "A variable with copies becomes a Python number as any other does.",
+    "mirrored_variables.facts.float": "A variable with copies converts to a Python number like any other.",
     "mirrored_variables.facts.is distributed": _NO_VALUES,
     "mirrored_variables.facts.of one replica is distributed": _NO_VALUES,
     "mirrored_variables.facts.reduce SUM": _COPIES_SUM,
@@ -211,18 +208,18 @@ DIFFERENT: dict[str, str] = {
     "strategies.extended.update of a number": _NO_ASSERTION,
     "strategies.facts.default: worker devices": _DEFAULT_DEVICE,
     "strategies.facts.default: parameter devices": _DEFAULT_DEVICE,
-    "strategies.made.text for ops": "What is no CrossDeviceOps is a TypeError at once.",
-    "strategies.made.one device, a list": "A device name that is no text is a ValueError wherever one is taken.",
-    "strategies.scopes.set what is none": "What is no strategy is a TypeError, not a missing attribute.",
+    "strategies.made.text for ops": "Anything but a CrossDeviceOps raises TypeError at once.",
+    "strategies.made.one device, a list": "A device name that is not a string raises ValueError everywhere.",
+    "strategies.scopes.set what is none": "Anything but a strategy raises TypeError, not AttributeError.",
     "variable_arithmetic.signs.n / 2": _PROMOTES,
     "variable_arithmetic.signs.range by a variable": _INDEX,
     "variable_arithmetic.signs.index": _INDEX,
-    "variable_arithmetic.signs.hash": "A variable may be the key of a dict, by its identity; ref() serves too.",
+    "variable_arithmetic.signs.hash": "A variable can be a dict key, by its identity; ref() works too.",
     "variables.assigned.assign returns itself": _ITSELF,
     "variables.assigned.assign_add returns itself": _ITSELF,
-    "variables.functions.type spec": "The spec of a variable is that of its value.",
+    "variables.functions.type spec": "The spec of a variable is the spec of its value.",
     "variables.made.unknown argument": "An unknown argument is Python's own TypeError.",
-    "variables.other_names.initialized_value": "initialized_value returns the value, which is always there.",
+    "variables.other_names.initialized_value": "initialized_value returns the value, which always exists.",
     "text_comparison.operators.an array of numbers, eager ==": _CLASS_OF_ARRAY,
     "text_comparison.operators.an array of numbers, eager !=": _CLASS_OF_ARRAY,
     "text_comparison.operators.an array of numbers, eager, reversed": _CLASS_OF_ARRAY,
