@@ -20,7 +20,10 @@ def of_all_workers(replicas: Replicas, value: Any) -> Any:
         Unstaged: A function is being traced, and workers cannot exchange shapes during a trace.
         InvalidArgumentError: It does not have one part for each replica of this worker.
     """
-    if not (replicas.spans and isinstance(value, PerReplica) and value.is_local):
+    if not replicas.spans:
+        check_part_count(replicas, value)
+        return value
+    if not (isinstance(value, PerReplica) and value.is_local):
         return value
     inside = contexts.staging() is not None
     if value.replica_count == replicas.count and (inside or _is_traced(value)):
@@ -39,6 +42,16 @@ def of_all_workers(replicas: Replicas, value: Any) -> Any:
             fix="pass only the parts of this worker's replicas; the other workers pass theirs.",
         )
     return value.among(replicas)
+
+
+def check_part_count(replicas: Replicas, value: Any) -> None:
+    """Raise if a per-replica value has other parts than one for each of several replicas: some would be lost."""
+    if isinstance(value, PerReplica) and replicas.count not in (1, value.replica_count):
+        raise InvalidArgumentError(
+            f"A per-replica value must have one part for each of the {replicas.count} replicas, but has "
+            f"{value.replica_count}.",
+            fix="pass a value that this strategy made, or one with as many parts as it has replicas.",
+        )
 
 
 def _is_traced(value: PerReplica) -> bool:
