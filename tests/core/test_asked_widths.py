@@ -37,14 +37,14 @@ def dtype_of(value):
         lambda: tf.shape([1, 2], out_type=tf.int64),
     ],
 )
-def test_a_dataset_takes_a_tensor_as_wide_as_it_was_asked_to_be(make):
+def test_a_dataset_gives_a_tensor_its_requested_width(make):
     tensor = make()
-    assert tensor.dtype == tf.int32  # all that JAX has
+    assert tensor.dtype == tf.int32  # the widest that JAX has
     assert dtype_of(tensor) == tf.int64
     np.testing.assert_array_equal(next(iter(Dataset.from_tensors(tensor))), tensor)
 
 
-def test_floats_are_as_wide_again():
+def test_floats_get_their_requested_width():
     assert dtype_of(tf.constant(0.5, tf.float64)) == tf.float64
 
 
@@ -54,7 +54,7 @@ def test_a_cast_leaves_the_tensor_itself_as_it_was():
     assert dtype_of(narrow) == tf.int32
 
 
-def test_what_was_asked_is_forgotten_with_the_tensor():
+def test_the_requested_width_is_forgotten_with_the_tensor():
     before = len(tensor_types._asked)
     tensors = [tf.constant(i, tf.int64) for i in range(10)]
     assert len(tensor_types._asked) == before + 10
@@ -78,7 +78,7 @@ def test_64_bit_constants_meet_the_numbers_of_datasets():
     [
         lambda wide: lambda x: wide,
         lambda wide: lambda x: (x, wide)[1],
-        lambda wide: lambda x: wide if int(x) < 9 else None,  # is not traced
+        lambda wide: lambda x: wide if int(x) < 9 else None,  # cannot be traced
     ],
 )
 def test_a_function_may_return_a_64_bit_tensor_that_it_closes_over(function):
@@ -100,7 +100,7 @@ def test_variables_keep_their_64_bits_in_datasets(dtype):
         with strategy.scope():
             total = tf.Variable([1], dtype=dtype)
         numbers = Dataset.range(3).map(lambda x: tf.cast([x], dtype))
-        for value in (1, 5):  # also what it is assigned
+        for value in (1, 5):  # also for an assigned value
             total.assign([value])
             assert dtype_of(total) == dtype
             assert numbers.reduce(total, lambda state, x: state + x).tolist() == [value + 3]

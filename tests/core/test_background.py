@@ -1,4 +1,4 @@
-"""The threads of evenfeed, and how programs end that have some."""
+"""Background threads, and how programs with running threads exit."""
 
 import atexit
 import logging
@@ -56,7 +56,7 @@ def test_a_thread_that_was_started_meanwhile_is_told_too(threads):
     assert time.monotonic() - begin < background._SECONDS
 
 
-def test_a_stop_that_fails_does_not_keep_the_others_from_hearing(threads):
+def test_a_stop_that_fails_does_not_keep_the_others_running(threads):
     stop = threading.Event()
     threads.thread(stop.wait, "bad", lambda: 1 / 0).start()
     threads.thread(stop.wait, "good", stop.set).start()
@@ -64,7 +64,7 @@ def test_a_stop_that_fails_does_not_keep_the_others_from_hearing(threads):
     assert stop.is_set()
 
 
-def test_a_thread_that_goes_on_is_named_with_the_line_it_is_at(threads, monkeypatch, caplog):
+def test_a_thread_that_keeps_running_is_named_with_its_line(threads, monkeypatch, caplog):
     monkeypatch.setattr(background, "_SECONDS", 0.05)
     stop = threading.Event()
 
@@ -141,7 +141,7 @@ INT = tf.TensorSpec([], tf.int64)
 
 
 def ended(tmp_path, body):
-    """Run a program; return its exit code, what it printed to both streams, and how long its end took."""
+    """Run a program; return its exit code, its output on both streams, and how long its exit took."""
     script, file = tmp_path / "script.py", tmp_path / "file"
     script.write_text(BEGIN + textwrap.dedent(body))
     done = subprocess.run(
@@ -198,7 +198,7 @@ STUCK = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("thread", STUCK)
-def test_a_thread_that_is_stuck_in_a_users_function_is_named_and_left_behind(tmp_path, thread):
+def test_a_thread_stuck_in_a_user_function_is_named_and_left_behind(tmp_path, thread):
     body = f"""
         it = iter({STUCK[thread]})
         next(it)
@@ -214,7 +214,7 @@ def test_a_thread_that_is_stuck_in_a_users_function_is_named_and_left_behind(tmp
 
 
 @pytest.mark.slow
-def test_a_process_that_is_stuck_in_a_users_function_is_ended(tmp_path):
+def test_a_process_stuck_in_a_user_function_is_ended(tmp_path):
     body = """
         if __name__ == "__main__":
             it = iter(Dataset.range(100).map(waits, 2, processes=True))
@@ -237,12 +237,12 @@ def test_a_thread_that_comes_back_from_native_code_too_late_does_not_abort_the_p
         service = jax_private.runtime_service(address, 1)
         client = jax_private.runtime_client(address, 0, 10)
         client.connect()
-        for kept in (service, client):  # to the very end: JAX aborts where its service goes first
+        for kept in (service, client):  # until the very end: JAX aborts if its service is deleted first
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
         class Slow:
             def __del__(self, sleep=time.sleep):
-                sleep(4)  # so that Python still takes itself apart when the call below comes back
+                sleep(4)  # so that Python is still shutting down when the call below returns
 
         def native(x):
             if x > 0:
@@ -262,7 +262,7 @@ def test_a_thread_that_comes_back_from_native_code_too_late_does_not_abort_the_p
 
 
 @pytest.mark.slow
-def test_a_thread_of_the_users_reads_on_when_the_main_one_has_ended(tmp_path):
+def test_a_user_thread_keeps_reading_after_the_main_thread_has_ended(tmp_path):
     body = """
         def read():
             print(sum(1 for _ in Dataset.range(40).map(quick, num_parallel_calls=4).prefetch(3)))

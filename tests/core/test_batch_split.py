@@ -1,4 +1,4 @@
-"""Who gets which rows: in full for small numbers, by arithmetic and samples for large clusters."""
+"""The rows of each worker: exhaustive for small numbers, by arithmetic and samples for large clusters."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_counts_are_those_of_all_workers_in_their_order(rows, many, each):
 
 
 @given(st.integers(1, 60), workers, replicas)
-def test_sizes_begin_at_another_place_for_each_worker(batch, many, each):
+def test_each_worker_starts_at_a_different_place_of_the_sizes(batch, many, each):
     for worker in range(many):
         found = Share(worker, many, each).sizes(batch)
         assert list(found) == model.sizes(batch, many * each, worker * each)
@@ -54,12 +54,12 @@ LARGE = [4096 * 8, 4096 * 8 * 16, 1_000_000, 4096 * 8 + 1]
 
 
 @pytest.mark.parametrize("batch", LARGE)
-def test_a_large_cluster_gets_every_row_once_and_nobody_more_than_the_ceiling(batch):
+def test_a_large_cluster_gets_every_row_once_and_no_worker_more_than_the_ceiling(batch):
     everyone = WORKERS * REPLICAS
     size = -(-batch // everyone)
     own = [Share(worker, WORKERS, REPLICAS).pieces(batch) for worker in range(WORKERS)]
     pieces = sorted(piece for pieces in own for piece in pieces if piece[0] < piece[1])
-    # Each begins where the one before ends, from the first row to the last: each row is in one piece.
+    # Each piece starts where the previous one ends, so each row is in exactly one piece.
     assert [start for start, _ in pieces] == [0, *(stop for _, stop in pieces[:-1])]
     assert pieces[-1][1] == batch
     assert max(stop - start for start, stop in pieces) == size
@@ -80,7 +80,7 @@ def test_samples_of_a_large_dataset_belong_to_one_worker(batch):
             assert owns == (worker == piece % WORKERS)
 
 
-def test_a_large_flow_shares_out_whole_batches_to_the_end():
+def test_a_large_flow_gives_whole_batches_to_the_end():
     batch, share = 1_000_003, Share(0, WORKERS, REPLICAS)
     totals = tuple(ROWS // WORKERS + (worker < ROWS % WORKERS) for worker in range(WORKERS))
     flow = Flow(batch, share, totals)

@@ -104,7 +104,7 @@ def test_scalars_joined_with_rows_stay_arrays(scalars):
     assert joined.row(1)[0].item() == scalars[1]
 
 
-def test_a_copy_is_nobody_elses():
+def test_a_copy_shares_no_memory():
     column = np.arange(3)
     block = Block((column, None), 3).copy()
     assert not np.shares_memory(block.columns[0], column)

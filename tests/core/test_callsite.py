@@ -19,28 +19,28 @@ def test_the_callers_line_is_found():
     assert where_called() == Origin(__file__, line_here())
 
 
-def test_evenfeeds_own_frames_are_passed_over():
+def test_frames_of_evenfeed_are_skipped():
     with pytest.raises(ValueError, match=f"at:  .*test_callsite.py:{line_here() + 1}\n"):
         to_array(object())
 
 
-def test_a_node_knows_the_line_that_asked_for_it():
+def test_a_node_knows_the_line_that_created_it():
     dataset = Dataset.range(3)
     assert plan_of(dataset).origin == Origin(__file__, line_here() - 1)
 
 
-def test_a_line_behind_functools_is_the_users():
+def test_user_code_called_by_functools_is_found():
     convert = functools.singledispatch(to_array)
     with pytest.raises(ValueError, match=f"at:  .*test_callsite.py:{line_here() + 1}\n"):
         convert(object())
 
 
-def test_a_line_behind_jax_is_the_users():
+def test_user_code_called_by_jax_is_found():
     with pytest.raises(ValueError, match=f"at:  .*test_callsite.py:{line_here() + 1}\n"):
         jax.tree.map(to_array, [object()])
 
 
-def test_a_line_inside_a_jitted_function_is_the_users():
+def test_a_line_inside_a_jitted_function_is_user_code():
     def step(x):
         to_array(object())
         return x
@@ -56,23 +56,23 @@ def typed_in(source: str, filename: str, module: str = "__main__") -> Origin:
 
 
 @pytest.mark.parametrize("filename", ["<stdin>", "<string>", "<ipython-input-3>"])
-def test_typed_in_code_is_the_users(filename):
+def test_typed_in_code_is_user_code(filename):
     assert typed_in("\n\nfound = where_called()", filename) == Origin(filename, 3)
 
 
-def test_a_doctest_of_evenfeeds_own_modules_is_the_users():
+def test_a_doctest_in_evenfeed_is_user_code():
     found = typed_in("found = where_called()", "<doctest evenfeed.dataset[0]>", "evenfeed.dataset")
     assert str(found) == "<doctest evenfeed.dataset[0]>:1"
 
 
 @pytest.mark.parametrize("module", ["jax.tree_util", "functools", "numpy", "evenfeed.plan.node"])
-def test_code_of_a_library_is_not_the_users(module):
+def test_library_code_is_not_user_code(module):
     filename = "<string>" if module.startswith("evenfeed") else "/lib/python/it.py"
     found = typed_in("found = where_called()", filename, module)
     assert found.filename == __file__
 
 
-def test_where_only_libraries_called_the_nearest_of_them_is_said():
+def test_without_user_code_the_nearest_library_line_is_found():
     found = []
     thread = threading.Thread(target=lambda: found.append(where_called()))
     thread.start()
@@ -103,7 +103,7 @@ def test_a_path_elsewhere_is_shown_whole(tmp_path, monkeypatch):
     assert str(Origin(str(tmp_path / "train.py"), 7)) == f"{tmp_path}{os.sep}train.py:7"
 
 
-def test_a_lost_working_directory_leaves_the_path_as_it_is(tmp_path, monkeypatch):
+def test_a_deleted_working_directory_leaves_the_path_unchanged(tmp_path, monkeypatch):
     def lost(path):
         raise FileNotFoundError(path)
 

@@ -102,7 +102,7 @@ def test_an_array_keeps_its_dtype_shape_and_values(array):
 
 
 @given(hnp.arrays("i4", hnp.array_shapes(max_dims=4)))
-def test_nested_lists_give_back_the_array_that_they_were(array):
+def test_nested_lists_of_an_array_convert_back_to_it(array):
     np.testing.assert_array_equal(to_array(array.tolist()), array, strict=True)
 
 
@@ -137,7 +137,7 @@ def test_a_long_list_and_a_deep_one_are_no_trouble():
         ("a", "string", b"a"),
     ],
 )
-def test_a_dtype_that_is_asked_for_is_given(value, dtype, expected):
+def test_a_requested_dtype_is_used(value, dtype, expected):
     array = to_array(value, dtypes.as_dtype(dtype))
     assert array.dtype == dtypes.as_dtype(dtype)
     assert array.tolist() == expected
@@ -157,7 +157,7 @@ def test_a_dtype_that_is_asked_for_is_given(value, dtype, expected):
         (np.array([1]), "string"),
     ],
 )
-def test_a_dtype_that_has_no_place_for_the_value_is_a_type_error(value, dtype):
+def test_a_dtype_that_cannot_hold_the_value_is_a_type_error(value, dtype):
     with error_saying(
         TypeError,
         f"{value!r} cannot become a tensor of dtype {dtype}.",
@@ -251,7 +251,7 @@ def test_a_number_that_does_not_fit_never_wraps(value, dtype, what):
         ),
     ],
 )
-def test_what_is_no_tensor_is_a_value_error(value, what, fix):
+def test_a_value_that_cannot_become_a_tensor_is_a_value_error(value, what, fix):
     with error_saying(ValueError, what, fix=fix):
         to_array(value)
 
@@ -266,7 +266,7 @@ def test_arrays_of_any_library_are_tensors(value):
 @pytest.mark.parametrize(
     "value", [1, 1.5, 1j, True, "a", b"a", None, [1], (1,), {}, np.ndarray, object()]
 )
-def test_values_of_python_are_no_tensors(value):
+def test_python_values_are_not_tensors(value):
     assert not is_tensor(value)
 
 
@@ -277,7 +277,7 @@ def test_a_long_value_is_cut_in_messages():
 
 
 @pytest.mark.parametrize("value", ["a\udc80", ["a\udc80"], np.array(["a\udc80"])])
-def test_half_of_a_surrogate_pair_is_no_text(value):
+def test_half_of_a_surrogate_pair_is_an_error(value):
     what = r"'a\udc80' cannot be encoded as UTF-8: it has half of a surrogate pair."
     with error_saying(ValueError, what, fix="pass bytes; …"):
         to_array(value)
@@ -313,7 +313,7 @@ def test_arrays_keep_their_dtype_in_lists_in_elements(dtype, shape):
         np.arange(2),
     ],
 )
-def test_what_is_not_a_list_of_like_arrays_is_the_same_in_an_element(value):
+def test_other_values_convert_the_same_in_an_element(value):
     one, other = to_component(value), to_array(value)
     assert one.dtype == other.dtype
     np.testing.assert_array_equal(one, other)

@@ -1,4 +1,4 @@
-"""Memory that is not the consumer's to write to leaves as a copy, or says that it is read-only."""
+"""DLPack exports memory that the consumer must not write to as a copy, or marked read-only."""
 
 import ctypes
 
@@ -38,7 +38,7 @@ class _Versioned(ctypes.Structure):
 
 
 def exported(capsule):
-    """Return the address and the flags that a capsule holds; of an old one, which has none, 0."""
+    """Return the address and the flags of a capsule; the flags of an old capsule, without flags, are 0."""
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer_of.restype = ctypes.c_void_p
@@ -58,7 +58,7 @@ def source():
 
 
 def read_only_tensors(source, folder):
-    """Yield a tensor of each kind of memory that is not the user's to write to."""
+    """Yield a tensor of each kind of memory that the user must not write to."""
     rows = Dataset.from_tensor_slices(source)
     rows.save(str(folder / "saved"))
     datasets = {
@@ -85,7 +85,7 @@ def tensors(source, tmp_path):
 
 
 @pytest.mark.parametrize("max_version", [None, (0, 8), (1, 0), (1, 2)])
-def test_read_only_memory_leaves_as_a_copy(tensors, max_version):
+def test_read_only_memory_is_exported_as_a_copy(tensors, max_version):
     for kind, tensor in tensors.items():
         for copy in (None, True):
             capsule = tensor.__dlpack__(max_version=max_version, copy=copy)
@@ -94,14 +94,14 @@ def test_read_only_memory_leaves_as_a_copy(tensors, max_version):
             assert not flags & READ_ONLY, kind
 
 
-def test_without_a_copy_read_only_memory_says_that_it_is(tensors):
+def test_without_a_copy_read_only_memory_is_marked_read_only(tensors):
     for kind, tensor in tensors.items():
         address, flags = exported(tensor.__dlpack__(max_version=(1, 0), copy=False))
         assert (address, flags) == (tensor.ctypes.data, READ_ONLY), kind
 
 
 @pytest.mark.parametrize("max_version", [None, (0, 8)])
-def test_without_a_copy_and_without_the_flag_read_only_memory_does_not_leave(tensors, max_version):
+def test_without_a_copy_and_without_the_flag_read_only_memory_is_not_exported(tensors, max_version):
     for tensor in tensors.values():
         with pytest.raises(BufferError, match="readonly"):
             tensor.__dlpack__(max_version=max_version, copy=False)
@@ -109,7 +109,7 @@ def test_without_a_copy_and_without_the_flag_read_only_memory_does_not_leave(ten
 
 @pytest.mark.parametrize("max_version", [None, (1, 0)])
 @pytest.mark.parametrize("copy", [None, False])
-def test_memory_of_ones_own_is_shared(max_version, copy):
+def test_private_memory_is_shared(max_version, copy):
     (batch,) = Dataset.range(4).shuffle(4).batch(4)
     assert batch.flags.writeable
     capsule = batch.__dlpack__(max_version=max_version, copy=copy)
@@ -128,7 +128,7 @@ def test_the_parts_of_an_element_do_not_share_memory_that_can_be_written_to():
     assert pair[0].flags.writeable
 
 
-def test_a_device_that_is_not_the_hosts_is_refused(tensors):
+def test_a_device_other_than_the_host_is_refused(tensors):
     with pytest.raises(BufferError):
         tensors["a cache"].__dlpack__(dl_device=(2, 0))
     assert tensors["a cache"].__dlpack_device__() == (1, 0)
@@ -155,7 +155,7 @@ def test_views_of_a_read_only_tensor_are_read_only(tensors):
         assert not tensor[:1].flags.writeable, kind
 
 
-def test_numpy_of_ones_own_memory_is_not_copied():
+def test_numpy_of_private_memory_is_not_copied():
     own = host_tensor(np.arange(3))
     assert np.shares_memory(own.numpy(), own)
 
@@ -167,7 +167,7 @@ def test_numpy_and_jax_take_every_tensor(tensors, take):
             assert np.array_equal(take(tensor), tensor), kind
 
 
-def test_a_donated_array_of_jax_leaves_the_users_alone():
+def test_donating_to_jax_leaves_the_user_array_alone():
     source = np.zeros(1 << 16, np.float32)
     (tensor,) = Dataset.from_tensors(source)
     add = jax.jit(lambda x: x + 1, donate_argnums=0)
@@ -176,13 +176,13 @@ def test_a_donated_array_of_jax_leaves_the_users_alone():
     assert not source.any()
 
 
-def test_torch_writes_to_memory_of_its_own(tensors, source):
+def test_torch_writes_to_its_own_memory(tensors, source):
     torch = pytest.importorskip("torch")
     before = source.copy()
     for kind, tensor in tensors.items():
         held = np.array(tensor)
         taken = torch.from_dlpack(tensor)
-        assert taken.data_ptr() != tensor.ctypes.data, kind  # to write there would end the process
+        assert taken.data_ptr() != tensor.ctypes.data, kind  # writing there would kill the process
         taken.mul_(2)
         assert np.array_equal(tensor, held), kind
         assert np.array_equal(taken.numpy(), held * 2), kind

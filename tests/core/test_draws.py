@@ -18,7 +18,7 @@ def stored(key, size):
 
 
 def computed(key, size):
-    """Return a permutation of the kind that is used for many rows."""
+    """Return a computed permutation, as used for many rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(random_bits, "_STORED", 0)
         return Permutation(key, size)
@@ -28,7 +28,7 @@ both_kinds = pytest.mark.parametrize("make", [stored, computed])
 
 
 def too_uneven(counts, expected):
-    """Tell whether counts differ more than chance lets them once in a hundred thousand times."""
+    """Return True if counts differ more than chance explains, at one in a hundred thousand."""
     counts = np.asarray(counts, float).ravel()
     freedom = len(counts) - 1
     square = ((counts - expected) ** 2 / expected).sum()
@@ -36,7 +36,7 @@ def too_uneven(counts, expected):
 
 
 @given(key=keys, start=st.integers(0, 2**40), count=st.integers(1, 50), split=st.integers(0, 50))
-def test_any_stretch_can_be_made_anew(key, start, count, split):
+def test_any_range_can_be_recomputed(key, start, count, split):
     whole = raw(key, start, count)
     split = min(split, count)
     parts = [raw(key, start, split), raw(key, start + split, count - split)]
@@ -52,12 +52,12 @@ def test_numbers_are_below_the_limit(key, limit):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 10, 100])
-def test_numbers_below_are_each_as_frequent(limit):
+def test_numbers_below_a_limit_are_equally_frequent(limit):
     counts = np.bincount(numbers_below(key_of(1), 0, 1000 * limit, limit), minlength=limit)
     assert not too_uneven(counts, 1000)
 
 
-def test_a_key_hangs_on_every_number_and_its_place():
+def test_a_key_depends_on_every_number_and_its_place():
     near = [(a, b) for a in range(40) for b in range(40)]
     assert len({key_of(*pair) for pair in near}) == len(near)
     assert len({key_of(1, 23), key_of(12, 3), key_of(123), key_of(1, 2, 3), key_of(-1, 23)}) == 5
@@ -96,7 +96,7 @@ def test_a_permutation_above_the_stored_limit_has_every_number_once():
 
 @both_kinds
 @given(key=keys, size=st.integers(1, 300), steps=st.lists(st.integers(0, 299), max_size=20))
-def test_any_step_can_be_asked_for(make, key, size, steps):
+def test_any_step_can_be_computed(make, key, size, steps):
     order = make(key, size)
     steps = np.array([step % size for step in steps], np.int64)
     whole = order.stretch(0, size)
@@ -105,7 +105,7 @@ def test_any_step_can_be_asked_for(make, key, size, steps):
 
 
 @both_kinds
-def test_a_place_holds_any_number_as_often(make):
+def test_every_number_is_equally_likely_at_a_place(make):
     size, rounds = 8, 1200
     counts = np.zeros((size, size))
     for number in range(rounds):
@@ -114,12 +114,12 @@ def test_a_place_holds_any_number_as_often(make):
 
 
 @both_kinds
-def test_all_orders_of_four_are_as_frequent(make):
+def test_all_orders_of_four_are_equally_frequent(make):
     rounds = 2400
     seen = [tuple(make(key_of(6, n), 4).stretch(0, 4).tolist()) for n in range(rounds)]
     _, counts = np.unique(seen, axis=0, return_counts=True)
     assert len(counts) == 24
-    # A bijection that is computed must not be uniform over all orders, but no order may stand out.
+    # A computed bijection need not be uniform over all orders, but no order may stand out.
     if make is stored:
         assert not too_uneven(counts, rounds / 24)
     assert counts.max() < 2 * rounds / 24
@@ -154,12 +154,12 @@ def test_the_low_bits_are_as_random_as_the_high_ones(make):
 
 
 @both_kinds
-def test_as_many_places_hold_themselves_as_chance_wants(make):
+def test_a_permutation_has_one_fixed_point_on_average(make):
     fixed = sum(
         int((make(key_of(4, n), 1000).stretch(0, 1000) == np.arange(1000)).sum())
         for n in range(300)
     )
-    assert 230 < fixed < 370  # one each is expected
+    assert 230 < fixed < 370  # one per permutation is expected
 
 
 @both_kinds
@@ -193,7 +193,7 @@ def test_a_billion_rows_are_shuffled_at_once_and_in_little_memory():
 
 
 @given(key=keys, steps=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=20))
-def test_the_words_of_a_step_do_not_hang_on_those_asked_with_it(key, steps):
+def test_the_words_of_a_step_do_not_depend_on_other_steps(key, steps):
     together = words_at(key, np.array(steps))
     assert together.dtype == np.uint32
     for step, words in zip(steps, together, strict=True):
@@ -212,7 +212,7 @@ def bits_of(words):
 
 
 @pytest.mark.parametrize("key", [0, 1, 2**127, key_of(3), key_of(4)])
-def test_the_bits_of_steps_beside_each_other_are_unlike(key):
+def test_the_bits_of_neighbouring_steps_are_unrelated(key):
     many = 20_000
     here = bits_of(words_at(key, np.arange(many)))
     for distance in (1, 2, 3, 64, 1 << 32):

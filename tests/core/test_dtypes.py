@@ -61,14 +61,14 @@ def test_types_of_python_numpy_and_jax_have_a_dtype(value, expected):
         (np.dtype("V8"), "pass one of: float16, "),
     ],
 )
-def test_what_is_no_dtype_is_a_type_error_that_says_what_is(value, fix):
+def test_an_invalid_dtype_is_a_type_error_with_a_fix(value, fix):
     with pytest.raises(TypeError) as caught:
         dtypes.as_dtype(value)
     line = inspect.currentframe().f_lineno - 1
-    what, at, said = str(caught.value).split("\n")
+    what, at, fix_line = str(caught.value).split("\n")
     assert what == f"{value!r} is not a dtype."
     assert at == f"  at:  tests/core/test_dtypes.py:{line}"
-    assert said.startswith(f"  fix: {fix}")
+    assert fix_line.startswith(f"  fix: {fix}")
 
 
 def test_text_is_named_string():

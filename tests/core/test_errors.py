@@ -43,7 +43,7 @@ def test_codes_are_all_different():
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_an_error_says_what_where_and_how_to_mend_it(kind):
+def test_an_error_says_what_where_and_how_to_fix_it(kind):
     error = kind("It broke.", fix="mend it.")
     at = f"tests/core/test_errors.py:{line_here() - 1}"
     assert str(error) == f"It broke.\n  at:  {at}\n  fix: mend it."
@@ -103,7 +103,7 @@ class Full(errors.ResourceExhaustedError):
 
 
 @pytest.mark.parametrize("error", [Unreadable("a.csv", line=3), Full(7, 8)])
-def test_an_error_of_a_users_class_survives_a_pickle(error):
+def test_an_error_of_a_user_class_survives_a_pickle(error):
     back = pickle.loads(pickle.dumps(error))
     assert type(back) is type(error)
     assert str(back) == str(error)
@@ -114,7 +114,7 @@ def test_the_tree_is_shown_as_it_is_written():
     assert "::\n\n    EvenfeedError" in errors.__doc__
 
 
-def test_an_error_can_be_made_of_nothing():
+def test_an_error_needs_no_arguments():
     assert errors.UnknownError().message == ""
 
 

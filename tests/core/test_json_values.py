@@ -43,7 +43,7 @@ def test_a_structure_comes_back(structure):
     assert structure_to_json(back) == data
 
 
-def test_a_namedtuple_has_its_name_and_fields_again():
+def test_a_namedtuple_keeps_its_name_and_fields():
     back = structure_from_json(structure_to_json(Pair(1, 2)), [1, 2])
     assert repr(back) == "Pair(y=1, x=2)"
 
@@ -52,7 +52,7 @@ def test_the_order_of_keys_makes_no_difference():
     assert structure_to_json({"b": 1, "a": 2}) == structure_to_json(OrderedDict(a=1, b=2))
 
 
-def test_a_class_of_the_users_needs_the_user():
+def test_a_user_class_needs_an_element_spec():
     data = structure_to_json(Record(1))
     with error_saying(
         InvalidArgumentError,
@@ -72,7 +72,7 @@ def test_a_key_that_json_cannot_hold_is_refused():
 
 
 @pytest.mark.parametrize("data", [None, 3, "x", {"list": []}, {"namedtuple": 3}])
-def test_what_is_no_structure_is_refused(data):
+def test_invalid_structure_data_is_refused(data):
     with pytest.raises(ValueError, match="is not a structure"):
         structure_from_json(data, [])
 
@@ -90,7 +90,7 @@ def test_a_part_comes_back(spec):
     assert part_from_json(json.loads(json.dumps(part_to_json(spec)))) == spec
 
 
-def test_a_part_that_is_no_tensor_is_refused():
+def test_a_part_that_is_not_a_tensor_is_refused():
     with error_saying(
         InvalidArgumentError,
         "Files hold tensors, but a part of the elements is OptionalSpec…",

@@ -9,13 +9,13 @@ from evenfeed.core import lazy
 LATER = {"difflib", "hashlib", "logging", "pprint", "random", "secrets", "numpy.typing"}
 
 
-def test_a_door_leads_to_the_modules_own_names():
+def test_a_lazy_module_has_the_names_of_the_module():
     assert lazy.difflib.get_close_matches is difflib.get_close_matches
     assert not hasattr(lazy.difflib, "no_such_name")
 
 
 @pytest.mark.slow
-def test_importing_evenfeed_leaves_the_doors_closed():
+def test_importing_evenfeed_does_not_load_lazy_modules():
     program = f"""
 import sys, numpy
 before = set(sys.modules)

@@ -4,13 +4,13 @@ import jax.numpy as real_jnp
 from evenfeed.core import lazy_jax
 
 
-def test_the_door_leads_to_jaxs_own_names():
+def test_the_lazy_jax_has_the_names_of_jax():
     assert lazy_jax.jnp.square is real_jnp.square
     assert lazy_jax.jax.Array is jax.Array
     assert lazy_jax.jax.numpy.int8 is real_jnp.int8
 
 
-def test_settings_are_asked_for_every_time():
+def test_settings_are_read_every_time():
     assert "config" not in vars(lazy_jax.jax)
     before = lazy_jax.jax.config.jax_enable_x64
     with jax.enable_x64(not before):

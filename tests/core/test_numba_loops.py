@@ -22,13 +22,13 @@ print(rows, list(tf.data.Dataset.range(3000).batch(3000))[0][-1], "numba" in sys
     ("count", "length", "loaded"),
     [(0, 0, False), (100, 0, False), (100, 20_000, False), (700, 0, True)],
 )
-def test_numba_is_loaded_by_who_reads_many_records(tmp_path, count, length, loaded):
+def test_numba_is_loaded_for_many_records(tmp_path, count, length, loaded):
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "file"), str(count), str(length)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
     assert done.stdout.split() == [str(count), "2999", str(loaded)]
 
 
-def test_nothing_is_compiled_where_numba_cannot_be_imported(monkeypatch):
+def test_nothing_is_compiled_if_numba_cannot_be_imported(monkeypatch):
     assert numba_loops.is_worth_it(1000)
     monkeypatch.setitem(sys.modules, "numba", None)
     numba_loops._numba.cache_clear()
@@ -39,7 +39,7 @@ def test_nothing_is_compiled_where_numba_cannot_be_imported(monkeypatch):
 
 
 def refusing(*refused):
-    """Return what stands for Numba, and raises where an option is refused."""
+    """Return a fake Numba that raises for unsupported options."""
     asked = []
 
     def njit(**options):
@@ -61,7 +61,7 @@ def refusing(*refused):
         ([("cache", RuntimeError("no locator")), ("_nrt", KeyError("unknown"))], set()),
     ],
 )
-def test_what_numba_refuses_is_done_without(monkeypatch, refused, left):
+def test_options_that_numba_refuses_are_left_out(monkeypatch, refused, left):
     numba, asked = refusing(*refused)
     monkeypatch.setattr(numba_loops, "_numba", lambda: numba)
     assert numba_loops.compiled(len) is len

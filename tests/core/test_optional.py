@@ -9,7 +9,7 @@ from evenfeed.core.optional import Optional, OptionalSpec
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec
 
 
-def test_a_value_that_is_there_can_be_taken_out():
+def test_a_present_value_can_be_read():
     optional = Optional.from_value({"b": (1, [2.5]), "a": None})
     assert optional.has_value()
     value = optional.get_value()
@@ -24,7 +24,7 @@ def test_a_value_that_is_there_can_be_taken_out():
 
 
 @pytest.mark.parametrize("value", [3, 2.5, "text", True, [1, 2], ["a"], np.float64(1)])
-def test_what_an_optional_says_are_tensors(value):
+def test_an_optional_returns_tensors(value):
     there = Optional.from_value({"part": value})
     assert there.has_value().numpy() is np.True_
     np.testing.assert_array_equal(there.get_value()["part"].numpy(), to_component(value))
@@ -55,7 +55,7 @@ def test_an_optional_of_nothing_says_to_make_an_empty_one(value):
         Optional.from_value(value)
 
 
-def test_a_value_that_is_missing_cannot():
+def test_a_missing_value_cannot_be_read():
     optional = Optional.empty((TensorSpec([2]), NoneTensorSpec()))
     assert not optional.has_value()
     assert optional.element_spec == (TensorSpec([2]), NoneTensorSpec())

@@ -1,4 +1,4 @@
-"""Values of other libraries become arrays, or an error that says what to do."""
+"""Values of other libraries become arrays, or raise an error with a fix."""
 
 import jax
 import numpy as np
@@ -11,7 +11,7 @@ from evenfeed.core.conversion import to_array
 
 
 class Foreign:
-    """A tensor as PyTorch's are: its dtype is none of NumPy's."""
+    """Like a PyTorch tensor: its dtype is not a NumPy dtype."""
 
     def __init__(self, array, refuses=None):
         self.array, self.refuses = array, refuses
@@ -39,7 +39,7 @@ def test_a_tensor_of_another_library_keeps_its_dtype(dtype):
     assert read([foreign, foreign]) == [[[1, 1], [1, 1]]] * 2
 
 
-def test_a_tensor_that_numpy_cannot_have_says_why():
+def test_a_tensor_that_numpy_cannot_convert_says_why():
     foreign = Foreign(
         np.ones(2, np.float32), refuses="It requires a gradient. Call detach().\nMore."
     )
@@ -70,6 +70,6 @@ def test_a_map_may_return_a_tensor_of_another_library():
     assert listed(made) == [[0, 0], [1, 1]]
 
 
-def test_a_traced_value_keeps_jaxs_error_by_which_tracing_is_given_up():
+def test_a_tracer_keeps_the_jax_error_that_ends_tracing():
     with pytest.raises(jax.errors.TracerArrayConversionError):
         jax.jit(to_array)(1.0)

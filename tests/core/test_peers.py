@@ -1,4 +1,4 @@
-"""What is known of workers that are gone, and what it makes of errors of JAX's."""
+"""Lost workers, and how they explain JAX errors."""
 
 import threading
 
@@ -20,14 +20,14 @@ def peers(monkeypatch):
     return made
 
 
-def test_nobody_is_lost_before_it_is_heard(peers):
+def test_no_worker_is_lost_before_a_report(peers):
     peers.check()
     peers.check_waiting_for(1)
     assert not peers.is_broken
     assert peers.explained(GLOO) is GLOO
 
 
-def test_a_lost_worker_is_named_by_the_first_word_about_it(peers):
+def test_the_first_report_about_a_lost_worker_counts(peers):
     peers.hear(1, "is lost: its process exited unexpectedly.")
     peers.hear(1, "failed: too late")
     peers.hear(2, "is lost too.")
@@ -38,7 +38,7 @@ def test_a_lost_worker_is_named_by_the_first_word_about_it(peers):
     assert peers.explained(GLOO).message == caught.value.message
 
 
-def test_one_that_came_to_its_end_stops_only_those_that_wait_for_it(peers):
+def test_a_worker_that_finished_stops_only_those_that_wait_for_it(peers):
     peers.hear(2, "has finished its program.", breaks=False)
     peers.check()
     peers.check_waiting_for(1)
@@ -47,13 +47,13 @@ def test_one_that_came_to_its_end_stops_only_those_that_wait_for_it(peers):
     assert "worker 2" in str(peers.explained(GLOO))
 
 
-def test_a_loss_explains_more_than_an_end(peers):
+def test_a_lost_worker_explains_an_error_before_a_finished_one(peers):
     peers.hear(2, "has finished its program.", breaks=False)
     peers.hear(1, "is lost.")
     assert "worker 1 (b:1) is lost." in str(peers.explained(GLOO))
 
 
-def test_news_that_come_after_the_error_are_waited_for(peers, monkeypatch):
+def test_news_after_the_error_is_waited_for(peers, monkeypatch):
     monkeypatch.setattr(module, "_NEWS_SECONDS", 30)
     timer = threading.Timer(0.05, peers.hear, (0, "is lost."))
     timer.start()
@@ -67,7 +67,7 @@ def test_errors_that_have_nothing_to_do_with_workers_stay(peers):
     assert peers.explained(error) is error
 
 
-def test_a_collective_that_is_too_slow_is_said_where_all_are_there(peers):
+def test_a_slow_collective_is_reported_if_all_workers_are_alive(peers):
     slow = RuntimeError("Gloo all-reduce failed: Timed out waiting 3000ms for recv operation")
     done = []
     peers.at_loss(lambda: done.append(1))
@@ -77,16 +77,16 @@ def test_a_collective_that_is_too_slow_is_said_where_all_are_there(peers):
     assert "All workers are alive" in str(told)
 
 
-def test_alone_nothing_is_explained():
+def test_without_other_workers_nothing_is_explained():
     assert Peers().explained(GLOO) is GLOO
     assert Peers().name(3) == "worker 3"
 
 
-def test_what_is_to_be_done_at_a_loss_is_done_once_and_first(peers):
+def test_rescues_run_once_and_before_the_error(peers):
     done = []
 
     def rescue():
-        done.append(str(peers.explained(GLOO)))  # comes here again, while it is done
+        done.append(str(peers.explained(GLOO)))  # may run the rescues again, from within one
 
     peers.at_loss(rescue)
     peers.hear(1, "is lost.")
@@ -96,7 +96,7 @@ def test_what_is_to_be_done_at_a_loss_is_done_once_and_first(peers):
     assert len(done) == 1
 
 
-def test_what_is_behind_an_error_is_raised_from_it(peers):
+def test_the_cause_of_an_error_is_raised_from_it(peers):
     with pytest.raises(RuntimeError) as caught:
         peers.reraise(GLOO)
     assert caught.value is GLOO

@@ -1,4 +1,4 @@
-"""Arithmetic of functions that run element by element has the dtypes of those that are traced."""
+"""Functions that run per element compute in the same dtypes as traced functions."""
 
 import warnings
 
@@ -33,7 +33,7 @@ def tensor(dtype, shape=3):
 
 
 def dtype_of(compute):
-    """Return the name of the dtype of a result, or that there is none."""
+    """Return the name of the dtype of a result, or "refused"."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -82,7 +82,7 @@ BINARY = [
     "left_shift",
     "copysign",
 ]
-# Where JAX and NumPy compute something else, not only in another dtype: how a bool is squared, say.
+# Cases where JAX and NumPy compute different values, not only different dtypes, such as the square of a bool.
 OTHERS = {("sign", "bool"), ("hypot", "complex64"), ("copysign", "complex64")}
 
 
@@ -122,7 +122,7 @@ CONSTANTS = {
 
 @pytest.mark.parametrize("label", CONSTANTS)
 @pytest.mark.parametrize("name", ["add", "true_divide", "maximum"])
-def test_operands_that_are_no_tensors_are_promoted_as_they_are_traced(name, label):
+def test_other_operands_are_promoted_as_in_a_trace(name, label):
     constant = CONSTANTS[label]
     for dtype in DTYPES[:-1]:
         for swapped in (False, True):
@@ -202,7 +202,7 @@ def test_items_and_results_stay_promoting():
     assert rest.tolist() == [1, 1, 1]
 
 
-def test_numpy_does_by_itself_what_has_a_dtype_or_a_place():
+def test_calls_with_a_dtype_or_an_output_are_left_to_numpy():
     x = tensor("uint8")
     assert np.add(x, 1, dtype=np.float64).dtype == np.float64
     out = np.zeros(3)
@@ -235,7 +235,7 @@ def test_plain_numpy_is_one_call_away():
 
 
 @pytest.mark.parametrize("kind", [HostTensor, PromotingTensor])
-def test_a_tensor_gets_another_value_and_is_not_changed(kind):
+def test_augmented_assignment_rebinds_and_does_not_mutate(kind):
     source = np.ones(3, np.uint8)
     source.flags.writeable = False
     x = before = source.view(kind)

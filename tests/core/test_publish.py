@@ -15,7 +15,7 @@ def made_in(module):
 @pytest.mark.parametrize(
     "inner", ["evenfeed.core.specs", "evenfeed.plan.options", "evenfeed.a.b.c"]
 )
-def test_what_an_inner_file_defines_reports_its_public_module(inner):
+def test_an_object_of_an_internal_file_reports_its_public_module(inner):
     thing = made_in(inner)
     publish("evenfeed.data", ["Thing"], {"Thing": thing})
     assert thing.__module__ == "evenfeed.data"
@@ -76,13 +76,13 @@ def test_a_missing_function_of_the_package_points_to_jax():
         ("nn", "jax.nn.relu"),
     ],
 )
-def test_a_well_known_name_leads_on_and_is_not_taken_for_another(name, said):
+def test_a_known_name_gets_its_advice_and_no_suggestion(name, said):
     with pytest.raises(AttributeError, match=re.escape(said)) as caught:
         getattr(tf, name)
     assert "Did you mean" not in str(caught.value)
 
 
-def test_a_name_that_is_not_alike_is_not_proposed():
+def test_an_unrelated_name_is_not_suggested():
     with pytest.raises(AttributeError) as caught:
         tf.kerases  # noqa: B018
     assert "Did you mean" not in str(caught.value)

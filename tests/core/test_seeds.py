@@ -17,7 +17,7 @@ def operations(count):
     return [seeds.operation_seed(None) for _ in range(count)]
 
 
-def test_without_any_seed_nothing_can_be_repeated():
+def test_without_any_seed_nothing_is_reproducible():
     assert seeds.operation_seed(None) is None
     assert seeds.draw("shuffle", None) != seeds.draw("shuffle", None)
 
@@ -41,7 +41,7 @@ def test_with_the_global_seed_alone_operations_are_numbered_in_order():
     assert operations(4) != first
 
 
-def test_setting_the_seed_starts_every_sequence_anew():
+def test_setting_the_seed_restarts_every_sequence():
     seeds.set_seed(7)
     first = [seeds.draw("shuffle", (7, 1)) for _ in range(3)]
     assert len(set(first)) == 3
@@ -78,7 +78,7 @@ def test_a_seed_is_any_whole_number_cut_to_tensorflows_range(seed):
 
 
 @pytest.mark.parametrize("seed", ["7", 7.5])
-def test_a_seed_that_is_no_whole_number_is_a_type_error(seed):
+def test_a_seed_that_is_not_an_integer_is_a_type_error(seed):
     with pytest.raises(TypeError):
         seeds.set_seed(seed)
 
@@ -108,7 +108,7 @@ def test_each_operation_in_a_function_has_a_sequence_of_its_own():
     assert call.draw("uniform", call.operation(3)) != first
 
 
-def test_a_pass_begins_the_sequences_anew():
+def test_a_pass_restarts_the_sequences():
     drawn = Counter()
     first = call_seeds(7, drawn).draw("uniform", (7, 3))
     assert call_seeds(7, drawn).draw("uniform", (7, 3)) != first

@@ -147,7 +147,7 @@ def test_a_shape_cannot_be_changed():
         (iter, "A shape of unknown rank cannot be iterated over."),
     ],
 )
-def test_an_unknown_rank_is_said(ask, what):
+def test_an_unknown_rank_is_reported(ask, what):
     with error_saying(ValueError, what, fix="specify the rank, for example [None, None]."):
         ask(TensorShape(None))
 
@@ -201,7 +201,7 @@ def test_a_dimension_is_taken_by_its_number():
 
 
 @pytest.mark.parametrize("other", ["3", [2.5], [-1], object(), None, [3, None], [4]])
-def test_a_shape_is_not_equal_to_what_is_another_or_none(other):
+def test_a_shape_is_not_equal_to_other_values(other):
     assert TensorShape([3]) != other
 
 

@@ -48,7 +48,7 @@ def test_the_common_supertype_is_an_upper_bound_and_symmetric(one, two):
 
 
 @given(specs, specs, specs)
-def test_to_be_a_subtype_is_a_partial_order_on_specs_without_names(one, two, three):
+def test_subtyping_is_a_partial_order_on_specs_without_names(one, two, three):
     if one.is_subtype_of(two) and two.is_subtype_of(three) and "'" not in f"{one}{two}{three}":
         assert one.is_subtype_of(three)
         assert (one == two) == two.is_subtype_of(one)
@@ -144,7 +144,7 @@ def test_a_spec_is_made_of_a_tensor_or_another_spec():
     assert TensorSpec.from_spec(named, "y") == TensorSpec([2], "int8", "y")
 
 
-def test_a_spec_of_no_tensor_says_how_to_make_one():
+def test_from_tensor_of_a_list_says_how_to_convert_it():
     fix = "convert it first: evenfeed.convert_to_tensor(value)."
     with error_saying(ValueError, "from_tensor needs a tensor, but got [1, 2].", fix=fix):
         TensorSpec.from_tensor([1, 2])

@@ -85,7 +85,7 @@ both_rules = pytest.mark.parametrize("rules", [NEST, DATA], ids=["nest", "data"]
 
 
 def same(one, two):
-    """Compare types too, orders of keys, and arrays by identity."""
+    """Compare values, types and key order, and arrays by identity."""
     if type(one) is not type(two):
         return False
     if isinstance(one, np.ndarray):
@@ -106,7 +106,7 @@ def same(one, two):
 
 @both_rules
 @given(structure=structures)
-def test_what_is_taken_apart_can_be_put_together(rules, structure):
+def test_flatten_and_pack_are_inverses(rules, structure):
     parts = flatten(structure, rules)
     assert same(pack(structure, parts, rules), structure)
     assert same(packer(structure, rules)(parts), structure)
@@ -242,7 +242,7 @@ def test_an_outline_shows_containers_and_dots(structure, drawn):
     assert outline(structure, NEST) == drawn
 
 
-def test_a_class_that_refuses_other_values_can_be_drawn():
+def test_a_class_that_rejects_other_values_can_be_drawn():
     @attrs.define
     class Strict:
         count: int = attrs.field(validator=attrs.validators.instance_of(int))
@@ -313,7 +313,7 @@ def test_types_and_keys_need_not_be_compared():
         assert_same([1], (1, 2), NEST, types=False)
 
 
-def test_the_error_calls_the_two_what_the_caller_calls_them():
+def test_the_error_uses_the_names_of_the_caller():
     with pytest.raises(
         ValueError, match=r"of the element and the spec differ.*\n  element: \.\n  spec:    \(\.,\)"
     ):
@@ -371,14 +371,14 @@ class Preset(dict):
         super().__init__(a=1, b=2)
 
 
-def test_a_dict_of_a_users_class_is_made_empty_and_filled():
+def test_a_dict_of_a_user_class_is_created_empty_and_filled():
     value = Fixed()
     value["a"] = 1
     mapped = map_structure(lambda x: x + 1, value, rules=NEST)
     assert (type(mapped), mapped) == (Fixed, {"a": 2})
 
 
-def test_a_dict_that_cannot_be_made_empty_is_an_error_that_says_so():
+def test_a_dict_class_that_cannot_be_empty_is_an_error():
     shrunk = Preset()
     del shrunk["b"]
     for value, keys in ((Scaled(3), ["a", "b"]), (shrunk, ["a"]), (os.environ, list(os.environ))):

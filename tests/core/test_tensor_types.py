@@ -1,4 +1,4 @@
-"""What a tensor is: `numpy()` on what datasets hand out and on JAX's arrays, and a name for both."""
+"""`numpy()` on the tensors of datasets and on JAX arrays, and `Tensor` as the type of both."""
 
 import pickle
 
@@ -32,7 +32,7 @@ def test_a_tensor_shares_memory_with_its_array():
     assert np.shares_memory(host_tensor(array).numpy(), array)
 
 
-def test_what_is_no_array_stays_as_it_is():
+def test_other_values_stay_unchanged():
     marker = object()
     assert host_tensor(marker) is marker
 
@@ -83,7 +83,7 @@ def test_tensor_is_a_name_for_all_of_them():
     assert seen == [True]
 
 
-def test_tensor_makes_nothing():
+def test_tensor_cannot_be_instantiated():
     with pytest.raises(TypeError, match=r"create tensors with evenfeed.constant"):
         tf.Tensor()
 

@@ -12,7 +12,7 @@ WORDS = [b"one", b"", b"three", b"\0\0", b"five"]
 
 
 def of_file(path, words, first=0):
-    """Return words that stand in a file behind `first` bytes, a dot behind each."""
+    """Return words at offset `first` of a file, with a dot after each."""
     made = Texts.of([word + b"." for word in words])
     origins = Origins.in_file(path, np.zeros(1, np.int64), np.array([first]))
     return Texts(made.data, made.starts, made.stops - 1, origins)
@@ -33,7 +33,7 @@ def test_texts_look_like_an_array_of_objects():
     assert Texts.of([]).tolist() == []
 
 
-# What is done to a column, of texts or of objects.
+# Operations on a column, of Texts or of objects.
 STEPS = {
     "cut": lambda column: column[1:4],
     "every other": lambda column: column[::2],
@@ -108,7 +108,7 @@ def test_texts_survive_pickle():
     assert column.origin(4) == ("file", 7 + 14)
 
 
-def test_texts_know_where_they_were():
+def test_texts_know_their_origin():
     column = of_file("file", WORDS, 100)
     assert [column.origin(row) for row in range(5)] == [
         ("file", place) for place in (100, 104, 105, 111, 114)
@@ -120,7 +120,7 @@ def test_texts_know_where_they_were():
 
 @st.composite
 def columns(draw):
-    """Return texts of some files, cut and joined again and again; each says where it was."""
+    """Return texts of some files, cut and joined repeatedly; each text names its own place."""
     count = draw(st.integers(1, 6))
     words = [b"%d" % (7 * place) * draw(st.integers(0, 3)) for place in range(count)]
     name, first = draw(st.sampled_from("abc")), draw(st.integers(0, 50))
@@ -130,7 +130,7 @@ def columns(draw):
 
 
 @given(parts=st.lists(columns(), min_size=1, max_size=4), data=st.data())
-def test_joined_texts_know_where_they_were(parts, data):
+def test_joined_texts_know_their_origins(parts, data):
     column, expected = parts[0]
     for other, there in parts[1:] or [parts[0]]:
         rows = data.draw(st.lists(st.integers(0, len(expected) - 1), max_size=4))
@@ -141,7 +141,7 @@ def test_joined_texts_know_where_they_were(parts, data):
     assert found == [(word, name, place) for word, name, place in expected]
 
 
-def test_of_joined_texts_one_of_which_is_from_nowhere_no_origin_is_known():
+def test_joined_texts_have_no_origin_if_one_of_them_has_none():
     assert joined([of_file("file", WORDS), Texts.of(WORDS)]).origin(0) is None
     assert joined([of_file("file", WORDS)[:2], Texts.of(WORDS)]).tolist() == [*WORDS[:2], *WORDS]
 

@@ -1,4 +1,4 @@
-"""Text is equal to the str whose UTF-8 it is: eagerly, per element, and as a kernel."""
+"""Bytes equal the str that they encode in UTF-8: eagerly, per element, and in a kernel."""
 
 import pickle
 
@@ -78,7 +78,7 @@ def test_text_is_not_compared_with_numbers(other):
             _ = text != other
 
 
-def test_any_other_object_says_itself_whether_it_is_equal_to_text():
+def test_any_other_object_decides_whether_it_equals_text():
     class Anything:
         def __eq__(self, other):
             return True
@@ -103,7 +103,7 @@ def test_a_single_text_is_bytes_in_every_other_way():
 
 
 def test_a_key_of_a_dict_that_is_not_ascii_must_be_bytes():
-    assert HostText(b"cat") in {"cat"}  # as CPython computes hashes
+    assert HostText(b"cat") in {"cat"}  # bytes and an ASCII str have the same hash in CPython
     assert HostText("ü".encode()) not in {"ü"}
     assert HostText("ü".encode()) in {"ü".encode()}
 

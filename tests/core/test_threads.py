@@ -1,4 +1,4 @@
-"""Calls that threads take as they come."""
+"""The thread pool."""
 
 import gc
 import os
@@ -33,7 +33,7 @@ def test_calls_are_run_by_as_many_threads_as_are_needed_and_no_more():
     wait_until(lambda: not running("pool-few"))
 
 
-def test_an_error_comes_where_the_result_is_asked_for():
+def test_an_error_is_raised_by_result():
     pool = ThreadPool(1, "pool-error")
     with pytest.raises(ZeroDivisionError):
         pool.submit(lambda: 1 // 0).result()
@@ -41,7 +41,7 @@ def test_an_error_comes_where_the_result_is_asked_for():
     pool.close()
 
 
-def test_what_waits_when_the_pool_is_closed_is_cancelled_and_heard_of():
+def test_calls_that_wait_when_the_pool_closes_are_cancelled_and_call_back():
     pool = ThreadPool(1, "pool-closed")
     begun, let_go = threading.Event(), threading.Event()
     first = pool.submit(lambda: begun.set() or let_go.wait(10))
@@ -81,7 +81,7 @@ def test_an_error_holds_nothing_but_its_own_frames():
     pool.close()
 
 
-def test_when_the_program_has_ended_calls_are_run_by_who_submits_them(monkeypatch):
+def test_after_the_program_has_ended_submit_runs_the_call_itself(monkeypatch):
     threads = BackgroundThreads()
     threads.are_ending = True
     monkeypatch.setattr(thread_pool, "background", threads)
@@ -90,11 +90,11 @@ def test_when_the_program_has_ended_calls_are_run_by_who_submits_them(monkeypatc
     assert isinstance(pool.submit(lambda: 1 // 0).exception(), ZeroDivisionError)
 
 
-def test_a_fork_starts_threads_of_its_own():
+def test_a_fork_starts_its_own_threads():
     pool = ThreadPool(1, "pool-forked")
     pool.submit(int).result()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of forks in a process that has threads
+        warnings.simplefilter("ignore")  # about forks in a process with threads
         pid = os.fork()
     if pid == 0:
         os._exit(0 if pool.submit(lambda: 7).result(timeout=10) == 7 else 1)

@@ -1,4 +1,4 @@
-"""Waits for other threads and their results."""
+"""Waiting for other threads and their results."""
 
 import gc
 import threading
@@ -31,7 +31,7 @@ def test_a_result_that_takes_too_long_is_a_timeout():
         Pending().result(timeout=0.01)
 
 
-def test_a_call_is_begun_or_cancelled_and_never_both():
+def test_a_call_is_started_or_cancelled_but_never_both():
     begun, cancelled = Pending(), Pending()
     assert begun.begin()
     assert not begun.cancel()
@@ -42,7 +42,7 @@ def test_a_call_is_begun_or_cancelled_and_never_both():
         cancelled.result()
 
 
-def test_who_asked_is_told_once_when_a_call_is_done_before_or_after():
+def test_a_callback_runs_once_whether_added_before_or_after_the_end():
     told = []
     pending, cancelled = Pending(), Pending()
     pending.when_done(lambda: told.append("before"))

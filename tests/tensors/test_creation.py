@@ -11,7 +11,7 @@ from evenfeed.tensors.creation import static_shape
 
 
 class Held:
-    """Stands for a tensor, as a variable does."""
+    """Reads as a tensor, like a variable."""
 
     def __init__(self, value):
         self.value = jnp.asarray(value)
@@ -80,7 +80,7 @@ def test_a_dtype_can_be_asked_for(value, dtype, result):
         ((0, None, [-1]), ValueError, "at least 0, but got -1"),
     ],
 )
-def test_a_constant_that_cannot_be(arguments, error, text):
+def test_an_invalid_constant_is_an_error(arguments, error, text):
     with pytest.raises(error, match=text):
         tf.constant(*arguments)
 
@@ -113,7 +113,7 @@ def test_a_tensor_is_returned_as_it_is():
     assert tf.convert_to_tensor(tensor, dtype_hint=tf.float32) is tensor
 
 
-def test_a_tensor_is_not_converted_in_silence():
+def test_a_tensor_of_another_dtype_is_an_error():
     with pytest.raises(TypeError, match=r"(?s)must be float32.*dtype int32.*evenfeed.cast"):
         tf.constant(jnp.arange(3), tf.float32)
     with pytest.raises(ValueError, match=r"(?s)must be float32.*dtype int32.*evenfeed.cast"):
@@ -124,7 +124,7 @@ def test_a_tensor_is_not_converted_in_silence():
     ("value", "hint", "dtype"),
     [(1, tf.float32, tf.float32), (2.5, tf.int32, tf.float32), ("a", tf.int32, tf.string)],
 )
-def test_a_hint_is_taken_where_it_can_be(value, hint, dtype):
+def test_a_hint_is_used_if_possible(value, hint, dtype):
     assert tf.convert_to_tensor(value, dtype_hint=hint).dtype == dtype
 
 
@@ -134,7 +134,7 @@ def test_lists_may_hold_tensors():
     assert tf.constant([[jnp.arange(2)], [[3, 4]]]).tolist() == [[[0, 1]], [[3, 4]]]
 
 
-def test_a_value_that_stands_for_a_tensor_is_read():
+def test_a_value_that_reads_as_a_tensor_is_read():
     held = Held([1.0, 2.0])
     assert tf.convert_to_tensor(held) is held.value
     assert tf.constant([held, [3.0, 4.0]]).tolist() == [[1.0, 2.0], [3.0, 4.0]]
@@ -184,7 +184,7 @@ def test_range_of_fractions_has_tensorflows_rounding():
         ((3.5, None, 1, tf.int32), TypeError, "3.5 cannot become"),
     ],
 )
-def test_a_range_that_cannot_be(arguments, error, text):
+def test_an_invalid_range_is_an_error(arguments, error, text):
     with pytest.raises(error, match=text):
         tf.range(*arguments)
 
@@ -244,7 +244,7 @@ def test_a_shape_may_be_written_in_many_ways(shape):
         (tf.TensorShape(None), ValueError, r"fully known shape, but got TensorShape\(None\)"),
     ],
 )
-def test_a_shape_that_cannot_be(shape, error, text):
+def test_an_invalid_shape_is_an_error(shape, error, text):
     with pytest.raises(error, match=text):
         tf.zeros(shape)
 
@@ -294,7 +294,7 @@ def test_a_constant_of_text_does_not_change_with_its_array():
         tf.data.Dataset.from_tensors,
     ],
 )
-def test_a_key_of_jaxs_random_is_no_tensor(use):
+def test_a_prng_key_is_not_a_tensor(use):
     key = jax.random.key(0)
     with pytest.raises(TypeError, match=r"key<fry>(?s:.*)at: (?s:.*)fix: .*key_data"):
         use(key)
@@ -308,6 +308,6 @@ def test_a_shape_becomes_a_vector_of_its_lengths():
         tf.constant(tf.TensorShape([None]))
 
 
-def test_a_range_of_complex_numbers_does_not_exist():
+def test_a_range_of_complex_numbers_is_an_error():
     with pytest.raises(tf.errors.InvalidArgumentError, match="range does not support complex64"):
         tf.range(3, dtype=tf.complex64)

@@ -19,7 +19,7 @@ def arrays(dtypes, **sides):
 
 
 def values_of(dtype):
-    # Subnormal floats are outside the law: XLA takes them for zero.
+    # Subnormal floats are excluded: XLA treats them as zero.
     return (
         st.floats(-1e6, 1e6, width=32, allow_subnormal=False)
         if np.issubdtype(dtype, np.floating)
@@ -43,7 +43,7 @@ def test_square_keeps_the_dtype(value, dtype, result):
 
 @pytest.mark.parametrize("function", [tf.square, *REDUCTIONS])
 @pytest.mark.parametrize("value", [True, ["a"]])
-def test_what_needs_numbers_refuses_others(function, value):
+def test_numeric_functions_reject_other_dtypes(function, value):
     with pytest.raises(
         tf.errors.InvalidArgumentError, match=r"needs numbers, but got (bool|string)"
     ):
@@ -101,12 +101,12 @@ def test_cast_of_other_values(value, dtype, result):
 
 
 @pytest.mark.parametrize(("value", "dtype"), [("1", tf.int32), (1, tf.string)])
-def test_text_is_no_number(value, dtype):
+def test_text_cannot_be_cast_to_numbers(value, dtype):
     with pytest.raises(tf.errors.UnimplementedError, match="cannot be cast to"):
         tf.cast(value, dtype)
 
 
-def test_a_cast_to_64_bits_without_x64_loses_nothing_in_silence():
+def test_a_cast_to_64_bits_without_x64_loses_nothing_silently():
     with (
         pytest.warns(UserWarning, match="int64 was asked for"),
         pytest.raises(tf.errors.InvalidArgumentError, match="1099511627776 in the tensor"),
@@ -131,7 +131,7 @@ def test_sums_keep_the_dtype_in_both_modes(array, x64):
 
 
 @given(arrays(INTEGERS, min_side=0))
-def test_a_mean_of_integers_is_exact_and_cut_off(array):
+def test_a_mean_of_integers_is_exact_and_truncated(array):
     result = tf.reduce_mean(array)
     assert result.dtype == array.dtype
     total = sum(array.reshape(-1).tolist())
@@ -186,7 +186,7 @@ def test_axes_may_be_several_or_none(reduce):
         ("a", "must be an integer"),
     ],
 )
-def test_an_axis_that_cannot_be(reduce, axis, text):
+def test_an_invalid_axis_is_an_error(reduce, axis, text):
     with pytest.raises(tf.errors.InvalidArgumentError, match=text):
         reduce([[1, 2]], axis=axis)
 
@@ -231,12 +231,12 @@ def test_values_of_64_bits_on_the_host_are_computed_with_all_of_them(function, v
 
 
 @pytest.mark.parametrize("reduce", [tf.reduce_max, tf.reduce_min])
-def test_the_extreme_of_no_wide_values_is_that_of_the_dtype_it_becomes(reduce):
+def test_the_extreme_of_empty_64_bit_values_is_that_of_the_32_bit_dtype(reduce):
     limits = np.iinfo(np.int32)
     assert reduce(np.array([], np.int64)).item() in (limits.min, limits.max)
 
 
-def test_extremes_of_complex_numbers_do_not_exist():
+def test_extremes_of_complex_numbers_are_an_error():
     with pytest.raises(
         tf.errors.InvalidArgumentError, match=r"reduce_max needs numbers.*complex128"
     ):
@@ -282,7 +282,7 @@ def test_equal_compares_value_by_value(x, y, result):
         (None, 1, ValueError, "cannot become a tensor"),
     ],
 )
-def test_what_cannot_be_compared(x, y, error, text):
+def test_an_invalid_comparison_is_an_error(x, y, error, text):
     with pytest.raises(error, match=text):
         tf.equal(x, y)
 

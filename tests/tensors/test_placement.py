@@ -38,7 +38,7 @@ def test_64_bits_become_32_unless_x64_is_on(wide, narrow):
 
 
 @pytest.mark.parametrize("dtype", [tf.bool, tf.int8, tf.uint32, tf.float16, tf.bfloat16, tf.int4])
-def test_what_jax_can_hold_is_not_touched(dtype):
+def test_an_array_that_jax_can_hold_is_unchanged(dtype):
     array = np.array([0, 1], dtype)
     assert narrowed(array, "x") is array
     assert to_device_array(array, "x").dtype == dtype
@@ -92,7 +92,7 @@ def test_the_array_is_a_copy():
     assert tensor.tolist() == [0.0] * 1000
 
 
-def test_values_are_known_where_jax_traces():
+def test_values_are_concrete_in_a_trace():
     @jax.jit
     def double(x):
         assert is_tracing()
@@ -102,7 +102,7 @@ def test_values_are_known_where_jax_traces():
     assert not is_tracing()
 
 
-def test_to_transform_is_not_to_compile():
+def test_a_transformation_without_compilation_is_not_tracing():
     asked = []
     ask = jax.vmap(lambda x: (asked.append(is_tracing()), x)[1])
     ask(np.zeros(2))
@@ -111,7 +111,7 @@ def test_to_transform_is_not_to_compile():
     assert asked == [False, True, False]
 
 
-def test_to_ask_whether_jax_compiles_makes_no_array(monkeypatch):
+def test_is_tracing_creates_no_array(monkeypatch):
     monkeypatch.setattr(jnp, "zeros", None)
     monkeypatch.delitem(vars(lazy_jax.jnp), "zeros", raising=False)
     assert not is_tracing()
@@ -123,7 +123,7 @@ def test_an_array_is_copied_once():
     assert private(wide, "x").base is None
 
 
-def test_x64_is_asked_of_the_thread_that_computes():
+def test_x64_is_read_in_the_computing_thread():
     found = []
     with jax.enable_x64(True):
         thread = threading.Thread(target=lambda: found.append(held_dtype(tf.int64)))
@@ -146,14 +146,14 @@ def test_x64_is_asked_of_the_thread_that_computes():
         lambda: tf.random.uniform([1], 0, 5, tf.int64),
     ],
 )
-def test_asking_for_64_bits_without_x64_warns_and_gives_32(make):
+def test_requesting_64_bits_without_x64_warns_and_gives_32(make):
     with pytest.warns(UserWarning, match="int64 was asked for.*tensor is int32.*JAX_ENABLE_X64=1"):
         assert make().dtype == tf.int32
     with jax.enable_x64(True):
         assert make().dtype == tf.int64
 
 
-def test_the_warning_points_to_the_users_line_and_comes_once_for_it():
+def test_the_warning_points_to_the_user_line_and_comes_once_per_line():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for _ in range(3):

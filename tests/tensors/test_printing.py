@@ -25,7 +25,7 @@ def printed(*inputs, **options):
     return stream.getvalue()
 
 
-# Answers of TensorFlow 2.21.
+# Recorded from TensorFlow 2.21.
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -147,7 +147,7 @@ def test_an_unknown_value_is_written_by_its_repr():
     assert printed(jax.random.key(0)).startswith("Array((), dtype=key<fry>)")
 
 
-def test_a_value_that_stands_for_a_tensor_is_written_as_one():
+def test_a_value_that_reads_as_a_tensor_is_written_as_one():
     class Held:
         def __jax_array__(self):
             return jnp.arange(2)
@@ -155,7 +155,7 @@ def test_a_value_that_stands_for_a_tensor_is_written_as_one():
     assert printed(Held()) == "[0 1]\n"
 
 
-def test_sep_and_end_are_the_users():
+def test_sep_and_end_can_be_set():
     assert printed(1, tf.constant(2), sep="|", end="<end>") == "1|2<end>"
 
 
@@ -208,7 +208,7 @@ def test_a_compiled_function_prints_each_time_that_it_runs():
     ]
 
 
-def test_a_compiled_function_prints_each_time_also_what_is_known_before():
+def test_a_compiled_function_prints_concrete_values_each_time():
     stream = io.StringIO()
     step = jax.jit(lambda x: (tf.print("epoch", tf.constant(3), output_stream=stream), x)[1])
     for _ in range(3):
@@ -217,7 +217,7 @@ def test_a_compiled_function_prints_each_time_also_what_is_known_before():
     assert stream.getvalue() == "epoch 3\n" * 3
 
 
-def test_text_is_bare_only_where_it_is_the_only_input():
+def test_text_is_unquoted_only_as_the_only_input():
     text = tf.constant('a\n"b')
     assert printed(text) == 'a\n"b\n'
     assert printed("x", text) == 'x "a\\n\\"b"\n'
@@ -245,7 +245,7 @@ def test_its_name_is_print():
     assert tf.print.__name__ == "print"
 
 
-# Answers of TensorFlow 2.21: str(tensor) and repr(tensor).
+# Recorded from TensorFlow 2.21: str(tensor) and repr(tensor).
 @pytest.mark.parametrize(
     ("value", "text", "representation"),
     [
@@ -319,6 +319,6 @@ def test_print_takes_anything(inputs, summarize):
 
 
 @given(hnp.arrays(st.sampled_from([np.float32, np.float64]), (1,)))
-def test_the_digits_of_a_float_bring_it_back(array):
+def test_the_digits_of_a_float_round_trip(array):
     text = summary(array).strip("[]")
     np.testing.assert_array_equal(array.dtype.type(text), array[0])

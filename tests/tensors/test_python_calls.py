@@ -1,4 +1,4 @@
-"""`py_function` and `numpy_function`: what they refuse, and what becomes of results."""
+"""`py_function` and `numpy_function`: what they reject, and how results are converted."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_py_function_casts_arrays_to_tout():
     assert [x.tolist() for x in halves] == [0.0, 0.5, 1.0]
 
 
-def test_py_function_lets_no_whole_number_become_another():
+def test_py_function_rejects_integers_that_overflow():
     with pytest.raises(InvalidArgumentError, match=r"returned int64, but Tout says int32"):
         tf.py_function(lambda: np.array([2**40]), [], tf.int32)
     with pytest.raises(InvalidArgumentError, match=r"returned 300, but Tout says uint8"):
@@ -47,7 +47,7 @@ def test_py_function_takes_tensors_of_another_dtype():
     assert tf.py_function(lambda: tf.constant(3), [], tf.float32).numpy() == np.float32(3)
 
 
-def test_numpy_function_casts_only_numbers_of_pythons_own():
+def test_numpy_function_casts_only_python_numbers():
     assert tf.numpy_function(lambda: 1.5, [], tf.float32).numpy() == np.float32(1.5)
     with pytest.raises(InvalidArgumentError, match=r"returned 1\.5, but Tout says int32"):
         tf.numpy_function(lambda: 1.5, [], tf.int32)

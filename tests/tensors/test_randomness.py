@@ -24,7 +24,7 @@ def after_seed(global_seed, **options):
     return draws(**options)
 
 
-# The pairs are those of TensorFlow 2.21.
+# The pairs come from TensorFlow 2.21.
 def test_seeds_combine_as_in_tensorflow():
     tf.random.set_seed(None)
     assert operation_seed(None) is None
@@ -64,7 +64,7 @@ def test_the_seed_of_an_operation_repeats_its_own_sequence():
     first = after_seed(1, seed=5)
     assert len(set(first)) == 3
     tf.random.set_seed(1)
-    draws()  # others in between do not count
+    draws()  # other operations in between do not count
     tf.random.normal([], seed=5)
     assert draws(seed=5) == first
     assert after_seed(2, seed=5) != first
@@ -132,7 +132,7 @@ def test_the_defaults_stay_32_bits_under_x64():
         (([2.5],), tf.errors.InvalidArgumentError, "a vector of lengths"),
     ],
 )
-def test_a_uniform_that_cannot_be(arguments, error, text):
+def test_an_invalid_uniform_is_an_error(arguments, error, text):
     with pytest.raises(error, match=text):
         tf.random.uniform(*arguments)
 
@@ -145,7 +145,7 @@ def test_normal_numbers_are_floats(dtype, error):
         tf.random.normal([1], dtype=dtype)
 
 
-def test_a_compiled_function_draws_anew_each_time_and_repeats_after_set_seed():
+def test_a_compiled_function_draws_new_numbers_each_time_and_repeats_after_set_seed():
     step = jax.jit(lambda x: tf.random.uniform([]) + x)
     tf.random.set_seed(1)
     first = [float(step(0.0)) for _ in range(3)]

@@ -71,7 +71,7 @@ def test_reshape_lays_values_out(value, shape, result):
         ("a", "a vector of integers"),
     ],
 )
-def test_a_reshape_that_cannot_be(shape, text):
+def test_an_invalid_reshape_is_an_error(shape, text):
     with pytest.raises(tf.errors.InvalidArgumentError, match=text):
         tf.reshape([1, 2, 3], shape)
 
@@ -128,7 +128,7 @@ def test_stack_joins_along_a_new_axis(values, axis, dtype, result):
         (["a", 1], 0, TypeError, "1 cannot become a tensor of dtype string"),
     ],
 )
-def test_a_stack_that_cannot_be(values, axis, error, text):
+def test_an_invalid_stack_is_an_error(values, axis, error, text):
     with pytest.raises(error, match=text):
         tf.stack(values, axis)
 
@@ -164,7 +164,7 @@ def test_concat_joins_along_an_axis(values, axis, dtype, result):
         ([[1], [2]], 0.0, "a single integer, but got 0.0"),
     ],
 )
-def test_a_concat_that_cannot_be(values, axis, text):
+def test_an_invalid_concat_is_an_error(values, axis, text):
     with pytest.raises(tf.errors.InvalidArgumentError, match=text):
         tf.concat(values, axis)
 
@@ -191,7 +191,7 @@ def test_all_of_it_traces():
 
 @pytest.mark.parametrize("axis", ["a", None, 0.0, [0]])
 @pytest.mark.parametrize("values", [[1, 2], np.arange(2)])
-def test_an_axis_that_is_no_whole_number_is_a_type_error(values, axis):
+def test_an_axis_that_is_not_an_integer_is_a_type_error(values, axis):
     with pytest.raises(TypeError, match=r"axis must be a whole number(?s:.*)at: (?s:.*)fix: "):
         tf.stack(values, axis=axis)
 

@@ -1,8 +1,8 @@
 """Handles: placeholders for text, images and datasets while a user function is traced.
 
-JAX cannot hold text or datasets, and need not hold what only kernels use, such as an image. When an evenfeed function for text or images is called with a
-handle, it records a kernel and returns placeholders for the results. The kernels run on the elements before the
-compiled user function does.
+JAX cannot hold text or datasets, and need not hold what only kernels use, such as an image. When an evenfeed
+function for text or images is called with a handle, it records a kernel and returns placeholders for the results.
+The kernels run on the elements before the compiled user function does.
 """
 
 from abc import ABC, abstractmethod

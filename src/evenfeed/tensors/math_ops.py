@@ -66,7 +66,7 @@ def cast(x: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
 
 
 def _shaped_by(found: Any, *operands: object) -> Any:
-    """Return the result of a function on single values; what is promised of its operands holds for it too."""
+    """Return the result of an elementwise function, with the shapes that are promised for its operands."""
     if promised_shapes.here.promised:
         promise_result(found, operands)
     return found

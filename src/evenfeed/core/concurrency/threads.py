@@ -216,9 +216,9 @@ def _start(thread: threading.Thread) -> None:
         thread.run()
 
 
-# Starts a thread: `start_soon((thread,))`. `Thread.start` waits until the thread runs, in Python code that leaves locks
-# locked if Ctrl-C comes between two lines. So a helper thread, which never receives Ctrl-C, calls it; starting the helper
-# is a single C call.
+# Starts a thread: `start_soon((thread,))`. `Thread.start` waits until the thread runs, in Python code that leaves
+# locks locked if Ctrl-C comes between two lines. So a second thread, which never receives Ctrl-C, calls it. Starting
+# that one is a single C call.
 start_soon: Final = partial(_thread.start_new_thread, _start)
 
 background: Final = BackgroundThreads()
