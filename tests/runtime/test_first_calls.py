@@ -101,3 +101,15 @@ def test_datasets_of_the_first_elements_have_the_orders_of_those_that_are_made_l
     assert dataset.element_spec == tf.TensorSpec([], tf.int64)  # from a call with the first element
     passes = [[int(x) for x in dataset] for _ in range(2)]
     assert passes[0] == passes[1] == 3 * passes[0][:8]
+
+
+def test_a_first_result_without_parts_is_remembered_too():
+    called = []
+
+    def nothing(x):
+        called.append(int(x))
+        return ()
+
+    dataset = Dataset.range(3).map(nothing, vectorize=False)
+    assert [len(element) for element in dataset] == [0, 0, 0]
+    assert called == [0, 1, 2]

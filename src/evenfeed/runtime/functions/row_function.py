@@ -275,7 +275,7 @@ class RowFunction:
                 if isinstance(known, Exception):
                     raise FailedRow(index, of_rows(done) if done else None, known)
                 try:
-                    done.append(known or self._one(rows.row(index)))
+                    done.append(self._one(rows.row(index)) if known is None else known)
                 except Exception as error:  # noqa: BLE001 - raised again with a note
                     before = of_rows(done) if done else None
                     raise self._failed(block, index, before, error, first) from None
