@@ -43,7 +43,7 @@ class Bell:
 
 
 class _Fate(Enum):
-    BEGUN = auto()
+    STARTED = auto()
     CANCELLED = auto()
 
 
@@ -62,7 +62,7 @@ class Pending(Generic[_T]):
 
     def begin(self) -> bool:
         """Mark the call as started. Returns False if it was cancelled; afterwards it cannot be cancelled."""
-        return self._fate.setdefault(None, _Fate.BEGUN) is _Fate.BEGUN
+        return self._fate.setdefault(None, _Fate.STARTED) is _Fate.STARTED
 
     def cancel(self) -> bool:
         """Cancel the call. Returns False if a thread has already started it."""
