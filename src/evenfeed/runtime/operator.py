@@ -30,7 +30,7 @@ class Operator(ABC):
     - When an element fails, `read` raises its error and the position moves past it. The next `read`
       returns the elements after it.
     - If elements precede a failed one, `read` returns these first, and the next `read` raises.
-    - An error that no element caused, such as a lost worker process, does not move the position.
+    - An error that no element caused, such as a process that cannot be started, does not move the position.
     """
 
     @property
