@@ -151,7 +151,7 @@ def test_a_state_of_another_version_is_refused():
 def test_a_state_in_the_middle_of_a_long_range_is_taken_up_at_once():
     plan = Range(0, 10**12)
     iterator = ElementIterator(plan)
-    iterator.set_state(iterator.get_state() | {"at": 10**12 - 2})
+    iterator.set_state(iterator.position() | {"at": 10**12 - 2})
     assert [int(x) for x in iterator] == [10**12 - 2, 10**12 - 1]
 
 
@@ -218,7 +218,7 @@ def test_what_an_interrupted_read_took_comes_all_the_same(through, at):
     with pytest.raises(KeyboardInterrupt):
         found.extend(int(x) for x in iterator)
     again = iter(of(lambda: iter(range(20))))
-    again.set_state(iterator.get_state() | {"plan": again.get_state()["plan"]})
+    again.set_state(iterator.position() | {"plan": again.get_state()["plan"]})
     rest = [int(x) for x in again]
     assert found + rest == expected
     assert found + [int(x) for x in iterator] == expected
@@ -247,7 +247,7 @@ def test_as_numpy_iterator_goes_on_behind_an_element_that_fails():
 
 def test_a_state_that_cannot_be_restored_leaves_the_position():
     iterator = iter(tf.data.Dataset.range(5).batch(2))
-    first, state = next(iterator), iterator.get_state()
+    first, state = next(iterator), iterator.position()
     with pytest.raises(TypeError):
         iterator.set_state(state | {"at": 7})
     assert first.tolist() == [0, 1]

@@ -101,7 +101,7 @@ def test_files_are_read_one_after_the_other_and_positions_are_found_again(counts
 def test_the_size_is_known_where_all_files_tell():
     assert Files(files(3, 4), INT).size == 7
     assert Files((*files(3), *files(4, told=False)), INT).size == UNKNOWN
-    with pytest.raises(ValueError, match="in turn"):
+    with pytest.raises(ValueError, match="interleaved"):
         Files(files(4, told=False), INT, in_turn=True)
 
 

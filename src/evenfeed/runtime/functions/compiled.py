@@ -13,7 +13,7 @@ from evenfeed.runtime.functions.vectorise import BlockProgram, Call, Row, Traced
 
 RowShapes: TypeAlias = tuple[Row | None, ...]
 
-# The most compilations of one function, because each count_compilation 40 to 500 ms.
+# The most compilations of one function, because each takes 40 to 500 ms.
 _MOST_COMPILATIONS: Final = 3
 # A call costs about as much as reading and writing this many bytes, or computing this many numbers.
 _CALL_BYTES: Final = 1 << 20

@@ -9,7 +9,7 @@ Elements that wait to become a batch would all show what was written last.
 
 from collections.abc import Callable
 from sys import getrefcount
-from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -19,20 +19,13 @@ from evenfeed.core.structure import DATA, flatten, opened, pack
 Keep: TypeAlias = Callable[[Any], Any]
 
 
-@runtime_checkable
-class _Clonable(Protocol):
-    """A PyTorch tensor, which may be written to."""
-
-    def clone(self) -> Any: ...
-
-
 def unshared(result: Any) -> Any:
     """Return a result of a user function, as a copy if its memory may belong to somebody else.
 
     It counts references, so call it as `[unshared(result) for result in results]`.
     """
     if not isinstance(result, np.ndarray):
-        return kept(result) if isinstance(result, _Clonable) else result
+        return result.clone() if _is_torch_tensor(result) else result
     if result.base is None:
         return result if getrefcount(result) <= _OWN_REFERENCES else result.copy()
     return result if _references_to_memory(result) <= _OWN_REFERENCES_TO_MEMORY else result.copy()
@@ -42,6 +35,11 @@ def _references_to_memory(view: Any) -> int:
     """Return the number of references to the array behind a view; a large number if it is not a NumPy array."""
     memory = view.base
     return getrefcount(memory) if type(memory) is np.ndarray and memory.base is None else _MANY
+
+
+def _is_torch_tensor(value: Any) -> bool:
+    """Return True for a tensor of PyTorch, by name: other libraries' arrays cannot be written to."""
+    return type(value).__module__ == "torch"
 
 
 def _references(result: Any) -> int:
@@ -81,7 +79,7 @@ def kept(value: Any) -> Any:
         return {key: kept(part) for key, part in value.items()}
     if isinstance(value, np.ndarray):
         return cast("np.ndarray[Any, Any]", value).copy()
-    if isinstance(value, _Clonable):
+    if _is_torch_tensor(value):
         return value.clone()
     if opened(value, DATA) is None:
         return value

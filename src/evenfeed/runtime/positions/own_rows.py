@@ -1,7 +1,6 @@
 """Reads one worker's share of each global batch."""
 
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from evenfeed.runtime.operator import Operator, State, read_before_error
 from evenfeed.runtime.positions.orders import Order
 
 # Returns how many rows a batch has, after the first of its own rows was read; 0 if it has none.
-Lengths: TypeAlias = Callable[[int], int]
 
 _FIX: Final = "give all elements the same shape, or call padded_batch."
 
