@@ -1,4 +1,4 @@
-"""What the tests of this folder share: strategies, distributed datasets, and plain values of their steps."""
+"""Shared by the tests of this folder: strategies, distributed datasets, and the plain values of their steps."""
 
 import threading
 from typing import Any

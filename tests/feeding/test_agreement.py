@@ -1,4 +1,4 @@
-"""What workers said is forgotten once all are through with it, and not before."""
+"""Messages are deleted once all workers have read them, and not before."""
 
 import gc
 
@@ -21,7 +21,7 @@ def topics(memory):
 
 
 def kept(memory):
-    """Return the keys under which something is still stored."""
+    """Return the keys that still have messages."""
     return {k for k, said in memory.said.items() for w in said if (w, k) not in memory.forgotten}
 
 
@@ -56,7 +56,7 @@ def test_a_pass_that_one_is_not_through_with_is_kept(topics, memory):
     for _ in range(3):
         on_all(WORKERS, lambda w: topics[w].ask("y"))
     assert "x/1/0" in kept(memory)
-    talks.clear()  # nobody closes the last: it is dropped
+    talks.clear()  # the last one is not closed, only garbage-collected
     gc.collect()
     for _ in range(2):
         on_all(WORKERS, lambda w: topics[w].ask("y"))

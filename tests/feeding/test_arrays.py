@@ -1,4 +1,4 @@
-"""Steps as structures of global arrays."""
+"""Steps as structures of sharded arrays."""
 
 import jax
 import numpy as np
@@ -51,7 +51,7 @@ def test_text_is_not_an_array(count):
         InvalidArgumentError, match="it has strings, which stay on the host"
     ) as caught:
         next(iterator)
-    assert "leave the text out with map" in str(caught.value)
+    assert "drop the strings with map" in str(caught.value)
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -1,4 +1,4 @@
-"""Which differences between the datasets of workers are refused, and which are not."""
+"""Which differences between the workers' datasets are refused."""
 
 import json
 
@@ -26,7 +26,7 @@ def taken(dataset):
 
 
 def compare(*facts):
-    """Return what each worker is told."""
+    """Return the error message of each worker."""
     memory = InMemory(len(facts))
 
     def run(worker):
@@ -72,7 +72,10 @@ def test_those_that_say_the_same_are_named_together():
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (taken(BATCHES), taken(tf.data.Dataset.range(3).batch(2))),  # a function's are its own
+        (
+            taken(BATCHES),
+            taken(tf.data.Dataset.range(3).batch(2)),
+        ),  # datasets of a dataset_fn may have any length
         (cut(BATCHES, FILE), cut(tf.data.Dataset.range(99).batch(4), FILE)),
         (cut(BATCHES, FILE), cut(BATCHES.prefetch(7), FILE)),
         (

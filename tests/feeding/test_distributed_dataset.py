@@ -1,4 +1,4 @@
-"""Distributed datasets: who gets which rows, what the specs say, what goes wrong and how."""
+"""Distributed datasets: the rows of each replica, the specs, and errors."""
 
 import threading
 import time
@@ -232,7 +232,7 @@ def test_what_changes_the_data_belongs_before_the_distribution():
 
 @pytest.fixture
 def slow_reads(monkeypatch):
-    """Keep a thread reading long enough that every other one comes to read too."""
+    """Make reads slow enough that all threads try to read at the same time."""
     read = Walk.read
 
     def slowly(self, most):

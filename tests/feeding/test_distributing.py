@@ -1,4 +1,4 @@
-"""Datasets that functions make, and where datasets and functions are mistaken for each other."""
+"""Datasets from a dataset_fn, and errors for a dataset in place of a function and vice versa."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Rounds of a repetition in which a dataset has no elements, over replicas and over workers."""
+"""Epochs of a repeat in which a dataset has no elements, over replicas and over workers."""
 
 import pytest
 from tests.feeding import model
@@ -17,7 +17,7 @@ def often_empty(size):
 
 
 def on_each(workers, policy):
-    """Return how a worker gets its dataset, made before all of them run at the same time."""
+    """Return a function for a worker's dataset. The datasets are made before the workers run concurrently."""
     made = [with_policy(often_empty(4).repeat(11), policy) for _ in range(workers)]
     return made.__getitem__
 

@@ -1,4 +1,4 @@
-"""Who gets what, in words."""
+"""The text of `DistributedDataset.explain()`."""
 
 import re
 
@@ -11,7 +11,7 @@ Dataset = tf.data.Dataset
 
 
 def said(dataset):
-    """Return the text without the dataset's own, and without the lines of this file."""
+    """Return the text without the dataset's part and without the line numbers of this file."""
     text = re.sub(r" +\S+\.py:\d+ +", "  ", str(dataset.explain()))
     return text.partition("  dataset")[0].rstrip()
 

@@ -1,4 +1,4 @@
-"""How many rows a global batch has, as TensorFlow finds it."""
+"""The size of a global batch, by TensorFlow's rules."""
 
 import numpy as np
 import pytest

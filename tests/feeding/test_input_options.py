@@ -1,4 +1,4 @@
-"""What users say of input over replicas, and are told."""
+"""InputOptions and InputContext."""
 
 import dataclasses
 

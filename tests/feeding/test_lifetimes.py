@@ -1,4 +1,4 @@
-"""How distributed iterators begin, fail and end: threads, memory, errors, Ctrl-C, the interpreter's exit."""
+"""How distributed iterators start, fail and end: threads, memory, errors, Ctrl-C, interpreter exit."""
 
 import gc
 import resource
@@ -48,7 +48,7 @@ def test_an_error_of_the_pipeline_comes_in_its_step_with_its_note(count, depth):
 
 @pytest.fixture(autouse=True)
 def _others():
-    """Whatever threads other tests have left, such as those that interrupt iterators."""
+    """The threads that other tests left running, such as those that interrupt iterators."""
     _left.clear()
     _left.extend(all_feeding_threads())
 
@@ -86,7 +86,7 @@ def test_an_error_of_the_pipeline_leaves_no_thread_behind():
 
     with pytest.raises(KeyError, match="the seventh"):
         train()
-    gc.collect()  # the error held the frames, and they the iterator
+    gc.collect()  # the error referenced the frames, which referenced the iterator
     wait_until(lambda: threading.active_count() <= before)
 
 
@@ -116,7 +116,7 @@ def test_an_iterator_that_is_dropped_in_mid_epoch_frees_its_thread_and_its_steps
 
 
 def watch_mid_epoch():
-    """Begin an iterator, and return what is to be freed with it."""
+    """Start an iterator, and return the objects that should be freed with it."""
     dataset = distributed(numbers(range(1000)).batch(4), 2, experimental_per_replica_buffer_size=3)
     iterator = iter(dataset)
     step = next(iterator)
@@ -166,7 +166,9 @@ def test_no_more_steps_are_alive_than_were_asked_for(depth):
     for step in iterator:
         most = max(most, len(live))
         del step
-    assert most <= depth + 2  # what was asked for, the one in hand, and the one that is being made
+    assert (
+        most <= depth + 2
+    )  # the prefetched steps, the current one, and the one that is being read
 
 
 def test_inside_of_run_no_step_is_asked_for():
@@ -180,7 +182,7 @@ def test_inside_of_run_no_step_is_asked_for():
 
 
 def totals(strategy):
-    """Return functions that sum steps in every way that `function` bodies have."""
+    """Return functions that sum steps in every way that a `function` body allows."""
 
     def total(x):
         return strategy.reduce("SUM", strategy.run(tf.reduce_sum, args=(x,)), axis=None)
@@ -230,7 +232,7 @@ def test_distributed_datasets_go_through_functions():
     dataset = strategy.experimental_distribute_dataset(numbers(range(12)).batch(4))
     loop, with_break, with_return, by_iterator, by_optional = totals(strategy)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what `function` says of branches is no matter here
+        warnings.simplefilter("ignore")  # warnings of `function` about branches do not matter here
         for _ in range(2):
             assert int(loop(dataset)) == 66
             assert int(with_break(dataset)) == 0 + 1 + 2 + 3 + 4 + 5 + 6 + 7

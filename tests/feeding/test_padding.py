@@ -1,4 +1,4 @@
-"""Steps of one shape: what is filled, what is marked, and what a compiled step sees."""
+"""pad_partial_batches: the padding, the `valid` mask, and a compiled step's view of them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How the rows of a step lie on the devices, or on the host."""
+"""The placement of a step's rows on the devices or on the host."""
 
 import jax
 import numpy as np

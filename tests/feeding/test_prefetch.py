@@ -1,4 +1,4 @@
-"""Steps that are read ahead: their order, how many there are, where they stand, and how the thread ends."""
+"""Prefetched steps: their order, number and positions, and the end of the thread."""
 
 import gc
 import threading
@@ -20,14 +20,14 @@ DEPTHS = [0, 1, 5]
 
 
 class Value:
-    """A step that can be watched: nothing else knows whether a buffer is free."""
+    """A step that supports weak references, to see when it is freed."""
 
     def __init__(self, number):
         self.number = number
 
 
 class Script(HostSteps):
-    """Gives the numbers of a script, or raises what is an error in it; an error of a list is raised once."""
+    """Returns the numbers of a script, or raises its errors. An error in a list is raised once."""
 
     def __init__(self, script):
         self.script = script
@@ -92,7 +92,7 @@ def test_steps_come_in_order_and_the_end_stays(depth):
 
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_nothing_is_read_before_a_step_is_asked_for(depth):
-    before = set(feeding_threads())  # of tests whose iterators are still to be collected
+    before = set(feeding_threads())  # from tests whose iterators are not garbage-collected yet
     steps, read = ahead(range(9), depth)
     assert (steps.state(), read.reads, set(feeding_threads()) - before) == (0, [], set())
 
@@ -112,7 +112,7 @@ def test_as_many_steps_as_asked_are_ready_and_no_more(depth):
         assert value.number == number
         wait_until_full(read, number + 1 + depth)
         del value
-        time.sleep(0.01)  # enough for one step too many
+        time.sleep(0.01)  # enough time to read one step too many
         gc.collect()
         assert (len(read.reads), len(live)) == (number + 1 + depth, depth)
     steps.close()
@@ -166,7 +166,7 @@ def test_an_interruption_while_a_read_is_finished_loses_no_step():
     steps, read = ahead(range(4), 0)
     steps.take()
     shared = steps._shared
-    shared._reader = threading.get_ident()  # as Ctrl-C leaves it between two lines
+    shared._reader = threading.get_ident()  # as if Ctrl-C came between two lines
     read.at = 3
     assert numbers_of(steps) == [1, 2, 3]
 
@@ -181,7 +181,7 @@ def test_a_position_counts_what_was_taken(depth):
             with suppress(KeyError):
                 steps.take()
         if taken:
-            end = 3 if taken <= 3 else len(whole) + 1  # nothing is read behind an error in advance
+            end = 3 if taken <= 3 else len(whole) + 1  # nothing is prefetched after an error
             wait_until_full(read, min(taken + depth, end))
         assert steps.state() == taken
         fresh, _ = ahead(script, depth)

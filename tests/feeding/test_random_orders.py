@@ -1,4 +1,4 @@
-"""Workers that share the rows of one random order, whatever keeps, opens or joins what is random."""
+"""Workers that split the rows of one random order, also through caches, flat_map and zip."""
 
 import jax
 import pytest
@@ -35,7 +35,7 @@ def with_chance(key, x):
     return x + jax.random.randint(key, (), 0, 7)
 
 
-# What is random in these is given one seed; None for any.
+# The seed of the random nodes in these; None for a random one.
 DATASETS = {
     "cache": lambda s, _: mixed(s).cache(),
     "map below cache": lambda s, _: mixed(s).map(lambda x: x + 1).cache(),
@@ -103,7 +103,7 @@ class Cluster:
     """Some workers in threads, and the dataset that each of them made."""
 
     def __init__(self, make, workers, folder):
-        # Made one after the other: JAX traces their functions.
+        # Made one after the other, because JAX traces their functions.
         self.datasets = [
             with_policy(make(_own(folder, worker)), "DATA") for worker in range(workers)
         ]
@@ -114,7 +114,7 @@ class Cluster:
         )
 
     def one_pass(self):
-        """Return the steps of all workers, and the run that they share."""
+        """Return the steps of all workers, and their shared random state."""
         steps = on_all(self.workers, lambda worker: self.readings[worker].steps())
         runs = [own.state()["at"][0]["run"] for own in steps]
         assert all(run == runs[0] for run in runs)
@@ -127,7 +127,7 @@ def _own(folder, worker):
 
 
 def shared(batches):
-    """Return what two workers get of these batches."""
+    """Return the steps of two workers over these batches."""
     whole = [batch.tolist() for batch in batches]
     assert len(whole) > 1
     return [model.by_data(whole, 2, 1, worker) for worker in range(2)]

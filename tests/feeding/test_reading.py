@@ -1,4 +1,4 @@
-"""What every worker gets, step by step, compared with TensorFlow's rules in plain Python."""
+"""The steps of every worker, compared with TensorFlow's rules in plain Python."""
 
 import os
 import tempfile
@@ -39,7 +39,7 @@ def hidden(x):
 
 
 def of_numbers(count, size, times, policy, way):
-    """Return a dataset of batches; rows have positions, or have none, or are made one by one."""
+    """Return a dataset of batches whose rows have positions, have none, or are made one by one."""
     data = numbers(range(count))
     if way == "read":
         data = data.filter(lambda x: x >= 0)
@@ -339,7 +339,7 @@ def test_no_step_is_without_rows_where_batches_are_smaller_than_the_cluster():
 
 
 def test_workers_know_the_shapes_of_rows_that_differ_too():
-    """Batches that are padded each by itself have rows of other shapes on other workers."""
+    """Separately padded batches have different row shapes on different workers."""
 
     def run(worker):
         lengths = ([1, 3, 2], [2, 4])[worker]

@@ -1,4 +1,4 @@
-"""A replica without rows gets the other lengths of its neighbours, also where no spec says them."""
+"""A replica without rows gets the row shape of the other replicas, even if no spec has it."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def strategy():
 
 @pytest.fixture
 def rows():
-    """Five rows of four numbers, whose length no spec says."""
+    """Five rows of four numbers, whose length is not in the spec."""
     decoded = tf.data.Dataset.from_tensor_slices(ROWS).map(lambda t: tf.io.decode_raw(t, tf.uint8))
     assert decoded.element_spec.shape.as_list() == [None]
     return decoded.map(lambda x: x / 255.0)

@@ -1,4 +1,4 @@
-"""The specs of steps: they say what comes, in every kind of distribution."""
+"""The specs of steps match the steps, for every kind of distribution."""
 
 import jax
 import numpy as np
@@ -14,7 +14,7 @@ Dataset = tf.data.Dataset
 
 
 def fits(spec, value):
-    """Tell whether a step is one that its specs allow."""
+    """Return True if a step matches its spec."""
     specs, values = tf.nest.flatten(spec), tf.nest.flatten(value)
     return all(
         s.is_compatible_with(tf.type_spec_from_value(v)) for s, v in zip(specs, values, strict=True)
@@ -55,7 +55,7 @@ def test_a_function_that_makes_static_batches_has_static_specs():
 
 
 def ragged(rows, size, *, drop):
-    """Return batches whose rows have two lengths, each batch one of them."""
+    """Return batches with rows of two lengths; each batch has one of them."""
     short, long = (np.zeros((rows, width), np.float32) for width in (2, 3))
     slices = Dataset.from_tensor_slices
     return slices(short).batch(size, drop).concatenate(slices(long).batch(size, drop))

@@ -1,4 +1,4 @@
-"""States of distributed iterators: exact at every step, on any number of replicas, in spite of what is read ahead."""
+"""States of distributed iterators: exact at every step, on any number of replicas, in spite of prefetching."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Several workers in one process: what each of them reads, with an agreement in memory."""
+"""Several workers in one process, which exchange messages in memory."""
 
 import threading
 from collections.abc import Callable
@@ -16,7 +16,7 @@ MANY = 400
 
 
 class InMemory:
-    """Workers in threads hear each other; it counts what was said."""
+    """Exchanges messages between workers in threads, and counts them."""
 
     def __init__(self, workers: int) -> None:
         self.said: dict[str, dict[int, str]] = {}
@@ -63,7 +63,7 @@ def worker_of(share: Share, memory: InMemory, name: str = "input") -> WorkerInpu
 
 
 def on_all(workers: int, run: Callable[[int], Any]) -> list[Any]:
-    """Return what a function returns for each worker; all run at the same time."""
+    """Run a function for all workers concurrently, and return the results."""
     with ThreadPoolExecutor(workers) as pool:
         return [future.result(60) for future in [pool.submit(run, w) for w in range(workers)]]
 
@@ -79,10 +79,10 @@ def all_pieces(
 
     Args:
         steps: The steps.
-        replicas: How many the worker has.
-        many: At most so many steps.
-        told: Gets for each step how many rows each of all replicas is said to have; one number where it is
-            said to be the same for all.
+        replicas: The number of the worker's replicas.
+        many: The largest number of steps to read.
+        told: Collects, for each step, the number of rows that this worker expects on each replica of all
+            workers; a single number if it expects the same on all.
     """
     found: list[list[Any]] = []
     while len(found) < many:
@@ -105,7 +105,7 @@ def all_pieces(
 
 
 def check_told(found: list[list[list[Any]]], told: list[list[list[int]]]) -> None:
-    """Check that what workers know of each other is what each has."""
+    """Check that the workers' knowledge of each other's rows is correct."""
     for steps, said in zip(zip(*found, strict=True), zip(*told, strict=True), strict=True):
         lengths = [len(piece) for worker in steps for piece in worker]
         for counts in said:
@@ -119,7 +119,7 @@ def fed(
     memory: InMemory | None = None,
     many: int = MANY,
 ) -> list[list[list[Any]]]:
-    """Return the steps of every worker, each a list of what its replicas get."""
+    """Return the steps of every worker, each a list of its replicas' rows."""
     memory = memory or InMemory(workers)
     told: list[list[Any]] = [[] for _ in range(workers)]
 
@@ -135,7 +135,7 @@ def fed(
 def fed_from_function(
     make: Callable[[int], Any], workers: int, replicas: int = 1, many: int = MANY
 ) -> list[list[list[Any]]]:
-    """Return the steps of every worker where each has a dataset of batches for single replicas."""
+    """Return the steps of every worker if each has a dataset of per-replica batches."""
     memory = InMemory(workers)
     told: list[list[Any]] = [[] for _ in range(workers)]
 

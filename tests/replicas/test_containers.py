@@ -1,4 +1,4 @@
-"""Dicts and lists of users' own classes are opened in run and in functions, and come back as what they were."""
+"""User subclasses of dicts and lists are flattened in run and in functions, and come back as the same class."""
 
 import collections
 import types

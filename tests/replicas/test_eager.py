@@ -1,4 +1,4 @@
-"""Replicas as plain Python: devices, settings, collectives, gradients."""
+"""Replicas in eager mode: devices, settings, collectives, gradients."""
 
 import contextvars
 

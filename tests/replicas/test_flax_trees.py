@@ -1,4 +1,4 @@
-"""What flax documents for functions that JAX transforms, and keys of jax.random: they go in and come out as trees."""
+"""flax modules used with JAX transformations, and jax.random keys, as arguments and results."""
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ TARGETS = ROWS.sum(1, keepdims=True)
 
 
 def batch(strategy, rows=8):
-    """Return some of the rows, cut over the replicas."""
+    """Return some of the rows, split over the replicas."""
     dataset = tf.data.Dataset.from_tensor_slices((ROWS[:rows], TARGETS[:rows])).batch(rows)
     (given,) = strategy.experimental_distribute_dataset(dataset)
     return given

@@ -1,4 +1,4 @@
-"""Parts of different replicas that a program brings together itself, and arrays that replicas close over."""
+"""Programs that combine parts of different replicas themselves, and arrays that replicas close over."""
 
 import jax
 import jax.numpy as jnp
@@ -166,7 +166,7 @@ def test_transformations_take_collectives_beside_arrays_of_other_devices(way):
     x = batch(strategy)
     passed = strategy.run(ways[way], args=(x, array))
     assert [part.tolist() for part in passed.values] == [expected[way]] * 2
-    if way == "scan":  # it makes a program on several devices, which cannot meet other replicas
+    if way == "scan":  # it compiles a program for several devices, which cannot run collectives with other replicas
         with pytest.raises(UnimplementedError, match=r"lies on several devices") as caught:
             strategy.run(ways[way], args=(x,))
         assert "args=(array,)" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Replicas: what lies on their devices is theirs alone."""
+"""Replicas: arrays on their devices share no memory with the user."""
 
 import jax
 import numpy as np
@@ -9,7 +9,7 @@ import evenfeed as tf
 from evenfeed.replicas.mesh import Replicas, shards
 
 DEVICES = jax.local_devices(backend="cpu")
-ALIGNMENT = 64  # bytes; XLA takes such memory for its own, where it may
+ALIGNMENT = 64  # bytes; XLA uses memory with this alignment directly if it can
 
 
 def aligned(shape, dtype=np.float32):
@@ -21,7 +21,7 @@ def aligned(shape, dtype=np.float32):
 
 
 def seen(array):
-    """Return what a dataset passes on of the user's array."""
+    """Return the view of the user's array that a dataset passes on."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -1,4 +1,4 @@
-"""Values that are the same on every replica: used as tensors, and as trees of JAX."""
+"""Mirrored values: used as tensors, and as pytrees."""
 
 import copy
 import operator

@@ -1,4 +1,4 @@
-"""Variables with copies: whose copy is read and written, in plain Python and compiled."""
+"""Variables with copies: which copy is read and written, in eager and compiled code."""
 
 import copy
 import warnings
@@ -78,7 +78,7 @@ def test_assigning_for_all_does_not_warn(strategy):
     assert copies(strategy, v) == [3.0, 3.0]
 
 
-F32 = np.float32(1)  # also where 64-bit types are on
+F32 = np.float32(1)  # also with x64 enabled
 TRANSFORMED = {
     "jit": lambda change: jax.jit(lambda x: (change(x), x)[1])(F32),
     "grad": lambda change: jax.grad(lambda x: (change(x), x)[1])(F32),

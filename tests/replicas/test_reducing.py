@@ -1,4 +1,4 @@
-"""reduce and gather: the same answers for one array, for parts, in a function and outside."""
+"""reduce and gather: the same results for one array and for separate parts, in a function and outside."""
 
 import jax
 import numpy as np
@@ -98,7 +98,7 @@ def test_one_array_is_reduced_by_one_program():
     value = strategy.run(lambda x: x * 2, args=(parts_on(strategy, [np.ones(2), np.ones(2)]),))
     assert value.array.sharding == strategy.sharding("replica")
     strategy.reduce("SUM", value, axis=0)
-    with jax.transfer_guard_device_to_device("disallow"):  # no part is carried over one by one
+    with jax.transfer_guard_device_to_device("disallow"):  # parts are not copied one by one
         assert float(strategy.reduce("SUM", value, axis=0)) == 8.0
 
 

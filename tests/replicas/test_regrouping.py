@@ -1,4 +1,4 @@
-"""What becomes of the values that replicas return, and of those that they get."""
+"""Regrouping the results of replicas, and splitting their arguments."""
 
 import collections
 import dataclasses

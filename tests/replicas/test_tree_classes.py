@@ -1,4 +1,4 @@
-"""Dataclasses that say by `__tf_flatten__` what their parts are: arguments and results of compiled functions."""
+"""Dataclasses with `__tf_flatten__` as arguments and results of compiled functions."""
 
 import dataclasses
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sums and means over valid rows: those over the rows of the dataset, gradients included."""
+"""Sums and means over valid rows equal those over the rows of the dataset, including gradients."""
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ def strategy_of(count):
 
 
 def steps(strategy, size=4):
-    """Return each step with the rows that it holds."""
+    """Return each step with its rows."""
     options = tf.distribute.InputOptions(pad_partial_batches=True)
     dataset = tf.data.Dataset.from_tensor_slices(ROWS).batch(size)
     whole = [ROWS[start : start + size] for start in range(0, len(ROWS), size)]

@@ -1,4 +1,4 @@
-"""Per-replica values: their parts, the one array they may be, how they are shown and kept."""
+"""Per-replica values: their parts, joining them into one array, printing and pickling."""
 
 import copy
 import pickle
@@ -216,4 +216,4 @@ def test_a_copy_lies_on_the_same_devices(copied):
 
 
 def test_values_of_pythons_numbers_are_printed():
-    assert str(PerReplica((0, 1.5))) == "PerReplica:{\n  0: 0,\n  1: 1.5\n}"
+    assert str(tf.distribute.PerReplica((0, 1.5))) == "PerReplica:{\n  0: 0,\n  1: 1.5\n}"

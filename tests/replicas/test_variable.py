@@ -1,4 +1,4 @@
-"""Plain variables: where they may be assigned, how they are copied, and where they lie."""
+"""Plain variables: where they may be assigned, how they are copied, and their devices."""
 
 import copy
 import io
@@ -20,7 +20,7 @@ INSIDE = (
     "jit); the value would leak as a tracer."
 )
 
-F32 = np.float32(1)  # also where 64-bit types are on
+F32 = np.float32(1)  # also with x64 enabled
 TRANSFORMED = {
     "jit": lambda change: jax.jit(lambda x: change(x) and x)(F32),
     "grad": lambda change: jax.grad(lambda x: change(x) and x)(F32),

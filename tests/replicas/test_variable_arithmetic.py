@@ -1,4 +1,4 @@
-"""Python's signs on variables: what JAX would let pass silently is refused."""
+"""Python operators on variables: errors that JAX would not report are raised."""
 
 import numpy as np
 import pytest

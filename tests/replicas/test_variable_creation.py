@@ -1,4 +1,4 @@
-"""Creating variables: by creators of the user's, and inside of run."""
+"""Creating variables: with user creators, and inside run."""
 
 import contextlib
 
@@ -41,7 +41,7 @@ def test_creators_end_with_their_block_also_after_an_error():
 
 
 def test_creators_work_in_a_scope_and_in_run(strategy):
-    """The last one that was entered is asked first, and all of them before the strategy."""
+    """The innermost creator is called first, and all creators are called before the strategy."""
     asked = []
 
     def creator(name):

@@ -1,4 +1,4 @@
-"""Starts a program on several workers, in real processes, and returns what each of them saw."""
+"""Runs a program on several workers, in real processes, and returns the results of each."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 def seen_by_workers(
     program: str, workers: int = 2, replicas: int = 2, *args: str
 ) -> dict[int, Any]:
-    """Return by worker what a program of this folder prints as `seen {...}`; all tests share one start."""
+    """Return what each worker of a program prints as `seen {...}`. All tests share one run."""
     run = [sys.executable, "-m", "evenfeed", "run", "--workers", str(workers)]
     done = subprocess.run(
         [*run, "--replicas", str(replicas), str(PROGRAMS / program), *args],

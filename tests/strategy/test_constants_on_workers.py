@@ -1,4 +1,4 @@
-"""Functions that are traced with another constant on each worker, such as its number."""
+"""Functions that are traced with a different constant on each worker, such as its index."""
 
 import pytest
 from tests.strategy.starting import seen_by_workers
@@ -19,7 +19,7 @@ LABELS = (
 
 
 def expected(replicas):
-    """Return what two workers see: worker 0 has zeros, worker 1 ones."""
+    """Return the results of two workers: worker 0 has zeros, worker 1 has ones."""
     total, joined = [replicas] * 2, [0] * 2 * replicas + [1] * 2 * replicas
     return {
         **dict.fromkeys(LABELS, total),

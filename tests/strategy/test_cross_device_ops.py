@@ -1,4 +1,4 @@
-"""CrossDeviceOps: taken under TensorFlow's names, with their arguments checked."""
+"""CrossDeviceOps: accepted under TensorFlow's names, with their arguments checked."""
 
 import pytest
 from tests.saying import error_saying

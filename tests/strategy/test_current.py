@@ -1,4 +1,4 @@
-"""Which strategy is current: the default one where none was chosen, and in its run too."""
+"""The current strategy: the default one if none was chosen, also inside its run."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Device names: every way that TensorFlow writes them, and what is not one."""
+"""Device names: every form that TensorFlow accepts, and invalid ones."""
 
 import pytest
 from hypothesis import given

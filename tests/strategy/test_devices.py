@@ -1,4 +1,4 @@
-"""tf.config's devices: what TensorFlow answers, and what each refusal says."""
+"""tf.config's devices: TensorFlow's answers, and the text of each error."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ ONE = config.LogicalDeviceConfiguration()
 
 
 def fresh(program, **environ):
-    """Run a program in a new interpreter, with nothing said about devices but `environ`."""
+    """Run a program in a new interpreter, without device settings other than `environ`."""
     env = {k: v for k, v in os.environ.items() if k not in ABOUT_DEVICES} | environ
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PREAMBLE + program],

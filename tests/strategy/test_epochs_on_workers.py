@@ -1,4 +1,4 @@
-"""Epochs whose last batch is uneven, on workers in real processes: programs are found again."""
+"""Epochs with an uneven last batch, on workers in real processes: compiled programs are reused."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,8 @@ pytestmark = pytest.mark.slow
 def test_workers_trace_nothing_after_the_first_epoch(replicas):
     seen = seen_by_workers("epochs_workers.py", 2, replicas)
     for worker in (0, 1):
-        # One for even and one for uneven parts. Weights that a step has returned are values of all replicas, unless
-        # a worker has one replica: then they are tensors, as those before the first step.
+        # One for even and one for uneven parts. Weights that a step has returned are distributed values, unless
+        # a worker has one replica: then they are tensors, like those before the first step.
         assert seen[worker]["functional"] == [1 + replicas] * 3
         assert seen[worker]["variables"] == [2, 2, 2]
         np.testing.assert_allclose(seen[worker]["weights"], seen[0]["variable"], rtol=1e-5)

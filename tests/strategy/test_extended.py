@@ -1,4 +1,4 @@
-"""What libraries need of a strategy: updates of variables, reductions to where they lie."""
+"""StrategyExtended: updating variables, and reducing to their devices."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Per-replica values that users make by hand on workers, in real processes: all workers' parts are joined."""
+"""Hand-made per-replica values on workers, in real processes: the parts of all workers are joined."""
 
 import pytest
 from tests.strategy.starting import seen_by_workers
@@ -16,7 +16,7 @@ def seen(replicas, what):
 
 
 def everybody(way, result):
-    """Return what both workers see; a compiled function is called twice."""
+    """Return the results of both workers. A compiled function is called twice."""
     return [[result, result] if way == "compiled" else result] * 2
 
 

@@ -1,4 +1,4 @@
-"""MirroredStrategy: which devices it takes, what it refuses, whose parts it hands out."""
+"""MirroredStrategy: its devices, its errors, and its local results."""
 
 import jax
 import numpy as np
@@ -128,7 +128,7 @@ def test_replicas_that_could_not_meet_are_refused_at_once(monkeypatch):
 def test_only_a_dataset_can_be_distributed(dataset):
     with error_saying(
         TypeError,
-        f"A Dataset is needed, but got {dataset!r}.",
+        f"dataset must be a Dataset, but got {dataset!r}.",
         fix="make one first: evenfeed.data.Dataset.from_tensor_slices(value).batch(n).",
     ):
         strategy_of(2).experimental_distribute_dataset(dataset)

@@ -1,4 +1,4 @@
-"""MultiWorkerMirroredStrategy of one worker, and what it refuses."""
+"""MultiWorkerMirroredStrategy with one worker, and its errors."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Modules of flax.nnx on workers in real processes: each worker's module is trained, on uneven parts too."""
+"""flax.nnx modules on workers in real processes: each worker's module is trained, also on uneven parts."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Workers with one replica each: their part of a value is a tensor, from compiled functions too."""
+"""Workers with one replica each: their part of a value is a tensor, also from compiled functions."""
 
 import pytest
 from tests.strategy.starting import seen_by_workers
@@ -13,7 +13,7 @@ OWN = {
     "batch, compiled": [[True, [2.0, 0.0]], [True, [4.0, 0.0]]],
     "batch, eager": [[True, [2.0, 0.0]], [True, [4.0, 0.0]]],
     "again": [[4.0, 0.0], [8.0, 0.0]],
-    "messages": [[], []],  # workers need not compare what a program of all has returned
+    "messages": [[], []],  # workers need not exchange the shapes of results of a common program
     "reduced": [[12.0, 0.0]] * 2,
     "gathered": [[4.0, 0.0, 8.0, 0.0]] * 2,
     "sum of scalars": [6.0] * 2,

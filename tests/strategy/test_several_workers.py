@@ -1,4 +1,4 @@
-"""MultiWorkerMirroredStrategy of two workers with two replicas each, in real processes."""
+"""MultiWorkerMirroredStrategy on two workers with two replicas each, in real processes."""
 
 import pytest
 from tests.strategy.starting import seen_by_workers
@@ -10,7 +10,7 @@ def seen():
     return seen_by_workers("two_workers.py")
 
 
-# What both see; where they see different things, one after the other.
+# The results of both workers, or those of each worker in turn if they differ.
 SAME = {
     "replicas": 4,
     "devices": [f"/job:worker/replica:0/task:{task}" for task in (0, 0, 1, 1)],

@@ -1,4 +1,4 @@
-"""Strategies: values made for each replica, and what is refused."""
+"""Strategies: values made for each replica, and errors."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Training, and all else, gives the same however many workers and replicas there are, to float rounding."""
+"""Training gives the same results for any number of workers and replicas, up to float rounding."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def weights(model, workers, replicas):
 
 
 def regression_by_hand():
-    """Return the weights that a step down the mean gradient of each batch gives, in NumPy."""
+    """Return the weights after gradient descent on the mean of each batch, in NumPy."""
     random = np.random.default_rng(3)
     x = random.normal(size=(13, 3)).astype(np.float32)
     y = (x @ np.array([1.0, -2.0, 0.5]) + 0.25 * x[:, 0] ** 2).astype(np.float32)
@@ -65,5 +65,5 @@ def test_every_worker_sees_what_one_with_all_replicas_sees():
 
 
 def numbers(value):
-    """Return all numbers in a nest of lists."""
+    """Return all numbers in nested lists."""
     return [x for part in value for x in numbers(part)] if isinstance(value, list) else [value]

@@ -11,7 +11,7 @@ def seen():
 
 
 def pieces_by_data(rows, size):
-    """Return the pieces of the four replicas at each step: each batch is cut, and workers take turns."""
+    """Return the pieces of the four replicas at each step: each batch is split, and workers take turns."""
     for first in range(0, rows, size):
         batch = list(range(first, min(rows, first + size)))
         length = -(-len(batch) // 4)
@@ -20,7 +20,7 @@ def pieces_by_data(rows, size):
 
 
 def pieces_of_all(rows, size):
-    """Return the pieces where both workers read everything."""
+    """Return the pieces if both workers read all the data."""
     each = size // 4
     for first in range(0, rows, 2 * each):
         own = [list(range(a, min(rows, a + each))) for a in (first, first + each)]
@@ -52,7 +52,7 @@ def test_a_function_of_the_whole_step_runs_where_parts_differ():
     assert [seen()[worker]["whole functions"] for worker in (0, 1)] == [expected] * 2
 
 
-# What both workers see.
+# Results that are the same on both workers.
 SAME = {
     "variables": [66.0, 18 + 36, 16.0 + 17, 153.0 + 2 * 153],
     "traced again": 0,

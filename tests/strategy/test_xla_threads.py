@@ -1,4 +1,4 @@
-"""NPROC: raised before JAX starts, asked for at once after that; and the private facts behind it."""
+"""NPROC: raised before JAX starts, an error after that; and the JAX internals that this relies on."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ deadlocks = pytest.mark.skipif(
 
 
 def fresh(*command, **environ):
-    """Run a program in a new interpreter, with nothing said about devices but `environ`."""
+    """Run a program in a new interpreter, without device settings other than `environ`."""
     env = {k: v for k, v in os.environ.items() if k not in ABOUT_DEVICES} | environ
     done = subprocess.run(
         [sys.executable, *command], env=env, capture_output=True, text=True, timeout=60, check=False

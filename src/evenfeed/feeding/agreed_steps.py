@@ -71,21 +71,21 @@ class Topic:
         weakref.finalize(talk, self._open.discard, self._passes).atexit = False
         return talk
 
-    def ask(self, said: str) -> list[str]:
+    def ask(self, message: str) -> list[str]:
         """Exchange a single message. Return the messages of all workers."""
         talk = self.next_pass()
         try:
-            return talk.exchange(said)
+            return talk.exchange(message)
         finally:
             talk.close()
 
     def exchange(
-        self, number: int, round_: int, said: str, is_closed: Callable[[], bool]
+        self, number: int, round_: int, message: str, is_closed: Callable[[], bool]
     ) -> list[str]:
         """Exchange messages in one round of a pass."""
         through = min(list(self._open), default=self._passes + 1) - 1
         key = f"{self._name}/{number}/{round_}"
-        texts = self._agreement.exchange(key, f"{through} {said}", is_closed)
+        texts = self._agreement.exchange(key, f"{through} {message}", is_closed)
         received = [text.partition(" ") for text in texts]
         # A worker that sent a message in this round has received all messages of the previous one.
         self._forget(self._last.pop(number, None))
@@ -116,10 +116,10 @@ class Talk:
         self._round = 0
         self._is_closed = False
 
-    def exchange(self, said: str) -> list[str]:
+    def exchange(self, message: str) -> list[str]:
         """Exchange messages in the next round. Return the messages of all workers."""
         self._round += 1
-        return self._topic.exchange(self._number, self._round - 1, said, lambda: self._is_closed)
+        return self._topic.exchange(self._number, self._round - 1, message, lambda: self._is_closed)
 
     def close(self) -> None:
         """Stop waiting for the other workers."""
@@ -183,9 +183,9 @@ class AgreedSteps(HostSteps):
         self._full_steps = 0 if flow is None else flow.full_steps
         self._full = [] if flow is None else [flow.batch // share.everyone] * share.everyone
         self._first = share.worker * share.replicas
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._ready: deque[_Step] = deque()
         self._window = 1  # one step at first, so that it is available soon
         self._is_dry = False  # this worker has no more steps
@@ -327,7 +327,7 @@ class AgreedSteps(HostSteps):
         self._steps.restore(state)
         self._close_talk()
         self._talk, self._flow = None, None
-        self._begin()
+        self._reset()
 
     def close(self) -> None:
         self._close_talk()

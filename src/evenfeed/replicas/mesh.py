@@ -20,7 +20,7 @@ AXIS: Final = "replica"
 _jax: Any = jax  # device_put has no type stubs
 
 # Sends a string to all workers, and returns the strings of all workers, in worker order.
-Tell: TypeAlias = Callable[[str], list[str]]
+Exchange: TypeAlias = Callable[[str], list[str]]
 
 
 @final
@@ -31,31 +31,36 @@ class Replicas:
 
     Args:
         devices: The devices.
-        tell: Exchanges messages with the other workers over the network, if there are any.
+        exchange: Exchanges messages with the other workers over the network, if there are any.
         patience: Seconds to wait for another worker's message, or None for the default.
     """
 
     def __init__(
-        self, devices: Sequence[Any], tell: Tell | None = None, patience: float | None = None
+        self,
+        devices: Sequence[Any],
+        exchange: Exchange | None = None,
+        patience: float | None = None,
     ) -> None:
         self.devices: tuple[Any, ...] = tuple(devices)  # JAX devices have no type stubs
-        self._tell = tell
+        self._exchange = exchange
         self.patience = patience
 
-    def told(self, what: str, said: Any = None) -> list[Any]:
+    def told(self, what: str, data: Any = None) -> list[Any]:
         """Exchange data with all workers at the same point of the program. Return every worker's data.
 
         Args:
             what: The operation that the workers perform at this point, to detect a mismatch.
-            said: This worker's data, JSON-serializable.
+            data: This worker's data, JSON-serializable.
 
         Raises:
             RuntimeError: The workers perform different operations.
             InvalidArgumentError: They perform the same operation on incompatible tensors.
         """
-        if self._tell is None:
-            return [said]
-        received: list[Any] = [json.loads(text) for text in self._tell(json.dumps([what, said]))]
+        if self._exchange is None:
+            return [data]
+        received: list[Any] = [
+            json.loads(text) for text in self._exchange(json.dumps([what, data]))
+        ]
         places = [place for place, _ in received]
         if len(set(places)) > 1:
             seen = "; ".join(f"worker {worker} at {place}" for worker, place in enumerate(places))

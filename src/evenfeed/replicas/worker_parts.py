@@ -45,7 +45,7 @@ def of_all_workers(replicas: Replicas, value: Any) -> Any:
 
 
 def check_part_count(replicas: Replicas, value: Any) -> None:
-    """Raise if a per-replica value has other parts than one for each of several replicas: some would be lost."""
+    """Check that a per-replica value has one part for each of several replicas. Other parts would be lost."""
     if isinstance(value, PerReplica) and replicas.count not in (1, value.replica_count):
         raise InvalidArgumentError(
             f"A per-replica value must have one part for each of the {replicas.count} replicas, but has "

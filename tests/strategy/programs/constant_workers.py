@@ -1,4 +1,4 @@
-"""Functions whose Python code has another constant on each worker. Each prints what it sees; the test compares."""
+"""Functions with a different Python constant on each worker. Each worker prints its results; the test compares them."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Trains some epochs whose last batch is uneven, on several workers, and counts traces. The test compares."""
+"""Trains some epochs with an uneven last batch on several workers, and counts traces. The test compares them."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What strategies do with per-replica values that each worker makes by hand. The test compares."""
+"""Strategies with hand-made per-replica values on each worker. The test compares the results."""
 
 import json
 import pickle
@@ -28,7 +28,7 @@ def said(call: Any) -> str:
 
 
 class Seen:
-    """Notes what the strategy returns, as plain Python and under `function`."""
+    """Records what the strategy returns, in eager code and in a `function`."""
 
     def __init__(self, strategy: Any) -> None:
         self.strategy = strategy

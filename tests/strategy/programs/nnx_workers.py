@@ -1,4 +1,4 @@
-"""Trains a flax.nnx module on several workers, whose parts may be uneven. The test compares."""
+"""Trains a flax.nnx module on several workers, with even or uneven parts. The test compares the results."""
 
 import json
 import sys

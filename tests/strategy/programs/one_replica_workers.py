@@ -1,4 +1,4 @@
-"""What two workers of one replica compute together. Each prints what it sees; the test compares."""
+"""Runs two workers with one replica each. Each prints its results; the test compares them."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What must be the same however many workers and replicas four replicas are.
+"""Training whose results must not depend on how four replicas are distributed over workers.
 
 A linear regression and a small network are trained, with a short last batch, and functions run in every way
 on values whose parts are equally long and on others. Each worker prints the weights and all results.
@@ -44,7 +44,7 @@ MODELS = {
 
 
 def trained(strategy: Any, model: Any, begin: list[Any]) -> list[Any]:
-    """Return the weights after some epochs; a step goes down the gradient of the mean over all its rows."""
+    """Return the weights after some epochs of gradient descent on the mean over all rows of a step."""
     with strategy.scope():
         mean = tf.VariableAggregation.MEAN
         weights = [tf.Variable(array, aggregation=mean) for array in begin]
@@ -90,7 +90,7 @@ STEPS = {
 
 
 def results(strategy: Any, kind: str) -> dict[str, Any]:
-    """Return what functions give on values of one kind; of values on replicas the parts of all."""
+    """Return the results of functions on values of one kind. Per-replica values are gathered."""
     found: dict[str, Any] = {}
 
     def make(context: Any) -> Any:
@@ -149,7 +149,9 @@ def results(strategy: Any, kind: str) -> dict[str, Any]:
 def main() -> None:
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     seen: dict[str, Any] = {name: trained(strategy, *model) for name, model in MODELS.items()}
-    if strategy.extended.replicas.local_count > 1:  # four starts of this on two cores take long
+    if (
+        strategy.extended.replicas.local_count > 1
+    ):  # starting this program four times on two cores takes long
         seen["results"] = {**results(strategy, "even"), **results(strategy, "uneven")}
     sys.stdout.write(f"seen {json.dumps(seen)}\n")
 

@@ -1,4 +1,4 @@
-"""What two workers of two replicas compute together. Each prints what it sees; the test compares."""
+"""Runs two workers with two replicas each. Each prints its results; the test compares them."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ def plain(value: Any) -> Any:
 
 
 def see_input(strategy: Any, worker: int, seen: dict[str, Any]) -> None:
-    """Note what datasets bring to the replicas of this worker."""
+    """Record the steps of datasets on this worker's replicas."""
     off = tf.data.Options()
     off.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
 

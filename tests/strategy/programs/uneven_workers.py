@@ -1,4 +1,4 @@
-"""What two workers of two replicas compute where their parts differ in length. Each prints what it sees."""
+"""Runs two workers with two replicas each, whose parts differ in length. Each prints its results."""
 
 import json
 import sys
@@ -37,7 +37,7 @@ def local(value: Any) -> Any:
 
 
 def refused(call: Any, line: int = 0) -> str:
-    """Return the class and a line of what a call raises."""
+    """Return the class and one line of the error that a call raises."""
     try:
         call()
     except Exception as error:  # noqa: BLE001 - compared by the test
@@ -46,7 +46,7 @@ def refused(call: Any, line: int = 0) -> str:
 
 
 def count_messages() -> None:
-    """Let `messages` hold all that is told to the other worker, but for what the input tells."""
+    """Record all messages to the other worker in `messages`, except those of the input."""
     replicas: Any = strategy().extended.replicas
     tell = replicas._tell
 
@@ -75,7 +75,7 @@ def batches(rows: int, size: int, policy: str = "DATA") -> Any:
 
 
 def see_steps() -> None:
-    """Compiled steps on what datasets bring: even steps, then uneven ones, without a message of ours."""
+    """Compiled steps on datasets: even steps, then uneven ones, without messages of our own."""
     aggregations = tf.VariableAggregation
     with strategy().scope():
         weight = tf.Variable(2.0, aggregation=aggregations.MEAN)
@@ -116,7 +116,7 @@ def see_steps() -> None:
         seen[f"steps, {policy}"] = [[local(part) for part in out] for out in outs]
     seen["variables"] = [plain(v.numpy()) for v in (weight, rows, first, counter)]
     count = len(traced)
-    for x in batches(18, 8):  # shapes that were there before
+    for x in batches(18, 8):  # shapes that were compiled before
         strategy().run(compiled, args=(x,))
     seen["traced again"] = len(traced) - count
     seen["whole functions"] = [plain(whole(x)) for x in batches(18, 8)]
@@ -133,7 +133,7 @@ def see_values() -> None:
     seen["messages of values"] = len(messages)
     join = tf.function(lambda x: context().all_gather(x, axis=0))
     seen["joined inside"] = local(strategy().run(join, args=(long,)))
-    own = np.arange(2.0 + worker(), dtype=np.float32)  # another length on each worker()
+    own = np.arange(2.0 + worker(), dtype=np.float32)  # another length on each worker
     total = tf.function(lambda x: context().all_reduce("sum", tf.reduce_sum(x)))
     seen["plain"] = local(strategy().run(total, args=(own,)))
     same = tf.constant([1.0, 2.0])
@@ -155,7 +155,7 @@ def see_values() -> None:
 
 
 def see_refused() -> None:
-    """What would end the processes is an error on both workers."""
+    """Errors that would crash the processes are raised on both workers."""
     long = strategy().experimental_distribute_values_from_function(lengths)
     x = strategy().experimental_distribute_values_from_function(lambda _: tf.zeros([2 + worker()]))
     sums = {"eager": lambda x: context().all_reduce("sum", x)}
@@ -176,7 +176,7 @@ def see_refused() -> None:
 
 
 def see_variables() -> None:
-    """What only some replicas decide, and what each decides for itself."""
+    """Values that only some replicas decide, and values that each decides for itself."""
     aggregations = tf.VariableAggregation
     on_read = tf.VariableSynchronization.ON_READ
     with strategy().scope():
