@@ -219,7 +219,7 @@ class FromFiles(Face):
 
         Args:
             paths: A path or a pattern, or several.
-            output_signature: The fields to read from each line: a dict of `TensorSpec`s, possibly nested.
+            output_signature: The fields to read from each line: a dict of `TensorSpec` objects, maybe nested.
                 Strings are `tf.string`, and lists are tensors. By default it is inferred from the first hundred
                 lines; integers become int64, other numbers float64, and lists may have any length.
             compression_type: "GZIP" or "ZLIB"; "" or None for uncompressed files.

@@ -120,7 +120,7 @@ class DistributedDataset:
         return True  # without this, bool() would call len()
 
     def as_array_iterator(self) -> "ArrayIterator":
-        """Iterate over the steps as structures of `jax.Array`s that are sharded over the replicas.
+        """Iterate over the steps as structures of `jax.Array` objects sharded over the replicas.
 
         Use the arrays with your own `jax.jit` or `jax.shard_map`. The iterator has `get_state` and
         `set_state`. Its states are interchangeable with those of `iter(dataset)`.
