@@ -288,7 +288,7 @@ def _coordination_proxy(membership: Membership, key: bytes) -> Generator[str]:
     The address outlives the service, and only this user can connect to it.
     """
     chief = membership.workers[0].address
-    file = os.path.join(os.path.dirname(__file__), "shield.py")
+    file = os.path.join(os.path.dirname(__file__), "survival", "coordination_proxy.py")
     with private_folder() as folder:
         path = os.path.join(folder, "shield")
         where = [path, host_of(chief), chief.rpartition(":")[2], str(membership.place)]
