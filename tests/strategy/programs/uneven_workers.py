@@ -48,13 +48,13 @@ def refused(call: Any, line: int = 0) -> str:
 def count_messages() -> None:
     """Record all messages to the other worker in `messages`, except those of the input."""
     replicas: Any = strategy().extended.replicas
-    tell = replicas._tell
+    tell = replicas._exchange
 
     def counted(text: str) -> list[str]:
         messages.append(text)
         return tell(text)
 
-    replicas._tell = counted
+    replicas._exchange = counted
 
 
 def context() -> Any:
