@@ -25,7 +25,7 @@ STARTS = textwrap.dedent("""
 """)
 
 
-def test_the_shield_proves_itself_passes_all_on_but_the_end_and_ends_with_its_worker():
+def test_the_proxy_proves_itself_passes_all_on_but_the_end_and_ends_with_its_worker():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         worker = subprocess.Popen(
@@ -36,15 +36,15 @@ def test_the_shield_proves_itself_passes_all_on_but_the_end_and_ends_with_its_wo
         )
         with worker:
             path = worker.stdout.readline().strip().removeprefix("unix:")
-            (shield,) = children_of(worker.pid)
+            (proxy,) = children_of(worker.pid)
             assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
             client = socket.socket(socket.AF_UNIX)
             client.connect(path)
             service, _ = server.accept()
             service.sendall(greeting("challenge", needs_token=True))
             claim = json.loads(service.makefile("rb", buffering=0).readline())
-            assert claim["shield"] == 1
-            assert is_proof(claim["proof"], b"key", "shield", "challenge")
+            assert claim["proxy"] == 1
+            assert is_proof(claim["proof"], b"key", "proxy", "challenge")
             client.sendall(b"asks")
             assert service.recv(9) == b"asks"
             service.sendall(b"answers")
@@ -64,4 +64,4 @@ def test_the_shield_proves_itself_passes_all_on_but_the_end_and_ends_with_its_wo
         client.settimeout(20)
         assert client.recv(1) == b""  # the proxy has ended
         client.close()
-        wait_until(lambda: not alive([shield]))
+        wait_until(lambda: not alive([proxy]))

@@ -38,8 +38,8 @@ SENT = {
     "a place outside": json.dumps({"place": 7, "facts": PLAUSIBLE, "nonce": "n"}).encode() + b"\n",
     "a place below": json.dumps({"place": -1, "facts": PLAUSIBLE, "nonce": "n"}).encode() + b"\n",
     "a place that is text": b'{"place": "1", "facts": {}, "nonce": "n"}\n',
-    "a shield": b'{"shield": 1, "proof": "x"}\n',
-    "a shield of nobody": b'{"shield": [], "proof": null}\n',
+    "a proxy": b'{"proxy": 1, "proof": "x"}\n',
+    "a proxy of nobody": b'{"proxy": [], "proof": null}\n',
     "no UTF-8": b"\xff\xfe\x00\n",
     "a browser": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
     "no end": b"x" * LONG,
@@ -262,8 +262,8 @@ def _replayed(members, came):
     """Claim to be a coordination proxy, with a proof for another connection."""
     one = stranger(members)
     parse_greeting(read_line(one, time.monotonic() + 20))
-    old = proof(came[1].key, "shield", "another challenge")
-    one.sendall(json.dumps({"shield": 1, "proof": old}).encode() + b"\n")
+    old = proof(came[1].key, "proxy", "another challenge")
+    one.sendall(json.dumps({"proxy": 1, "proof": old}).encode() + b"\n")
     return one
 
 

@@ -131,5 +131,5 @@ def test_programs_do_not_keep_the_values_of_a_container():
     double = tf.function(lambda own: own["x"] * 2)
     given = OwnDict(x=jnp.ones(2))
     double(given)
-    key = next(iter(double._compiler._of_containers._known))
+    key = next(iter(double._compiler._container_compiler._known))
     assert not any(leaf is given["x"] for leaf in key)

@@ -290,7 +290,7 @@ def _coordination_proxy(membership: Membership, key: bytes) -> Generator[str]:
     chief = membership.workers[0].address
     file = os.path.join(os.path.dirname(__file__), "survival", "coordination_proxy.py")
     with private_folder() as folder:
-        path = os.path.join(folder, "shield")
+        path = os.path.join(folder, "proxy")
         where = [path, host_of(chief), chief.rpartition(":")[2], str(membership.place)]
         process: Any = subprocess.Popen(
             [sys.executable, "-I", "-S", file, *where],

@@ -132,7 +132,7 @@ class Service:
             # asyncio sets it only for sockets that name their protocol. Without it, answers arrive 40 ms late.
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             challenge, message = await self._first_message(reader, writer)
-            if "shield" in message:
+            if "proxy" in message:
                 await self._forward(message, challenge, reader, writer)
             else:
                 await self._register(Claim.parse(message), challenge, reader, writer)
@@ -210,9 +210,9 @@ class Service:
         self, message: dict[str, Any], challenge: str, reader: StreamReader, writer: StreamWriter
     ) -> None:
         """Forward a registered worker's connection to JAX's service."""
-        place = message["shield"]
+        place = message["proxy"]
         key = self._keys.get(place) if type(place) is int else None
-        if key is None or not is_proof(message.get("proof"), key, "shield", challenge):
+        if key is None or not is_proof(message.get("proof"), key, "proxy", challenge):
             return
         jax_reader, jax_writer = await asyncio.open_unix_connection(self._jax_path)
         try:

@@ -20,10 +20,7 @@ def of_all_workers(replicas: Replicas, value: Any) -> Any:
         Unstaged: A function is being traced, and workers cannot exchange shapes during a trace.
         InvalidArgumentError: It does not have one part for each replica of this worker.
     """
-    if not replicas.spans:
-        check_part_count(replicas, value)
-        return value
-    if not (isinstance(value, PerReplica) and value.is_local):
+    if not (replicas.spans and isinstance(value, PerReplica) and value.is_local):
         return value
     inside = contexts.staging() is not None
     if value.replica_count == replicas.count and (inside or _is_traced(value)):
@@ -46,7 +43,9 @@ def of_all_workers(replicas: Replicas, value: Any) -> Any:
 
 def check_part_count(replicas: Replicas, value: Any) -> None:
     """Check that a per-replica value has one part for each of several replicas. Other parts would be lost."""
-    if isinstance(value, PerReplica) and replicas.count not in (1, value.replica_count):
+    if replicas.spans or not isinstance(value, PerReplica):
+        return
+    if replicas.count not in (1, value.replica_count):
         raise InvalidArgumentError(
             f"A per-replica value must have one part for each of the {replicas.count} replicas, but has "
             f"{value.replica_count}.",

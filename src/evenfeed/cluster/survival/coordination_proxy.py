@@ -60,8 +60,8 @@ def _prove(outer: socket.socket, place: int, key: bytes) -> None:
     while not greeting.endswith(b"\n") and len(greeting) < _GREETING_BYTES:
         greeting += outer.recv(1) or b"\n"
     challenge = greeting.decode().split(" ")[2:3]
-    proof = hmac.new(key, "\n".join(["shield", *challenge]).encode(), "sha256").hexdigest()
-    outer.sendall(f'{{"shield": {place}, "proof": "{proof}"}}\n'.encode())
+    proof = hmac.new(key, "\n".join(["proxy", *challenge]).encode(), "sha256").hexdigest()
+    outer.sendall(f'{{"proxy": {place}, "proof": "{proof}"}}\n'.encode())
 
 
 def _forward(inner: socket.socket, outer: socket.socket) -> None:

@@ -36,7 +36,7 @@ from evenfeed.replicas.reduce.collectives import gather_parts, sum_parts
 from evenfeed.replicas.reduce.reduce_op import ReduceOp, divided
 from evenfeed.replicas.values import DistributedValues
 from evenfeed.replicas.variables.variable import Variable
-from evenfeed.replicas.worker_parts import of_all_workers
+from evenfeed.replicas.worker_parts import check_part_count, of_all_workers
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.placement import unbound
 
@@ -86,6 +86,7 @@ def _reduced(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]
 
 
 def _reduced_parts(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
+    check_part_count(replicas, value)
     value = of_all_workers(replicas, value)
     if is_apart(value):
         like = jax.eval_shape(partial(_reduce_equal, op, count=1, axes=axes), value.parts[0])
@@ -242,6 +243,7 @@ def _gathered(replicas: Replicas, axis: int, value: Any) -> Any:
 def _gathered_parts(replicas: Replicas, axis: int, value: Any) -> Any:
     if replicas.count == 1 or not (has_parts(value) or replicas.spans):
         return value.value() if isinstance(value, Variable) else value
+    check_part_count(replicas, value)
     value = of_all_workers(replicas, value)
     if is_apart(value):
         first = value.parts[0]
