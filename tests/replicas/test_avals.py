@@ -9,7 +9,7 @@ import pytest
 
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.run.avals import Look, PlainArrays, look_of, looks_of_all
+from evenfeed.replicas.run.avals import Aval, PlainArrays, aval_of, avals_of_all
 
 
 @dataclass(frozen=True)
@@ -45,29 +45,29 @@ def says(answer):
 def test_looks_come_in_the_order_of_the_replicas():
     other = Other(says([[[[3, 2], "float32"]], [[[], "int32"]]]))
     values = [[jnp.zeros((1, 2), jnp.float32)], [np.int32(7)]]
-    assert looks_of_all(other.replicas, values) == [
-        (Look((1, 2), "float32"), Look((3, 2), "float32")),
-        (Look((), "int32"), Look((), "int32")),
+    assert avals_of_all(other.replicas, values) == [
+        (Aval((1, 2), "float32"), Aval((3, 2), "float32")),
+        (Aval((), "int32"), Aval((), "int32")),
     ]
 
 
 @pytest.mark.parametrize(
-    ("part", "look"),
+    ("part", "aval"),
     [
-        (np.zeros(2, np.int8), Look((2,), "int8")),
-        (jnp.zeros((), jnp.bfloat16), Look((), "bfloat16")),
-        (True, Look((), "bool")),
-        (np.array([b"a"], object), Look((1,), "object")),
+        (np.zeros(2, np.int8), Aval((2,), "int8")),
+        (jnp.zeros((), jnp.bfloat16), Aval((), "bfloat16")),
+        (True, Aval((), "bool")),
+        (np.array([b"a"], object), Aval((1,), "object")),
         (None, None),
         ("text", None),
     ],
 )
-def test_what_a_part_looks_like(part, look):
-    assert look_of(part) == look
+def test_what_a_part_looks_like(part, aval):
+    assert aval_of(part) == aval
 
 
 def test_only_text_is_text():
-    assert [Look((), name).is_text for name in ("object", "float32")] == [True, False]
+    assert [Aval((), name).is_text for name in ("object", "float32")] == [True, False]
 
 
 def test_another_number_of_values_is_an_error():
@@ -75,18 +75,18 @@ def test_another_number_of_values_is_an_error():
     with pytest.raises(
         InvalidArgumentError, match=r"same number of values, but they pass \[1, 0\]"
     ):
-        looks_of_all(other.replicas, [[1]])
+        avals_of_all(other.replicas, [[1]])
 
 
 def test_a_worker_at_another_place_is_an_error_on_both():
     other = Other(lambda _what, _said: ["all_reduce of int32[]", None])
     with pytest.raises(RuntimeError, match="worker 0 at the shapes of values; worker 1 at all_red"):
-        looks_of_all(other.replicas, [[1]])
+        avals_of_all(other.replicas, [[1]])
 
 
 def test_on_one_worker_nobody_is_asked():
-    assert looks_of_all(Replicas([Device(0), Device(0)]), [[1, 2.0]]) == [
-        (Look((), "int32"), Look((), "float32"))
+    assert avals_of_all(Replicas([Device(0), Device(0)]), [[1, 2.0]]) == [
+        (Aval((), "int32"), Aval((), "float32"))
     ]
 
 

@@ -166,7 +166,9 @@ def test_transformations_take_collectives_beside_arrays_of_other_devices(way):
     x = batch(strategy)
     passed = strategy.run(ways[way], args=(x, array))
     assert [part.tolist() for part in passed.values] == [expected[way]] * 2
-    if way == "scan":  # it compiles a program for several devices, which cannot run collectives with other replicas
+    if (
+        way == "scan"
+    ):  # it compiles a program for several devices, which cannot run collectives with other replicas
         with pytest.raises(UnimplementedError, match=r"lies on several devices") as caught:
             strategy.run(ways[way], args=(x,))
         assert "args=(array,)" in str(caught.value)

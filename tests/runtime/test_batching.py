@@ -193,7 +193,9 @@ def test_the_length_of_a_new_batch_is_known_where_all_have_one(sizes, drop, leng
 
 @pytest.mark.parametrize("sizes", [(), (0,), (0, 0), (2, -1)])
 def test_batch_sizes_that_give_no_batches_are_refused(sizes):
-    with pytest.raises(InvalidArgumentError, match="Batch sizes must be at least 0, and at least one"):
+    with pytest.raises(
+        InvalidArgumentError, match="Batch sizes must be at least 0, and at least one"
+    ):
         Rebatch(Batch(Range(0, 10), 5), sizes)
 
 

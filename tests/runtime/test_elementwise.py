@@ -51,9 +51,7 @@ def test_numbers_beyond_64_bits_are_an_error_each(known):
     numbered = source.enumerate(2**63 - 2)
     assert outcome(numbered.map(lambda n, _: n)) == [2**63 - 2, 2**63 - 1, ERROR, ERROR]
     assert [n.tolist() for n, _ in numbered.take(2).batch(5)] == [[2**63 - 2, 2**63 - 1]]
-    with error_saying(
-        tf.errors.InvalidArgumentError, "enumerate cannot count beyond …", fix="…"
-    ):
+    with error_saying(tf.errors.InvalidArgumentError, "enumerate cannot count beyond …", fix="…"):
         list(numbered.batch(2))
 
 

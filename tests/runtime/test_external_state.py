@@ -56,7 +56,9 @@ def test_fail_is_the_default(policy):
 
 def test_warn_warns_at_the_functions_line_and_saves():
     dataset = under(drawn(), POLICY.WARN)
-    with pytest.warns(UserWarning, match="so a restored iterator would produce different elements") as said:
+    with pytest.warns(
+        UserWarning, match="so a restored iterator would produce different elements"
+    ) as said:
         assert json.dumps(state_of(dataset))
     assert said[0].filename.endswith("test_external_state.py")
 

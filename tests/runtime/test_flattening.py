@@ -146,5 +146,7 @@ def test_other_names_or_nesting_at_a_later_element_are_an_error_each(other):
         Dataset.range(6).interleave(made, cycle_length=1),
     ):
         assert [x["a"].item() for x in dataset.ignore_errors()] == [0, 0, 1, 1, 2, 2, 3, 3, 5, 5]
-        with error_saying(TypeError, "The function returned datasets whose elements differ …", fix="…"):
+        with error_saying(
+            TypeError, "The function returned datasets whose elements differ …", fix="…"
+        ):
             list(dataset)

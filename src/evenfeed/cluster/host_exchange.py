@@ -39,7 +39,7 @@ class StoredAgreement:
         self._workers = workers
         self._patience = _PATIENCE_SECONDS if patience is None else patience
 
-    def exchange(self, key: str, said: str, is_closed: Callable[[], bool]) -> list[str]:
+    def exchange(self, key: str, message: str, is_closed: Callable[[], bool]) -> list[str]:
         """Send a text under a key that is used once; return the texts of all workers, in worker order.
 
         Raises:
@@ -49,9 +49,9 @@ class StoredAgreement:
         """
         start = time.monotonic()
         try:
-            written = store_text(f"{key}/{self._worker}", said)
+            written = store_text(f"{key}/{self._worker}", message)
             heard = [
-                said if worker == self._worker else self._read(key, worker, start, is_closed)
+                message if worker == self._worker else self._read(key, worker, start, is_closed)
                 for worker in range(self._workers)
             ]
             while not written.wait(

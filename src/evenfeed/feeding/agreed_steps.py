@@ -24,12 +24,12 @@ from evenfeed.plan.node import Node
 class Agreement(Protocol):
     """Exchanges messages between all workers, which must use the same keys, each once."""
 
-    def exchange(self, key: str, said: str, is_closed: Callable[[], bool]) -> list[str]:
+    def exchange(self, key: str, message: str, is_closed: Callable[[], bool]) -> list[str]:
         """Send a message under a key. Return the messages of all workers, in worker order.
 
         Args:
             key: The key.
-            said: The message, a short string.
+            message: The message, a short string.
             is_closed: Polled while waiting. If it returns True, the exchange is cancelled.
 
         Raises:

@@ -45,7 +45,7 @@ class Replicas:
         self._exchange = exchange
         self.patience = patience
 
-    def told(self, what: str, data: Any = None) -> list[Any]:
+    def exchange(self, what: str, data: Any = None) -> list[Any]:
         """Exchange data with all workers at the same point of the program. Return every worker's data.
 
         Args:

@@ -14,8 +14,8 @@ from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.mesh import AXIS, Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduce.collectives import unfolded
-from evenfeed.replicas.run.avals import Look, look_of, looks_of_all
-from evenfeed.replicas.run.host_callback import later
+from evenfeed.replicas.run.avals import Aval, aval_of, avals_of_all
+from evenfeed.replicas.run.host_callback import call_on_host
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.mirrored_variables import DistributedVariable
 from evenfeed.tensors.creation import convert_to_tensor
@@ -37,9 +37,9 @@ def spread(replicas: Replicas, value: Any) -> Any:
     level = contexts.staging()
     if level is None or level.within is not None or not replicas.spans:
         return value
-    if not level.apart and whole_of(value) is not None:
+    if not level.uneven and whole_of(value) is not None:
         return value
-    if level.apart or isinstance(value, PerReplica):
+    if level.uneven or isinstance(value, PerReplica):
         raise Unstaged("it combines values that are local to each worker", expected=True)
     tensor: Any = value.array if isinstance(value, Mirrored) else convert_to_tensor(value)
     spec = jax.sharding.PartitionSpec
@@ -64,12 +64,12 @@ def whole_of(value: Any) -> tuple[Any, int, bool] | None:
     """Return the parts as one array, their number, and True if the array has a replica axis."""
     if isinstance(value, DistributedVariable):
         return value.stack, value.replicas.count, True
-    if isinstance(value, PerReplica) and _lies_apart(value.whole, value):
+    if isinstance(value, PerReplica) and _is_on_all_devices(value.whole, value):
         return value.whole, value.replica_count, value.is_lifted
     return None
 
 
-def _lies_apart(array: Any, value: PerReplica) -> bool:
+def _is_on_all_devices(array: Any, value: PerReplica) -> bool:
     """Return True if a value has an array with a device per replica. A restored one may have fewer."""
     if array is None or is_traced(array):
         return array is not None
@@ -110,7 +110,7 @@ def _program(mesh: Any, compute: Callable[..., Any], kind: Any) -> Any:
 # --- separate parts ---------------------------------------------------------------------------
 
 
-def is_apart(value: Any) -> bool:
+def is_uneven(value: Any) -> bool:
     """Return True if the value is traced as separate parts, one per device, of any shapes."""
     return (
         isinstance(value, PerReplica)
@@ -119,7 +119,7 @@ def is_apart(value: Any) -> bool:
         and bool(value.parts)
         and all(is_traced(part) for part in value.parts)
         and contexts.staging() is not None
-        and contexts.staging().apart
+        and contexts.staging().uneven
     )
 
 
@@ -136,7 +136,7 @@ def afterwards(call: Callable[[Any], Any], like: Any, value: PerReplica) -> Any:
     def done(*parts: Any) -> list[Any]:
         return [call(PerReplica(parts, replicas=replicas, shapes=shapes))]
 
-    return later(done, [like], *value.parts)[0]
+    return call_on_host(done, [like], *value.parts)[0]
 
 
 def tensors_of(replicas: Replicas, value: Any) -> list[Any]:
@@ -149,16 +149,16 @@ def tensors_of(replicas: Replicas, value: Any) -> list[Any]:
     return [convert_to_tensor(part) for part in parts]
 
 
-def looks_of(replicas: Replicas, value: Any, parts: Sequence[Any]) -> list[Look]:
+def avals_of(replicas: Replicas, value: Any, parts: Sequence[Any]) -> list[Aval]:
     """Return the shape and dtype of the parts of all replicas.
 
     Workers exchange them, unless the value knows them already. Every worker can then check all parts, so
     a bad part on one worker raises on all of them.
     """
     if isinstance(value, PerReplica) and value.shapes is not None:
-        return [Look(shape, str(parts[0].dtype)) for shape in value.shapes]
-    looks = looks_of_all(replicas, [parts])[0] if meets_workers(replicas) else map(look_of, parts)
-    return [look for look in looks if look is not None]
+        return [Aval(shape, str(parts[0].dtype)) for shape in value.shapes]
+    avals = avals_of_all(replicas, [parts])[0] if meets_workers(replicas) else map(aval_of, parts)
+    return [aval for aval in avals if aval is not None]
 
 
 def on_first(replicas: Replicas, part: Any) -> Any:
@@ -173,9 +173,9 @@ def no_axis(shape: Sequence[int], axis: int) -> str:
     return f"A part of shape {tuple(shape)} has no axis {axis}."
 
 
-def check_one_dtype(looks: Sequence[Look]) -> None:
+def check_one_dtype(avals: Sequence[Aval]) -> None:
     """Check that all parts have the same dtype."""
-    names = [look.dtype for look in looks]
+    names = [aval.dtype for aval in avals]
     if len(set(names)) > 1:
         raise InvalidArgumentError(
             f"The replicas' parts have different dtypes: {names}.",

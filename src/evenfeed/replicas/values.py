@@ -20,7 +20,7 @@ from evenfeed.replicas.one_array import (
     not_one_array,
     pieces_of,
 )
-from evenfeed.replicas.run.avals import Look, looks_of_all
+from evenfeed.replicas.run.avals import Aval, avals_of_all
 from evenfeed.tensors.placement import unbound
 from evenfeed.tensors.printing import tensor_repr, tensor_text
 
@@ -208,13 +208,13 @@ class PerReplica(DistributedValues):
             self._joint = PerReplica(self.parts, replicas=replicas)
         return self._joint
 
-    def close(self, looks: Sequence[Look | None]) -> None:
+    def close(self, avals: Sequence[Aval | None]) -> None:
         """Store the shapes of all replicas' parts. If all are tensors, copy them to their devices."""
-        tensors = [look for look in looks if look is not None and not look.is_text]
-        alike = len(tensors) == len(looks) and len({look.dtype for look in tensors}) == 1
+        tensors = [aval for aval in avals if aval is not None and not aval.is_text]
+        alike = len(tensors) == len(avals) and len({aval.dtype for aval in tensors}) == 1
         if not alike or self._replicas is None:
             return
-        self._shapes = tuple(look.shape for look in tensors)
+        self._shapes = tuple(aval.shape for aval in tensors)
         self._parts = tuple(self._replicas.to_replica(p, r) for r, p in enumerate(self.parts))
         self._loose = None
 
@@ -263,9 +263,9 @@ def agree(values: Sequence[PerReplica]) -> bool:
         return False
     replicas = unknown[0].replicas
     assert replicas is not None
-    every = looks_of_all(replicas, [value.parts for value in unknown])
-    for value, looks in zip(unknown, every, strict=True):
-        value.close(looks)
+    every = avals_of_all(replicas, [value.parts for value in unknown])
+    for value, avals in zip(unknown, every, strict=True):
+        value.close(avals)
     return True
 
 

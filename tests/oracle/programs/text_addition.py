@@ -4,14 +4,15 @@
 def eager(tf, ask):
     one, two = tf.constant("a"), tf.constant(["é", ""])
     table = tf.constant([["c"], ["d"]])
+    few, many = ["1", "2"], ["1", "2", "3"]
     return {
         "str behind": ask(lambda: one + "é"),
         "str before": ask(lambda: "é" + one),
         "bytes": ask(lambda: (one + b"\xff", b"\xff" + one)),
         "vector": ask(lambda: (two + "!", "!" + two)),
-        "list": ask(lambda: (two + ["1", "2"], ["1", "2"] + two)),
+        "list": ask(lambda: (two + few, few + two)),
         "broadcast": ask(lambda: (two + table, table + one)),
-        "unlike": ask(lambda: two + ["1", "2", "3"]),
+        "unlike": ask(lambda: two + many),
         "number": ask(lambda: one + 1),
     }
 

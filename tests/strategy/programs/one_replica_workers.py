@@ -39,12 +39,12 @@ def main() -> None:
     seen["again"] = plain(again["v"])
     told: list[str] = []
     replicas = strategy.extended.replicas
-    tell, replicas.told = (
-        replicas.told,
+    tell, replicas.exchange = (
+        replicas.exchange,
         lambda what, said=None: told.append(what) or tell(what, said),
     )
     doubled(doubled(doubled(again["v"])["v"])["v"])
-    replicas.told = tell
+    replicas.exchange = tell
     seen["messages"] = told
     seen["reduced"] = plain(strategy.reduce("SUM", again["v"], axis=None))
     seen["gathered"] = plain(strategy.gather(again["v"], axis=0))

@@ -121,7 +121,7 @@ class Program:
                 leaves[index] = array
             args, kwargs = _tree.tree_unflatten(tree, leaves)
             values = dict(zip(variables, held, strict=True))
-            staging = Staging(values, apart=self._is_uneven, creates=self._creates)
+            staging = Staging(values, uneven=self._is_uneven, creates=self._creates)
             with contexts.staged(staging):
                 result = self._outputs(function(*args, **kwargs), staging)
             self._over, self._device = staging.over, staging.device

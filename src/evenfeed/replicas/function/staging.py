@@ -80,7 +80,7 @@ class Staging:
             function its own copy.
         written: The variables that were assigned, in order.
         within: The replicas, if this is the function of one of them.
-        apart: Whether parts differ in shape between replicas. Then the trace is evaluated equation by equation.
+        uneven: Whether parts differ in shape between replicas. Then the trace is evaluated equation by equation.
         over: The replicas that something in the function runs on.
         device: The device of the only replica, if a strategy has just one.
         creates: Whether the function runs only to create its variables; its results are discarded.
@@ -92,7 +92,7 @@ class Staging:
         values: dict[Any, Any],
         within: Any = None,
         *,
-        apart: bool = False,
+        uneven: bool = False,
         creates: bool = False,
     ) -> None:
         self.values = values
@@ -100,7 +100,7 @@ class Staging:
         self.within = within
         self.over: Any = None
         self.device: Any = None
-        self.apart = apart
+        self.uneven = uneven
         self.creates = creates
         self.carried = 0
         self._trace_state = jax_extend_core.get_opaque_trace_state()

@@ -18,11 +18,11 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.parts import (
     afterwards,
+    avals_of,
     check_one_dtype,
     computed,
     has_parts,
-    is_apart,
-    looks_of,
+    is_uneven,
     meets_workers,
     no_axis,
     on_first,
@@ -88,7 +88,7 @@ def _reduced(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]
 def _reduced_parts(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
     check_part_count(replicas, value)
     value = of_all_workers(replicas, value)
-    if is_apart(value):
+    if is_uneven(value):
         like = jax.eval_shape(partial(_reduce_equal, op, count=1, axes=axes), value.parts[0])
         return afterwards(lambda own: _reduced(replicas, op, own, axes), like, value)
     whole = whole_of(spread(replicas, value))
@@ -119,16 +119,16 @@ def _reduce_whole(
 
 def _reduce_separate(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
     parts = tensors_of(replicas, value)
-    looks = looks_of(replicas, value, parts)
-    for look in looks:
-        _check_numbers(look.dtype, axes)
-    check_one_dtype(looks)
-    axes_of_each = [_normalized(look.shape, axes) for look in looks]
-    remaining = {_without(look.shape, at) for look, at in zip(looks, axes_of_each, strict=True)}
+    avals = avals_of(replicas, value, parts)
+    for aval in avals:
+        _check_numbers(aval.dtype, axes)
+    check_one_dtype(avals)
+    axes_of_each = [_normalized(aval.shape, axes) for aval in avals]
+    remaining = {_without(aval.shape, at) for aval, at in zip(avals, axes_of_each, strict=True)}
     if len(remaining) > 1:
         raise InvalidArgumentError(
             f"{op.name} over the replicas needs parts of one shape, but got the shapes "
-            f"{[look.shape for look in looks]}.",
+            f"{[aval.shape for aval in avals]}.",
             fix="reduce over the batch too: strategy.reduce(op, value, axis=0).",
         )
     sums = [
@@ -139,8 +139,8 @@ def _reduce_separate(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[i
     if op is ReduceOp.SUM:
         return total
     counts = (
-        math.prod(look.shape[axis] for axis in at)
-        for look, at in zip(looks, axes_of_each, strict=True)
+        math.prod(aval.shape[axis] for axis in at)
+        for aval, at in zip(avals, axes_of_each, strict=True)
     )
     return divided(total, sum(counts))
 
@@ -245,7 +245,7 @@ def _gathered_parts(replicas: Replicas, axis: int, value: Any) -> Any:
         return value.value() if isinstance(value, Variable) else value
     check_part_count(replicas, value)
     value = of_all_workers(replicas, value)
-    if is_apart(value):
+    if is_uneven(value):
         first = value.parts[0]
         shapes = value.shapes or [part.shape for part in value.parts]
         like = jax.ShapeDtypeStruct(_joined_shape(shapes, axis), first.dtype)
@@ -260,12 +260,12 @@ def _gathered_parts(replicas: Replicas, axis: int, value: Any) -> Any:
 
 def _joined(replicas: Replicas, value: Any, axis: int) -> Any:
     parts = tensors_of(replicas, value)
-    looks = looks_of(replicas, value, parts)
-    shapes = [look.shape for look in looks]
+    avals = avals_of(replicas, value, parts)
+    shapes = [aval.shape for aval in avals]
     _joined_shape(shapes, axis)
-    check_one_dtype(looks)
+    check_one_dtype(avals)
     place = _join_place(shapes[0], axis)
-    if looks[0].is_text:
+    if avals[0].is_text:
         return np.concatenate(_texts(replicas, parts), place)
     if meets_workers(replicas):
         return gather_parts(replicas, parts, place, [shape[place] for shape in shapes])[0]
@@ -290,7 +290,7 @@ def _texts(replicas: Replicas, parts: Sequence[Array]) -> list[Array]:
     if not replicas.spans:
         return list(parts)
     own = [[part.shape, [text.decode("latin-1") for text in part.flat]] for part in parts]
-    received = [row for rows in replicas.told("gather of text", own) for row in rows]
+    received = [row for rows in replicas.exchange("gather of text", own) for row in rows]
     return [
         np.array([text.encode("latin-1") for text in texts], object).reshape(shape)
         for shape, texts in received

@@ -14,7 +14,7 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.tensors.creation import convert_to_tensor
 
 
-class Look(NamedTuple):
+class Aval(NamedTuple):
     """The shape and dtype of a part."""
 
     shape: tuple[int, ...]
@@ -26,33 +26,33 @@ class Look(NamedTuple):
         return self.dtype == "object"
 
 
-def look_of(part: Any) -> Look | None:
+def aval_of(part: Any) -> Aval | None:
     """Return the shape and dtype of a part; None if it is not a tensor."""
     if isinstance(part, (bool, int, float, complex)):
         part = convert_to_tensor(part)
-    return Look(tuple(part.shape), str(part.dtype)) if is_tensor(part) else None
+    return Aval(tuple(part.shape), str(part.dtype)) if is_tensor(part) else None
 
 
-def looks_of_all(
+def avals_of_all(
     replicas: Replicas, values: Sequence[Sequence[Any]]
-) -> list[tuple[Look | None, ...]]:
+) -> list[tuple[Aval | None, ...]]:
     """Return the shapes and dtypes of each value's parts on all replicas. All workers must call this.
 
     Args:
         replicas: The replicas that hold the parts.
         values: For each value, the parts of this worker's replicas.
     """
-    own = [[look_of(part) for part in parts] for parts in values]
+    own = [[aval_of(part) for part in parts] for parts in values]
     if not replicas.spans:
-        return [tuple(looks) for looks in own]
-    received = replicas.told("the shapes of values", own)
+        return [tuple(avals) for avals in own]
+    received = replicas.exchange("the shapes of values", own)
     if len(set(map(len, received))) > 1:
         raise InvalidArgumentError(
             f"Workers must pass the same number of values, but they pass {list(map(len, received))}.",
             fix="make all workers run the same program on values of the same structure.",
         )
     return [
-        tuple(look and Look(tuple(look[0]), look[1]) for parts in rows for look in parts)
+        tuple(aval and Aval(tuple(aval[0]), aval[1]) for parts in rows for aval in parts)
         for rows in zip(*received, strict=True)
     ]
 
@@ -86,9 +86,11 @@ class PlainArrays:
         own = [array for array in arrays if getattr(array, "is_fully_addressable", True)]
         if all(map(self._knows, own)):
             return True
-        number = crc32(repr(list(map(look_of, own))).encode())
+        number = crc32(repr(list(map(aval_of, own))).encode())
         if (
-            len(set(self._replicas.told("the arrays that a compiled function is given", number)))
+            len(
+                set(self._replicas.exchange("the arrays that a compiled function is given", number))
+            )
             > 1
         ):
             return False

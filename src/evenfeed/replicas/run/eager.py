@@ -80,7 +80,7 @@ class EagerReplica(Replica):
         """Exchange the lengths of the replicas' arrays. Not possible inside a compiled program."""
 
         def exchange(lengths: list[Any]) -> Sequence[Any]:
-            received = self.replicas.told("the lengths of all_gather", lengths)
+            received = self.replicas.exchange("the lengths of all_gather", lengths)
             every = [each for worker in received for each in worker]
             return [every] * self.replicas.local_count
 

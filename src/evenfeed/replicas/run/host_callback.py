@@ -37,13 +37,13 @@ def run_unbound(program: Callable[..., Any], *arrays: Any) -> Any:
 
 
 def is_done_in_python(equation: Any) -> bool:
-    """Return True if an equation was made by `later`."""
+    """Return True if an equation was made by `call_on_host`."""
     return equation.primitive.name == _NAME
 
 
 @cache
 def _primitive() -> Any:
-    """Return the primitive of `later`."""
+    """Return the primitive of `call_on_host`."""
     primitive = jax_extend_core.Primitive(_NAME)
     primitive.multiple_results = True
     primitive.def_impl(_impl)
@@ -66,7 +66,9 @@ def _abstract_eval(
     return list(results)
 
 
-def later(call: Callable[..., Sequence[Any]], results: Sequence[Any], *values: Any) -> list[Any]:
+def call_on_host(
+    call: Callable[..., Sequence[Any]], results: Sequence[Any], *values: Any
+) -> list[Any]:
     """Call a function on arrays, now or when the current trace is evaluated equation by equation.
 
     Args:
@@ -93,7 +95,7 @@ def parts_here(value: DistributedValues, replicas: Replicas) -> Sequence[Any]:
     if not is_traced(array):
         return value.parts
     results = [jax.ShapeDtypeStruct(shape, array.dtype)] * replicas.local_count
-    return later(take, results, array)
+    return call_on_host(take, results, array)
 
 
 def _first_rows(array: Any) -> list[Any]:

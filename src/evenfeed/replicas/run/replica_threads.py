@@ -161,7 +161,7 @@ class ReplicaThreads:
         self._change.release()
         try:
             if self.replicas.spans:  # a mismatched collective would kill the workers' processes
-                self.replicas.told(stops[0].what)
+                self.replicas.exchange(stops[0].what)
             shares = list(stops[-1].resolve([stop.value for stop in stops]))
         finally:
             self._change.acquire()

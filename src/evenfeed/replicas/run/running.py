@@ -259,7 +259,7 @@ def _traced(
 ) -> Any:
     """Call `fn` on each replica inside the current trace."""
     staging = contexts.staging()
-    run = run_creating if staging.creates else run_uneven if staging.apart else run_mapped
+    run = run_creating if staging.creates else run_uneven if staging.uneven else run_mapped
     return run(Site(strategy, replicas), *_with_containers(fn, args, kwargs))
 
 

@@ -29,7 +29,7 @@ from evenfeed.replicas.regrouping import leaves_of, packed, regrouped
 from evenfeed.replicas.replica_context import Replica, Site, noted
 from evenfeed.replicas.run.common_results import Common, common_results
 from evenfeed.replicas.run.common_results import Trace as CommonTrace
-from evenfeed.replicas.run.host_callback import later, parts_here
+from evenfeed.replicas.run.host_callback import call_on_host, parts_here
 from evenfeed.replicas.run.uneven_segments import Cut, cut, sums_of
 from evenfeed.replicas.run.uneven_warning import Watch
 from evenfeed.replicas.values import PerReplica
@@ -104,7 +104,7 @@ def run_uneven(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
         *stacks,
         *(v for r, t in enumerate(joined.own) for v in (*t.consts, *(c.parts[r] for c in columns))),
     ]
-    results = later(joined, joined.results(stacks, variables), *flat)
+    results = call_on_host(joined, joined.results(stacks, variables), *flat)
     return joined.regrouped(results, outer)
 
 

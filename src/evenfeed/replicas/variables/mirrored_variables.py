@@ -23,8 +23,8 @@ from evenfeed.replicas.reduce.collectives import (
 )
 from evenfeed.replicas.reduce.reduce_op import ReduceOp, VariableAggregation, divided
 from evenfeed.replicas.replica_context import Replica
-from evenfeed.replicas.run.avals import looks_of_all
-from evenfeed.replicas.run.host_callback import later, parts_here
+from evenfeed.replicas.run.avals import avals_of_all
+from evenfeed.replicas.run.host_callback import call_on_host, parts_here
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.scoped_variables import ScopedVariable
 from evenfeed.replicas.variables.variable import How, add, subtract
@@ -60,9 +60,9 @@ class DistributedVariable(ScopedVariable):
 
     def _check_initial_shapes(self, copies: list[Any]) -> None:
         """Check that all workers have one initial shape. Broadcasting another would crash processes."""
-        (looks,) = looks_of_all(self.replicas, [copies])
-        if len(set(looks)) > 1:
-            found = [f"{look.dtype}{list(look.shape)}" for look in looks if look is not None]
+        (avals,) = avals_of_all(self.replicas, [copies])
+        if len(set(avals)) > 1:
+            found = [f"{aval.dtype}{list(aval.shape)}" for aval in avals if aval is not None]
             raise InvalidArgumentError(
                 f"The initial value of the variable {self.name!r} differs between workers: "
                 f"{', '.join(dict.fromkeys(found))}.",
@@ -100,12 +100,12 @@ class DistributedVariable(ScopedVariable):
         held = level.read(self)
         if level.within is self.replicas:
             return jax.lax.all_gather(unfolded(self.replicas, held), AXIS)
-        self._check_not_apart(level)
+        self._check_not_uneven(level)
         return held
 
-    def _check_not_apart(self, level: Staging) -> None:
+    def _check_not_uneven(self, level: Staging) -> None:
         """Abort a trace with separate parts, because it cannot read the copies of other workers."""
-        if level.apart and self.replicas.spans:
+        if level.uneven and self.replicas.spans:
             raise Unstaged(f"it reads the copies of {self.name!r} on other workers", expected=True)
 
     @property
@@ -143,7 +143,9 @@ class DistributedVariable(ScopedVariable):
             return unbound(self._aggregate_copies() if own is None else self.copies[own])
         held = level.read(self)
         if level.within is not self.replicas:
-            return self._aggregate_in_callback(held) if level.apart else self._aggregate_stack(held)
+            return (
+                self._aggregate_in_callback(held) if level.uneven else self._aggregate_stack(held)
+            )
         return held if inside else self._aggregate_mapped(held)
 
     def _eager_replica(self) -> int | None:
@@ -162,7 +164,7 @@ class DistributedVariable(ScopedVariable):
         def aggregate(array: Any) -> list[Any]:
             return [self._aggregate_held(array)]
 
-        return later(aggregate, [jax.eval_shape(self._aggregate_stack, stack)], stack)[0]
+        return call_on_host(aggregate, [jax.eval_shape(self._aggregate_stack, stack)], stack)[0]
 
     def _aggregate_held(self, stack: Any) -> Any:
         return shards(stack)[0][0]
@@ -257,7 +259,7 @@ class DistributedVariable(ScopedVariable):
             if isinstance(value, DistributedValues):
                 own = jnp.stack(value.values)[jax.lax.axis_index(AXIS)]
             return self._change_own(how, self._fitting(how, own))
-        if level.apart:
+        if level.uneven:
             return self._change_in_callback(level, how, value)
         stack, parts = level.read(self), self._parts(how, value)
         new = jnp.stack([self._changed(how, stack[r], part) for r, part in enumerate(parts)])
@@ -281,7 +283,7 @@ class DistributedVariable(ScopedVariable):
 
         each = jax.ShapeDtypeStruct(parts[0].shape, held.dtype)
         whole = jax.ShapeDtypeStruct((replicas.count, *each.shape), held.dtype)
-        new, *copies = later(changed, [whole, *[each] * replicas.local_count], held, *parts)
+        new, *copies = call_on_host(changed, [whole, *[each] * replicas.local_count], held, *parts)
         level.write(self, new)
         if not isinstance(value, DistributedValues) and not replicas.spans:
             return Mirrored(array=copies[0], count=replicas.count)
@@ -305,13 +307,13 @@ class DistributedVariable(ScopedVariable):
     def _parts(self, how: How, value: Any) -> list[Any]:
         """Return the part for each copy of a value that is assigned across replicas."""
         level = contexts.staging()
-        apart = level is not None and level.apart
-        local = level is None or apart
+        uneven = level is not None and level.uneven
+        local = level is None or uneven
         count = self.replicas.local_count if local else self.replicas.count
         if not isinstance(value, DistributedValues):
             return [self._fitting(how, value)] * count
         value = of_all_workers(self.replicas, value)
-        parts = parts_here(value, self.replicas) if apart else value.parts
+        parts = parts_here(value, self.replicas) if uneven else value.parts
         if len(parts) != count:
             raise ValueError(
                 described(
