@@ -1,7 +1,7 @@
 """Devices and eager execution: TensorFlow's `tf.config`."""
 
 from evenfeed.core.publish import publish
-from evenfeed.replicas.function.driving import functions_run_eagerly, run_functions_eagerly
+from evenfeed.replicas.function.plain_python import functions_run_eagerly, run_functions_eagerly
 from evenfeed.strategy.device_names import LogicalDevice, PhysicalDevice
 from evenfeed.strategy.devices import (
     LogicalDeviceConfiguration,

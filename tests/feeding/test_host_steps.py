@@ -14,7 +14,7 @@ from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.dataset import plan_of
 from evenfeed.feeding.host_steps import FlowingBatches, SplitSteps, TakePieces, cut
-from evenfeed.feeding.placing import PadSteps, padded_rows
+from evenfeed.feeding.padding import PadSteps, padded_rows
 
 Dataset = tf.data.Dataset
 

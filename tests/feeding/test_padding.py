@@ -14,7 +14,7 @@ from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.dataset import plan_of
 from evenfeed.feeding.host_steps import SplitSteps
-from evenfeed.feeding.placing import PadSteps
+from evenfeed.feeding.padding import PadSteps
 from evenfeed.replicas.values import PerReplicaSpec
 
 Dataset = tf.data.Dataset

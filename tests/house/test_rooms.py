@@ -8,7 +8,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "evenfeed"
 FILES = sorted(PACKAGE.rglob("*.py"))
 MOST_FILES = 25
 
-# The rooms in which one family of transformations has the same file name: its methods, nodes and operators.
+# The rooms in which a family of transformations has one file name: a node and its operator always, the methods often.
 FAMILIES = {"dataset", "plan", "runtime/operators", "runtime/positions"}
 
 # Names that TensorFlow has twice.

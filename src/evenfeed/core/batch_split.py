@@ -98,7 +98,7 @@ class Flow(NamedTuple):
 
     @property
     def full_steps(self) -> int:
-        """A number of first steps at which every piece is full for certain; these need no computation."""
+        """How many of the first steps surely give every replica a full piece, so that `counts` need not be computed."""
         return min(self.totals) // self.batch * self.share.workers
 
     def is_over(self, step: int) -> bool:

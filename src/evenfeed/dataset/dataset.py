@@ -2,6 +2,7 @@
 
 from types import FunctionType
 
+from evenfeed.dataset.caching import Caching
 from evenfeed.dataset.face import Face
 from evenfeed.dataset.files import FromFiles
 from evenfeed.dataset.functions import Functions
@@ -11,7 +12,7 @@ from evenfeed.dataset.rejection_resample import Resampling
 from evenfeed.dataset.sources import Sources
 
 
-class Dataset(Sources, FromFiles, Functions, Ordering, Grouping, Resampling):
+class Dataset(Sources, FromFiles, Caching, Functions, Ordering, Grouping, Resampling):
     """A lazy sequence of elements: nothing is read until you iterate over it.
 
     Datasets are immutable: each method returns a new one. Elements are NumPy arrays, or tuples and

@@ -9,7 +9,7 @@ from evenfeed.feeding.input_options import InputContext, InputOptions, InputRepl
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.replica_context import ReplicaContext
-from evenfeed.replicas.valid import valid_mean
+from evenfeed.replicas.valid_rows import valid_mean
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.strategy.cross_device_ops import (
     CrossDeviceOps,

@@ -19,7 +19,7 @@ from evenfeed.core.errors import (
     UnavailableError,
 )
 from evenfeed.feeding.host_steps import Column, HostSteps
-from evenfeed.replicas.mesh import Width
+from evenfeed.replicas.mesh import X64Setting
 
 # The longest single wait, in seconds, so that an abandoned thread ends and Ctrl-C is noticed.
 _WAIT: Final = 0.05
@@ -155,7 +155,7 @@ class _Shared:
         self._failed = False  # the last step that was read is an error
         self._stopped = False
         self._leaving = False  # the interpreter exits
-        self._width: Width | None = None
+        self._width: X64Setting | None = None
         self._thread: threading.Thread | None = None
         self._returned_at = 0.0  # the time at which the last step was returned
         self._is_quick = False  # whether the consumer asked for the next step immediately
@@ -224,7 +224,7 @@ class _Shared:
                     raise StopIteration
                 reads = self._reader is None
                 if reads:
-                    self._width = self._width or Width()
+                    self._width = self._width or X64Setting()
                     self._reader = me
             if reads:
                 self._read()

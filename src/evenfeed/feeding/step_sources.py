@@ -20,7 +20,8 @@ from evenfeed.feeding.consistency import Facts, check_same, cut_facts, taken_fac
 from evenfeed.feeding.explain_distribution import cut_text, taken_text
 from evenfeed.feeding.host_steps import HostSteps, is_static
 from evenfeed.feeding.input_options import InputOptions
-from evenfeed.feeding.placing import PadSteps, Placing, padded_rows
+from evenfeed.feeding.padding import PadSteps, padded_rows
+from evenfeed.feeding.placing import Placing
 from evenfeed.feeding.prefetch import StepsAhead
 from evenfeed.feeding.reading import BatchReading, ElementReading, WorkerInput
 from evenfeed.plan.node import Node
@@ -33,7 +34,7 @@ from evenfeed.runtime.functions.called_functions import ExternalState
 
 @final
 @dataclass(frozen=True)
-class Arrival:
+class StepTarget:
     """The replicas that get the steps, and whether steps go to the devices, where x64 may be disabled."""
 
     replicas: Replicas
@@ -45,20 +46,20 @@ class Arrival:
         return self.replicas.arriving(given) if self.fetch else given
 
 
-def cut_spec(plan: Node, arrival: Arrival) -> Any:
+def cut_spec(plan: Node, arrival: StepTarget) -> Any:
     """Return the spec of a step if each global batch is split over the replicas."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
     return _for_all(plan, [_cut(part, arrival) for part in parts], arrival, short=False)
 
 
-def taken_spec(plan: Node, arrival: Arrival) -> Any:
+def taken_spec(plan: Node, arrival: StepTarget) -> Any:
     """Return the spec of a step if each replica takes whole elements."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
     short = arrival.share.everyone > 1 and not is_static(plan)  # replicas may get no element
     return _for_all(plan, [_arriving(part, arrival) for part in parts], arrival, short=short)
 
 
-def padded_spec(plan: Node, arrival: Arrival, rows: int) -> Any:
+def padded_spec(plan: Node, arrival: StepTarget, rows: int) -> Any:
     """Return the spec of a step with `rows` rows per replica and a `valid` mask."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
     pieces = [_with_rows(_cut(part, arrival), rows) for part in parts]
@@ -66,20 +67,20 @@ def padded_spec(plan: Node, arrival: Arrival, rows: int) -> Any:
     return pack(plan.element_spec, [_several(p, arrival) for p in pieces], DATA), valid
 
 
-def _for_all(plan: Node, pieces: Sequence[TypeSpec], arrival: Arrival, *, short: bool) -> Any:
+def _for_all(plan: Node, pieces: Sequence[TypeSpec], arrival: StepTarget, *, short: bool) -> Any:
     if plan.size != INFINITE and (arrival.share.workers > 1 or short):
         # The last step may be short in every component, and a worker may run out of rows before it.
         pieces = [_with_rows(piece, None) for piece in pieces]
     return pack(plan.element_spec, [_several(piece, arrival) for piece in pieces], DATA)
 
 
-def _several(piece: TypeSpec, arrival: Arrival) -> TypeSpec:
+def _several(piece: TypeSpec, arrival: StepTarget) -> TypeSpec:
     if arrival.share.everyone == 1:
         return piece
     return PerReplicaSpec(*[piece] * arrival.share.replicas)
 
 
-def _arriving(spec: TypeSpec, arrival: Arrival) -> TypeSpec:
+def _arriving(spec: TypeSpec, arrival: StepTarget) -> TypeSpec:
     if isinstance(spec, TensorSpec):
         return TensorSpec(spec.shape, arrival.dtype(spec.dtype))
     if isinstance(spec, NoneTensorSpec):
@@ -92,7 +93,7 @@ def _arriving(spec: TypeSpec, arrival: Arrival) -> TypeSpec:
     )
 
 
-def _cut(spec: TypeSpec, arrival: Arrival) -> TypeSpec:
+def _cut(spec: TypeSpec, arrival: StepTarget) -> TypeSpec:
     arriving, count = _arriving(spec, arrival), arrival.share.everyone
     if not isinstance(arriving, TensorSpec) or count == 1:
         return arriving
@@ -130,7 +131,7 @@ class StepSource(ABC):
         self._share = share = worker.share
         self._topic = worker.topic
         self._is_same = worker.topic is None  # as on the other workers
-        self._arrival = Arrival(replicas, share, bool(options.experimental_fetch_to_device))
+        self._arrival = StepTarget(replicas, share, bool(options.experimental_fetch_to_device))
 
     @property
     def replicas(self) -> Replicas:

@@ -338,6 +338,6 @@ def _one_of(dtype: Any, allowed: tuple[DType, ...]) -> DType:
         names = ", ".join(map(dtypes.name_of, allowed))
         raise InvalidArgumentError(
             f"{dtypes.name_of(wanted)} is not in the list of allowed dtypes: {names}.",
-            fix="pass one of these, and convert with evenfeed.image.convert_image_dtype.",
+            fix="decode to one of these, then convert the image with evenfeed.image.convert_image_dtype.",
         )
     return wanted

@@ -13,7 +13,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.tensors.placement import bound, held_dtype, narrowed
+from evenfeed.tensors.device_arrays import bound, held_dtype, narrowed
 
 AXIS: Final = "replica"
 
@@ -196,7 +196,7 @@ class Replicas:
 
 
 @final
-class Width:
+class X64Setting:
     """The value of `jax_enable_x64` at creation. JAX keeps that setting per thread and per `with` block."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from evenfeed.core.conversion import is_tensor
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.mesh import Replicas, shards
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.device_arrays import is_traced
 
 _jax: Any = jax  # the devices of arrays have no type stubs
 

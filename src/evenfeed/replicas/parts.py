@@ -19,7 +19,7 @@ from evenfeed.replicas.run.host_callback import call_on_host
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.mirrored_variables import DistributedVariable
 from evenfeed.tensors.creation import convert_to_tensor
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.device_arrays import is_traced
 
 
 def has_parts(value: Any) -> bool:

@@ -13,7 +13,7 @@ from evenfeed.replicas.containers import (
 )
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import DistributedValues, PerReplica
-from evenfeed.tensors.placement import is_traced, unbound
+from evenfeed.tensors.device_arrays import is_traced, unbound
 
 _tree: Any = jax_tree  # its functions have no type stubs
 

@@ -21,7 +21,7 @@ from evenfeed.replicas.one_array import (
     pieces_of,
 )
 from evenfeed.replicas.run.avals import Aval, avals_of_all
-from evenfeed.tensors.placement import unbound
+from evenfeed.tensors.device_arrays import unbound
 from evenfeed.tensors.printing import tensor_repr, tensor_text
 
 _jax: Any = jax  # the devices of arrays have no type stubs

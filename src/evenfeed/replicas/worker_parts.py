@@ -7,7 +7,7 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import PerReplica
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.device_arrays import is_traced
 
 
 def of_all_workers(replicas: Replicas, value: Any) -> Any:

@@ -27,7 +27,7 @@ _BY_POSITION: Final = (Repeat, Shard, Shuffle, Skip, Take)
 
 @final
 @dataclass(frozen=True)
-class Pushed:
+class RowSelection:
     """A plan in which a worker's rows are selected as early as possible.
 
     Attributes:
@@ -39,12 +39,12 @@ class Pushed:
     stops: Node | None = None
 
 
-def pushed(plan: Node, share: Share) -> Pushed:
+def pushed(plan: Node, share: Share) -> RowSelection:
     """Push the selection of a worker's rows down the plan."""
     return once_for_each(partial(_pushed, share))(plan)
 
 
-def _pushed(share: Share, plan: Node, push: Callable[[Node], Pushed]) -> Pushed:
+def _pushed(share: Share, plan: Node, push: Callable[[Node], RowSelection]) -> RowSelection:
     match plan:
         case Batch() if gives_all_some(share, plan.batch_size):
             return _below_batch(plan, share)
@@ -56,24 +56,24 @@ def _pushed(share: Share, plan: Node, push: Callable[[Node], Pushed]) -> Pushed:
         case Concatenate():
             return _chained(plan, push(plan.first), push(plan.second))
         case _:
-            return Pushed(None, plan)
+            return RowSelection(None, plan)
 
 
-def _above(below: Pushed, make: Callable[[Node], Node]) -> Pushed:
+def _above(below: RowSelection, make: Callable[[Node], Node]) -> RowSelection:
     return below if below.plan is None else replace(below, plan=make(below.plan))
 
 
-def _chained(plan: Concatenate, first: Pushed, second: Pushed) -> Pushed:
+def _chained(plan: Concatenate, first: RowSelection, second: RowSelection) -> RowSelection:
     for part in (first, second):
         if part.plan is None:
             return part
     assert first.plan is not None
     assert second.plan is not None
     both = replace(plan, first=first.plan, second=second.plan)
-    return Pushed(both, first.stops or second.stops)
+    return RowSelection(both, first.stops or second.stops)
 
 
-def _below_batch(plan: Batch, share: Share) -> Pushed:
+def _below_batch(plan: Batch, share: Share) -> RowSelection:
     def own(node: Node) -> OwnRows:
         return OwnRows(
             node,
@@ -84,7 +84,7 @@ def _below_batch(plan: Batch, share: Share) -> Pushed:
         )
 
     rows, stops = once_for_each(partial(_selected, own))(plan.child)
-    return Pushed(OwnBatches(rows, origin=plan.origin), stops)
+    return RowSelection(OwnBatches(rows, origin=plan.origin), stops)
 
 
 def _selected(

@@ -21,12 +21,12 @@ from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.reduce.reduce_op import reduce_op as named
 from evenfeed.replicas.reduce.reducing import gathered, reduced
 from evenfeed.replicas.run.running import run_on_replicas
-from evenfeed.replicas.valid import reduced_valid
+from evenfeed.replicas.valid_rows import reduced_valid
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.strategy.devices import device_string
 from evenfeed.strategy.extended import StrategyExtended
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.device_arrays import is_traced
 
 
 class RunOptions(NamedTuple):

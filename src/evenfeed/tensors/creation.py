@@ -30,7 +30,7 @@ from evenfeed.core.shapes import TensorShape, partly_unknown
 from evenfeed.core.sparse_tensors import SparseTensor
 from evenfeed.core.tensor_types import Tensor as AnyTensor
 from evenfeed.core.tensor_types import asked_width, host_tensor
-from evenfeed.tensors.placement import asked_dtype, held_dtype, remembering, to_device_array
+from evenfeed.tensors.device_arrays import asked_dtype, held_dtype, remembering, to_device_array
 
 Tensor: TypeAlias = "jax.Array | Array"
 DTypeLike: TypeAlias = DType | type | str

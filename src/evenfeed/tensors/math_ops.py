@@ -29,7 +29,7 @@ from evenfeed.tensors.creation import (
     is_on_device,
     read,
 )
-from evenfeed.tensors.placement import (
+from evenfeed.tensors.device_arrays import (
     asked_dtype,
     held_dtype,
     private,

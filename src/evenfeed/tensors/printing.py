@@ -21,7 +21,7 @@ from evenfeed.core.lazy import logging, pprint
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.structure import NEST, map_structure
 from evenfeed.tensors.creation import is_on_device, read
-from evenfeed.tensors.placement import is_traced, is_tracing
+from evenfeed.tensors.device_arrays import is_traced, is_tracing
 
 
 @runtime_checkable

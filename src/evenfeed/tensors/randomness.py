@@ -17,7 +17,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.seeds import OperationSeed, calling, draw, operation_seed
 from evenfeed.tensors.creation import DTypeLike, convert_to_tensor, static_shape, whole_numbers
-from evenfeed.tensors.placement import asked_dtype, is_traced, is_tracing
+from evenfeed.tensors.device_arrays import asked_dtype, is_traced, is_tracing
 
 _FLOATS: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 _INTEGERS: Final = (dtypes.int32, dtypes.int64)

@@ -24,7 +24,7 @@ from evenfeed.tensors.creation import (
     convert_together,
     whole_numbers,
 )
-from evenfeed.tensors.placement import asked_dtype, is_tracing, to_device_array
+from evenfeed.tensors.device_arrays import asked_dtype, is_tracing, to_device_array
 
 
 def shape(

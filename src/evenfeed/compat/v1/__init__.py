@@ -9,7 +9,7 @@ from evenfeed.core.specs import TensorSpec
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.replicas.variables.variable_creation import variable_creator_scope
-from evenfeed.strategy.first_version import ConfigProto, GPUOptions
+from evenfeed.strategy.tf1_strategies import ConfigProto, GPUOptions
 
 __all__ = [
     "ConfigProto",

@@ -13,7 +13,7 @@ from evenfeed.core.lazy_jax import jax, jax_tree
 from evenfeed.replicas.function.compiler import constant_key
 from evenfeed.replicas.function.function import Function, Method
 from evenfeed.replicas.function.outputs import is_tensor_leaf
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.device_arrays import is_traced
 
 _tree: Any = jax_tree  # its functions have no types
 

@@ -18,7 +18,7 @@ from evenfeed.replicas.regrouping import leaves_of, packed
 from evenfeed.replicas.values import PerReplica, PerReplicaSpec
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
-from evenfeed.tensors.placement import held_dtype
+from evenfeed.tensors.device_arrays import held_dtype
 
 _tree: Any = jax_tree  # its functions have no types
 

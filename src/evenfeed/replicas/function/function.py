@@ -19,9 +19,9 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import open_containers
 from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.concrete import ConcreteFunction, DrivenFunction, from_specs
-from evenfeed.replicas.function.driving import drive, mode, warn_not_compiled
 from evenfeed.replicas.function.left_tracers import ReachableArrays
 from evenfeed.replicas.function.modified_arguments import GivenArguments
+from evenfeed.replicas.function.plain_python import drive, mode, warn_not_compiled
 from evenfeed.replicas.function.retracing import Retraces, retraces_of
 from evenfeed.replicas.function.signatures import InputSignature, Parameters
 from evenfeed.replicas.function.staging import Unstaged

@@ -21,7 +21,7 @@ from evenfeed.core.lazy_jax import jax
 from evenfeed.replicas.function.modified_arguments import GivenArguments, line_of, name_of
 from evenfeed.replicas.function.nnx_objects import is_nnx_object
 from evenfeed.replicas.regrouping import leaves_of
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.device_arrays import is_traced
 
 # The search stops after this many objects, and skips lists and dicts that are longer than this.
 _MAX_OBJECTS: Final = 5000

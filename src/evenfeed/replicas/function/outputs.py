@@ -17,7 +17,7 @@ from evenfeed.replicas.run.avals import remember_alike
 from evenfeed.replicas.values import PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.device_arrays import is_traced
 
 
 def is_tensor_leaf(leaf: Any) -> bool:

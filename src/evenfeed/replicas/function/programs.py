@@ -28,7 +28,7 @@ from evenfeed.replicas.run.host_callback import is_done_in_python, run_unbound
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
-from evenfeed.tensors.placement import is_traced, unbound
+from evenfeed.tensors.device_arrays import is_traced, unbound
 
 _tree: Any = jax_tree  # its functions have no types
 

@@ -38,7 +38,7 @@ from evenfeed.replicas.values import DistributedValues
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.replicas.worker_parts import check_part_count, of_all_workers
 from evenfeed.tensors.creation import convert_to_tensor
-from evenfeed.tensors.placement import unbound
+from evenfeed.tensors.device_arrays import unbound
 
 
 def reduced(replicas: Replicas, op: ReduceOp, value: Any, axis: Any) -> Any:

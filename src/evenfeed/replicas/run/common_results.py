@@ -16,7 +16,7 @@ import numpy as np
 
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
 from evenfeed.replicas.run.varying import depends_on_replica, is_variable
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.device_arrays import is_traced
 
 # Constants up to this size are compared by value, larger ones by identity.
 _MAX_BYTES: Final = 1 << 16

@@ -15,9 +15,9 @@ from evenfeed.replicas.reduce.collectives import copies_of_first, means
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.regrouping import placed, regrouped, share_of
 from evenfeed.replicas.replica_context import Replica
+from evenfeed.replicas.run.callback_meetings import Seat
 from evenfeed.replicas.run.eager_collectives import Join, Sum, bind_collective
-from evenfeed.replicas.run.in_programs import Seat
-from evenfeed.tensors.placement import is_traced, unbound
+from evenfeed.tensors.device_arrays import is_traced, unbound
 
 
 @cache

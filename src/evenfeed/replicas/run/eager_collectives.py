@@ -22,8 +22,8 @@ from evenfeed.core.errors import UnimplementedError, described
 from evenfeed.core.lazy_jax import jax, jax_ad, jax_batching, jax_extend_core, jax_mlir, jnp
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.collectives import gather_parts, sum_parts
-from evenfeed.replicas.run.in_programs import Seat, meet_in_callback
-from evenfeed.tensors.placement import unbound
+from evenfeed.replicas.run.callback_meetings import Seat, meet_in_callback
+from evenfeed.tensors.device_arrays import unbound
 
 _ad: Any = jax_ad  # its functions have no types
 

@@ -13,7 +13,7 @@ from evenfeed.replicas.mesh import Replicas, shards
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.one_array import copies_of
 from evenfeed.replicas.values import DistributedValues, PerReplica
-from evenfeed.tensors.placement import is_traced, unbound
+from evenfeed.tensors.device_arrays import is_traced, unbound
 
 _NAME: Final = "evenfeed_later"
 

@@ -28,17 +28,17 @@ from evenfeed.replicas.function.closures import (
     with_swapped,
 )
 from evenfeed.replicas.function.compiler import Compiler
-from evenfeed.replicas.function.driving import mode, warn_not_compiled
 from evenfeed.replicas.function.function import Function, compiled_function
 from evenfeed.replicas.function.modified_arguments import GivenArguments
 from evenfeed.replicas.function.nnx_objects import is_nnx_object, nnx_objects_in, with_nnx_objects
+from evenfeed.replicas.function.plain_python import mode, warn_not_compiled
 from evenfeed.replicas.function.staging import Staging, Unstaged
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.regrouping import leaves_of, packed, placed, regrouped, share_of
 from evenfeed.replicas.replica_context import Alone, Replica, Site
+from evenfeed.replicas.run.callback_meetings import Seat, assign_seats, have_callbacks
 from evenfeed.replicas.run.eager import EagerReplica
-from evenfeed.replicas.run.in_programs import Seat, assign_seats, have_callbacks
 from evenfeed.replicas.run.replica_threads import ReplicaThreads
 from evenfeed.replicas.run.spmd import run_mapped
 from evenfeed.replicas.run.uneven import run_uneven

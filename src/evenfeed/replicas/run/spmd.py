@@ -27,7 +27,7 @@ from evenfeed.replicas.variables.variable import Variable
 
 
 @final
-class MappedReplica(Replica):
+class SpmdReplica(Replica):
     """All replicas at once, in code that is mapped over them.
 
     Args:
@@ -119,7 +119,7 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
             own_leaves[index] = part
         own_args, own_kwargs = packed(tree, own_leaves)
         own = with_swapped(function, lambda x: stand.get(id(x), x)) if stand else function
-        with site.inside(MappedReplica(site)), contexts.staged(staging):
+        with site.inside(SpmdReplica(site)), contexts.staged(staging):
             result = call_traced(own, own_args, own_kwargs, whole_arguments)
             return found.of(result, staging)
 

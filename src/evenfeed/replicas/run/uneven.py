@@ -33,7 +33,7 @@ from evenfeed.replicas.run.host_callback import call_on_host, parts_here
 from evenfeed.replicas.run.uneven_segments import Cut, cut, sums_of
 from evenfeed.replicas.run.uneven_warning import Watch
 from evenfeed.replicas.values import PerReplica
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.device_arrays import is_traced
 
 
 @final

@@ -35,7 +35,7 @@ from evenfeed.replicas.variables.variable_rules import (
     check_summable,
 )
 from evenfeed.replicas.worker_parts import of_all_workers
-from evenfeed.tensors.placement import unbound
+from evenfeed.tensors.device_arrays import unbound
 
 
 class DistributedVariable(ScopedVariable):

@@ -28,7 +28,7 @@ from evenfeed.replicas.variables.variable_arguments import (
 )
 from evenfeed.replicas.variables.variable_creation import Created
 from evenfeed.tensors.creation import convert_to_tensor
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.device_arrays import is_traced
 from evenfeed.tensors.printing import tensor_repr
 
 _numbers: Final = itertools.count()

@@ -16,7 +16,7 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
 from evenfeed.replicas.variables.variable_arithmetic import OperatorMethods
 from evenfeed.tensors.creation import convert_to_tensor
-from evenfeed.tensors.placement import is_traced
+from evenfeed.tensors.device_arrays import is_traced
 
 
 def first_value(value: Any, dtype: Any) -> Any:

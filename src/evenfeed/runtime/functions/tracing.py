@@ -241,7 +241,7 @@ def _fails_always(request: _TraceRequest, rows: RowShapes, outcomes: Sequence[Ou
 
 
 def _common_spec(done: Sequence[Traced], inputs: Sequence[TypeSpec], attempts: int) -> Any:
-    """Return the common spec of all traces. Dimensions that change with an unknown length are unknown."""
+    """Return the common spec of all traces. A dimension that differs between the traces is unknown."""
     columns = zip(*(found.parts for found in done), strict=True)
     specs = [_common([_part_spec(part, inputs) for part in parts]) for parts in columns]
     if len(done) < min(2, attempts):  # one length alone does not show what depends on it

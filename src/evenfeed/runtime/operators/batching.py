@@ -28,7 +28,7 @@ class PadBatches(Operator):
         self._node = node
 
     def read(self, most: int) -> Block | None:
-        """Return one batch: the next may have another shape."""
+        """Return one batch, whatever `most` is, because the next may have another shape."""
         del most
         blocks = list(read_full(self._child, self._node.batch_size))
         length = sum(block.length for block in blocks)

@@ -59,7 +59,7 @@ class MapInProcesses(WorkAhead):
 
     @property
     def ahead(self) -> int:
-        """Twice what the processes work on, so that no process waits for the reader."""
+        """How many elements to read ahead: twice what the processes work on, so that none waits for the reader."""
         return 2 * self._pool.count * self._pool.together
 
     @property

@@ -22,9 +22,9 @@ from evenfeed.distribute import (
     has_strategy,
     in_cross_replica_context,
 )
-from evenfeed.strategy.first_version import MirroredStrategyV1 as MirroredStrategy
-from evenfeed.strategy.first_version import OneDeviceStrategyV1 as OneDeviceStrategy
-from evenfeed.strategy.first_version import StrategyV1 as Strategy
+from evenfeed.strategy.tf1_strategies import MirroredStrategyV1 as MirroredStrategy
+from evenfeed.strategy.tf1_strategies import OneDeviceStrategyV1 as OneDeviceStrategy
+from evenfeed.strategy.tf1_strategies import StrategyV1 as Strategy
 
 
 def get_loss_reduction() -> ReduceOp:

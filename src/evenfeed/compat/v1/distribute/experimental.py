@@ -8,7 +8,7 @@ from evenfeed.distribute.experimental import (
     CommunicationImplementation,
     CommunicationOptions,
 )
-from evenfeed.strategy.first_version import (
+from evenfeed.strategy.tf1_strategies import (
     MultiWorkerMirroredStrategyV1 as MultiWorkerMirroredStrategy,
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.mirroring import context, each, mirrored, number, parts, replica_threads
 
-from evenfeed.replicas.run import in_programs
+from evenfeed.replicas.run import callback_meetings
 from evenfeed.replicas.run import replica_threads as threads
 
 
@@ -135,11 +135,11 @@ def test_runs_at_the_same_time_have_seats_of_their_own():
     strategy = mirrored(2)
     replicas = strategy.extended.replicas
     one, other = threads.ReplicaThreads(replicas), threads.ReplicaThreads(replicas)
-    with in_programs.assign_seats(one) as first:
-        with in_programs.assign_seats(other) as second:
+    with callback_meetings.assign_seats(one) as first:
+        with callback_meetings.assign_seats(other) as second:
             assert {seat.slot for seat in first} != {seat.slot for seat in second}
             assert (first[0].threads, second[1].threads) == (one, other)
-        with in_programs.assign_seats(other) as third:
+        with callback_meetings.assign_seats(other) as third:
             assert third == second, "a seat that is free is taken: its programs are there"
 
 

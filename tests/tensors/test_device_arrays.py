@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import evenfeed as tf
 from evenfeed.core import lazy_jax
-from evenfeed.tensors.placement import (
+from evenfeed.tensors.device_arrays import (
     held_dtype,
     is_tracing,
     narrowed,
