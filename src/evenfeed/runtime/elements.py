@@ -266,7 +266,8 @@ class ElementIterator(Iterator, Forkable):
             raise
         if block is None:
             # Close generators and files even if the iterator stays referenced.
-            self._operator = Ended(self._operator.state())
+            ended, self._operator = self._operator, Ended(self._operator.state())
+            ended.close()  # at once: the next pass may need the lock of a cache that was not read to its end
             self._torn = None
             raise StopIteration
         return block
