@@ -329,7 +329,7 @@ def test_ctrl_c_does_not_wait_for_ever_for_a_replica_that_meets_nobody():
         interrupt_after_line="sleeping",
     )
     assert code == 0, err
-    assert out.endswith("Replicas that still run, until they next meet the others: [1].\n")
+    assert out.endswith("These replicas run on until they next meet the others: [1].\n")
     assert time.monotonic() - begun < 45
 
 

@@ -35,4 +35,4 @@ for _family in Dataset.__mro__[1:-1]:
     for _member in vars(_family).values():
         _function = getattr(_member, "__func__", _member)  # of a static method or a class method
         if isinstance(_function, FunctionType):
-            _function.__qualname__ = f"Dataset.{_function.__name__}"
+            _function.__module__, _function.__qualname__ = __name__, f"Dataset.{_function.__name__}"
