@@ -150,3 +150,20 @@ def test_other_names_or_nesting_at_a_later_element_are_an_error_each(other):
             TypeError, "The function returned datasets whose elements differ …", fix="…"
         ):
             list(dataset)
+
+
+@pytest.mark.parametrize("refused", [0, 1, 2])
+def test_lengths_that_follow_those_of_elements_are_open_though_a_value_is_refused(refused):
+    rows = tf.data.Dataset.from_generator(
+        lambda: iter([np.array([5, 6, 7]), np.array([8])]),
+        output_signature=tf.TensorSpec([None], tf.int64),
+    )
+
+    def picky(row):
+        if int(row[0]) == refused:
+            raise ValueError("refused")
+        return tf.data.Dataset.from_tensors(row)
+
+    dataset = rows.flat_map(picky)
+    assert dataset.element_spec.shape.as_list() == [None]
+    assert [row.tolist() for row in dataset] == [[5, 6, 7], [8]]

@@ -49,6 +49,7 @@ class InnerDatasets:
         self._specs: list[TypeSpec] = flatten(input_spec, DATA)
         self._plan_of = plan_of
         self._is_declared = False
+        self._accepted: list[int] = []  # the lengths of stand-ins that the function accepts
         # Reject at once a function that returns no dataset, or datasets that differ.
         if self._probed:
             _ = self.output_spec
@@ -108,9 +109,16 @@ class InnerDatasets:
             )
         if not all(map(_has_rank, self._specs)):  # stand-ins do not show what depends on the rank
             return map_structure(of_any_rank, common.element_spec, rules=DATA)
-        if len(found) == 1:  # one plan does not show which lengths depend on values
+        if not self._shows_lengths:
             return map_structure(of_any_length, common.element_spec, rules=DATA)
         return common.element_spec
+
+    @property
+    def _shows_lengths(self) -> bool:
+        """Whether two stand-ins were accepted, of different lengths if elements leave lengths open."""
+        if all(map(_has_known_shape, self._specs)):
+            return len(self._accepted) > 1
+        return len(set(self._accepted)) > 1
 
     @property
     def stand_in(self) -> Node:
@@ -124,7 +132,7 @@ class InnerDatasets:
 
     @cached_property
     def _probed(self) -> list[tuple[Node, Any]]:
-        """The plans and specs for the first two stand-ins that the function accepts; empty if it needs values."""
+        """The plans and specs for the stand-ins that the function accepts; empty if it needs values."""
         plans: list[Node] = []
         errors: list[Exception] = []
         try:
@@ -136,7 +144,9 @@ class InnerDatasets:
                         )
                     except Exception as error:  # noqa: BLE001 - the next stand-in may work: batch(0) fails, for example
                         errors.append(error)
-                    if len(plans) == 2:
+                    else:
+                        self._accepted.append(length)
+                    if self._shows_lengths:
                         break
                 # Inside the probe, so that inner functions run no Python code.
                 probed = _with_specs(plans)
@@ -185,6 +195,10 @@ class InnerDatasets:
         except (Exception, ProbeAbandoned):  # noqa: BLE001 - it may need values other than zeros
             return None
         return plan if _with_specs([plan]) else None
+
+
+def _has_known_shape(spec: TypeSpec) -> bool:
+    return isinstance(spec, TensorSpec) and spec.shape.is_fully_defined()
 
 
 def _stand_in_part(spec: TypeSpec, value: int, length: int) -> Any:
