@@ -1,5 +1,9 @@
 """A pass that ended holds nothing that the next one needs, though its iterator is kept and errors were raised."""
 
+import gc
+
+import pytest
+
 import evenfeed as tf
 
 Dataset = tf.data.Dataset
@@ -37,3 +41,32 @@ def test_a_generator_is_closed_when_another_dataset_ends_the_pass():
     iterator = iter(Dataset.zip((Dataset.range(3), numbers)))
     assert len(list(iterator)) == 3
     assert closed == [True]
+
+
+@pytest.fixture
+def uncollected():
+    """Collect no garbage, as between two collections."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_a_pass_that_was_abandoned_after_an_error_gives_up_its_cache(tmp_path):
+    def picky(x):
+        if int(x) == 1:
+            raise ValueError("a function fails")
+        return x
+
+    dataset = Dataset.range(5).map(picky).cache(str(tmp_path / "cache"))
+
+    def begin():
+        iterator = iter(dataset)
+        next(iterator)
+        with pytest.raises(ValueError, match="a function fails"):
+            next(iterator)
+        return int(next(iterator))
+
+    assert begin() == 2
+    assert begin() == 2
+    assert [int(x) for x in dataset.ignore_errors()] == [0, 2, 3, 4]

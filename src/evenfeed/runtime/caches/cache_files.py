@@ -1,5 +1,6 @@
 """Stores the cached elements of a pass in a file."""
 
+import gc
 import os
 import secrets
 import weakref
@@ -148,7 +149,11 @@ class _LockFile:
         Raises:
             FileExistsError: Another process is writing.
         """
-        if self.path.exists() and not _is_alive(self._text().partition(" ")[0]):
+        holder = self._text().partition(" ")[0]
+        if holder == str(os.getpid()):
+            # An abandoned iterator may have it: after an error, tracebacks keep iterators alive until then.
+            gc.collect()
+        elif self.path.exists() and not _is_alive(holder):
             self.path.unlink(missing_ok=True)
         try:
             with self.path.open("x") as file:
