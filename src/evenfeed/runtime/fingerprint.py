@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias, cast
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.captures import captured_values
 from evenfeed.core.conversion import Array, is_tensor, shortened
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
 from evenfeed.core.lazy import hashlib
@@ -24,7 +25,6 @@ from evenfeed.core.structure import DATA, outline
 from evenfeed.formats.reader import DataFile
 from evenfeed.plan.node import Node
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
-from evenfeed.runtime.functions.purity import parts_of_function
 from evenfeed.runtime.functions.row_function import RowFunction
 
 Update: TypeAlias = Callable[[bytes], None]
@@ -101,7 +101,7 @@ def _parts(value: Any) -> Iterable[Any]:
             held = cast("partial[Any]", value)
             return held.func, held.args, held.keywords
         case FunctionType() if not _is_of_library(value):
-            return value.__code__, *parts_of_function(value)
+            return value.__code__, *captured_values(value)
         case type() if not _is_of_library(value):
             members = vars(cast("type[Any]", value)).values()
             return value.__name__, [part for part in members if isinstance(part, FunctionType)]

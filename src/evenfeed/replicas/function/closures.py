@@ -5,9 +5,10 @@ A function that is defined inside a loop is a new object in each iteration, with
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple, cast
 
+from evenfeed.core.captures import bound_values, with_bound_values
 from evenfeed.core.lazy import dis
 from evenfeed.core.lazy_jax import jax, jax_tree
 from evenfeed.replicas.function.compiler import constant_key
@@ -177,21 +178,8 @@ def _opened_function(function: FunctionType) -> _Opened:
     code = function.__code__
     if _assigns_outside(code):
         raise NotComparable
-    cells = function.__closure__ or ()
-    defaults = function.__defaults__ or ()
-    named = function.__kwdefaults__ or {}
-
-    def make(parts: Sequence[Any]) -> FunctionType:
-        closed = tuple(map(_cell, parts[: len(cells)]))
-        rest = parts[len(cells) :]
-        made = FunctionType(
-            code, function.__globals__, function.__name__, tuple(rest[: len(defaults)]), closed
-        )
-        made.__kwdefaults__ = dict(zip(named, rest[len(defaults) :], strict=True))
-        return made
-
-    label = code, id(function.__globals__), len(cells), tuple(named)
-    return _Opened(label, [*map(_content, cells), *defaults, *named.values()], make)
+    label = code, id(function.__globals__), tuple(function.__kwdefaults__ or ())
+    return _Opened(label, bound_values(function), partial(with_bound_values, function))
 
 
 def _opened_partial(function: "partial[Any]") -> _Opened:
@@ -205,20 +193,6 @@ def _opened_partial(function: "partial[Any]") -> _Opened:
     return _Opened(
         (partial, names), [function.func, *function.args, *function.keywords.values()], make
     )
-
-
-_EMPTY: Final = object()
-
-
-def _content(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # the variable has no value yet
-        return _EMPTY
-
-
-def _cell(content: Any) -> CellType:
-    return CellType() if content is _EMPTY else CellType(content)
 
 
 @lru_cache(maxsize=1024)

@@ -6,16 +6,16 @@ exists only inside the program, and no call changes it.
 
 import sys
 import warnings
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, partial
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final, TypeAlias, cast, final
 from weakref import ref
 
 import numpy as np
 
+from evenfeed.core.captures import Fields, Place, places_of
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax
 from evenfeed.replicas.function.modified_arguments import GivenArguments, line_of, name_of
@@ -47,7 +47,7 @@ class ReachableArrays:
     def __init__(self, function: Callable[..., Any], given: Sequence[Any]) -> None:
         self._function = function
         objects = [value for value in given if _is_user_object(value)]
-        self._before = [(box, dict(box.items())) for box in _reachable([function, *objects])]
+        self._before = [(place, dict(place.items())) for place in _reachable([function, *objects])]
 
     def check(self) -> None:
         """Raise if a tracer replaced an array, and put the array back. Warn about other tracers.
@@ -57,16 +57,16 @@ class ReachableArrays:
         """
         lost: list[str] = []
         left: list[str] = []
-        for box, before in self._before:
-            for key, value in list(box.items()):
+        for place, before in self._before:
+            for key, value in list(place.items()):
                 old = before.get(key, _ABSENT)
                 if value is old or not is_traced(value):
                     continue
                 if isinstance(old, (jax.Array, np.ndarray)):
-                    box.put(key, old)
-                    lost.append(box.label(key))
+                    place.put(key, old)
+                    lost.append(place.label(key))
                 elif not _was_reported(value):
-                    left.append(box.label(key))
+                    left.append(place.label(key))
         if lost:
             raise self._lost_error(lost[0])
         if left:
@@ -125,68 +125,8 @@ def call_traced(
 # --- where a tracer can be left ---------------------------------------------------------------
 
 
-class _Box(ABC):
-    """Something that a function may assign to."""
-
-    @abstractmethod
-    def items(self) -> Iterator[tuple[Any, Any]]:
-        """Yield its contents as pairs of key and value."""
-
-    @abstractmethod
-    def put(self, key: Any, value: Any) -> None:
-        """Set the value of a key."""
-
-    @abstractmethod
-    def label(self, key: Any) -> str:
-        """Return how a user would write the entry of a key."""
-
-
 @final
-class _Cell(_Box):
-    """A variable of an enclosing function."""
-
-    def __init__(self, cell: CellType, name: str) -> None:
-        self._cell = cell
-        self._name = name
-
-    def items(self) -> Iterator[tuple[Any, Any]]:
-        try:
-            yield None, self._cell.cell_contents
-        except ValueError:  # the variable has no value yet
-            return
-
-    def put(self, key: Any, value: Any) -> None:
-        del key
-        self._cell.cell_contents = value
-
-    def label(self, key: Any) -> str:
-        del key
-        return self._name
-
-
-@final
-class _Fields(_Box):
-    """The names of a module, or the attributes of an object."""
-
-    def __init__(self, values: dict[str, Any], before: str, names: frozenset[str] | None) -> None:
-        self._values = values
-        self._before = before
-        self._names = names
-
-    def items(self) -> Iterator[tuple[Any, Any]]:
-        for name in self._values.keys() if self._names is None else self._names:
-            if name in self._values:
-                yield name, self._values[name]
-
-    def put(self, key: Any, value: Any) -> None:
-        self._values[key] = value
-
-    def label(self, key: Any) -> str:
-        return f"{self._before}{key}"
-
-
-@final
-class _Items(_Box):
+class _Items(Place):
     """A list or a dict."""
 
     def __init__(self, values: Any, name: str) -> None:
@@ -204,30 +144,26 @@ class _Items(_Box):
         return f"{self._name}[{key!r}]"
 
 
-def _reachable(roots: Sequence[Any]) -> Iterator[_Box]:
+def _reachable(roots: Sequence[Any]) -> Iterator[Place]:
     queue: deque[tuple[Any, str]] = deque((root, "") for root in roots)
     seen = {id(root) for root in roots}
     while queue and len(seen) < _MAX_OBJECTS:
-        for box in _boxes(*queue.popleft()):
-            yield box
-            for key, part in box.items():
+        for place in _places(*queue.popleft()):
+            yield place
+            for key, part in place.items():
                 if id(part) not in seen and _is_user_object(part):
                     seen.add(id(part))
-                    queue.append((part, box.label(key)))
+                    queue.append((part, place.label(key)))
 
 
-def _boxes(value: Any, name: str) -> Iterator[_Box]:
+def _places(value: Any, name: str) -> Iterator[Place]:
     """Yield the places in an object that a function may assign to."""
     match value:
         case FunctionType():
-            for cell, inner in zip(
-                value.__closure__ or (), value.__code__.co_freevars, strict=True
-            ):
-                yield _Cell(cell, inner)
-            yield _Fields(value.__globals__, "", _global_names(value.__code__))
+            yield from places_of(value)
         case MethodType():
-            yield from _boxes(value.__func__, name)
-            yield from _boxes(value.__self__, "self")
+            yield from _places(value.__func__, name)
+            yield from _places(value.__self__, "self")
         case partial():
             yield _Items([value.func, *value.args, *value.keywords.values()], name)
         case dict() | list():
@@ -237,7 +173,7 @@ def _boxes(value: Any, name: str) -> Iterator[_Box]:
             attributes = getattr(value, "__dict__", None)
             if isinstance(attributes, dict):
                 before = f"{name or type(value).__name__}."
-                yield _Fields(cast("dict[str, Any]", attributes), before, None)
+                yield Fields(cast("dict[str, Any]", attributes), before)
 
 
 _Sized: TypeAlias = "dict[Any, Any] | list[Any]"
@@ -250,10 +186,3 @@ def _is_user_object(value: Any) -> bool:
         return True
     owner = cast("Any", value if isinstance(value, FunctionType) else type(value))
     return str(owner.__module__).partition(".")[0] not in _LIBRARIES | {"builtins"}
-
-
-@lru_cache(maxsize=1024)
-def _global_names(code: CodeType) -> frozenset[str]:
-    """Return the global names that code, or a function in it, may use."""
-    inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return frozenset(code.co_names).union(*map(_global_names, inner))

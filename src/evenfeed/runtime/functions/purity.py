@@ -1,19 +1,19 @@
 """Detects functions that draw random numbers, which a trace would draw once for all elements."""
 
 import random
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from functools import partial
-from types import CodeType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import Any, Final, cast, final
 
 import numpy as np
 
+from evenfeed.core.captures import captured_values, named_by
 from evenfeed.core.side_effects import Effect, Effects
 
 _DEPTH: Final = 4  # a generator in an attribute of an object in a list of a closure
 _WIDTH: Final = 100  # a larger container holds data, not generators
-_FUNCTIONS: Final = (FunctionType, MethodType, partial)
 _GENERATORS: Final = (random.Random, np.random.Generator, np.random.RandomState)
 
 
@@ -27,53 +27,6 @@ def generators(function: object) -> list[Any]:
 def uses_generator(function: object) -> bool:
     """Return True if a function, or one that it calls by name, refers to a random generator."""
     return any(isinstance(value, _GENERATORS) for value in named_by(function, _DEPTH))
-
-
-def named_by(function: object, depth: int = 0) -> Iterator[Any]:
-    """Yield the values that a callable refers to, and those of functions among them, up to `depth`."""
-    match function:
-        case FunctionType():
-            values = list(parts_of_function(function))
-        case MethodType():
-            own = own_attributes(function.__self__, function.__func__)
-            values = [*named_by(function.__func__), *own.values()]
-        case partial():
-            held = cast("partial[Any]", function)
-            values = [*held.args, *held.keywords.values(), *named_by(held.func)]
-        case _:
-            call = call_of(function)
-            values = [] if call is None else list(named_by(MethodType(call, function)))
-    yield from values
-    for value in values if depth else ():
-        if isinstance(value, _FUNCTIONS) or call_of(value) is not None:
-            yield from named_by(cast("object", value), depth - 1)
-
-
-def call_of(function: object) -> FunctionType | None:
-    """Return the `__call__` method of an object of a user class."""
-    call = vars(cast("type[Any]", type(function))).get("__call__")
-    return call if isinstance(call, FunctionType) else None
-
-
-def own_attributes(owner: object, function: object) -> dict[str, Any]:
-    """Return the attributes of an object that one of its methods uses."""
-    held: Any = getattr(owner, "__dict__", None)
-    if not isinstance(held, dict) or isinstance(owner, type):
-        return {}
-    names = _names_used(cast("type[Any]", type(owner)), function)
-    return {name: value for name, value in cast("dict[str, Any]", held).items() if name in names}
-
-
-def _names_used(kind: type, function: object) -> set[str]:
-    """Return the names that a method uses, directly and through methods that it calls."""
-    found: set[str] = set()
-    pending = [function]
-    while pending:
-        method = pending.pop()
-        names = set(names_of(method.__code__)) if isinstance(method, FunctionType) else set[str]()
-        pending += [getattr(kind, name, None) for name in names - found]
-        found |= names
-    return found
 
 
 @final
@@ -139,7 +92,7 @@ def _collect(value: Any, found: dict[int, Any], seen: set[int], depth: int) -> N
 def _parts(value: Any) -> Iterable[Any]:
     match value:
         case FunctionType():
-            return parts_of_function(value)
+            return captured_values(value)
         case MethodType():
             return (value.__self__, value.__func__)
         case partial():
@@ -169,24 +122,3 @@ def _attributes(value: Any) -> Iterable[Any]:
 def _is_library_class(kind: type) -> bool:
     """Return True if a class belongs to a library; such objects, like modules, can reach everything."""
     return kind.__module__.partition(".")[0] in ("builtins", "jax", "jaxlib", "numpy", "evenfeed")
-
-
-def parts_of_function(function: FunctionType) -> Iterator[Any]:
-    """Yield the values that a function uses in addition to its arguments."""
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # the name has no value yet
-            continue
-    yield from function.__defaults__ or ()
-    yield from (function.__kwdefaults__ or {}).values()
-    names = function.__globals__
-    yield from (names[name] for name in names_of(function.__code__) if name in names)
-
-
-def names_of(code: CodeType) -> Iterator[str]:
-    """Yield the names of globals and attributes that a function uses, including its inner functions."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from names_of(constant)

@@ -7,18 +7,19 @@ function names are covered: closure variables, globals and attributes of its own
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from types import CellType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import Any, Final, TypeAlias, cast, final
 
 import numpy as np
 
 from evenfeed.core import iteration
-from evenfeed.runtime.functions.purity import (
+from evenfeed.core.captures import (
+    Place,
     call_of,
+    captured_values,
     named_by,
-    names_of,
     own_attributes,
-    parts_of_function,
+    places_of,
 )
 
 _DEPTH: Final = 2  # a list in the closure of a function that the function calls
@@ -60,9 +61,8 @@ def _undoing(value: Any, seen: set[int], depth: int) -> Iterator[Undo]:
     seen.add(id(value))
     match value:
         case FunctionType():
-            yield from map(_undo_cell, value.__closure__ or ())
-            yield from _undo_names(value.__globals__, names_of(value.__code__))
-            parts: Iterable[Any] = parts_of_function(value)
+            yield from map(_undo_place, places_of(value))
+            parts: Iterable[Any] = captured_values(value)
         case MethodType():
             yield from _undo_attributes(value.__self__, value.__func__)
             parts, depth = (value.__func__,), depth + 1
@@ -78,29 +78,16 @@ def _undoing(value: Any, seen: set[int], depth: int) -> Iterator[Undo]:
         yield from _undoing(part, seen, depth - 1)
 
 
-def _undo_cell(cell: CellType) -> Undo:
-    try:
-        old = cell.cell_contents
-    except ValueError:  # the name has no value yet
-        return _nothing
+def _undo_place(place: Place) -> Undo:
+    old = dict(place.items())
 
     def undo() -> None:
-        cell.cell_contents = old
+        new = dict(place.items())
+        for key, value in old.items():
+            if key not in new or new[key] is not value:
+                place.put(key, value)
 
     return undo
-
-
-def _nothing() -> None:
-    pass
-
-
-def _undo_names(names: dict[str, Any], used: Iterable[str]) -> Iterator[Undo]:
-    old = {name: names[name] for name in used if name in names}
-
-    def undo() -> None:
-        names.update({name: value for name, value in old.items() if names.get(name) is not value})
-
-    yield undo
 
 
 def _undo_attributes(owner: Any, function: object) -> Iterator[Undo]:

@@ -1,0 +1,179 @@
+"""What a function captures: variables of enclosing functions, defaults, and the globals that it names.
+
+This is the only module that looks into `__closure__` and `__globals__`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any, Final, cast, final
+
+# Stands for the value of a variable that has none yet.
+EMPTY: Final = object()
+
+_FUNCTIONS: Final = (FunctionType, MethodType, partial)
+
+
+def bound_values(function: FunctionType) -> list[Any]:
+    """Return the values of a function's closure variables, or EMPTY, and of its defaults."""
+    cells = map(_content, function.__closure__ or ())
+    return [*cells, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+
+
+def with_bound_values(function: FunctionType, values: Sequence[Any]) -> FunctionType:
+    """Return a copy of a function with other bound values, in the order of `bound_values`."""
+    cells, defaults = len(function.__closure__ or ()), len(function.__defaults__ or ())
+    closure = tuple(CellType() if v is EMPTY else CellType(v) for v in values[:cells])
+    rest = values[cells:]
+    made = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        tuple(rest[:defaults]),
+        closure,
+    )
+    made.__kwdefaults__ = dict(zip(function.__kwdefaults__ or {}, rest[defaults:], strict=True))
+    return made
+
+
+def captured_values(function: FunctionType) -> Iterator[Any]:
+    """Yield the values that a function uses besides its arguments: its bound values and its globals."""
+    yield from (value for value in bound_values(function) if value is not EMPTY)
+    names = function.__globals__
+    yield from (names[name] for name in names_used(function.__code__) if name in names)
+
+
+@lru_cache(maxsize=1024)
+def names_used(code: CodeType) -> tuple[str, ...]:
+    """Return the names of globals and attributes that a function uses, and then those of its inner functions."""
+    inner = [names_used(const) for const in code.co_consts if isinstance(const, CodeType)]
+    return code.co_names + tuple(name for names in inner for name in names)
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # the variable has no value yet
+        return EMPTY
+
+
+def named_by(function: object, depth: int = 0) -> Iterator[Any]:
+    """Yield the values that a callable refers to, and those of functions among them, up to `depth`."""
+    match function:
+        case FunctionType():
+            values = list(captured_values(function))
+        case MethodType():
+            own = own_attributes(function.__self__, function.__func__)
+            values = [*named_by(function.__func__), *own.values()]
+        case partial():
+            held = cast("partial[Any]", function)
+            values = [*held.args, *held.keywords.values(), *named_by(held.func)]
+        case _:
+            call = call_of(function)
+            values = [] if call is None else list(named_by(MethodType(call, function)))
+    yield from values
+    for value in values if depth else ():
+        if isinstance(value, _FUNCTIONS) or call_of(value) is not None:
+            yield from named_by(cast("object", value), depth - 1)
+
+
+def call_of(function: object) -> FunctionType | None:
+    """Return the `__call__` method of an object of a user class."""
+    call = vars(cast("type[Any]", type(function))).get("__call__")
+    return call if isinstance(call, FunctionType) else None
+
+
+def own_attributes(owner: object, function: object) -> dict[str, Any]:
+    """Return the attributes of an object that one of its methods uses."""
+    held: Any = getattr(owner, "__dict__", None)
+    if not isinstance(held, dict) or isinstance(owner, type):
+        return {}
+    names = _names_of_method(cast("type[Any]", type(owner)), function)
+    return {name: value for name, value in cast("dict[str, Any]", held).items() if name in names}
+
+
+def _names_of_method(kind: type, function: object) -> set[str]:
+    """Return the names that a method uses, directly and through methods that it calls."""
+    found: set[str] = set()
+    pending = [function]
+    while pending:
+        method = pending.pop()
+        names = set(names_used(method.__code__)) if isinstance(method, FunctionType) else set[str]()
+        pending += [getattr(kind, name, None) for name in names - found]
+        found |= names
+    return found
+
+
+class Place(ABC):
+    """Something that a function may assign to."""
+
+    @abstractmethod
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Yield its contents as pairs of key and value."""
+
+    @abstractmethod
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value of a key."""
+
+    @abstractmethod
+    def label(self, key: Any) -> str:
+        """Return how a user would write the entry of a key."""
+
+
+def places_of(function: FunctionType) -> Iterator[Place]:
+    """Yield the places outside of a function that it may assign to."""
+    names = function.__code__.co_freevars
+    yield from map(_Cell, function.__closure__ or (), names)
+    yield Fields(function.__globals__, "", names_used(function.__code__))
+
+
+@final
+class _Cell(Place):
+    """A variable of an enclosing function."""
+
+    def __init__(self, cell: CellType, name: str) -> None:
+        self._cell = cell
+        self._name = name
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        value = _content(self._cell)
+        if value is not EMPTY:
+            yield None, value
+
+    def put(self, key: Any, value: Any) -> None:
+        del key
+        self._cell.cell_contents = value
+
+    def label(self, key: Any) -> str:
+        del key
+        return self._name
+
+
+@final
+class Fields(Place):
+    """The names of a module, or the attributes of an object.
+
+    Args:
+        values: The names and their values.
+        before: How a user would write what stands before a name.
+        names: The names that count, or None for all.
+    """
+
+    def __init__(
+        self, values: dict[str, Any], before: str, names: Iterable[str] | None = None
+    ) -> None:
+        self._values = values
+        self._before = before
+        self._names = None if names is None else frozenset(names)
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        for name in self._values.keys() if self._names is None else self._names:
+            if name in self._values:
+                yield name, self._values[name]
+
+    def put(self, key: Any, value: Any) -> None:
+        self._values[key] = value
+
+    def label(self, key: Any) -> str:
+        return f"{self._before}{key}"

@@ -1,0 +1,108 @@
+from functools import partial
+from typing import Any
+
+import pytest
+
+from evenfeed.core.captures import (
+    EMPTY,
+    Fields,
+    bound_values,
+    captured_values,
+    named_by,
+    names_used,
+    own_attributes,
+    places_of,
+    with_bound_values,
+)
+
+LIMIT = 10
+
+
+def counter(start: int, step: int) -> Any:
+    def count(x: int, factor: int = 2, *, more: int = 3) -> int:
+        def inner() -> int:
+            return LIMIT + step
+
+        return (x + start) * factor + more + inner()
+
+    return count
+
+
+def test_a_copy_with_its_own_bound_values_does_the_same():
+    function = counter(1, 2)
+    copied = with_bound_values(function, bound_values(function))
+    assert copied is not function
+    assert copied(5) == function(5) == (5 + 1) * 2 + 3 + 12
+
+
+def test_a_copy_with_other_bound_values_leaves_the_function_as_it_is():
+    function = counter(1, 2)
+    assert bound_values(function) == [1, 2, 2, 3]
+    assert with_bound_values(function, [0, 0, 1, 0])(5) == 5 + 10
+    assert function(5) == 27
+
+
+def test_a_variable_without_a_value_stays_without_one():
+    def late() -> int:
+        return value
+
+    assert bound_values(late) == [EMPTY]
+    assert list(captured_values(late)) == []
+    with pytest.raises(NameError):
+        with_bound_values(late, [EMPTY])()
+    value = 1
+    assert late() == 1
+
+
+def test_names_of_inner_functions_count():
+    function = counter(1, 2)
+    assert "LIMIT" in names_used(function.__code__)
+    assert LIMIT in captured_values(function)
+
+
+class Scaled:
+    def __init__(self) -> None:
+        self.scale, self.unused = 3, 4
+
+    def __call__(self, x: int) -> int:
+        return self.apply(x)
+
+    def apply(self, x: int) -> int:
+        return x * self.scale
+
+
+def test_an_object_shows_the_attributes_that_its_methods_use():
+    scaled = Scaled()
+    assert own_attributes(scaled, Scaled.__call__) == {"scale": 3}
+    assert list(named_by(scaled)) == [3]
+    assert list(named_by(scaled.apply)) == [3]
+
+
+def test_a_partial_shows_its_arguments_and_its_function():
+    assert list(named_by(partial(counter(1, 2), 7, more=8))) == [7, 8, 1, 2, 2, 3, LIMIT]
+
+
+def test_functions_that_a_function_calls_count_up_to_the_depth():
+    called = counter(7, 8)
+
+    def calls() -> int:
+        return called(1)
+
+    assert list(named_by(calls)) == [called]
+    assert list(named_by(calls, 1)) == [called, 7, 8, 2, 3, LIMIT]
+
+
+def test_places_of_a_function_are_its_variables_and_the_globals_that_it_names():
+    function = counter(1, 2)
+    labels = {p.label(key): value for p in places_of(function) for key, value in p.items()}
+    assert labels == {"start": 1, "step": 2, "LIMIT": LIMIT}
+    first = next(iter(places_of(function)))
+    first.put(None, 100)
+    assert function(0) == 200 + 3 + 12
+
+
+def test_fields_show_only_the_names_that_count():
+    values = {"a": 1, "b": 2}
+    assert dict(Fields(values, "self.").items()) == values
+    assert dict(Fields(values, "self.", ["b", "c"]).items()) == {"b": 2}
+    assert Fields(values, "self.").label("a") == "self.a"
