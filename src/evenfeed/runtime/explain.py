@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, final
 
-from evenfeed.core.json_values import to_json
 from evenfeed.core.side_effects import Effect
 from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.formats.json_values import to_json
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Cache, Prefetch, Snapshot
 from evenfeed.plan.checking import IgnoreErrors, Unique

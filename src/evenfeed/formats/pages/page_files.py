@@ -14,11 +14,11 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column, concatenated
 from evenfeed.core.dtypes import DType
-from evenfeed.core.json_values import part_to_json
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.bytes.filesystems import naming
 from evenfeed.formats.bytes.open_files import Reopened, with_room
+from evenfeed.formats.json_values import part_to_json
 from evenfeed.formats.pages.pages import (
     ALIGNMENT,
     Layout,

@@ -26,16 +26,16 @@ from evenfeed.core.errors import (
     InvalidArgumentError,
     NotFoundError,
 )
-from evenfeed.core.json_values import (
+from evenfeed.core.shapes import TensorShape
+from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.formats.bytes.filesystems import naming
+from evenfeed.formats.json_values import (
     part_from_json,
     part_to_json,
     structure_from_json,
     structure_to_json,
 )
-from evenfeed.core.shapes import TensorShape
-from evenfeed.core.specs import TensorSpec, TypeSpec
-from evenfeed.core.structure import DATA, flatten
-from evenfeed.formats.bytes.filesystems import naming
 from evenfeed.formats.pages.page_files import PageWriter, WrittenPages
 from evenfeed.formats.pages.page_reader import PageFile
 

@@ -9,9 +9,9 @@ import numpy as np
 from evenfeed.core.block import Block, Outcome, Positions, of_rows
 from evenfeed.core.concurrency.threads import ThreadPool
 from evenfeed.core.concurrency.waiting import Pending
-from evenfeed.core.json_values import from_json, to_json
 from evenfeed.core.random_bits import key_of, words_at
 from evenfeed.core.side_effects import changes_state
+from evenfeed.formats.json_values import from_json, to_json
 from evenfeed.plan.elementwise import AUTOTUNE, Map, Scan
 from evenfeed.runtime.functions.row_function import FailedRow, RowFunction
 from evenfeed.runtime.operator import Operator, PushbackOperator, PushbackReader, State

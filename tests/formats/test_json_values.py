@@ -1,23 +1,27 @@
 import dataclasses
 import json
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
+from typing import Any, NamedTuple
 
 import pytest
 from tests.saying import error_saying
 
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.json_values import (
+from evenfeed.core.optional import OptionalSpec
+from evenfeed.core.specs import NoneTensorSpec, TensorSpec
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.formats.json_values import (
     part_from_json,
     part_to_json,
     structure_from_json,
     structure_to_json,
 )
-from evenfeed.core.optional import OptionalSpec
-from evenfeed.core.specs import NoneTensorSpec, TensorSpec
-from evenfeed.core.structure import DATA, flatten
 
-Pair = namedtuple("Pair", "y x")
+
+class Pair(NamedTuple):
+    y: Any
+    x: Any
 
 
 @dataclasses.dataclass
@@ -31,12 +35,12 @@ class Record:
         7,
         (),
         (1, (2, 3)),
-        {"b": 1, "a": (2, {})},
+        {"b": 1, "a": (2, dict[str, int]())},
         {3: 1, -1: 2},
         Pair(1, {"k": Pair(2, 3)}),
     ],
 )
-def test_a_structure_comes_back(structure):
+def test_a_structure_comes_back(structure: Any):
     data = json.loads(json.dumps(structure_to_json(structure)))
     back = structure_from_json(data, flatten(structure, DATA))
     assert back == structure
@@ -72,7 +76,7 @@ def test_a_key_that_json_cannot_hold_is_refused():
 
 
 @pytest.mark.parametrize("data", [None, 3, "x", {"list": []}, {"namedtuple": 3}])
-def test_invalid_structure_data_is_refused(data):
+def test_invalid_structure_data_is_refused(data: Any):
     with pytest.raises(ValueError, match="is not a structure"):
         structure_from_json(data, [])
 
@@ -86,7 +90,7 @@ def test_invalid_structure_data_is_refused(data):
         NoneTensorSpec(),
     ],
 )
-def test_a_part_comes_back(spec):
+def test_a_part_comes_back(spec: Any):
     assert part_from_json(json.loads(json.dumps(part_to_json(spec)))) == spec
 
 
