@@ -1,4 +1,4 @@
-import pickle
+# pyright: basic
 
 import pytest
 from tests.saying import error_saying
@@ -6,7 +6,7 @@ from tests.unknown import UnknownSize
 
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TensorSpec
-from evenfeed.plan.ordering import Passes, Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.sources import Range
 
 ENDLESS = Repeat(Range(0, 3), -1)
@@ -124,15 +124,8 @@ def test_the_elements_are_the_childs(node):
     assert node.element_spec == TensorSpec([], "int64")
 
 
-def test_passes_are_counted_and_a_copy_starts_from_0():
-    passes = Passes()
-    assert [passes.take() for _ in range(3)] == [0, 1, 2]
-    assert pickle.loads(pickle.dumps(passes)).take() == 0
-
-
-def test_the_passes_of_a_shuffle_do_not_affect_equality():
+def test_the_identity_of_a_shuffle_does_not_affect_equality():
     one, two = Shuffle(Range(0, 3), 2, (1,)), Shuffle(Range(0, 3), 2, (1,))
-    one.passes.take()
     assert one == two
-    assert one.passes is not two.passes
+    assert one.identity is not two.identity
     assert Shuffle(Range(0, 3), 2, (2,)) != one

@@ -1,5 +1,7 @@
 """Random plans: a source and some steps over it, run in more than one way."""
 
+# pyright: basic
+
 import copy
 import importlib
 import pkgutil
@@ -38,7 +40,7 @@ def fresh(plan: Node) -> Node:
     Functions that know what they return are shared: to trace and compile them takes most of the time.
     """
     own = copy.deepcopy(plan, shared_functions())
-    paths = Counter(id(node.memory) for node in every_path(own) if isinstance(node, Cache))
+    paths = Counter(id(node.identity) for node in every_path(own) if isinstance(node, Cache))
 
     folders: dict[str, str] = {}
 
@@ -48,7 +50,7 @@ def fresh(plan: Node) -> Node:
         # Only one iterator may write a file at a time: what stands in several places is kept in memory.
         if not isinstance(node, Cache) or not node.filename:
             return node
-        return replace(node, filename="" if paths[id(node.memory)] > 1 else new_name())
+        return replace(node, filename="" if paths[id(node.identity)] > 1 else new_name())
 
     return rebuilt(own, elsewhere)
 

@@ -4,6 +4,8 @@ A function marked `@means` is given a node and the elements of its children, and
 is random, or has passes or datasets of its own, stands in `meaning`.
 """
 
+# pyright: basic
+
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -135,11 +137,11 @@ def _opener(node: Opens, where: Where) -> "Opened":
 
     def opened(number: int, make: Callable[[], Node]) -> Events:
         seed = [*where.seed(node), number]
-        with made_by_function(node.passes.depth + 1):
+        with made_by_function(node.nesting + 1):
             plan = make()
         numbers = seed[len(node.seed) :]
         parts = enumerate(drawn(plan))
-        seeds = [_seed_inside(part, n, seed, numbers, node.passes.depth) for n, part in parts]
+        seeds = [_seed_inside(part, n, seed, numbers, node.nesting) for n, part in parts]
         return meaning(plan, replace(top(plan, seeds), kept=where.kept))
 
     return opened
@@ -149,7 +151,7 @@ def _seed_inside(
     node: Any, index: int, seed: list[int], numbers: list[int], depth: int
 ) -> list[int]:
     """Return the seed of a node in a dataset that was opened: one that was made then, or given."""
-    is_new = node.passes.depth > depth
+    is_new = node.nesting > depth
     own = node.seed
     if isinstance(own, AnySeed) and (is_new or node.reshuffle):
         own = divmod(key_of(*seed, index), 2**64)
@@ -158,7 +160,7 @@ def _seed_inside(
 
 def _kept(node: Cache | Snapshot, where: Where) -> Events:
     """Return what is kept, as it is now; else the child's elements, to be kept if all are read."""
-    memory = node.folder if isinstance(node, Snapshot) else node.filename or node.memory
+    memory = node.folder if isinstance(node, Snapshot) else node.filename or node.identity
     if memory in where.kept:
         return iter(where.kept[memory])
     return _taken_down(node, memory, where)

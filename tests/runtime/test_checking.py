@@ -1,3 +1,5 @@
+# pyright: basic
+
 import logging
 
 import numpy as np
@@ -13,6 +15,7 @@ from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
 from evenfeed.plan.combining import Zip
 from evenfeed.plan.sources import Range
+from evenfeed.runtime.live_state import ignored_by
 from evenfeed.runtime.operators.checking import CountPromised, DropFailed, DropSeen
 
 NUMBERS = Range(0, 3)
@@ -58,7 +61,7 @@ def test_elements_that_fail_are_left_out_and_counted(script):
     operator, node = ignoring(*script)
     expected = [x for x in script if isinstance(x, int)]
     assert values_of(operator) == expected
-    assert node.ignored.count == len(script) - len(expected)
+    assert ignored_by(node).count == len(script) - len(expected)
     assert_resumes(lambda: ignoring(*script)[0])
 
 
@@ -68,7 +71,7 @@ def test_errors_are_logged_and_remembered(caplog):
         values_of(operator)
     assert caplog.messages[0] == "ignore_errors skipped an element: ValueError: no"
     assert caplog.messages[1].endswith("skipped 1 elements")
-    assert list(node.ignored.skipped) == [(None, None, "ValueError: no")]
+    assert list(ignored_by(node).skipped) == [(None, None, "ValueError: no")]
 
 
 def test_what_was_skipped_names_file_byte_and_what_was_done():
@@ -76,7 +79,7 @@ def test_what_was_skipped_names_file_byte_and_what_was_done():
     error.add_note("while mapping")
     operator, node = ignoring(1, error, DataLossError("x").in_file("b.bin"))
     assert values_of(operator) == [1]
-    first, second = node.ignored.skipped
+    first, second = ignored_by(node).skipped
     assert (first.file, first.offset, second.file, second.offset) == ("a.bin", 7, "b.bin", None)
     assert first.reason.startswith("DataLossError: gone")
     assert first.reason.endswith("while mapping")
@@ -85,8 +88,8 @@ def test_what_was_skipped_names_file_byte_and_what_was_done():
 def test_only_the_last_thousand_are_kept():
     operator, node = ignoring(*[ValueError(str(number)) for number in range(1005)])
     assert values_of(operator) == []
-    assert node.ignored.count == 1005
-    assert [row.reason for row in node.ignored.skipped][::999] == [
+    assert ignored_by(node).count == 1005
+    assert [row.reason for row in ignored_by(node).skipped][::999] == [
         "ValueError: 5", "ValueError: 1004",
     ]  # fmt: skip
 
@@ -115,7 +118,7 @@ def test_so_many_errors_one_behind_the_other_are_let_through(script):
 @pytest.mark.parametrize("name", ["max_total", "max_consecutive"])
 def test_a_negative_number_of_errors_is_refused(name):
     with pytest.raises(InvalidArgumentError, match=f"{name} must be at least 0, but got -1"):
-        IgnoreErrors(NUMBERS, **{name: -1})
+        ignoring(**{name: -1})
 
 
 def test_an_error_without_end_is_let_through():

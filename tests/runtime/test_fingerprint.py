@@ -1,3 +1,5 @@
+# pyright: basic
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -68,3 +70,23 @@ def test_plans_that_read_otherwise_have_two(one, two):
 def test_a_long_list_costs_nothing():
     dataset = Dataset.from_tensor_slices(list(range(300_000)))
     assert len(repr(_parts_of(plan_of(dataset), {}))) < 1000
+
+
+# Fingerprints in states that earlier versions saved.
+SAVED = {
+    "cache": (A.cache(), "fb8ba4ede40fdbf4"),
+    "cache in files": (A.cache("name"), "fb8ba4ede40fdbf4"),
+    "ignore_errors": (A.ignore_errors(max_total=3), "af8e9b7f1cb258a6"),
+    "shuffle": (A.shuffle(3), "0d0b8bd5ccbc5f8c"),
+    "random_map": (A.random_map(_second, vectorize=False), "9aee454534dabf36"),
+    "sample": (Dataset.sample_from_datasets([A, A]), "f69b0733d7a8fb0a"),
+    "random": (Dataset.random(), "703840acf850f1c3"),
+    "flat_map": (A.flat_map(lambda _: Dataset.range(3)), "88f8be61147bc2a8"),
+    "rejection_resample": (A.rejection_resample(lambda _: 0, [1.0]), "9fb9e8650fbe6b1e"),
+    "several": (A.cache().ignore_errors().cache(), "067e3c5456cf8a93"),
+}
+
+
+@pytest.mark.parametrize(("dataset", "expected"), SAVED.values(), ids=list(SAVED))
+def test_states_of_earlier_versions_still_fit(dataset, expected):
+    assert print_of(dataset) == expected

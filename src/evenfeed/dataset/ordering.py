@@ -7,10 +7,11 @@ from evenfeed.core.arguments import (
 )
 from evenfeed.dataset.face import Face, dataset_of, plans_of, shuffle_seed
 from evenfeed.plan.buffering import AUTOTUNE, Prefetch
-from evenfeed.plan.checking import Ignored, IgnoreErrors, Unique
+from evenfeed.plan.checking import IgnoreErrors, Unique
 from evenfeed.plan.combining import Concatenate
 from evenfeed.plan.elementwise import Enumerate
 from evenfeed.plan.ordering import SHARD_HINT, HintedShard, Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.runtime.live_state import Ignored, ignored_by
 
 if TYPE_CHECKING:
     from evenfeed.dataset.dataset import Dataset
@@ -232,4 +233,4 @@ class Ordering(Face):
         """
         found = (node for node in self._plan.walk() if isinstance(node, IgnoreErrors))
         nearest = next(found, None)
-        return Ignored() if nearest is None else nearest.ignored
+        return Ignored() if nearest is None else ignored_by(nearest)

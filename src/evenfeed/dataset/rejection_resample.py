@@ -19,7 +19,6 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.dataset.face import Face, checked_function, dataset_of, plan_of, shuffle_seed
 from evenfeed.plan.elementwise import WithKeys
-from evenfeed.plan.ordering import Passes
 from evenfeed.runtime.functions.calls import bound
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ def _estimated(classed: "Dataset", target: Array) -> "Dataset":
 def _kept(classed: "Dataset", chances: "Dataset", seed: int | None) -> "Dataset":
     """Return the elements that are randomly kept. As in TensorFlow, they are the same in each pass."""
     together = plan_of(Face.dataset_class.zip(chances.map(_first), classed))
-    keyed = dataset_of(WithKeys(together, shuffle_seed(seed), passes=Passes(counted=False)))
+    keyed = dataset_of(WithKeys(together, shuffle_seed(seed), counts_passes=False))
     return keyed.filter(is_kept).map(_last)
 
 

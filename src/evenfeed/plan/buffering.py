@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import count
-from threading import Lock
 from typing import Any, Final, final
 
 from evenfeed.core.errors import InvalidArgumentError
@@ -30,43 +28,12 @@ class Prefetch(SameElements):
             )
 
 
-_numbers = count()
-
-
-@final
-class Memory:
-    """Holds the elements that a cache keeps between passes. A copy in another process starts empty.
-
-    Attributes:
-        number: Its index among all memories of this process.
-        content: The elements of a pass; None until a pass is complete.
-        promised: The pass that a restored iterator expects to be cached, while it is read again.
-        lock: Held while a complete pass is stored.
-    """
-
-    def __init__(self) -> None:
-        self.number = next(_numbers)
-        self.content: Any = None
-        self.promised: Any = None
-        self.lock = Lock()
-
-    @property
-    def origin(self) -> Any:
-        """The pass that is cached, or None."""
-        return self.promised if self.content is None else self.content.origin
-
-    def __reduce__(self) -> tuple[type, tuple[()]]:
-        return Memory, ()
-
-
 @final
 @dataclass(frozen=True)
 class Cache(SameElements):
     """Keeps the elements of the first complete pass: in files if a name is given, otherwise in memory."""
 
     filename: str = ""
-    _: KW_ONLY
-    memory: Memory = field(default_factory=Memory, compare=False, repr=False)
 
 
 @final

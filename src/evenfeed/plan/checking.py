@@ -1,12 +1,10 @@
 """Plan nodes for unique, ignore_errors and assert_cardinality."""
 
-from collections import deque
-from dataclasses import KW_ONLY, dataclass, field
-from threading import Lock
-from typing import NamedTuple, final
+from dataclasses import KW_ONLY, dataclass
+from typing import final
 
 from evenfeed.core import dtypes
-from evenfeed.core.errors import EvenfeedError, InvalidArgumentError, described
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.node import SameElements
@@ -46,53 +44,6 @@ class Unique(_SomeOfThem):
             )
 
 
-class Skipped(NamedTuple):
-    """An element that was dropped because of an error.
-
-    Attributes:
-        file: The file it comes from; None if the error is not about a file.
-        offset: The byte offset in the file, or in its decompressed content; None if unknown.
-        reason: The error's class, message and notes.
-    """
-
-    file: str | None
-    offset: int | None
-    reason: str
-
-
-@final
-class Ignored:
-    """The elements that were dropped in all passes over a dataset.
-
-    Attributes:
-        count: The number of dropped elements.
-        skipped: The last thousand of them.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.skipped: deque[Skipped] = deque(maxlen=1000)
-        self._lock = Lock()
-
-    def add(self, error: BaseException) -> Skipped:
-        """Record an error."""
-        skipped = _skipped(error)
-        with self._lock:
-            self.count += 1
-            self.skipped.append(skipped)
-        return skipped
-
-    def __reduce__(self) -> tuple[type, tuple[()]]:
-        return Ignored, ()
-
-
-def _skipped(error: BaseException) -> Skipped:
-    known = isinstance(error, EvenfeedError)
-    message = "\n".join([str(error), *getattr(error, "__notes__", [])])
-    reason = f"{type(error).__name__}: {message}"
-    return Skipped(error.file, error.offset, reason) if known else Skipped(None, None, reason)
-
-
 @final
 @dataclass(frozen=True)
 class IgnoreErrors(_SomeOfThem):
@@ -102,7 +53,6 @@ class IgnoreErrors(_SomeOfThem):
     log_warning: bool = False
     max_total: int | None = None
     max_consecutive: int | None = None
-    ignored: Ignored = field(default_factory=Ignored, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, most in (

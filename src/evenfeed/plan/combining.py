@@ -9,7 +9,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.plan.node import Node
-from evenfeed.plan.ordering import Passes
+from evenfeed.plan.ordering import nesting_now
 
 
 @final
@@ -118,7 +118,7 @@ class Random(Node):
     seed: tuple[int, ...]
     _: KW_ONLY
     reshuffle: bool = False
-    passes: Passes = field(default_factory=Passes, compare=False, repr=False)
+    nesting: int = field(default_factory=nesting_now, compare=False, repr=False)
 
     @property
     def element_spec(self) -> TensorSpec:
@@ -211,4 +211,4 @@ class Sample(_OneOfSeveral):
     _: KW_ONLY
     stop_on_empty: bool = False
     reshuffle: bool = False
-    passes: Passes = field(default_factory=Passes, compare=False, repr=False)
+    nesting: int = field(default_factory=nesting_now, compare=False, repr=False)

@@ -9,7 +9,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import UNKNOWN, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.plan.node import Node, SameElements, UserFunction
-from evenfeed.plan.ordering import Passes
+from evenfeed.plan.ordering import nesting_now
 
 
 @final
@@ -32,13 +32,17 @@ class Enumerate(Node):
 @final
 @dataclass(frozen=True)
 class WithKeys(Node):
-    """Pairs each element with random bits that depend on the seed, the pass and the element's position."""
+    """Pairs each element with random bits that depend on the seed, the pass and the element's position.
+
+    All passes have the same number if `counts_passes` is False.
+    """
 
     child: Node
     seed: tuple[int, ...]
     _: KW_ONLY
     reshuffle: bool = True
-    passes: Passes = field(default_factory=Passes, compare=False, repr=False)
+    counts_passes: bool = field(default=True, compare=False, repr=False)
+    nesting: int = field(default_factory=nesting_now, compare=False, repr=False)
 
     @property
     def element_spec(self) -> Any:

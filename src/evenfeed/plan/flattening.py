@@ -15,7 +15,7 @@ from evenfeed.core.structure import DATA, map_structure
 from evenfeed.plan.batching import padable
 from evenfeed.plan.elementwise import AUTOTUNE
 from evenfeed.plan.node import Node, UserFunction
-from evenfeed.plan.ordering import Passes
+from evenfeed.plan.ordering import nesting_now
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Opens(Node):
 
     _: KW_ONLY
     seed: tuple[int, ...] = field(default_factory=seed_of_opening, compare=False, repr=False)
-    passes: Passes = field(default_factory=Passes, compare=False, repr=False)
+    nesting: int = field(default_factory=nesting_now, compare=False, repr=False)
 
     reshuffle: ClassVar[bool] = True  # Each pass draws different random numbers.
 

@@ -4,11 +4,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import wraps
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, final
 
 from evenfeed.core.callsite import Origin, where_called
 
 T = TypeVar("T")
+
+
+@final
+class Identity:
+    """Identifies a node for what the program keeps beside it, such as the elements of a cache.
+
+    A node made with `dataclasses.replace` has the identity of the original, so both share what is kept. A deep copy
+    has another, also in another process.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return Identity, ()
 
 
 def _once(compute: "Callable[[Node], T]") -> "Callable[[Node], T]":
@@ -49,7 +63,9 @@ def _from_below(compute: "Callable[[Node], T]") -> "Callable[[Node], T]":
 
 @dataclass(frozen=True)
 class Node(ABC):
-    """One step of a plan. Two nodes are equal if their fields are equal, whatever their origin.
+    """One step of a plan. Two nodes are equal if their fields are equal, whatever their origin and identity.
+
+    Reading a plan changes no node. What a running program keeps for a node is in `runtime/live_state.py`.
 
     A node may occur several times in a plan, as in `zip(data, data)`. So a plan is a graph, which can have
     far fewer nodes than paths. Traversals and derived properties visit each node once.
@@ -57,6 +73,7 @@ class Node(ABC):
 
     _: KW_ONLY
     origin: Origin | None = field(default_factory=where_called, compare=False, repr=False)
+    identity: Identity = field(default_factory=Identity, compare=False, repr=False)
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -5,8 +5,7 @@ from abc import abstractmethod
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
-from typing import Any, Final, final
+from typing import Final, final
 
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import INFINITE, UNKNOWN
@@ -131,39 +130,9 @@ def made_by_function(depth: int | None = None) -> Generator[None]:
         _making.depth = before
 
 
-@final
-class Passes:
-    """Counts the passes over a dataset, so that each pass can have its own random order.
-
-    Args:
-        counted: False gives all passes the same number, so that they have the same order.
-        depth: The nesting depth of dataset functions in which the dataset was created; the current one by
-            default.
-
-    Attributes:
-        depth: The same. It distinguishes the datasets that a function creates from those it captures.
-    """
-
-    def __init__(self, *, counted: bool = True, depth: int | None = None) -> None:
-        self.depth = _making.depth if depth is None else depth
-        self._counted = counted
-        self._next = 0
-        self._lock = threading.Lock()
-
-    def take(self) -> int:
-        """Return the number of a new pass."""
-        with self._lock:
-            number = self._next
-            self._next += self._counted
-            return number
-
-    def peek(self) -> int:
-        """Return the number of the next pass, without counting it."""
-        return self._next
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A copy in another process starts counting from 0.
-        return partial(Passes, counted=self._counted, depth=self.depth), ()
+def nesting_now() -> int:
+    """Return the nesting depth of the dataset functions that this thread runs."""
+    return _making.depth
 
 
 @final
@@ -171,14 +140,15 @@ class Passes:
 class Shuffle(SameElements):
     """Shuffles elements within a buffer.
 
-    Each pass has a number. With `reshuffle`, it is part of the seed.
+    Passes are counted, and with `reshuffle` the number of the pass is part of the seed. `nesting` tells datasets that
+    a function creates from those that it captures.
     """
 
     buffer_size: int
     seed: tuple[int, ...]
     _: KW_ONLY
     reshuffle: bool = True
-    passes: "Passes" = field(default_factory=Passes, compare=False, repr=False)
+    nesting: int = field(default_factory=nesting_now, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # A buffer_size of UNKNOWN_CARDINALITY, as cardinality() may return, means a buffer of all elements.

@@ -9,14 +9,14 @@ from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import InvalidArgumentError, NotFoundError
 from evenfeed.core.specs import UNKNOWN
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
-from evenfeed.plan.buffering import Cache, Memory, Prefetch
+from evenfeed.plan.buffering import Cache, Prefetch
 from evenfeed.plan.checking import AssertCardinality
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Filter, Map, WithKeys
 from evenfeed.plan.files import Files, reads_files
 from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.grouping import Batch
-from evenfeed.plan.node import Node, once_for_each
+from evenfeed.plan.node import Identity, Node, once_for_each
 from evenfeed.plan.options import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.windows import Window
@@ -88,7 +88,7 @@ def _why_not(plan: Node) -> str:
 def _over(plan: _Through, child: Node, share: Share) -> Node:
     match plan:
         case Cache():  # The memory of the original plan caches the rows of all files.
-            return replace(plan, child=child, memory=Memory())
+            return replace(plan, child=child, identity=Identity())
         case WithKeys():  # Positions start at 0 on each worker, but random numbers must differ.
             return replace(plan, child=child, seed=(*plan.seed, share.worker))
         case _:

@@ -7,11 +7,11 @@ from typing import Final, TypeAlias, final
 
 from evenfeed.core.batch_split import Share
 from evenfeed.core.specs import UNKNOWN
-from evenfeed.plan.buffering import Cache, Memory, Prefetch
+from evenfeed.plan.buffering import Cache, Prefetch
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Map
 from evenfeed.plan.grouping import Batch
-from evenfeed.plan.node import Node, once_for_each
+from evenfeed.plan.node import Identity, Node, once_for_each
 from evenfeed.plan.options import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.own_rows import OwnBatches, OwnRows, gives_all_some
@@ -51,7 +51,7 @@ def _pushed(share: Share, plan: Node, push: Callable[[Node], RowSelection]) -> R
         case Prefetch() | WithOptions() | Repeat() | Shard() | Shuffle() | Skip() | Take():
             return _above(push(plan.child), lambda child: replace(plan, child=child))
         case Cache(filename=""):
-            made = partial(replace, plan, memory=Memory())
+            made = partial(replace, plan, identity=Identity())
             return _above(push(plan.child), lambda child: made(child=child))
         case Concatenate():
             return _chained(plan, push(plan.first), push(plan.second))
@@ -101,7 +101,7 @@ def _selected(
             rows, stops = select(node.child)
             # Otherwise its rows would be selected below the cache, and so only in the first pass.
             if stops is None:
-                return replace(node, child=rows, memory=Memory()), None
+                return replace(node, child=rows, identity=Identity()), None
         case Zip() if len({part.size for part in node.parts}) == 1 and node.size != UNKNOWN:
             found = [select(part) for part in node.parts]
             if all(stops is None for _, stops in found):

@@ -138,7 +138,19 @@ def _is_of_library(value: Any) -> bool:
 
 # Seeds are part of the state itself, and the spec describes the structure of elements. Files may have
 # other names on another machine.
-_NOT_IN_FINGERPRINT = {"origin", "passes", "seed", "structure", "filename", "folder", "effects"}
+_NOT_IN_FINGERPRINT = {
+    "origin",
+    "identity",
+    "nesting",
+    "counts_passes",
+    "seed",
+    "structure",
+    "filename",
+    "folder",
+    "effects",
+}
+# Once fields of these nodes. States that were saved then have them in their fingerprints.
+_FORMER_FIELDS = {"Cache": [("memory", "Memory")], "IgnoreErrors": [("ignored", "Ignored")]}
 
 
 def fingerprint(plan: Node) -> str:
@@ -156,7 +168,8 @@ def _digest(value: Any) -> str:
 def _parts_of(node: Node, known: dict[int, str]) -> Any:
     named = [(part.name, getattr(node, part.name)) for part in fields(node)]
     parts = [(n, _described(v, known)) for n, v in named if n not in _NOT_IN_FINGERPRINT]
-    return type(node).__name__, str(node.element_spec), parts
+    name = type(node).__name__
+    return name, str(node.element_spec), parts + _FORMER_FIELDS.get(name, [])
 
 
 def check_state(state: dict[str, Any], version: int, plan: Node) -> None:

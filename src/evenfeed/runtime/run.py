@@ -15,6 +15,7 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.options import options_of
 from evenfeed.plan.ordering import Shuffle, made_by_function
 from evenfeed.runtime.caches.kept_passes import Keeping, Keeps, KeptPasses
+from evenfeed.runtime.live_state import passes_of
 from evenfeed.runtime.operator import Operator
 
 # The nodes that are random.
@@ -39,12 +40,16 @@ Lasting = TypeVar("Lasting", bound=Closable)
 
 def new_pass(_: int, node: RandomNode) -> list[int]:
     """Return the seed numbers of a new pass, and count it."""
-    return [*node.seed, node.passes.take() if node.reshuffle else 0]
+    return [*node.seed, passes_of(node).take() if _is_counted(node) else 0]
 
 
 def next_pass(_: int, node: RandomNode) -> list[int]:
     """Return the seed numbers of the next pass without counting it."""
-    return [*node.seed, node.passes.peek() if node.reshuffle else 0]
+    return [*node.seed, passes_of(node).peek() if _is_counted(node) else 0]
+
+
+def _is_counted(node: RandomNode) -> bool:
+    return node.reshuffle and not (isinstance(node, WithKeys) and not node.counts_passes)
 
 
 @final
@@ -163,11 +168,11 @@ class Run:
         """
         seed = self.seed_of_round(node, epoch)
         pass_of_given = (*seed[len(node.seed) :], number)
-        with made_by_function(node.passes.depth + 1):
+        with made_by_function(node.nesting + 1):
             plan = make()
 
         def numbered(index: int, inner: RandomNode) -> list[int]:
-            is_new = inner.passes.depth > node.passes.depth
+            is_new = inner.nesting > node.nesting
             own = inner.seed
             if isinstance(own, AnySeed) and (is_new or inner.reshuffle):
                 own = divmod(key_of(*seed, number, index), 1 << 64)

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, final
 import numpy as np
 
 from evenfeed.core.block import Block, concatenated, read_only
-from evenfeed.plan.buffering import Memory
+from evenfeed.runtime.live_state import Memory
 from evenfeed.runtime.operator import Operator, State
 
 # Small Blocks are joined up to this size, so that later passes read large Blocks.

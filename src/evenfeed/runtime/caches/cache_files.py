@@ -20,11 +20,12 @@ from evenfeed.formats.pages.page_files import PageWriter
 from evenfeed.formats.pages.page_reader import PageReader
 from evenfeed.plan.buffering import Cache
 from evenfeed.runtime.caches.cache import Content, InMemory, Recording, Store
+from evenfeed.runtime.live_state import memory_of
 
 
 def store_of(node: Cache) -> Store:
     """Return the store of a cache: a file if it has a name, memory otherwise."""
-    return InFiles(node) if node.filename else InMemory(node.memory)
+    return InFiles(node) if node.filename else InMemory(memory_of(node))
 
 
 @final

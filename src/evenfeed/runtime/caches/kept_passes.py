@@ -14,7 +14,7 @@ from evenfeed.core.errors import EvenfeedError
 from evenfeed.formats.pages.saved import find_saved
 from evenfeed.plan.buffering import Cache, Snapshot
 from evenfeed.plan.flattening import read_by
-from evenfeed.plan.node import Node, walk
+from evenfeed.plan.node import Identity, Node, walk
 from evenfeed.runtime.caches.cache_files import store_of
 
 
@@ -46,8 +46,8 @@ class Keeping:
 # The nodes that store a pass.
 Keeps: TypeAlias = Cache | Snapshot
 
-# Identifies the place of a stored pass: the number of its Memory, or a path.
-Key: TypeAlias = int | str
+# Identifies the place of a stored pass: the identity of a cache in memory, or a path.
+Key: TypeAlias = Identity | str
 
 
 @final
@@ -192,7 +192,7 @@ def kept_here(node: Keeps) -> Any:
 def _key(node: Keeps) -> Key:
     if isinstance(node, Snapshot):
         return node.folder
-    return node.filename or node.memory.number
+    return node.filename or node.identity
 
 
 def _storing_nodes(plan: Node) -> list[Keeps]:

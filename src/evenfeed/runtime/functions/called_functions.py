@@ -21,6 +21,7 @@ from evenfeed.plan.sources import FromGenerator
 from evenfeed.runtime.caches.cache_files import InFiles
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.row_function import RowFunction
+from evenfeed.runtime.live_state import memory_of
 
 
 class Called(NamedTuple):
@@ -82,7 +83,7 @@ def is_complete(node: Node) -> bool:
     """Return True if a node is a complete cache or snapshot, whose input is not read any more."""
     match node:
         case Cache(filename=""):
-            return node.memory.content is not None
+            return memory_of(node).content is not None
         case Cache():
             return InFiles(node).is_complete
         case Snapshot():

@@ -9,6 +9,7 @@ from evenfeed.core.block import Block, Column, cut_up
 from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.core.specs import INFINITE
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors
+from evenfeed.runtime.live_state import ignored_by
 from evenfeed.runtime.operator import Operator, Replayed, State
 from evenfeed.runtime.provenance import Provenance
 
@@ -89,7 +90,7 @@ class DropFailed(Operator):
     def _note(self, error: Exception) -> None:
         self._count += 1
         self._consecutive += 1
-        skipped = self._node.ignored.add(error)
+        skipped = ignored_by(self._node).add(error)
         if self._node.log_warning:
             _logger.warning("ignore_errors skipped an element: %s", skipped.reason)
 

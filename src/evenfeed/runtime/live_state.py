@@ -1,0 +1,119 @@
+"""What a program keeps for the nodes that it reads: counted passes, cached elements, ignored errors.
+
+Nodes do not change. Everything here is found by a node's identity, and lives as long as a plan that contains it. So it
+is shared by all iterators over a dataset and over the datasets derived from it, and by rewritten plans, unless the
+rewrite gives a node a new identity.
+"""
+
+from collections import deque
+from threading import Lock
+from typing import Any, Final, NamedTuple, final
+
+from evenfeed.core.concurrency.weak_table import WeakTable
+from evenfeed.core.errors import EvenfeedError
+from evenfeed.plan.node import Node
+
+_lock: Final = Lock()
+
+
+@final
+class PassCounter:
+    """Counts the passes over a random node, so that each can have its own order."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def take(self) -> int:
+        """Return the number of a new pass."""
+        with _lock:
+            number = self._next
+            self._next += 1
+            return number
+
+    def peek(self) -> int:
+        """Return the number of the next pass, without counting it."""
+        return self._next
+
+
+@final
+class Memory:
+    """Holds the elements that a cache keeps between passes.
+
+    Attributes:
+        content: The elements of a pass; None until a pass is complete.
+        promised: The pass that a restored iterator expects to be cached, while it is read again.
+        lock: Held while a complete pass is stored.
+    """
+
+    def __init__(self) -> None:
+        self.content: Any = None
+        self.promised: Any = None
+        self.lock = Lock()
+
+    @property
+    def origin(self) -> Any:
+        """The pass that is cached, or None."""
+        return self.promised if self.content is None else self.content.origin
+
+
+class Skipped(NamedTuple):
+    """An element that was dropped because of an error.
+
+    Attributes:
+        file: The file it comes from; None if the error is not about a file.
+        offset: The byte offset in the file, or in its decompressed content; None if unknown.
+        reason: The error's class, message and notes.
+    """
+
+    file: str | None
+    offset: int | None
+    reason: str
+
+
+@final
+class Ignored:
+    """The elements that were dropped in all passes over a dataset.
+
+    Attributes:
+        count: The number of dropped elements.
+        skipped: The last thousand of them.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.skipped: deque[Skipped] = deque(maxlen=1000)
+
+    def add(self, error: BaseException) -> Skipped:
+        """Record an error."""
+        skipped = _skipped(error)
+        with _lock:
+            self.count += 1
+            self.skipped.append(skipped)
+        return skipped
+
+
+def _skipped(error: BaseException) -> Skipped:
+    known = isinstance(error, EvenfeedError)
+    message = "\n".join([str(error), *getattr(error, "__notes__", [])])
+    reason = f"{type(error).__name__}: {message}"
+    return Skipped(error.file, error.offset, reason) if known else Skipped(None, None, reason)
+
+
+_passes: Final = WeakTable[PassCounter]()
+_memories: Final = WeakTable[Memory]()
+_ignored: Final = WeakTable[Ignored]()
+
+
+def passes_of(node: Node) -> PassCounter:
+    """Return the counter of the passes over a random node."""
+    return _passes.of(node.identity, PassCounter)
+
+
+def memory_of(node: Node) -> Memory:
+    """Return the memory of a cache."""
+    return _memories.of(node.identity, Memory)
+
+
+def ignored_by(node: Node) -> Ignored:
+    """Return the errors that a node has ignored."""
+    return _ignored.of(node.identity, Ignored)
