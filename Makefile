@@ -19,8 +19,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## Say what there is to do
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-demo: .venv/run ## Distribute a dataset over four replicas and print what each gets
-	$(BIN)/python examples/demo.py
+demo: .venv/run ## Train a classifier of handwritten digits on four replicas
+	$(BIN)/evenfeed demo
 
 test: .venv/dev ## Run every check: style, types, layers, tests, docs
 	$(BIN)/python tools/check.py
@@ -39,11 +39,11 @@ bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and wri
 	$(BIN)/python benchmarks/feeding.py
 	$(BIN)/python benchmarks/workers.py
 
-oracle: .venv-oracle/done ## Record TensorFlow's answers for tests/oracle anew
+oracle: .venv-oracle/done ## Record TensorFlow's answers for tests/oracle again
 	TF_CPP_MIN_LOG_LEVEL=3 .venv-oracle/bin/python tests/oracle/record.py
 
-lock: ## Renew constraints.txt (needs uv)
-	uv pip compile --universal --python-version 3.11 --upgrade --group dev --group build \
+lock: ## Update constraints.txt (needs uv)
+	uv pip compile --universal --python-version 3.11 --upgrade --group dev --group build --extra demo \
 		pyproject.toml --no-header --no-annotate -o constraints.txt
 	uv pip compile --python-version 3.11 --upgrade tests/oracle/requirements.in \
 		--no-header --no-annotate -o tests/oracle/requirements.txt
@@ -70,7 +70,7 @@ INSTALL := $(BIN)/python -m pip install -q
 endif
 
 .venv/run: .venv/made pyproject.toml constraints.txt
-	$(INSTALL) -e .
+	$(INSTALL) -e '.[demo]'
 	@touch $@
 
 .venv/dev: .venv/run

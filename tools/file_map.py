@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "map.md"
 # In the order of the data flow, as ARCHITECTURE.md draws it. Rooms that are not listed come last.
 ORDER = (
     *("dataset", "plan", "rewrite", "runtime", "feeding", "replicas", "strategy", "cluster"),
-    *("formats", "images", "tensors", "core"),
+    *("formats", "images", "tensors", "core", "demo"),
 )
 
 HEAD = """\

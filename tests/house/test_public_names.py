@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ INNER = {
     "cluster",
     "core",
     "dataset",
+    "demo",
     "feeding",
     "formats",
     "images",
@@ -54,19 +56,19 @@ METHODS = sorted(
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_namespace_says_what_it_is(module):
+def test_a_namespace_says_what_it_is(module: str) -> None:
     assert importlib.import_module(module).__doc__
 
 
 @pytest.mark.parametrize(
     ("module", "name", "value"), CALLABLES, ids=lambda x: x if isinstance(x, str) else ""
 )
-def test_a_public_object_is_documented(module, name, value):
+def test_a_public_object_is_documented(module: str, name: str, value: Any) -> None:
     assert inspect.getdoc(value), f"{module}.{name} has no docstring"
 
 
 @pytest.mark.parametrize(("module", "owner", "name"), METHODS)
-def test_a_public_method_is_documented(module, owner, name):
+def test_a_public_method_is_documented(module: str, owner: str, name: str) -> None:
     member = getattr(getattr(importlib.import_module(module), owner), name)
     assert inspect.getdoc(member), f"{module}.{owner}.{name} has no docstring"
 
@@ -74,14 +76,19 @@ def test_a_public_method_is_documented(module, owner, name):
 @pytest.mark.parametrize(
     ("module", "name", "value"), CALLABLES, ids=lambda x: x if isinstance(x, str) else ""
 )
-def test_a_public_object_reports_a_public_module(module, name, value):
+def test_a_public_object_reports_a_public_module(module: str, name: str, value: Any) -> None:
     if value.__module__.startswith("evenfeed"):
         assert value.__module__ in MODULES
         assert getattr(importlib.import_module(value.__module__), value.__name__) is value
 
 
-def test_a_missing_name_says_what_to_use():
-    with pytest.raises(AttributeError, match=r"evenfeed has no .matmul.\..*jax\.numpy"):
-        evenfeed.matmul  # noqa: B018 - the access is the test
-    with pytest.raises(AttributeError, match=r"Did you mean evenfeed\.reduce_sum"):
-        evenfeed.reduce_summ  # noqa: B018
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("matmul", r"evenfeed has no .matmul.\..*jax\.numpy"),
+        ("reduce_summ", r"Did you mean evenfeed\.reduce_sum"),
+    ],
+)
+def test_a_missing_name_says_what_to_use(name: str, said: str) -> None:
+    with pytest.raises(AttributeError, match=said):
+        getattr(evenfeed, name)

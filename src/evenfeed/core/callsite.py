@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
+# A program that ships with evenfeed for users to copy: its lines are user code.
+_DEMO = os.path.join(_PACKAGE, "demo", "")
+
 _OURS = __name__.partition(".")[0]
 
 # A library may have called back between user code and evenfeed. Its lines do not help the user.
@@ -67,7 +70,7 @@ def _is_ours(frame: FrameType) -> bool:
     filename = frame.f_code.co_filename
     # Methods that dataclasses generates have no file, but run with the globals of their module.
     generated = filename == "<string>" and _top_package(frame) == _OURS
-    return generated or filename.startswith(_PACKAGE)
+    return generated or (filename.startswith(_PACKAGE) and not filename.startswith(_DEMO))
 
 
 def _is_library(frame: FrameType) -> bool:

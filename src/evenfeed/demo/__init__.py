@@ -1,0 +1,1 @@
+"""The program behind `evenfeed demo`, and the handwritten digits that it learns."""
