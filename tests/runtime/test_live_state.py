@@ -1,20 +1,24 @@
 """What is kept beside nodes is shared by what is derived from them, and by nothing else."""
 
-# pyright: basic
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
 
 import copy
 import gc
 import pickle
+import weakref
 from dataclasses import replace
 
 import pytest
 
 import evenfeed as tf
+from evenfeed.core.side_effects import Effect
+from evenfeed.dataset import plan_of
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.ordering import Shuffle
 from evenfeed.plan.sources import Range
 from evenfeed.runtime import live_state
-from evenfeed.runtime.live_state import ignored_by, memory_of, passes_of
+from evenfeed.runtime.live_state import effects_of, ignored_by, memory_of, passes_of
+from evenfeed.runtime.run import Run
 
 Dataset = tf.data.Dataset
 KEPT = [passes_of, memory_of, ignored_by]
@@ -57,3 +61,43 @@ def test_ignored_errors_can_be_pickled():
     list(dataset)
     copied = pickle.loads(pickle.dumps(dataset.ignored_errors()))
     assert (copied.count, len(copied.skipped)) == (1, 1)
+
+
+def test_what_calls_show_is_known_to_copies_for_a_pass_and_to_no_other_function():
+    dataset = Dataset.range(4).map(lambda x: x + 1, vectorize=False)
+    one, two = plan_of(dataset).function, plan_of(dataset.map(lambda x: x)).function
+    list(dataset)
+    assert one.in_pass(Run(plan_of(dataset))).meter is one.meter
+    assert (one.meter.rows, two.meter.rows) == (4, 0)
+
+
+@pytest.mark.parametrize("made", [copy.deepcopy, lambda node: pickle.loads(pickle.dumps(node))])
+def test_the_effects_of_groups_that_are_known_before_reading_are_those_of_copies_too(made):
+    node = plan_of(Dataset.range(6).group_by_window(_parity, _scattered, window_size=3))
+    assert Effect.DRAWS in effects_of(node)
+    effects_of(node).add(Effect.PULLS)
+    assert list(effects_of(made(node))) == [Effect.DRAWS] == list(node.effects)
+
+
+def _parity(x):
+    return x % 2
+
+
+def _scattered(key, group):
+    return group.map(lambda x: x + tf.random.uniform([], 0, 2, tf.int64), vectorize=False)
+
+
+def test_a_dataset_whose_functions_refer_to_it_is_freed():
+    class Data:
+        def __init__(self):
+            self.dataset = Dataset.range(3).map(self.next, vectorize=False).cache()
+
+        def next(self, x):
+            return x + 1
+
+    data = Data()
+    assert len(list(data.dataset)) == 3
+    freed = weakref.ref(data)
+    del data
+    gc.collect()
+    assert freed() is None

@@ -1,3 +1,5 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -5,7 +7,7 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.dataset import plan_of
-from evenfeed.runtime.functions.metering import Meter
+from evenfeed.runtime.live_state import Meter
 
 
 def test_a_rate_is_rows_over_seconds():

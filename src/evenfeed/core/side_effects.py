@@ -9,6 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, final
 
 from evenfeed.core import seeds
@@ -37,6 +38,12 @@ class Effects:
     def __init__(self) -> None:
         self.seed = seeds.global_seed()
         self._found: dict[Effect, str] = {}
+
+    def copy(self) -> "Effects":
+        """Return a copy, which grows separately."""
+        made = copy(self)
+        made._found = dict(self._found)
+        return made
 
     def add(self, effect: Effect, name: str = "") -> None:
         """Add an effect. If it involves several variables, the text names the first."""

@@ -129,7 +129,7 @@ def read_by(node: Node) -> tuple[Node, ...]:
 class GroupByWindow(Opens):
     """Groups elements by key, maps each full group to a dataset, and yields its elements.
 
-    `effects` records what `reduce` and `window_size` were observed to read and change.
+    `effects` are those of `reduce` and `window_size` that were known when they were passed.
     """
 
     child: Node

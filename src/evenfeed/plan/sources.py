@@ -1,7 +1,7 @@
 """Plan nodes that create elements in memory: range, from_tensors, from_tensor_slices, from_generator."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, final
 
 from evenfeed.core import dtypes
@@ -10,7 +10,6 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.optional import OptionalSpec
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.side_effects import Effects
 from evenfeed.core.specs import UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import DATA, flatten, map_structure, opened, outline, pack
 from evenfeed.plan.node import Node
@@ -135,14 +134,12 @@ def _row_spec(array: Array | list[Any] | None) -> TypeSpec:
 class FromGenerator(Node):
     """Yields the elements of a generator, converted to a given signature.
 
-    Each pass calls `generator` again. `effects` records what it was observed to read and change.
+    Each pass calls `generator` again.
     """
 
     generator: Callable[..., Iterable[Any]]
     signature: Any
     args: Sequence[Array] = ()
-    _: KW_ONLY
-    effects: Effects = field(default_factory=Effects, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not callable(self.generator):  # pyright: ignore[reportUnnecessaryComparison]

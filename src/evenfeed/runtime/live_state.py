@@ -1,8 +1,8 @@
-"""What a program keeps for the nodes that it reads: counted passes, cached elements, ignored errors.
+"""What a program keeps for the nodes and functions of the plans that it reads, because these never change.
 
-Nodes do not change. Everything here is found by a node's identity, and lives as long as a plan that contains it. So it
-is shared by all iterators over a dataset and over the datasets derived from it, and by rewritten plans, unless the
-rewrite gives a node a new identity.
+Everything here is found by an identity, and lives as long as a plan that contains it. So it is shared by all iterators
+over a dataset and over the datasets derived from it, and by rewritten plans, unless the rewrite gives a node a new
+identity. Nothing here may refer to a plan or to user code, which may refer to the dataset: it would never be freed.
 """
 
 from collections import deque
@@ -11,7 +11,10 @@ from typing import Any, Final, NamedTuple, final
 
 from evenfeed.core.concurrency.weak_table import WeakTable
 from evenfeed.core.errors import EvenfeedError
-from evenfeed.plan.node import Node
+from evenfeed.core.side_effects import Effects
+from evenfeed.plan.flattening import GroupByWindow
+from evenfeed.plan.node import Identity, Node
+from evenfeed.plan.sources import FromGenerator
 
 _lock: Final = Lock()
 
@@ -99,9 +102,55 @@ def _skipped(error: BaseException) -> Skipped:
     return Skipped(error.file, error.offset, reason) if known else Skipped(None, None, reason)
 
 
+@final
+class Meter:
+    """Counts the elements that a function has processed, and the time that this took.
+
+    Attributes:
+        rows: The number of elements.
+        seconds: The time, summed over all threads.
+        singly: How many of the elements were processed one by one.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.seconds = 0.0
+        self.singly = 0
+
+    def add(self, rows: int, seconds: float, *, singly: bool = False) -> None:
+        """Count more elements."""
+        with _lock:
+            self.rows += rows
+            self.seconds += seconds
+            self.singly += rows if singly else 0
+
+    @property
+    def rate(self) -> float | None:
+        """Elements per second and thread; None before the first element."""
+        return self.rows / self.seconds if self.seconds else None
+
+
+@final
+class CallRecord:
+    """What the calls of a user function have shown.
+
+    Attributes:
+        effects: Its side effects.
+        meter: How fast it runs, without compilations.
+        was_called: Whether it was called in the latest pass.
+    """
+
+    def __init__(self, effects: Effects) -> None:
+        self.effects = effects
+        self.meter = Meter()
+        self.was_called = False
+
+
 _passes: Final = WeakTable[PassCounter]()
 _memories: Final = WeakTable[Memory]()
 _ignored: Final = WeakTable[Ignored]()
+_effects: Final = WeakTable[Effects]()
+_calls: Final = WeakTable[CallRecord]()
 
 
 def passes_of(node: Node) -> PassCounter:
@@ -117,3 +166,19 @@ def memory_of(node: Node) -> Memory:
 def ignored_by(node: Node) -> Ignored:
     """Return the errors that a node has ignored."""
     return _ignored.of(node.identity, Ignored)
+
+
+def effects_of(node: FromGenerator | GroupByWindow) -> Effects:
+    """Return the side effects of a node's own functions, as far as they are known."""
+    known = node.effects if isinstance(node, GroupByWindow) else Effects()
+    return _effects.of(node.identity, known.copy)
+
+
+def calls_of(function: Identity, effects: Effects | None = None) -> CallRecord:
+    """Return what the calls of a user function have shown.
+
+    Args:
+        function: Identifies the function.
+        effects: The effects that are known before the first call.
+    """
+    return _calls.of(function, lambda: CallRecord(Effects() if effects is None else effects))

@@ -21,7 +21,7 @@ from evenfeed.plan.sources import FromGenerator
 from evenfeed.runtime.caches.cache_files import InFiles
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.row_function import RowFunction
-from evenfeed.runtime.live_state import memory_of
+from evenfeed.runtime.live_state import effects_of, memory_of
 
 
 class Called(NamedTuple):
@@ -105,9 +105,9 @@ def _called_by(node: Node) -> Iterator[Called]:
         yield Called(function.name, function.origin, function.effects, is_python)
     match node:
         case FromGenerator():
-            yield Called("generator", node.origin, node.effects, is_python=True)
+            yield Called("generator", node.origin, effects_of(node), is_python=True)
         case GroupByWindow():
-            yield Called("reduce_func", node.origin, node.effects, is_python=False)
+            yield Called("reduce_func", node.origin, effects_of(node), is_python=False)
         case _:
             pass
 

@@ -15,24 +15,25 @@ from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import described
 from evenfeed.core.handles import NewKernel
 from evenfeed.core.seeds import begin_call
-from evenfeed.core.side_effects import ProbeAbandoned, noted
+from evenfeed.core.side_effects import Effects, ProbeAbandoned, noted
+from evenfeed.plan.node import Identity
 from evenfeed.runtime.functions.blockwise import on_blocks, threads_for
 from evenfeed.runtime.functions.calls import (
-    Calling,
     TraceArguments,
     argument_types,
     as_argument,
     explained,
     host_rules,
+    name_of,
     on_the_host,
 )
 from evenfeed.runtime.functions.compiled import Compiled
 from evenfeed.runtime.functions.first_calls import FirstCalls, Result
-from evenfeed.runtime.functions.metering import Meter
 from evenfeed.runtime.functions.probing import NewVariables, spec_of_first, spec_without_values
 from evenfeed.runtime.functions.purity import chance_noted
 from evenfeed.runtime.functions.results import Results
-from evenfeed.runtime.functions.tracing import Finding, found_by_tracing, kernels_for, not_traced
+from evenfeed.runtime.functions.tracing import Finding, finding_elsewhere, finding_of
+from evenfeed.runtime.live_state import CallRecord, Meter, calls_of
 from evenfeed.runtime.processes.portable import EffectsElsewhere
 from evenfeed.runtime.run import FirstElements, Run
 
@@ -67,20 +68,16 @@ class RowFunction:
 
     Attributes:
         origin: The line of user code that asked for it.
-        effects: The side effects seen so far.
         way: How it runs.
         why: Why it runs that way, for explain().
         parallel_calls: How many elements to process at a time, if it runs per element.
-        meter: How fast it has run so far, without compilations.
     """
 
     def __init__(self, asked: TraceArguments, finding: Finding) -> None:
         self.origin = asked.origin
-        self.effects = finding.effects
         self.way: Way = "vectorised" if finding.compiled is not None else "per element"
         self.why = finding.why
         self.parallel_calls = asked.num_parallel_calls
-        self.meter = Meter()
         self._asked = asked
         self._calling = finding.calling
         self._compiled: Compiled | None = finding.compiled
@@ -89,8 +86,9 @@ class RowFunction:
         self._tensors = argument_types(asked.input_spec, casts=finding.casts)
         self._first_calls = FirstCalls()
         self._recalled = FirstCalls()
-        self._itself = object()  # identifies the function in all passes
-        self._was_called = False
+        self._itself = Identity()  # in all passes
+        self._record: CallRecord | None = None  # only in the copy for a pass
+        calls_of(self._itself, finding.effects)
         self._drawn = Counter[Any]()
 
     def __repr__(self) -> str:
@@ -103,6 +101,20 @@ class RowFunction:
         """Return a picklable factory that makes this function in another process, per element and untraced."""
         asked = replace(self._asked, first_elements=None)
         return partial(_made_untraced, asked, self.output_spec, casts=self._results.casts)
+
+    @property
+    def _calls(self) -> CallRecord:
+        return self._record or calls_of(self._itself)
+
+    @property
+    def effects(self) -> Effects:
+        """The side effects seen so far."""
+        return self._calls.effects
+
+    @property
+    def meter(self) -> Meter:
+        """How fast it has run so far, without compilations."""
+        return self._calls.meter
 
     @property
     def is_pure(self) -> bool:
@@ -167,11 +179,14 @@ class RowFunction:
 
     def in_pass(self, run: Run) -> "RowFunction":
         """Return a copy for one pass, at whose start its random operations restart their sequences."""
+        record = calls_of(self._itself)
         if self.is_vectorised:
-            return self
+            return self._like(_record=record)
+        record.was_called = False
         # An inner dataset has a new function object for each element, from the same line of user code.
         key = self._itself if run.is_outermost else (self.name, self.origin)
-        return self._like(_drawn=run.draws_of(key, self._drawn if self._recalled else None))
+        drawn = run.draws_of(key, self._drawn if self._recalled else None)
+        return self._like(_record=record, _drawn=drawn)
 
     def _like(self, **changes: Any) -> "RowFunction":
         made = object.__new__(RowFunction)
@@ -240,15 +255,16 @@ class RowFunction:
 
     def _noted(self) -> AbstractContextManager[None]:
         """Record the side effects of the function in this context."""
-        if self._was_called:
-            return noted(self.effects, self._drawn)
-        self._was_called = True
-        return self._noted_with_draws()
+        calls = self._calls
+        if calls.was_called:
+            return noted(calls.effects, self._drawn)
+        calls.was_called = True
+        return self._noted_with_draws(calls.effects)
 
     @contextmanager
-    def _noted_with_draws(self) -> Generator[None]:
-        """Also record random draws: only at the first call, because that is slow."""
-        with chance_noted(self._asked.function, self.effects), noted(self.effects, self._drawn):
+    def _noted_with_draws(self, effects: Effects) -> Generator[None]:
+        """Also record random draws: only at the first call of a pass, because that is slow."""
+        with chance_noted(self._asked.function, effects), noted(effects, self._drawn):
             yield
 
     def _one(self, parts: list[Any]) -> list[Any]:
@@ -306,10 +322,8 @@ class RowFunction:
         error: Exception,
         first: int | Positions,
     ) -> FailedRow:
-        number, parts = (
-            first + index if isinstance(first, int) else int(first[index]),
-            block.row(index),
-        )
+        number = first + index if isinstance(first, int) else int(first[index])
+        parts = block.row(index)
         noted_error = explained(error, self._calling, self._asked.doing, self.origin, number, parts)
         return FailedRow(index, before, noted_error)
 
@@ -368,31 +382,9 @@ def trace(  # noqa: PLR0913 - the options of a user function
 
 
 def _traced(asked: TraceArguments) -> RowFunction:
-    calling = Calling(asked.function, asked.input_spec, spread=asked.spread)
-    if asked.returns_values:
-        kernels = kernels_for(asked.input_spec)
-        return RowFunction(asked, Finding(calling, None, kernels, "it returns a dataset", None))
-    if asked.untraced is not None:
-        found = not_traced(calling, asked.input_spec, asked.untraced, asked.output_signature)
-        return RowFunction(asked, found)
-    found = found_by_tracing(
-        calling,
-        asked.input_spec,
-        asked.origin,
-        vectorize=asked.vectorize,
-        signature=asked.output_signature,
-        doing=asked.doing,
-        may_draw=asked.may_draw,
-    )
-    if found.output_spec is None:
-        found = replace(found, output_spec=asked.returns)
-    return RowFunction(asked, found)
+    return RowFunction(asked, finding_of(asked))
 
 
 def _made_untraced(asked: TraceArguments, spec: Any, *, casts: bool) -> RowFunction:
-    calling = Calling(asked.function, asked.input_spec, spread=asked.spread)
-    kernels = kernels_for(asked.input_spec)
-    effects = EffectsElsewhere(calling.name)
-    return RowFunction(
-        asked, Finding(calling, None, kernels, "processes=True", spec, effects, casts=casts)
-    )
+    effects = EffectsElsewhere(name_of(asked.function))
+    return RowFunction(asked, finding_elsewhere(asked, spec, effects, casts=casts))

@@ -14,7 +14,13 @@ from evenfeed.core.random_bits import DrawsForElements
 from evenfeed.core.side_effects import Effect, Effects, ProbeAbandoned
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
-from evenfeed.runtime.functions.calls import Calling, as_argument, explained, host_rules
+from evenfeed.runtime.functions.calls import (
+    Calling,
+    TraceArguments,
+    as_argument,
+    explained,
+    host_rules,
+)
 from evenfeed.runtime.functions.compared_traces import ComparedTraces, Outcome, without_side_effects
 from evenfeed.runtime.functions.compiled import Compiled, RowShapes
 from evenfeed.runtime.functions.kernels import Kernels, shared_row
@@ -55,32 +61,56 @@ class Finding:
     casts: bool = False
 
 
-def found_by_tracing(  # noqa: PLR0913 - the options of a user function
-    calling: Calling,
-    input_spec: Any,
-    origin: Origin | None,
-    *,
-    vectorize: bool | None,
-    signature: Any,
-    doing: str,
-    may_draw: bool = False,
-) -> Finding:
-    """Trace a function for elements of `input_spec`, and decide how it runs.
+def finding_of(asked: TraceArguments) -> Finding:
+    """Find out how a function runs, tracing it unless it must not be traced.
 
     Raises:
         DrawsForElements: With `may_draw`, it draws random numbers that depend on the element's position.
     """
-    kernels, effects = kernels_for(input_spec), Effects()
-    if not all(map(_has_rank, kernels.specs)):
-        return _untraced(calling, kernels, "the rank of an element is unknown", signature, effects)
-    if uses_iterator(calling.function):
+    calling, kernels = _called_as(asked), _kernels_for(asked.input_spec)
+    if asked.returns_values:
+        return Finding(calling, None, kernels, "it returns a dataset", None)
+    request = _TraceRequest(asked, calling, kernels, Effects())
+    if asked.untraced is not None:
+        return _untraced(request, asked.untraced)
+    found = _traced(request)
+    return replace(found, output_spec=asked.returns) if found.output_spec is None else found
+
+
+def finding_elsewhere(
+    asked: TraceArguments, spec: Any, effects: Effects, *, casts: bool
+) -> Finding:
+    """Return the finding for a function that was traced in another process, and runs per element in this one."""
+    kernels = _kernels_for(asked.input_spec)
+    return Finding(_called_as(asked), None, kernels, "processes=True", spec, effects, casts=casts)
+
+
+def _called_as(asked: TraceArguments) -> Calling:
+    return Calling(asked.function, asked.input_spec, spread=asked.spread)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _TraceRequest:
+    """A function, and what is known about it so far: the kernels that it calls, and its effects."""
+
+    asked: TraceArguments
+    calling: Calling
+    kernels: Kernels
+    effects: Effects
+
+
+def _traced(request: _TraceRequest) -> Finding:
+    function, effects = request.calling.function, request.effects
+    if not all(map(_has_rank, request.kernels.specs)):
+        return _untraced(request, "the rank of an element is unknown")
+    if uses_iterator(function):
         effects.add(Effect.PULLS)
-        return _untraced(calling, kernels, f"it {effects.text()}", signature, effects)
-    request = _TraceRequest(calling, kernels, origin, vectorize, signature, doing, effects)
-    state = PythonState(calling.function)
+        return _untraced(request, f"it {effects.text()}")
+    state = PythonState(function)
     is_compiled = False
     try:
-        found = _traced_with_kernels(request, state, may_draw=may_draw)
+        found = _traced_with_kernels(request, state)
         is_compiled = found.compiled is not None
     finally:
         if not is_compiled:  # per element, user code must see each call, and none before the first
@@ -88,15 +118,14 @@ def found_by_tracing(  # noqa: PLR0913 - the options of a user function
     return found
 
 
-def _traced_with_kernels(
-    request: "_TraceRequest", state: PythonState, *, may_draw: bool
-) -> Finding:
+def _traced_with_kernels(request: _TraceRequest, state: PythonState) -> Finding:
     """Restart the trace with each kernel or variable that it discovers."""
     kernels, effects = request.kernels, request.effects
     why = "it works on text"
     for _ in range(_MOST_TRACES):
+        request = replace(request, kernels=kernels)
         try:
-            return _traced_once(replace(request, kernels=kernels))
+            return _traced_once(request)
         except NewKernel as new:  # its results become parts of the element
             try:
                 kernels = kernels.with_call(new.call)
@@ -110,36 +139,23 @@ def _traced_with_kernels(
             why = stop.why
             break
         except DrawsForElements:
-            if may_draw:
+            if request.asked.may_draw:
                 raise
             effects.add(Effect.DRAWS)
             why = f"it {effects.text()}"
             break
         state.restore()
-    return _untraced(request.calling, kernels, why, request.signature, effects)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _TraceRequest:
-    """A function, its options, and the kernels that it is known to call."""
-
-    calling: Calling
-    kernels: Kernels
-    origin: Origin | None
-    vectorize: bool | None
-    signature: Any
-    doing: str
-    effects: Effects
+    return _untraced(replace(request, kernels=kernels), why)
 
 
 def _traced_once(request: _TraceRequest) -> Finding:
-    calling, kernels, signature, effects = (
+    asked, calling, kernels, effects = (
+        request.asked,
         request.calling,
         request.kernels,
-        request.signature,
         request.effects,
     )
+    signature = asked.output_signature
     call, inputs = kernels.staged(calling, effects), kernels.specs
     attempts = _attempts(kernels)
     watched = ComparedTraces(calling, call, effects)
@@ -150,18 +166,18 @@ def _traced_once(request: _TraceRequest) -> Finding:
             raise Computed(part)
         error = next(outcome for outcome in outcomes if isinstance(outcome, Exception))
         if not kernels.hide_values and _fails_always(request, attempts[-1], outcomes):
-            noted_error = explained(error, calling, request.doing, request.origin, None)
+            noted_error = explained(error, calling, asked.doing, asked.origin, None)
             raise noted_error from noted_error.__cause__
         text = kernels.hide_values and not kernels.in_rows
         why = "it works on text" if text else _reason(error)
-        return _untraced(calling, kernels, why, signature, effects)
+        return _untraced(request, why)
     spec = _common_spec(done, inputs, len(attempts))
     compiled = Compiled(without_side_effects(call, calling.function))
-    why = _why_per_element(effects, request.vectorize) or _why_signature_differs(spec, signature)
+    why = _why_per_element(effects, asked.vectorize) or _why_signature_differs(spec, signature)
     if len(attempts) == 1 and why is None:
-        _check_fixed_index(compiled, attempts[0], done[0], kernels, request.origin)
-    if request.vectorize is not False:
-        _warn(calling.name, effects, request.origin)
+        _check_fixed_index(compiled, attempts[0], done[0], kernels, asked.origin)
+    if asked.vectorize is not False:
+        _warn(calling.name, effects, asked.origin)
     if why is None:
         watched.restore_after_one_trace()
     output_spec = signature if signature is not None else spec
@@ -176,13 +192,7 @@ def _traced_once(request: _TraceRequest) -> Finding:
     )
 
 
-def not_traced(calling: Calling, input_spec: Any, why: str, signature: Any) -> Finding:
-    """Return the finding for a function that runs per element, without tracing it."""
-    return _untraced(calling, kernels_for(input_spec), why, signature, Effects())
-
-
-def kernels_for(input_spec: Any) -> Kernels:
-    """Return an empty set of kernels, for a function of elements of `input_spec`."""
+def _kernels_for(input_spec: Any) -> Kernels:
     return Kernels((), tuple(flatten(input_spec, DATA)))
 
 
@@ -206,12 +216,12 @@ def _row(spec: TypeSpec, length: int, handle: bool) -> Row | None:
     return Row(tuple(length if dim is None else dim for dim in spec.shape), spec.dtype)
 
 
-def _untraced(
-    calling: Calling, kernels: Kernels, why: str, signature: Any, effects: Effects
-) -> Finding:
-    if uses_generator(calling.function):  # the trace may have stopped before the draw
+def _untraced(request: _TraceRequest, why: str) -> Finding:
+    signature, effects = request.asked.output_signature, request.effects
+    if uses_generator(request.calling.function):  # the trace may have stopped before the draw
         effects.add(Effect.DRAWS)
-    return Finding(calling, None, kernels, why, signature, effects, casts=signature is not None)
+    casts = signature is not None
+    return Finding(request.calling, None, request.kernels, why, signature, effects, casts=casts)
 
 
 def _reason(error: Exception) -> str:

@@ -18,6 +18,7 @@ from evenfeed.runtime.file_digests import FileSet, files_of
 from evenfeed.runtime.functions.calls import never_stopping
 from evenfeed.runtime.functions.inner_datasets import InnerElements, unlike_elements
 from evenfeed.runtime.functions.row_function import RowFunction
+from evenfeed.runtime.live_state import effects_of
 from evenfeed.runtime.operator import Operator, PushbackReader, Replayed, State, read_full
 from evenfeed.runtime.operators.files import ReadFiles
 from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
@@ -293,6 +294,7 @@ class ReadGroups(Replayed):
         drawn: Counter[Any],
     ) -> None:
         self._drawn = drawn
+        self._effects = effects_of(node)
         self._node = node
         self._key = key
         self._opens = opens
@@ -324,7 +326,7 @@ class ReadGroups(Replayed):
     def _reduced(self, key: int, group: Held) -> Node:
         with (
             never_stopping("reduce_func", self._node.origin),
-            noted(self._node.effects, self._drawn),
+            noted(self._effects, self._drawn),
         ):
             return self._node.reduce(key, group)
 
@@ -346,7 +348,7 @@ class ReadGroups(Replayed):
     def _window(self, key: int) -> int:
         with (
             never_stopping("window_size_func", self._node.origin),
-            noted(self._node.effects, self._drawn),
+            noted(self._effects, self._drawn),
         ):
             size = self._node.window_size(key)
         if size < 1:

@@ -18,6 +18,7 @@ from evenfeed.runtime.functions.calls import name_of, never_stopping
 from evenfeed.runtime.functions.private_copies import holds_arrays, keeper, kept
 from evenfeed.runtime.functions.purity import chance_noted
 from evenfeed.runtime.functions.results import all_of, column_maker, converted
+from evenfeed.runtime.live_state import effects_of
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.positions.rows import Rows
 
@@ -84,12 +85,13 @@ class PullElements(Operator):
         self._keep = keeper(node.signature)
         self._is_first = True
         # One for the whole pass: a generator may read an iterator that it made while yielding earlier elements.
-        self._watcher = Noting(node.effects, here.watcher)
+        self._effects = effects_of(node)
+        self._watcher = Noting(self._effects, here.watcher)
 
     def read(self, most: int) -> Block | None:
         most = min(most, _TOGETHER)
         if self._iterator is None:
-            with chance_noted(self._node.generator, self._node.effects):
+            with chance_noted(self._node.generator, self._effects):
                 self._pull_watched(most - len(self._pulled))
         else:
             self._pull_watched(most - len(self._pulled))
