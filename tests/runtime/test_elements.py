@@ -1,3 +1,5 @@
+# pyright: basic
+
 from itertools import islice
 
 import numpy as np
@@ -6,6 +8,8 @@ from tests.saying import error_saying
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.dataset import plan_of
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.sources import Range, TensorSlice
@@ -252,3 +256,15 @@ def test_a_state_that_cannot_be_restored_leaves_the_position():
         iterator.set_state(state | {"at": 7})
     assert first.tolist() == [0, 1]
     assert [x.tolist() for x in iterator] == [[2, 3], [4]]
+
+
+def test_a_flat_element_is_its_parts_without_their_structure():
+    dataset = tf.data.Dataset.range(4).map(lambda x: {"b": (x, None), "a": [x, -x]}).batch(2)
+    flat = ElementIterator(plan_of(dataset), flat=True)
+    for element in ElementIterator(plan_of(dataset)):
+        parts = next(flat)
+        assert [None if p is None else p.tolist() for p in parts] == [
+            None if p is None else p.tolist() for p in flatten(element, DATA)
+        ]
+    with pytest.raises(StopIteration):
+        next(flat)

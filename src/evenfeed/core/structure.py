@@ -17,6 +17,7 @@ from collections.abc import (
     Sequence,
 )
 from functools import lru_cache, partial
+from itertools import accumulate
 from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 from evenfeed.core.conversion import shortened
@@ -120,9 +121,12 @@ def packer(structure: object, rules: Rules) -> Callable[[Sequence[Any]], Any]:
     branch = opened(structure, rules)
     if branch is None:
         return lambda leaves: leaves[0]
-    if all(opened(part, rules) is None for part in branch.parts):
+    if not any(is_branch(part, rules) for part in branch.parts):
         return branch.rebuild
-    return lambda leaves: _packed(structure, iter(leaves), rules)
+    ends = list(accumulate(len(flatten(part, rules)) for part in branch.parts))
+    slices = list(map(slice, [0, *ends], ends))
+    parts = list(zip([packer(part, rules) for part in branch.parts], slices, strict=True))
+    return lambda leaves: branch.rebuild([pack_part(leaves[own]) for pack_part, own in parts])
 
 
 def map_structure(

@@ -297,8 +297,8 @@ class Functions(Face):
         returns = map_structure(of_any_rank, spec_of(state), rules=DATA)
         function = self._folding(reduce_func, state, "reducing", _itself, returns)
         carried = flatten(state, DATA)
-        for number, element in enumerate(ElementIterator(self._plan)):
-            carried = function.one([*carried, *flatten(element, DATA)], number)
+        for number, parts in enumerate(ElementIterator(self._plan, flat=True)):
+            carried = function.one([*carried, *parts], number)
         return pack(state, list(map(host_tensor, carried)), DATA)
 
     def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":

@@ -71,63 +71,42 @@ class HostSteps(ABC):
         """Stop the threads of the dataset."""
 
 
-@final
-class StepRows:
-    """Reads the rows of batches, some at a time. Its position may be inside a batch."""
+class BatchSteps(HostSteps):
+    """Makes steps from global batches. Its position may be inside a batch, and suits any number of replicas."""
 
     def __init__(self, plan: Node, begun: Any = None) -> None:
-        self._elements = ElementIterator(plan, begun=begun)
-        self._parts: list[Any] | None = None  # the components of a partly used batch
-        self._before: Any = None
-        self._used = 0
+        self._elements = ElementIterator(plan, flat=True, begun=begun)
+        self._partly: list[Any] | None = None  # the components of a partly used batch
+        self._before: Any = None  # the position of that batch
+        self._used = 0  # the number of its rows that were used
 
-    def take(self, most: int | None = None) -> list[Any]:
+    def _take(self, most: int | None = None) -> list[Any]:
         """Return the next rows: at most `most` of them, and only the rest of a partly used batch."""
-        if self._parts is None and most is None:
-            return flatten(next(self._elements), DATA)
-        if self._parts is None:
+        if self._partly is None and most is None:
+            return next(self._elements)
+        parts = self._partly
+        if parts is None:
             self._before = self._elements.position()
-            self._parts, self._used = flatten(next(self._elements), DATA), 0
-        start, length = self._used, length_of(self._parts)
+            parts, self._used = next(self._elements), 0
+        start, length = self._used, length_of(parts)
         self._used = length if most is None else min(length, start + most)
-        taken = [None if part is None else part[start : self._used] for part in self._parts]
-        if self._used == length:
-            self._parts = None
-        return taken
+        self._partly = None if self._used == length else parts
+        return [None if part is None else part[start : self._used] for part in parts]
 
     def state(self) -> Any:
-        """Return the position in the dataset, and the number of rows already used of a batch."""
-        if self._parts is None:
+        if self._partly is None:
             return {"at": [self._elements.position()], "rows": 0}
         return {"at": [self._before], "rows": self._used}
 
     def restore(self, state: Any) -> None:
-        """Restore a position."""
         (at,) = positions(state, 1)
         self._elements.set_state(at)
-        self._parts = None
+        self._partly = None
         if state["rows"]:
-            self.take(state["rows"])
+            self._take(state["rows"])
 
     def close(self) -> None:
-        """Stop the threads of the dataset."""
         self._elements.close()
-
-
-class BatchSteps(HostSteps):
-    """Makes steps from global batches. Its position does not depend on the number of replicas."""
-
-    def __init__(self, plan: Node, begun: Any = None) -> None:
-        self._rows = StepRows(plan, begun)
-
-    def state(self) -> Any:
-        return self._rows.state()
-
-    def restore(self, state: Any) -> None:
-        self._rows.restore(state)
-
-    def close(self) -> None:
-        self._rows.close()
 
 
 @final
@@ -143,11 +122,12 @@ class SplitSteps(BatchSteps):
         self._share = share
 
     def read(self) -> list[Column]:
-        return [self._column(part) for part in self._rows.take()]
+        parts = self._take()
+        return parts if self._share.everyone == 1 else list(map(self._column, parts))
 
     def _column(self, part: Array | None) -> Column:
-        if part is None or self._share.everyone == 1:
-            return part
+        if part is None:
+            return None
         even = part.dtype != dtypes.string and self._share.divides(len(part))
         if even and self._share.workers == 1:
             return part
@@ -158,7 +138,7 @@ class SplitSteps(BatchSteps):
 
 
 @final
-class OwnParts(HostSteps):
+class OwnParts(BatchSteps):
     """Splits one worker's rows of each global batch over its replicas.
 
     Args:
@@ -168,11 +148,11 @@ class OwnParts(HostSteps):
     """
 
     def __init__(self, plan: Node, share: Share, begun: Any = None) -> None:
-        self._elements = ElementIterator(plan, begun=begun)
+        super().__init__(plan, begun)
         self._share = share
 
     def read(self) -> list[Column]:
-        length, *parts = flatten(next(self._elements), DATA)
+        length, *parts = self._take()
         return [self._column(part, int(length)) for part in parts]
 
     def _column(self, part: Array | None, length: int) -> Column:
@@ -180,15 +160,6 @@ class OwnParts(HostSteps):
             return part
         ends = np.cumsum([stop - start for start, stop in self._share.pieces(length)])
         return pieces_of(np.split(part, ends[:-1]), self._share, self._share.counts(length))
-
-    def state(self) -> Any:
-        return {"at": [self._elements.position()], "rows": 0}
-
-    def restore(self, state: Any) -> None:
-        self._elements.set_state(*positions(state, 1))
-
-    def close(self) -> None:
-        self._elements.close()
 
 
 @final
@@ -203,12 +174,12 @@ class CutInTurn(BatchSteps):
         self._share = share
         self._turn = 0  # the number of steps made from the current batch
         self._parts: list[Any] = []
-        self._before: Any = None
+        self._start: Any = None  # the position of the current batch
 
     def read(self) -> list[Column]:
         if self._turn == 0:
-            self._before = self._rows.state()
-            self._parts = self._rows.take()
+            self._start = super().state()
+            self._parts = self._take()
         first = self._turn * self._share.replicas
         self._turn = (self._turn + 1) % self._share.workers
         return [self._column(part, first) for part in self._parts]
@@ -220,10 +191,10 @@ class CutInTurn(BatchSteps):
 
     def state(self) -> Any:
         """Return the position of the batch, and the number of steps already made from it."""
-        return {**(self._before if self._turn else self._rows.state()), "turn": self._turn}
+        return {**(self._start if self._turn else super().state()), "turn": self._turn}
 
     def restore(self, state: Any) -> None:
-        self._rows.restore(state)
+        super().restore(state)
         self._turn = 0
         for _ in range(state.get("turn", 0)):
             self.read()
@@ -259,7 +230,7 @@ class FlowingBatches(BatchSteps):
         found: list[list[Any]] = []
         while size:
             try:
-                found.append(self._rows.take(size))
+                found.append(self._take(size))
             except StopIteration:
                 break
             size -= length_of(found[-1])
@@ -296,7 +267,7 @@ class TakePieces(HostSteps):
     def __init__(
         self, plans: Sequence[Node], replicas: int, *, fills: bool = True, others: bool = False
     ) -> None:
-        self._iterators = [ElementIterator(plan) for plan in plans]
+        self._iterators = [ElementIterator(plan, flat=True) for plan in plans]
         self._turns = self._iterators * (replicas // len(plans))
         self._specs: list[TypeSpec] = flatten(plans[0].element_spec, DATA)
         self._fills = fills and (others or not all(map(is_static, plans)))
@@ -342,7 +313,7 @@ def positions(state: Any, datasets: int) -> list[Any]:
 def next_parts(iterator: ElementIterator) -> list[Any] | None:
     """Return the components of the next element, or None at the end."""
     try:
-        return flatten(next(iterator), DATA)
+        return next(iterator)
     except StopIteration:
         return None
 

@@ -44,6 +44,7 @@ class ElementIterator(Iterator, Forkable):
     Args:
         plan: The plan to read.
         tensors: Whether to return the tensors that users expect; internal readers take plain arrays.
+        flat: Whether to return the parts of an element as a list, without their structure.
         form: Converts each element before it is returned.
         begun: The state of a run that was started elsewhere, and that this pass belongs to.
     """
@@ -53,6 +54,7 @@ class ElementIterator(Iterator, Forkable):
         plan: Node,
         *,
         tensors: bool = False,
+        flat: bool = False,
         form: Callable[[Any], Any] | None = None,
         begun: Any = None,
     ) -> None:
@@ -61,7 +63,7 @@ class ElementIterator(Iterator, Forkable):
         self._as_seen = _of_tensors if tensors else cut_up
         self._plan = plan
         self._spec = plan.element_spec
-        self._pack = _packer(self._spec, form)
+        self._pack = _as_they_are if flat else _packer(self._spec, form)
         self._run = Run(plan) if begun is None else run_started_elsewhere(plan, begun)
         # A thread may keep a dropped iterator's operator alive; end its processes anyway.
         weakref.finalize(self, self._run.close)
@@ -276,6 +278,10 @@ class ElementIterator(Iterator, Forkable):
 def _packer(spec: Any, form: Callable[[Any], Any] | None) -> Callable[[Sequence[Any]], Any]:
     pack = packer(spec, DATA)
     return pack if form is None else lambda parts: form(pack(parts))
+
+
+def _as_they_are(parts: list[Any]) -> list[Any]:
+    return parts
 
 
 def _of_tensors(column: Column) -> Column:
