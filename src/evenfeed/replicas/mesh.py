@@ -13,7 +13,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.tensors.device_arrays import bound, held_dtype, narrowed
+from evenfeed.tensors.device_arrays import bound, held_dtype, is_x64_on, narrowed
 
 AXIS: Final = "replica"
 
@@ -118,6 +118,11 @@ class Replicas:
         """The shardings that a program's arrays can have."""
         return frozenset((self.sharding, self.replicated))
 
+    @cached_property
+    def _local_shardings(self) -> "tuple[jax.sharding.Sharding, ...]":
+        """The devices of this worker, each as a sharding."""
+        return tuple(map(jax.sharding.SingleDeviceSharding, self.local_devices))
+
     def put(self, array: Array, replica: int, what: str) -> Any:
         """Copy an array to the device of one replica. Strings stay on the host."""
         if array.dtype == dtypes.string:
@@ -127,7 +132,7 @@ class Replicas:
     def put_sharded(self, batch: Array, what: str) -> "jax.Array":
         """Copy each replica's rows of a batch to its device, as one sharded array."""
         rows = _owned(narrowed(batch, what))
-        return self._copied(rows.shape, rows.__getitem__)
+        return _copied(rows.shape, self.sharding, rows.__getitem__)
 
     def put_pieces(self, pieces: Sequence[Array], what: str) -> "jax.Array":
         """Copy one piece to each replica's device, as one array. Pieces have the same, non-empty shape."""
@@ -137,19 +142,13 @@ class Replicas:
         def piece(index: Any) -> Array:
             return rows[(index[0].start or 0) // size - self.first]
 
-        return self._copied((size * self.count, *rows[0].shape[1:]), piece)
-
-    def _copied(self, shape: tuple[int, ...], rows: Callable[[Any], Array]) -> "jax.Array":
-        # Faster than jax.device_put for small batches, and not traced inside a user's jit. The transfer
-        # is explicit, so it is allowed even if the user made JAX refuse implicit ones.
-        with _jax.transfer_guard_host_to_device("allow"):
-            return _jax.make_array_from_callback(shape, self.sharding, rows)
+        return _copied((size * self.count, *rows[0].shape[1:]), self.sharding, piece)
 
     def put_each(self, pieces: Sequence[Array], what: str) -> list[Any]:
         """Copy one piece to each replica's device, even during a trace."""
         owned = [_owned(narrowed(piece, what)) for piece in pieces]
-        with jax.ensure_compile_time_eval():
-            return _jax.device_put(owned, list(self.local_devices))
+        pairs = zip(owned, self._local_shardings, strict=True)
+        return [_copied(piece.shape, there, lambda _, whole=piece: whole) for piece, there in pairs]
 
     def everywhere(self, array: Any) -> "jax.Array":
         """Replicate an array on all devices. Returns the array itself if it already is replicated."""
@@ -200,11 +199,11 @@ class X64Setting:
     """The value of `jax_enable_x64` at creation. JAX keeps that setting per thread and per `with` block."""
 
     def __init__(self) -> None:
-        self._wide: bool = _jax.config.read("jax_enable_x64")
+        self._wide = is_x64_on()
 
     def kept(self) -> AbstractContextManager[Any]:
         """Return a context manager that restores the setting, in any thread."""
-        if _jax.config.read("jax_enable_x64") == self._wide:
+        if is_x64_on() == self._wide:
             return nullcontext()
         return _jax.enable_x64(self._wide)
 
@@ -235,6 +234,15 @@ def not_met(places: Sequence[str], what: str, fix: str) -> Exception:
         what,
         fix="pass tensors of one dtype and shape; for all_gather, lengths along its axis may differ.",
     )
+
+
+def _copied(
+    shape: tuple[int, ...], there: "jax.sharding.Sharding", rows: Callable[[Any], Array]
+) -> "jax.Array":
+    # Faster than jax.device_put for small batches, and not traced inside a user's jit. The transfer
+    # is explicit, so it is allowed even if the user made JAX refuse implicit ones.
+    with _jax.transfer_guard_host_to_device("allow"):
+        return _jax.make_array_from_callback(shape, there, rows)
 
 
 def _owned(array: Array) -> Array:

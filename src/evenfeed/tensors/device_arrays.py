@@ -39,7 +39,18 @@ _warned: Final[dict[str, dict[Any, Any]]] = {}
 
 def held_dtype(dtype: DType) -> DType:
     """Return the dtype that JAX uses for `dtype` right now: 64 bits only if x64 is on."""
-    return dtype if jax.config.read("jax_enable_x64") else _NARROWER.get(dtype, dtype)
+    return dtype if is_x64_on() else _NARROWER.get(dtype, dtype)
+
+
+def is_x64_on() -> bool:
+    """Return True if JAX has 64-bit types right now, in this thread."""
+    return _config().read("jax_enable_x64")
+
+
+@cache
+def _config() -> Any:
+    # Cached, because the lazy module would look up jax.config at each call.
+    return jax.config
 
 
 def asked_dtype(dtype: object) -> DType:
@@ -167,12 +178,17 @@ def narrowed(array: Array, what: str) -> Array:
 
 
 def _check_integers(array: Array, held: DType, what: str) -> None:
-    limits = np.iinfo(held)
+    limits = _limits(held)
     if array.size == 0:
         return
     for value in (array.min(), array.max()):
         if not limits.min <= value <= limits.max:
             raise _does_not_fit(value, held, what)
+
+
+@cache
+def _limits(held: DType) -> "np.iinfo[Any]":
+    return np.iinfo(held)
 
 
 def _narrower_floats(array: Array, held: DType, what: str) -> Array:
