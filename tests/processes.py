@@ -1,12 +1,13 @@
 """What there is to see of processes, without asking them."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 
 def children_of(pid: int) -> list[int]:
     """Return the processes that another has started and that are not reaped."""
-    found = []
+    found: list[int] = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent = stat.read_text().rpartition(")")[2].split()[:2]
@@ -29,7 +30,7 @@ def _state(pid: int) -> str | None:
         return None
 
 
-def wait_until(condition, seconds: float = 10.0) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = 10.0) -> None:
     """Wait for a condition; fail if it does not come."""
     end = time.monotonic() + seconds
     while not condition():

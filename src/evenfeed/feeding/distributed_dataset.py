@@ -12,7 +12,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.iteration import Iterator, Owner, reading
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec, TypeSpec
-from evenfeed.core.structure import DATA, flatten, map_structure, pack
+from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.dataset import Dataset
 from evenfeed.feeding.step_sources import StepSource
 from evenfeed.replicas import contexts
@@ -21,15 +21,8 @@ from evenfeed.replicas.values import PerReplica, PerReplicaSpec
 from evenfeed.runtime.explain import Explanation
 
 
-def arrays_of(replicas: Replicas, step: Any) -> Any:
-    """Replace each per-replica value of a step with one sharded array."""
-    if isinstance(step, PerReplica):  # a fast path, because many steps are a single value
-        return _array(replicas, step)
-    return map_structure(partial(_array, replicas), step, rules=DATA)
-
-
 def array_specs_of(spec: Any, replicas: Replicas) -> Any:
-    """Return the specs of the arrays that `arrays_of` returns, from the spec of a step."""
+    """Return the specs of the values that `array_of` returns, from the spec of a step."""
     return pack(spec, [_array_spec(part, replicas) for part in flatten(spec, DATA)], DATA)
 
 
@@ -44,7 +37,8 @@ def _array_spec(spec: TypeSpec, replicas: Replicas) -> TypeSpec:
     return TensorSpec(whole.concatenate(part.shape[1:]), part.dtype)
 
 
-def _array(replicas: Replicas, value: Any) -> Any:
+def array_of(replicas: Replicas, value: Any) -> Any:
+    """Return a value of a step as one sharded array."""
     if not isinstance(value, PerReplica):
         return None if value is None else _on_devices([value], replicas)
     if value.parts[0] is None:
@@ -175,16 +169,15 @@ class DistributedIterator(Iterator):
 
     Args:
         feed: The source of its steps.
-        form: Converts each step before it is returned.
+        convert: Converts each value of a step.
     """
 
-    def __init__(self, feed: StepSource, form: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, feed: StepSource, convert: Callable[[Any], Any] | None = None) -> None:
         self.made_under = side_effects.here.watcher
         self._owner = Owner()
         self._feed = feed
         self._external_states = feed.external_states()
-        self._form = form
-        self._steps = feed.start()
+        self._steps = feed.start(convert)
 
     @property
     def element_spec(self) -> Any:
@@ -198,7 +191,7 @@ class DistributedIterator(Iterator):
                 return found
         _check_place()
         self._owner.check()
-        return self._steps.take(self._form)
+        return self._steps.take()
 
     def get_state(self) -> dict[str, Any]:
         """Return the position after the last step, as JSON-serializable data.
@@ -242,7 +235,7 @@ class ArrayIterator(DistributedIterator):
     """Iterates once over a DistributedDataset. Each value of a step is one sharded `jax.Array`."""
 
     def __init__(self, feed: StepSource) -> None:
-        super().__init__(feed, partial(arrays_of, feed.replicas))
+        super().__init__(feed, partial(array_of, feed.replicas))
 
     @property
     def element_spec(self) -> Any:

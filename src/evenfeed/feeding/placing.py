@@ -1,6 +1,6 @@
 """Turns the host columns of a step into per-replica values on the devices."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from evenfeed.core import dtypes
@@ -19,33 +19,47 @@ class Placing:
         structure: The structure of an element.
         replicas: The replicas.
         fetch: Whether to copy the rows to the devices, or leave them on the host.
+        convert: Converts each value of a step.
     """
 
-    def __init__(self, structure: Any, replicas: Replicas, *, fetch: bool = True) -> None:
+    def __init__(
+        self,
+        structure: Any,
+        replicas: Replicas,
+        *,
+        fetch: bool = True,
+        convert: Callable[[Any], Any] | None = None,
+    ) -> None:
         self._names = [_name(path) for path in paths(structure, DATA)]
         self._pack = packer(structure, DATA)
         self._replicas = replicas
+        self._own = replicas.local_count
         self._fetch = fetch
+        self._is_sharded = fetch and not replicas.spans
+        self._value = self._single if replicas.count == 1 else self._one_for_each
+        self._convert = convert
 
     def __call__(self, columns: Sequence[Column]) -> Any:
         """Return the step made from its columns."""
-        placed = [self._value(c, name) for c, name in zip(columns, self._names, strict=True)]
-        return self._pack(placed)
+        value, convert = self._value, self._convert
+        placed = [value(c, name) for c, name in zip(columns, self._names, strict=True)]
+        return self._pack(placed if convert is None else list(map(convert, placed)))
 
-    def _value(self, column: Column, what: str) -> Any:
-        replicas, own = self._replicas, self._replicas.local_count
-        if replicas.count == 1:
-            return None if column is None else self._pieces([column], what)[0]
+    def _single(self, column: Column, what: str) -> Any:
+        return None if column is None else self._pieces([column], what)[0]
+
+    def _one_for_each(self, column: Column, what: str) -> PerReplica:
         if column is None:
-            return PerReplica([None] * own)
+            return PerReplica([None] * self._own)
         if not isinstance(column, list):
-            if self._fetch and not replicas.spans:
-                return PerReplica(array=replicas.put_sharded(column, what), count=own)
-            return self._per_replica(cut(column, own), what, are_alike=True)
+            if self._is_sharded:
+                array = self._replicas.put_sharded(column, what)
+                return PerReplica(array=array, count=self._own)
+            return self._per_replica(cut(column, self._own), what, are_alike=True)
         alike = _all_alike(column) if isinstance(column, Pieces) else _are_alike(column)
         return self._per_replica(column, what, are_alike=alike)
 
-    def _per_replica(self, pieces: Sequence[Any], what: str, *, are_alike: bool) -> Any:
+    def _per_replica(self, pieces: Sequence[Any], what: str, *, are_alike: bool) -> PerReplica:
         """Make a per-replica value. It is one array if the pieces of all workers have one shape."""
         replicas = self._replicas
         if self._fetch and are_alike and pieces[0].dtype != dtypes.string:

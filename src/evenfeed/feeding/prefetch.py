@@ -1,17 +1,12 @@
 """Prefetches steps: a thread reads them and copies them to the devices ahead of the training step."""
 
-import threading
-import weakref
-from collections import deque
 from collections.abc import Callable, Sequence
-from contextvars import copy_context
 from dataclasses import dataclass
-from functools import partial
+from threading import get_ident
 from time import perf_counter
 from typing import Any, Final, final
 
-from evenfeed.core.concurrency.threads import background, start_soon
-from evenfeed.core.concurrency.waiting import Bell
+from evenfeed.core.concurrency.prefetching import WAIT_SECONDS, Prefetching
 from evenfeed.core.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -21,9 +16,7 @@ from evenfeed.core.errors import (
 from evenfeed.feeding.host_steps import Column, HostSteps
 from evenfeed.replicas.mesh import X64Setting
 
-# The longest single wait, in seconds, so that an abandoned thread ends and Ctrl-C is noticed.
-_WAIT: Final = 0.05
-_JOIN: Final = 1.0
+_JOIN: Final = 1.0  # seconds to wait for a thread that may be inside a user function
 # The approximate time to wake a thread. A consumer that returns sooner reads the step itself.
 _WAKING: Final = 5e-5
 
@@ -36,6 +29,9 @@ class StepsAhead:
 
     The thread starts when the first step is taken. It ends when this object is closed or garbage-collected,
     when the interpreter exits, or when a step fails. After a failure, taking the next step restarts it.
+
+    Attributes:
+        take: Returns the next step, or raises its error. Raises StopIteration if there are no more steps.
 
     Args:
         make: Returns the reader of the rows.
@@ -52,24 +48,13 @@ class StepsAhead:
         self._make = make
         self._place = place
         self._depth = depth
-        self._shared = self._sharing(make())
+        self._share(make())
 
-    def _sharing(self, steps: HostSteps) -> "_Shared":
-        shared = _Shared(steps, self._place, self._depth)
-        # The thread only references the shared state, so this object can be garbage-collected.
-        weakref.finalize(self, shared.stop).atexit = False
-        return shared
-
-    def take(self, form: Callable[[Any], Any] | None = None) -> Any:
-        """Return the next step.
-
-        Args:
-            form: Converts the step before it is returned.
-
-        Raises:
-            StopIteration: There are no more steps.
-        """
-        return self._shared.take(form)
+    def _share(self, steps: HostSteps) -> None:
+        self._shared = _Shared(steps, self._place, self._depth)
+        self._shared.stop_with(self)
+        # Bound here, because every step of a training loop calls it.
+        self.take = self._shared.take
 
     def state(self) -> Any:
         """Return the position after the last step that was taken."""
@@ -89,11 +74,11 @@ class StepsAhead:
             steps.restore(before)
             raise
         finally:
-            self._shared = self._sharing(steps)
+            self._share(steps)
 
     def close(self) -> None:
         """Stop the thread and those of the dataset, and free the prefetched steps."""
-        ended = self._shared.ended_by(_WAIT)
+        ended = self._shared.ended_by(WAIT_SECONDS)
         self._shared.steps.close()  # the thread may be waiting for a thread of the dataset
         if not ended:
             self._shared.ended_by(_JOIN)
@@ -105,7 +90,7 @@ class _Item:
     """The result of reading one step: its value or an error. `before` is the position of the step.
 
     `misplaced` is an error from copying to the devices. `failed` is True if there is an error instead of a
-    value, and `ended` is True at the end of the data.
+    value, and `ended` at the end of the data.
     """
 
     before: Any
@@ -127,8 +112,8 @@ class _Item:
 
 
 @final
-class _Shared:
-    """The state that the consumer and the thread share.
+class _Shared(Prefetching[_Item]):
+    """What the consumers and the thread share.
 
     One of them reads at a time. If no step is ready and nobody is reading, the consumer reads the step
     itself: waking the thread and waiting for it would take longer than many steps.
@@ -140,62 +125,44 @@ class _Shared:
     def __init__(
         self, steps: HostSteps, place: Callable[[Sequence[Column]], Any], depth: int
     ) -> None:
+        super().__init__("evenfeed-feed")
         self.steps = steps
         self._place = place
         self._depth = depth
-        self._lock = threading.RLock()
-        self._ready = Bell()  # for consumers: a step is ready, or nobody is reading
-        self._room = threading.Condition(self._lock)  # for the thread
-        self._items: deque[_Item] = deque()
         self._claimed: dict[int, _Item] = {}  # by the thread that is about to return it
         self._position = steps.state()  # of the step that is being read, or is read next
         self._reader: int | None = None  # the thread that is reading
         self._torn = False  # a read was interrupted, so the position must be restored
-        self._ended = False
         self._failed = False  # the last step that was read is an error
-        self._stopped = False
-        self._leaving = False  # the interpreter exits
         self._width: X64Setting | None = None
-        self._thread: threading.Thread | None = None
         self._returned_at = 0.0  # the time at which the last step was returned
         self._is_quick = False  # whether the consumer asked for the next step immediately
 
-    def take(self, form: Callable[[Any], Any] | None) -> Any:
+    def take(self) -> Any:
         """Return the next step or raise its error. Waits if the step is being read."""
         self._is_quick = perf_counter() - self._returned_at < _WAKING
-        me = threading.get_ident()
+        me = get_ident()
         item = self._claimed.get(me) or self._claim(me)
         if self._thread is None and self._depth > 0 and not self._failed:
             self._start()
-        value, error = item.value, item.raised()
-        if form is not None and error is None:
-            try:
-                value = form(value)
-            except Exception as raised:  # noqa: BLE001 - the step is consumed, like any failed step
-                error = raised
+        error = item.raised() if item.failed else None
         self._returned_at = perf_counter()
         del self._claimed[me]
         if error is not None:
             raise error
-        return value
+        return item.value
 
     def position(self) -> Any:
         """Return the position of the next step to be taken."""
         with self._lock:
-            waiting = self._claimed.get(threading.get_ident())
+            waiting = self._claimed.get(get_ident())
             first = waiting or (self._items[0] if self._items else None)
             return self._position if first is None else first.before
 
-    def stop(self) -> None:
-        """Stop the thread after its current step. Takes no lock, because the garbage collector may call it."""
-        self._stopped = True
-
     def ended_by(self, timeout: float) -> bool:
         """Stop the thread and wait briefly for it. Return True if nobody is reading anymore."""
-        self.stop()
-        thread = self._thread
-        if thread not in (None, threading.current_thread()) and thread.is_alive():
-            thread.join(timeout)
+        self.stop_now()
+        self.joined(timeout)
         with self._lock:
             self._items.clear()
             self._claimed.clear()
@@ -229,7 +196,7 @@ class _Shared:
             if reads:
                 self._read()
             else:
-                self._ready.wait(_WAIT)
+                self._ready.wait(WAIT_SECONDS)
 
     def _read(self) -> None:
         """Read the step at the position, and advance the position.
@@ -261,59 +228,31 @@ class _Shared:
             if self._torn:
                 self.steps.restore(self._position)
             try:
-                rows = self.steps.read()
-                item.value = self._placed(item, rows)
+                columns = self.steps.read()
+                try:
+                    item.value = self._place(columns)
+                except InvalidArgumentError as error:
+                    item.misplaced = error
             except Exception as error:  # noqa: BLE001 - raised when the consumer takes the step
                 item.error, item.ended = error, isinstance(error, StopIteration)
         item.failed = item.error is not None or item.misplaced is not None
         return item
 
-    def _placed(self, item: _Item, rows: Sequence[Column]) -> Any:
-        try:
-            return self._place(rows)
-        except InvalidArgumentError as error:
-            item.misplaced = error
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._thread is not None or self._ended or background.are_ending:
-                return
-            work = partial(copy_context().run, self._work)
-            thread = background.thread(work, "evenfeed-feed", self._leave)
-            self._thread = thread
-            start_soon((thread,))
-
-    def _work(self) -> None:
-        try:
-            while self._wait_for_turn():
-                self._read()
-        except BaseException as error:  # noqa: BLE001 - a SystemExit, raised when the consumer takes the step
-            with self._lock:
-                self._items.append(_Item(self._position, error=error))
-                self._failed = True
-                self._ready.ring()
-        finally:
-            with self._lock:
-                self._thread = None
-
-    def _wait_for_turn(self) -> bool:
-        """Become the reader once there is room. Return False if the thread should end."""
-        with self._lock:
-            while not self._is_over and (
-                self._reader is not None or len(self._items) >= self._depth
-            ):
-                self._room.wait(_WAIT)
-            if self._is_over:
-                return False
-            self._reader = threading.get_ident()
-        return True
-
     @property
     def _is_over(self) -> bool:
-        """Whether the thread should end."""
         return self._stopped or self._leaving or self._ended or self._failed
 
-    def _leave(self) -> None:
-        self._leaving = True
-        with self._lock:
-            self._room.notify()
+    def _begins_read(self) -> bool:
+        if self._reader is not None or len(self._items) >= self._depth:
+            return False
+        self._reader = get_ident()
+        return True
+
+    def _read_ahead(self) -> None:
+        try:
+            self._read()
+        except BaseException as error:  # noqa: BLE001 - a SystemExit, raised when the consumer takes the step
+            with self._lock:
+                self._items.append(_Item(self._position, error=error, failed=True))
+                self._failed = True
+                self._ready.ring()

@@ -4,7 +4,7 @@
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -164,10 +164,15 @@ class StepSource(ABC):
     @abstractmethod
     def _facts(self) -> Facts: ...
 
-    def start(self) -> StepsAhead:
-        """Return the steps of a new iteration."""
+    def start(self, convert: Callable[[Any], Any] | None = None) -> StepsAhead:
+        """Return the steps of a new iteration.
+
+        Args:
+            convert: Converts each value of a step.
+        """
         self._check_same()
-        placing = Placing(self._structure(), self._replicas, fetch=self._arrival.fetch)
+        fetch = self._arrival.fetch
+        placing = Placing(self._structure(), self._replicas, fetch=fetch, convert=convert)
         return StepsAhead(self._steps, placing, self.depth)
 
     def _check_same(self) -> None:

@@ -1,24 +1,16 @@
 """The operator for prefetch: reads ahead in a thread."""
 
-import threading
-import weakref
-from collections import deque
-from contextvars import copy_context
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, final
 
 from evenfeed.core.block import Block
-from evenfeed.core.concurrency.threads import background, start_soon
-from evenfeed.core.concurrency.waiting import Bell
+from evenfeed.core.concurrency.prefetching import WAIT_SECONDS, Prefetching
 from evenfeed.core.errors import CancelledError
 from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.runtime.operator import Operator, State, read_full
 from evenfeed.runtime.read_size import Stretch
 
-# The longest wait in seconds: whatever goes wrong, abandoned threads end and Ctrl-C is noticed.
-_WAIT: Final = 0.05
-_JOIN: Final = 1.0
+_JOIN: Final = 1.0  # seconds to wait for a thread that may be inside a user function
 
 
 @final
@@ -55,8 +47,7 @@ class ReadAhead(Operator):
     def read(self, most: int) -> Block | None:
         if self._shared is None:
             self._shared = _Shared(self._child, self._buffer)
-            # The thread refers to _Shared only, so that the operator itself can be garbage-collected.
-            weakref.finalize(self, self._shared.stop).atexit = False
+            self._shared.stop_with(self)
             self._shared.start(most)
         return self._shared.take(most)
 
@@ -78,9 +69,8 @@ class ReadAhead(Operator):
 
     def _stop(self) -> None:
         if self._shared is not None:
-            self._shared.stop()
-            self._shared.wake()
-            if not self._shared.joined(_WAIT):
+            self._shared.stop_now()
+            if not self._shared.joined(WAIT_SECONDS):
                 self._child.close()  # it may be waiting for a thread of an operator below
                 self._shared.joined(_JOIN)
             self._shared = None
@@ -90,50 +80,23 @@ class ReadAhead(Operator):
 
 
 @final
-class _Shared:
-    """The data that the consumer and the thread share."""
+class _Shared(Prefetching[_Item]):
+    """What the consumer and the thread share."""
 
     def __init__(self, child: Operator, buffer: int) -> None:
+        super().__init__("evenfeed-prefetch")
         self._child = child
         self._buffer = buffer
-        self._lock = threading.RLock()
-        # Notifies the thread: there is room, or it must end.
-        self._changed = threading.Condition(self._lock)
-        self._ready = Bell()  # notifies the consumer: there is something to take
-        self._items: deque[_Item] = deque()
         self._reading: State = child.state()  # the position before the current read
         self._asked = 0  # elements requested and not yet returned
         self._last_ask = 1
+        self._count = 0  # how many elements the thread reads next
         self._stretch = Stretch() if child.reads_freely else None
-        self._ended = False
-        self._stopped = False
-        self._leaving = (
-            False  # at exit: once the thread has ended, the consumer reads the child itself
-        )
-        work = partial(copy_context().run, self._work)
-        self._thread = background.thread(work, "evenfeed-prefetch", self._leave)
 
     def start(self, most: int) -> None:
         """Start the thread, for a first read of `most` elements."""
         self._asked = self._last_ask = most
-        self._leaving = background.are_ending
-        if not self._leaving:
-            start_soon((self._thread,))
-
-    def stop(self) -> None:
-        """Let the thread end after its current read. Takes no lock: the garbage collector may call this."""
-        self._stopped = True
-
-    def wake(self) -> None:
-        """Wake the thread, so that it notices at once that it must end."""
-        with self._lock:
-            self._changed.notify_all()
-
-    def joined(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds for the thread; return True if it has ended."""
-        if self._thread is not threading.current_thread() and self._thread.is_alive():
-            self._thread.join(timeout)
-        return not self._thread.is_alive()
+        self._start()
 
     def take(self, most: int) -> Block | None:
         """Return the next elements, or None at the end; raise an error when it is reached."""
@@ -146,18 +109,18 @@ class _Shared:
                     return None
                 if self._stopped:
                     raise CancelledError("The iterator was closed while it was read.")
-                if self._has_no_thread:
+                if self._thread is None:  # the program is exiting
                     self._add(self._read(most))
                     continue
-                self._changed.notify_all()
-            self._ready.wait(_WAIT)
+                self._room.notify_all()
+            self._ready.wait(WAIT_SECONDS)
 
     def _taken(self, item: _Item, most: int) -> Block | None:
         if item.block is None:
             if item.error is not None:
                 self._items.popleft()
                 self._asked = 0
-                self._changed.notify_all()
+                self._room.notify_all()
                 raise item.error
             return None  # keep the end for the next read
         block = item.block.cut(item.used, item.used + most)
@@ -165,7 +128,7 @@ class _Shared:
         self._asked = most - block.length
         if item.left == 0:
             self._items.popleft()
-        self._changed.notify_all()
+        self._room.notify_all()
         return block
 
     def position(self) -> State:
@@ -175,21 +138,6 @@ class _Shared:
                 return [self._items[0].before, self._items[0].used]
             return [self._reading, 0]
 
-    def _work(self) -> None:
-        while not self._ended:
-            count = self._wait_for_room()
-            if count == 0:
-                return
-            self._add(self._read(count))
-
-    def _leave(self) -> None:
-        self._leaving = True
-        self.wake()
-
-    @property
-    def _has_no_thread(self) -> bool:
-        return self._leaving and not self._thread.is_alive()
-
     def _add(self, item: _Item) -> None:
         with self._lock:
             self._items.append(item)
@@ -197,15 +145,13 @@ class _Shared:
             self._reading = item.before if self._ended else self._child.state()
             self._ready.ring()
 
-    def _wait_for_room(self) -> int:
-        """Return how many elements to read; 0 if the thread must end."""
-        with self._lock:
-            while not (self._stopped or self._leaving):
-                room = self._asked + self._limit() - sum(item.left for item in self._items)
-                if room > 0:
-                    return min(room, max(1, self._last_ask))
-                self._changed.wait(_WAIT)
-        return 0
+    def _begins_read(self) -> bool:
+        room = self._asked + self._limit() - sum(item.left for item in self._items)
+        self._count = min(room, max(1, self._last_ask))
+        return room > 0
+
+    def _read_ahead(self) -> None:
+        self._add(self._read(self._count))
 
     def _limit(self) -> int:
         # AUTOTUNE: two reads ahead, each as long as the consumer's last.
