@@ -5,8 +5,8 @@ from tests.resuming import assert_resumes
 
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.formats.csv.csv_files import CsvFile, CsvLayout, CsvReader
-from evenfeed.formats.csv.csv_values import CsvColumn
+from evenfeed.formats.csv_fields import CsvColumn
+from evenfeed.formats.csv_files import CsvFile, CsvLayout, CsvReader
 from evenfeed.runtime.operators.files import ReadFiles
 
 TEXT, NUMBER = CsvColumn("field 0", dtypes.string), CsvColumn("field 1", dtypes.int64, b"7")

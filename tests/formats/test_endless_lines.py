@@ -21,7 +21,7 @@ READERS = {
 def short(monkeypatch):
     """Lower the limit of line lengths, so that the tests are fast."""
     monkeypatch.setattr("evenfeed.formats.text_lines.LONGEST", 1 << 20)
-    monkeypatch.setattr("evenfeed.formats.csv.csv_files.LONGEST", 1 << 20)
+    monkeypatch.setattr("evenfeed.formats.csv_files.LONGEST", 1 << 20)
 
 
 @pytest.mark.parametrize("name", READERS)

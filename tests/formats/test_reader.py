@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from evenfeed.core.block import Block
 from evenfeed.core.errors import DataLossError
-from evenfeed.formats.reader import Reader
+from evenfeed.formats.reader import Reader, grouped
 
 
 class Counting(Reader):
@@ -48,3 +48,16 @@ def test_a_file_that_ends_early_is_an_error():
 
 def test_closing_is_no_trouble():
     Counting(5).close()
+
+
+@given(st.lists(st.integers(0, 6), max_size=40), st.integers(1, 5))
+def test_each_row_is_in_one_group_or_among_the_others(lengths, fewest):
+    groups, rest = grouped(np.array(lengths, np.int64), fewest, longest=4)
+    expected = {
+        length: [row for row, other in enumerate(lengths) if other == length]
+        for length in range(1, 5)
+        if lengths.count(length) >= fewest
+    }
+    assert {lengths[rows[0]]: rows.tolist() for rows in groups} == expected
+    others = [row for row, length in enumerate(lengths) if length not in expected]
+    assert rest.tolist() == others

@@ -4,10 +4,9 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from evenfeed.formats.checksums import masked
 from evenfeed.formats.tfrecord import framing, record_kernels
 from evenfeed.formats.tfrecord import framing as payloads
-from evenfeed.formats.tfrecord.framing import FOOTER, header_of
+from evenfeed.formats.tfrecord.framing import FOOTER, header_of, masked
 from evenfeed.formats.tfrecord.record_kernels import has_instructions
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.resuming import assert_resumes, rows_of
 
 from evenfeed.core.errors import DataLossError, FailedPreconditionError, NotFoundError
-from evenfeed.formats.checksums import masked
 from evenfeed.formats.tfrecord import records
+from evenfeed.formats.tfrecord.framing import masked
 from evenfeed.formats.tfrecord.record_writer import TFRecordWriter
 from evenfeed.formats.tfrecord.records import RecordFile
 from evenfeed.runtime.operators.files import ReadFiles

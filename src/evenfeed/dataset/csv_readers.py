@@ -19,8 +19,7 @@ from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.dataset import Dataset
 from evenfeed.dataset.file_readers import FileDataset, at_least, reading
 from evenfeed.formats.bytes.filesystems import as_text, matching_paths
-from evenfeed.formats.csv.csv_files import CsvFile, CsvLayout, CsvReader
-from evenfeed.formats.csv.csv_values import (
+from evenfeed.formats.csv_fields import (
     CsvColumn,
     column_of,
     columns_of,
@@ -28,6 +27,7 @@ from evenfeed.formats.csv.csv_values import (
     number,
     plain_text,
 )
+from evenfeed.formats.csv_files import CsvFile, CsvLayout, CsvReader
 from evenfeed.plan.buffering import AUTOTUNE
 
 # From the narrowest to the widest. A column gets the narrowest dtype that holds all of its values.

@@ -13,8 +13,7 @@ from evenfeed.core.lazy import array_record
 from evenfeed.formats.bytes.byte_windows import ByteFile
 from evenfeed.formats.bytes.filesystems import local, naming
 from evenfeed.formats.bytes.open_files import Reopened
-from evenfeed.formats.chunks import bytes_column
-from evenfeed.formats.reader import Reader
+from evenfeed.formats.reader import Reader, bytes_column
 
 _MOST: Final = 1024  # records per read, all in memory at once
 

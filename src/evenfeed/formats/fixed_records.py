@@ -13,8 +13,7 @@ from evenfeed.formats.bytes.byte_windows import ByteFile
 from evenfeed.formats.bytes.filesystems import is_remote
 from evenfeed.formats.bytes.inflating import open_bytes
 from evenfeed.formats.bytes.mapped_files import MappedFile
-from evenfeed.formats.chunks import ChunkReader, bytes_column
-from evenfeed.formats.reader import Reader
+from evenfeed.formats.reader import ChunkReader, Reader, bytes_column
 
 _READ: Final = 1 << 20
 

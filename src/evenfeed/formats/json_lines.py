@@ -16,7 +16,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.formats.bytes.byte_windows import UncountedFile
-from evenfeed.formats.chunks import Chunk, RowReader
+from evenfeed.formats.reader import Chunk, RowReader
 from evenfeed.formats.text_lines import LineReader
 
 _LINES: Final = 1 << 12  # lines converted to columns at a time

@@ -9,7 +9,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError
 from evenfeed.formats.bytes.byte_windows import UncountedFile
 from evenfeed.formats.bytes.inflating import open_bytes
-from evenfeed.formats.chunks import ChunkReader, bytes_column
+from evenfeed.formats.reader import ChunkReader, bytes_column
 
 # The first read is short, so that the first line arrives soon; longer reads cost less per line.
 _FIRST_READ: Final = 1 << 15

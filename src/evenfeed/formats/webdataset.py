@@ -11,8 +11,7 @@ from evenfeed.core.lazy import tarfile
 from evenfeed.core.specs import TensorSpec
 from evenfeed.formats.bytes.byte_windows import ByteFile, written
 from evenfeed.formats.bytes.filesystems import open_file
-from evenfeed.formats.chunks import bytes_column
-from evenfeed.formats.reader import Reader
+from evenfeed.formats.reader import Reader, bytes_column
 
 KEY: Final = "__key__"
 

@@ -19,19 +19,20 @@ from evenfeed.formats.bytes.filesystems import (
     open_file,
     path_in,
 )
-from evenfeed.formats.csv.csv_decoding import decode_csv
-from evenfeed.formats.example.example_parsing import parse_example, parse_single_example
+from evenfeed.formats.csv_decoding import decode_csv
+from evenfeed.formats.example.example_parsing import (
+    parse_example,
+    parse_sequence_example,
+    parse_single_example,
+    parse_single_sequence_example,
+)
 from evenfeed.formats.example.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     RaggedFeature,
     VarLenFeature,
 )
-from evenfeed.formats.example.sequence_parsing import (
-    parse_sequence_example,
-    parse_single_sequence_example,
-)
-from evenfeed.formats.tensor_bytes import parse_tensor, serialize_tensor
+from evenfeed.formats.tensor_bytes import decode_raw, parse_tensor, serialize_tensor
 from evenfeed.formats.tfrecord.record_writer import TFRecordOptions, TFRecordWriter
 from evenfeed.images.decoding import (
     decode_and_crop_jpeg,
@@ -45,7 +46,6 @@ from evenfeed.images.decoding import (
 )
 from evenfeed.images.encoding import encode_jpeg, encode_png
 from evenfeed.images.image_kernels import applied
-from evenfeed.images.raw_bytes import decode_raw
 from evenfeed.io import gfile
 
 __all__ = [

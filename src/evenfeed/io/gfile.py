@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evenfeed.core.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from evenfeed.core.publish import publish, refusal
 from evenfeed.formats.bytes import filesystems
-from evenfeed.formats.bytes.file_object import GFile
-from evenfeed.formats.bytes.filesystems import matching_paths, naming, path_in
+from evenfeed.formats.bytes.filesystems import GFile, matching_paths, naming, path_in
 
 __all__ = [
     "GFile",

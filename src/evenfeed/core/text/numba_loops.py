@@ -3,16 +3,7 @@
 import importlib
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-from evenfeed.core.lazy import LazyModule
-
-if TYPE_CHECKING:
-    from evenfeed.core.text import text_kernels
-else:
-    text_kernels = LazyModule("evenfeed.core.text.text_kernels")
-
-__all__ = ["compiled", "is_worth_it", "text_kernels"]
+from typing import Any, Final, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

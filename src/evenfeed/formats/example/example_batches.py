@@ -9,28 +9,35 @@ one with protobuf.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.dtypes import DType
+from evenfeed.core.lazy import LazyModule
 from evenfeed.core.text.numba_loops import is_worth_it
 from evenfeed.core.text.text_columns import Texts, texts
-from evenfeed.formats.example.example_values import Where, fixed_value, parsed
+from evenfeed.formats.example.example_protos import Where, fixed_value, parsed
 from evenfeed.formats.example.features import Fixed
-from evenfeed.formats.lazy_kernels import example_kernels
 from evenfeed.formats.reader import grouped
+
+if TYPE_CHECKING:
+    from evenfeed.formats.example import example_kernels
+else:
+    example_kernels = LazyModule("evenfeed.formats.example.example_kernels")
 
 # The tag byte of a length-delimited field, by field number.
 _FIRST: Final = 0x0A
 _SECOND: Final = 0x12
-_LAYOUT_KINDS: Final[dict[int, DType]] = {
-    0x0A: dtypes.string,
-    0x12: dtypes.float32,
-    0x1A: dtypes.int64,
+# The tag byte of the list of values in a Feature message, by dtype.
+_LIST_TAGS: Final[dict[DType, int]] = {
+    dtypes.string: 0x0A,
+    dtypes.float32: 0x12,
+    dtypes.int64: 0x1A,
 }
+_DTYPES: Final = {tag: dtype for dtype, tag in _LIST_TAGS.items()}
 
 _VALUE: Final = 0x00  # any byte may be here
 _DIGIT: Final = 0x80  # a byte of a varint: only its continuation bit is fixed
@@ -136,7 +143,7 @@ class Layout:
             raise NoLayoutError
         start, stop = self._field(stop, end, _SECOND, whole=True)
         if start < stop:
-            dtype = _LAYOUT_KINDS.get(self._bytes[start])
+            dtype = _DTYPES.get(self._bytes[start])
             if dtype is None:
                 raise NoLayoutError
             inner = self._field(start, stop, self._bytes[start], whole=True)
@@ -202,7 +209,6 @@ def _place(dtype: DType, spans: list[tuple[int, int]]) -> FieldPlace:
 
 
 # The tag byte of a list, by the dtype of its values.
-_KINDS: Final[dict[DType, int]] = {dtypes.string: 0x0A, dtypes.float32: 0x12, dtypes.int64: 0x1A}
 
 
 def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array], Array]:
@@ -216,7 +222,7 @@ def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array], Array
         records.stops,
         np.frombuffer(b"".join(keys), np.uint8),
         np.cumsum([len(key) for key in keys], dtype=np.int64),
-        np.array([_KINDS[feature.dtype] for feature in wanted], np.int64),
+        np.array([_LIST_TAGS[feature.dtype] for feature in wanted], np.int64),
         np.array([feature.count for feature in wanted], np.int64),
         places,
         odd,

@@ -20,10 +20,9 @@ from evenfeed.formats.bytes.mapped_files import (
     many_are_mapped,
     without_views,
 )
-from evenfeed.formats.chunks import Chunk
+from evenfeed.formats.reader import Chunk
 from evenfeed.formats.tables.arrow_columns import arrow
-from evenfeed.formats.tables.table_columns import Choice
-from evenfeed.formats.tables.table_parts import TablePart, chunk_of, reading_table
+from evenfeed.formats.tables.table_parts import Choice, TablePart, chunk_of, reading_table
 
 _KIND: Final = "Arrow"
 _MAGIC: Final = b"ARROW1"

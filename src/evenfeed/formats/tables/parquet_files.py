@@ -1,27 +1,31 @@
-"""Parquet files: opening them, choosing row groups by filter, and decoding. A plan treats each row group as a file."""
+"""Parquet files: opening them, choosing row groups by filter, and decoding. A plan treats each row group as a file.
 
-from collections.abc import Sequence
+pyarrow kills the process if a column chunk in the footer contradicts the schema: its C++ code raises an exception that
+nothing catches. So evenfeed checks the footer first, and pyarrow opens only files whose footer is consistent.
+"""
+
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Final, NamedTuple, final
 
 from evenfeed.core.conversion import shortened
-from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.errors import DataLossError, InvalidArgumentError
 from evenfeed.formats.bytes.byte_windows import written
-from evenfeed.formats.bytes.filesystems import is_remote, local, remote
-from evenfeed.formats.chunks import Chunk
+from evenfeed.formats.bytes.filesystems import is_remote, local, naming, open_file, remote
+from evenfeed.formats.reader import Chunk
 from evenfeed.formats.tables.arrow_columns import arrow
-from evenfeed.formats.tables.parquet_footer import GroupTable, groups_in
-from evenfeed.formats.tables.table_columns import Choice
 from evenfeed.formats.tables.table_parts import (
+    Choice,
     RowFilter,
     TablePart,
     Wanted,
     chunk_of,
     reading_table,
 )
+from evenfeed.formats.tables.thrift import BYTES, I32, I64, Fields, list_of, struct_in, struct_of
 
 
 @final
@@ -40,6 +44,20 @@ class RowGroup(TablePart):
             part = opened.fragment.subset(row_group_ids=[self.number])
             table = part.to_table(columns=list(wanted.columns), filter=expression)
         return chunk_of(table.column, table.num_rows, wanted)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GroupTable:
+    """A row group as the footer describes it.
+
+    Attributes:
+        rows: Number of rows.
+        span: Its first byte in the file, and one past its last.
+    """
+
+    rows: int
+    span: tuple[int, int]
 
 
 @final
@@ -90,11 +108,11 @@ def row_groups(
             opened = opened_parquet(path, written(path))
             schema = opened.fragment.physical_schema
             wanted = choice.of(path, schema)
-        groups += _groups(path, opened, schema, wanted)
+        groups += _selected(path, opened, schema, wanted)
     return choice.specs, tuple(groups)
 
 
-def _groups(path: str, opened: OpenedParquet, schema: Any, wanted: Wanted) -> list[RowGroup]:
+def _selected(path: str, opened: OpenedParquet, schema: Any, wanted: Wanted) -> list[RowGroup]:
     """Return the row groups that may have matching rows, by their statistics."""
     groups = opened.groups
     firsts = [0, *accumulate(group.rows for group in groups)]
@@ -131,3 +149,195 @@ def _row_filter(value: Any) -> RowFilter | None:
                 fix="pass [('column', '>', 3), ...], or a pyarrow.compute expression.",
             ) from error
     return RowFilter(str(value), value)
+
+
+_MAGIC: Final = b"PAR1"
+_ENCRYPTED: Final = b"PARE"
+_LENGTH: Final = 4
+_END: Final = _LENGTH + len(_MAGIC)
+# Footers are rarely longer, so that one read suffices.
+_FIRST_READ: Final = 1 << 16
+
+_BYTE_ARRAY, _FIXED_BYTES = 6, 7
+# Bytes per value of each physical type in the statistics; byte arrays have any length.
+_SIZES: Final = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
+_REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
+
+# Field numbers and kinds, as the format defines them.
+_OLD_MAX, _OLD_MIN, _MAX, _MIN = 1, 2, 5, 6
+_BOUNDS: Final = {_OLD_MAX: BYTES, _OLD_MIN: BYTES, _MAX: BYTES, _MIN: BYTES}
+_TEXT_BYTES, _REPETITIONS, _DEFINITIONS = 1, 2, 3
+_LEVELS: Final = {_TEXT_BYTES: I64, _REPETITIONS: list_of(I64), _DEFINITIONS: list_of(I64)}
+_TYPE, _PATH, _COMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE, _STATISTICS, _SIZE_STATISTICS = (
+    1,
+    3,
+    7,
+    9,
+    11,
+    12,
+    16,
+)
+_META_DATA: Final = {
+    _TYPE: I32,
+    _PATH: list_of(BYTES),
+    _COMPRESSED: I64,
+    _DATA_PAGE: I64,
+    _DICTIONARY_PAGE: I64,
+    _STATISTICS: struct_of(_BOUNDS),
+    _SIZE_STATISTICS: struct_of(_LEVELS),
+}
+_META, _CRYPTO = 3, 8
+_CHUNK: Final = {_META: struct_of(_META_DATA), _CRYPTO: struct_of({})}
+_CHUNKS, _GROUP_ROWS = 1, 3
+_GROUP: Final = {_CHUNKS: list_of(struct_of(_CHUNK)), _GROUP_ROWS: I64}
+_TYPE_LENGTH, _REPETITION, _NAME, _CHILDREN = 2, 3, 4, 5
+_NODE: Final = {_TYPE: I32, _TYPE_LENGTH: I32, _REPETITION: I32, _NAME: BYTES, _CHILDREN: I32}
+_SCHEMA, _ROWS, _GROUPS = 2, 3, 4
+_TABLE: Final = {
+    _SCHEMA: list_of(struct_of(_NODE)),
+    _ROWS: I64,
+    _GROUPS: list_of(struct_of(_GROUP)),
+}
+
+
+class _Leaf(NamedTuple):
+    """A leaf column of the schema."""
+
+    name: str
+    type: int
+    size: int | None
+    definitions: int
+    repetitions: int
+
+
+def groups_in(path: str) -> tuple[GroupTable, ...]:
+    """Return the row groups of a file; raise DataLossError if its footer is inconsistent."""
+    size, table = _table_bytes(path)
+    try:
+        return tuple(_groups(struct_in(table, _TABLE), size))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        why = f"field {error} is missing" if isinstance(error, KeyError) else error
+        raise _damaged(path, f"its footer is wrong: {why}") from error
+
+
+def _table_bytes(path: str) -> tuple[int, bytes]:
+    """Return the size of a file, and the bytes of its footer."""
+    with open_file(path) as file, naming(path):
+        size = file.seek(0, 2)
+        end = _read_from(file, max(0, size - _FIRST_READ), size)
+        if len(end) < _END + len(_MAGIC) or end[-len(_MAGIC) :] not in (_MAGIC, _ENCRYPTED):
+            raise _damaged(path, "it does not end with Parquet's magic bytes")
+        if end.endswith(_ENCRYPTED):
+            raise _damaged(path, "its footer is encrypted")
+        length = int.from_bytes(end[-_END : -len(_MAGIC)], "little")
+        if length > size - _END - len(_MAGIC):
+            raise _damaged(path, f"its footer declares a length of {length} bytes")
+        if length + _END > len(end):
+            end = _read_from(file, size - _END - length, size)
+        return size, end[-_END - length : -_END]
+
+
+def _read_from(file: Any, place: int, stop: int) -> bytes:
+    """Return the bytes from `place` to `stop`, and no more: a device such as /dev/zero has more than its size says."""
+    file.seek(place)
+    parts: list[bytes] = []
+    while place < stop and (more := file.read(min(stop - place, 1 << 24))):
+        parts.append(more)
+        place += len(more)
+    return b"".join(parts)
+
+
+def _damaged(path: str, why: str) -> DataLossError:
+    return DataLossError(
+        f"{path} is damaged, or not a valid Parquet file: {why}.", fix="write the file again."
+    ).in_file(path)
+
+
+def _groups(table: Fields, size: int) -> Iterator[GroupTable]:
+    leaves = _leaves(table[_SCHEMA])
+    groups = table.get(_GROUPS, [])
+    total = sum(group[_GROUP_ROWS] for group in groups)
+    if total != table[_ROWS]:
+        raise ValueError(f"it declares {table[_ROWS]} rows, but its row groups have {total}")
+    for number, group in enumerate(groups):
+        if len(group[_CHUNKS]) != len(leaves):
+            raise ValueError(
+                f"row group {number} has {len(group[_CHUNKS])} columns, but the schema {len(leaves)}"
+            )
+        chunks = [_checked(*pair) for pair in zip(group[_CHUNKS], leaves, strict=True)]
+        yield GroupTable(_count(group[_GROUP_ROWS], number), _span(chunks, number, size))
+
+
+def _count(rows: int, number: int) -> int:
+    if rows < 0:
+        raise ValueError(f"row group {number} has {rows} rows")
+    return rows
+
+
+def _span(chunks: Sequence[Fields], number: int, size: int) -> tuple[int, int]:
+    if not chunks:
+        return 0, 0
+    begin, stop = _begin(chunks[0]), _begin(chunks[-1]) + chunks[-1][_COMPRESSED]
+    if not 0 <= begin <= stop <= size:
+        raise ValueError(f"row group {number} declares bytes {begin} to {stop}")
+    return begin, stop
+
+
+def _begin(chunk: Fields) -> int:
+    return min(chunk[_DATA_PAGE], chunk.get(_DICTIONARY_PAGE, chunk[_DATA_PAGE]))
+
+
+def _leaves(schema: Sequence[Fields]) -> list[_Leaf]:
+    """Return the leaf columns; the schema is a tree in which each node precedes its children."""
+    rest = iter(schema[1:])
+    found = [leaf for _ in range(schema[0].get(_CHILDREN, 0)) for leaf in _below(rest, 0, 0)]
+    if next(rest, None) is not None:
+        raise ValueError("its schema has columns without a parent")
+    return found
+
+
+def _below(rest: Iterator[Fields], definitions: int, repetitions: int) -> Iterator[_Leaf]:
+    node = next(rest, None)
+    if node is None:
+        raise ValueError("its schema ends too early")
+    children, repetition = node.get(_CHILDREN, 0), node.get(_REPETITION, _REQUIRED)
+    if repetition not in (_REQUIRED, _OPTIONAL, _REPEATED):
+        raise ValueError(f"its schema has an unknown repetition type {repetition}")
+    definitions += repetition != _REQUIRED
+    repetitions += repetition == _REPEATED
+    if children == 0:
+        yield _leaf(node, definitions, repetitions)
+    elif children < 0:
+        raise ValueError(f"its schema has a group with {children} columns")
+    for _ in range(children):
+        yield from _below(rest, definitions, repetitions)
+
+
+def _leaf(node: Fields, definitions: int, repetitions: int) -> _Leaf:
+    kind = node[_TYPE]
+    size = node[_TYPE_LENGTH] if kind == _FIXED_BYTES else _SIZES.get(kind)
+    if size is None and kind != _BYTE_ARRAY:
+        raise ValueError(f"its schema has an unknown type {kind}")
+    return _Leaf(node[_NAME].decode(), kind, size, definitions, repetitions)
+
+
+def _checked(chunk: Fields, leaf: _Leaf) -> Fields:
+    """Return the metadata of a column chunk; raise if it contradicts the schema."""
+    if _CRYPTO in chunk:
+        raise ValueError(f"column {leaf.name!r} is encrypted")
+    meta: Fields = chunk[_META]
+    if meta[_TYPE] != leaf.type:
+        raise ValueError(
+            f"column {leaf.name!r} has type {meta[_TYPE]}, but the schema says {leaf.type}"
+        )
+    sizes: Fields = meta.get(_SIZE_STATISTICS, {})
+    for field, deepest in ((_REPETITIONS, leaf.repetitions), (_DEFINITIONS, leaf.definitions)):
+        if len(sizes.get(field, ())) not in (0, deepest + 1):
+            raise ValueError(f"column {leaf.name!r} has levels that are not in its schema")
+    if _TEXT_BYTES in sizes and leaf.type != _BYTE_ARRAY:
+        raise ValueError(f"column {leaf.name!r} is not a byte array, but declares its size as one")
+    bounds: Fields = meta.get(_STATISTICS, {})
+    for field in (_OLD_MAX, _OLD_MIN, _MAX, _MIN):
+        if leaf.size is not None and field in bounds and len(bounds[field]) != leaf.size:
+            raise ValueError(f"a min or max of column {leaf.name!r} has {len(bounds[field])} bytes")
+    return meta

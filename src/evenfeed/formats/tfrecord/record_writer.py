@@ -8,8 +8,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import FailedPreconditionError, described
 from evenfeed.formats.bytes.filesystems import named, naming, open_file, path_in
 from evenfeed.formats.bytes.inflating import FORMS
-from evenfeed.formats.checksums import masked
-from evenfeed.formats.tfrecord.framing import FOOTER, header_of
+from evenfeed.formats.tfrecord.framing import FOOTER, header_of, masked
 
 _FLUSH_MODES: Final = {
     None: zlib.Z_NO_FLUSH,

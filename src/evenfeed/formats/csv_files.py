@@ -11,9 +11,8 @@ from evenfeed.core.block import Block
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.formats.bytes.byte_windows import UncountedFile
 from evenfeed.formats.bytes.inflating import open_bytes
-from evenfeed.formats.chunks import Chunk, RowReader
-from evenfeed.formats.csv.csv_records import OPEN, Cutter, Records
-from evenfeed.formats.csv.csv_values import CsvColumn
+from evenfeed.formats.csv_fields import OPEN, CsvColumn, Cutter, Records
+from evenfeed.formats.reader import Chunk, RowReader
 from evenfeed.formats.text_lines import LONGEST, endless
 
 # The first read is short, so that the first row arrives soon; longer reads cost less per row.

@@ -15,8 +15,7 @@ from evenfeed.core.handles import Handle, Kernel, results_of
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
-from evenfeed.formats.csv.csv_records import Cutter
-from evenfeed.formats.csv.csv_values import CsvColumn, columns_of, delimiter_of, plain_text
+from evenfeed.formats.csv_fields import CsvColumn, Cutter, columns_of, delimiter_of, plain_text
 
 
 def decode_csv(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments

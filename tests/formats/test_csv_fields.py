@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenfeed.formats.csv.csv_records import Cutter
+from evenfeed.formats.csv_fields import Cutter
 
 FIELDS = st.text(st.sampled_from('ab,"\n\r '), max_size=5)
 TABLES = st.lists(st.lists(FIELDS, min_size=1, max_size=3), max_size=5)

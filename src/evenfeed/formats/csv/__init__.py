@@ -1,1 +1,0 @@
-"""CSV: reading files, splitting records into fields, and converting fields to values."""
