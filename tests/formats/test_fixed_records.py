@@ -84,8 +84,9 @@ def test_a_plain_file_of_a_wrong_length_gives_nothing_and_the_next_follows(tmp_p
     assert records_of(good, odd, good) == [b"xx", b"yy", InvalidArgumentError, b"xx", b"yy"]
     with pytest.raises(
         InvalidArgumentError, match=r"odd has 3 bytes between its header \(0 bytes\)"
-    ):
+    ) as raised:
         odd.open()
+    assert raised.value.file == odd.path
 
 
 @pytest.mark.parametrize(("header", "footer"), [(5, 0), (0, 5), (3, 3), (2, 4)])

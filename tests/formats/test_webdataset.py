@@ -133,5 +133,6 @@ def test_no_sample_says_what_to_type(tmp_path):
 def test_a_compressed_file_is_refused(files, tmp_path):
     packed = tmp_path / "a.tar.gz"
     packed.write_bytes(__import__("gzip").compress(files[0].read_bytes()))
-    with pytest.raises(DataLossError, match="decompress the file first"):
+    with pytest.raises(DataLossError, match="decompress the file first") as raised:
         tf.data.Dataset.from_webdataset(packed)
+    assert raised.value.file == str(packed)

@@ -3,6 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenfeed.core.errors import OutOfRangeError, ResourceExhaustedError
+from evenfeed.core.specs import INFINITE
 from evenfeed.runtime.positions.orders import Again, Every, Forward, Shuffled, first_round
 
 
@@ -78,3 +80,14 @@ def test_a_far_step_of_a_small_buffer_is_found_without_those_before_it():
 def test_a_full_shuffle_is_asked_for_single_steps_without_all_between():
     order = Every(Shuffled(mixed(10**9, 10**9), 10**9, (7,), reshuffle=True), 0, 10**5, 10**4)
     assert len(set(order.at(np.arange(100)).tolist())) == 100
+
+
+@pytest.mark.parametrize("buffer", [2**40, 2**62, 2**63 - 1])
+def test_a_buffer_that_does_not_fit_into_memory_raises_with_its_size(buffer):
+    with pytest.raises(ResourceExhaustedError, match=f"shuffle buffer of {buffer} elements does"):
+        mixed(INFINITE, buffer).stretch(0, 3)
+
+
+def test_positions_end_where_integers_do():
+    with pytest.raises(OutOfRangeError, match=f"but element {2**63 - 1} was requested"):
+        mixed(INFINITE, 3).stretch(2**63 - 1, 3)

@@ -81,7 +81,9 @@ def _opened(path: str) -> Any:
         records: Any = _library().ArrayRecordReader(local(path))
         if records.ok():
             return records
-    raise DataLossError(f"{path} is not a complete ArrayRecord file.", fix="write the file again.")
+    raise DataLossError(
+        f"{path} is not a complete ArrayRecord file.", fix="write the file again."
+    ).in_file(path)
 
 
 def _block(records: list[bytes]) -> Block:
@@ -93,7 +95,9 @@ def _explained(path: str) -> Generator[None]:
     try:
         yield
     except RuntimeError as error:  # the only class that the library raises
-        raise DataLossError(f"{path}: {error}", fix="check the file, or write it again.") from error
+        raise DataLossError(
+            f"{path} cannot be read: {error}", fix="check the file, or write it again."
+        ).in_file(path) from error
 
 
 def _library() -> Any:

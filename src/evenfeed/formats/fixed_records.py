@@ -53,7 +53,7 @@ class FixedRecordFile(ByteFile):
         """Return the number of records in an uncompressed file; raise if its length does not fit."""
         body = self.bytes - self.header_bytes - self.footer_bytes
         if body < 0 or body % self.record_bytes:
-            raise InvalidArgumentError(self.misfit(body), fix=_FIX)
+            raise InvalidArgumentError(self.misfit(body), fix=_FIX).in_file(self.path)
         return body // self.record_bytes
 
     def byte_of(self, row: int) -> int:
@@ -168,7 +168,7 @@ class StreamedRecords(ChunkReader):
     def _check_end(self) -> None:
         short = self._header_left < 0 or self._body < 0
         if short or self._body % self._file.record_bytes:
-            raise DataLossError(self._file.misfit(self._body), fix=_FIX)
+            raise DataLossError(self._file.misfit(self._body), fix=_FIX).in_file(self.path)
 
     def close(self) -> None:
         self._bytes.close()

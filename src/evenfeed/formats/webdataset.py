@@ -146,7 +146,7 @@ def _samples(path: str, _: str) -> list[TarSample]:
     except tarfile.TarError as error:
         raise DataLossError(
             f"{path} is not a complete tar file: {error}", fix="decompress the file first."
-        ) from error
+        ).in_file(path) from error
     return found
 
 

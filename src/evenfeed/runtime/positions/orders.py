@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, final
 import numpy as np
 
 from evenfeed.core.block import Positions
+from evenfeed.core.errors import OutOfRangeError, ResourceExhaustedError
 from evenfeed.core.random_bits import Permutation, key_of, numbers_below
 from evenfeed.core.specs import INFINITE
 
@@ -192,6 +193,7 @@ def first_round(epoch: int, count: int) -> int:
 
 
 _SHORT_SORT: Final = 1 << 16
+_LAST: Final = (1 << 63) - 1  # the largest position that an array can hold
 
 
 class Moves(NamedTuple):
@@ -246,7 +248,21 @@ class Slots:
 
     def _rebuilt(self, step: int) -> Positions:
         """Walk back from `step` until every slot has been drawn: about B ln B draws."""
-        held = np.full(self._count, -1, np.int64)
+        if self._count + step > _LAST:
+            raise OutOfRangeError(
+                f"A shuffled dataset has at most {_LAST - self._count} elements, but element {step} was requested.",
+                fix="skip fewer elements, or call skip before shuffle.",
+            )
+        try:
+            held = np.full(self._count, -1, np.int64)
+        except (
+            MemoryError,
+            ValueError,
+        ):  # NumPy raises ValueError if no machine has so much memory
+            raise ResourceExhaustedError(
+                f"A shuffle buffer of {self._count} elements does not fit into memory.",
+                fix="pass a smaller buffer_size.",
+            ) from None
         missing, stop = self._count, step
         while missing and stop > 0:
             start = max(0, stop - 2 * self._count - 1024)
