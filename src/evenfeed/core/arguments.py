@@ -73,7 +73,7 @@ def folder_of(value: Any) -> str:
 
 
 def compression_of(value: Any) -> str:
-    """Return "" or "GZIP". AUTO means no compression: memory-mapped files are the fastest to read."""
+    """Return "" or "GZIP". "AUTO" means none, because memory-mapped files are read fastest."""
     if value is not None and not isinstance(value, str):
         raise TypeError(
             described(

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class Share(NamedTuple):
-    """The share of one worker. All workers have the same number of replicas.
+    """One worker's share of each global batch. All workers have the same number of replicas.
 
     Replica r of worker w has the global index w * replicas + r.
 
@@ -30,9 +30,9 @@ class Share(NamedTuple):
         return self.workers * self.replicas
 
     def pieces(self, rows: int) -> list[tuple[int, int]]:
-        """Return the (start, stop) rows of this worker's pieces of a batch.
+        """Return this worker's pieces of a batch, one per replica, as (start, stop) rows.
 
-        The size of a piece is rounded up. Workers take pieces in turn.
+        A batch is cut into one piece per replica, with sizes rounded up. Workers take the pieces in turn.
         """
         size = -(-rows // self.everyone)
         numbers = range(self.worker, self.everyone, self.workers)
@@ -57,9 +57,10 @@ class Share(NamedTuple):
         return rows > 0 and rows % self.everyone == 0
 
     def sizes(self, batch: int) -> tuple[int, ...]:
-        """Return the sizes of this worker's pieces, in turn, if rows flow on from batch to batch.
+        """Return the sizes of the pieces into which this worker cuts its rows, over and over.
 
-        Each worker starts at a different place of the same sequence, so that each step adds up to one batch.
+        All workers use the same sequence of sizes, but each starts at another place in it. So the pieces of one step
+        add up to one batch.
         """
         each, more = divmod(batch, self.everyone)
         sizes = (each + 1,) * more + (each,) * (self.everyone - more)
@@ -68,7 +69,7 @@ class Share(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """How many rows each replica gets at each step, if rows flow on from batch to batch on each worker.
+    """How many rows each replica gets at each step, if each worker cuts its own rows into pieces.
 
     Args:
         batch: The number of rows of a global batch.
@@ -98,7 +99,7 @@ class Flow(NamedTuple):
 
     @property
     def full_steps(self) -> int:
-        """How many of the first steps surely give every replica a full piece, so that `counts` need not be computed."""
+        """A number of first steps that give every replica a full piece, so that `counts` need not be computed."""
         return min(self.totals) // self.batch * self.share.workers
 
     def is_over(self, step: int) -> bool:

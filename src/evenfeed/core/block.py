@@ -13,8 +13,8 @@ from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_columns import joined as joined_texts
 
-# One part of every element: an array with a leading axis, text that is not split into objects yet, a list if
-# the elements differ in shape or are not arrays, or None if the part is None.
+# The same part of every element: an array with a leading axis, text that is not split into objects yet, a list if the
+# shapes differ or the parts are not arrays, or None if the part is None.
 Column: TypeAlias = Array | Texts | list[Any] | None
 
 # How many texts are sampled to estimate the size of all.
@@ -121,7 +121,7 @@ def stacked(parts: Sequence[Any]) -> Column:
 
 
 def in_one_piece(column: Column) -> Column:
-    """Turn a list column into an array if all elements have one shape and dtype; otherwise into contiguous arrays."""
+    """Turn a list column into one array if all items have one shape and dtype, otherwise into contiguous arrays."""
     if not isinstance(column, list) or not column:
         return column
     whole = stacked(column)

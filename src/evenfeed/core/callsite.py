@@ -30,8 +30,8 @@ class Origin(NamedTuple):
 def where_called() -> Origin | None:
     """Return the innermost line on the stack that is neither in evenfeed nor in a library.
 
-    Without user code on the stack (in a thread that a library started), returns the innermost line outside
-    evenfeed; None if there is none.
+    If there is no user code on the stack (a library started the thread), returns the innermost line outside evenfeed,
+    or None.
     """
     nearest: Origin | None = None
     frame = inspect.currentframe()

@@ -79,7 +79,7 @@ def to_component(value: object) -> Array:
 
 
 def _number_dtype_in_lists(value: Any) -> DType | None:
-    """Return the dtype of the arrays in nested lists; None if it differs, for text, or beside other values."""
+    """Return the dtype of the numeric arrays in nested lists; None if it differs, or there are other values."""
     first = value
     while type(first) is list and first:
         first = cast("list[Any]", first)[0]
@@ -284,7 +284,7 @@ def _kind(kind: type, leaf: object) -> str:
 
 
 def _instead_of(leaf: object) -> str:
-    """Return what to type for a value that cannot become a tensor."""
+    """Return the fix for a value that cannot become a tensor."""
     if isinstance(leaf, dict):
         return 'pass one dict of lists, {"a": [1, 2]}, instead of a list of dicts.'
     if type(leaf).__name__ in ("PerReplica", "Mirrored"):

@@ -20,8 +20,8 @@ The class tree::
      ├─ UnimplementedError         also NotImplementedError
      └─ UnknownError               also RuntimeError
 
-Where TensorFlow itself raises a plain `ValueError`, `TypeError` or `RuntimeError`, so does evenfeed;
-`described` gives those the same three lines: what, at, fix.
+evenfeed raises a plain `ValueError`, `TypeError` or `RuntimeError` where TensorFlow does. `described` gives them the
+same three lines: what, at, fix.
 """
 
 import pickle
@@ -120,7 +120,7 @@ class EvenfeedError(Exception):
         return self
 
     def again(self) -> Self:
-        """Return a copy to raise again. Each copy gets its own traceback and notes."""
+        """Return a copy to raise again, with its own traceback and notes."""
         same = _rebuilt(type(self), self.args, self.__cause__)
         same.__dict__.update(
             {name: part for name, part in vars(self).items() if name != "__notes__"}

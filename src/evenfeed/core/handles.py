@@ -1,8 +1,8 @@
 """Handles: placeholders for text, images and datasets while a user function is traced.
 
-JAX cannot hold text or datasets, and need not hold what only kernels use, such as an image. When an evenfeed
-function for text or images is called with a handle, it records a kernel and returns placeholders for the results.
-The kernels run on the elements before the compiled user function does.
+JAX cannot hold text or datasets, and does not need values that only kernels use, such as images. When an evenfeed
+function for text or images is called with a handle, it records a kernel and returns placeholders for the results. The
+kernels run on the elements before the compiled user function does.
 """
 
 from abc import ABC, abstractmethod
@@ -30,14 +30,14 @@ class Kernel(ABC):
     """An evenfeed function on whole columns. Equal kernels compute the same results.
 
     Attributes:
-        stays_on_host: Whether a result is a handle as long as only kernels use it.
+        stays_on_host: Whether results stay handles while only kernels use them.
     """
 
     stays_on_host: ClassVar[bool] = False
 
     @abstractmethod
     def specs(self, *given: TensorSpec) -> list[TensorSpec]:
-        """Return what comes out for one element of these parts."""
+        """Return the specs of the results for one element, given the specs of the arguments."""
 
     @abstractmethod
     def run(self, *columns: Column) -> list[Column]:
@@ -47,14 +47,15 @@ class Kernel(ABC):
 class RowKernel(Kernel):
     """A kernel that works on one element at a time and has one result.
 
-    The result stays on the host as long as only kernels use it, whatever its shape.
+    The result stays on the host while only kernels use it, whatever its shape.
+
     """
 
     stays_on_host: ClassVar[bool] = True
 
     @abstractmethod
     def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return what comes out for one element of these parts."""
+        """Return the spec of the result for one element, given the specs of the arguments."""
 
     @abstractmethod
     def one(self, *parts: Array) -> Array:
@@ -66,7 +67,7 @@ class RowKernel(Kernel):
 
     @final
     def run(self, *columns: Column) -> list[Column]:
-        """Return the results as a list: most need not be stacked into one array."""
+        """Return the results as a list, because most are never stacked into one array."""
         rows = Block(columns, 0 if columns[0] is None else len(columns[0])).cut_up()
         return [[self.one(*rows.row(index)) for index in range(rows.length)]]
 
@@ -91,7 +92,7 @@ class NewKernel(BaseException):
 
 @final
 class Computed(BaseException):
-    """JAX needs the array of a part that is a handle, so the trace must restart with an array there."""
+    """JAX needs a part that is a handle as an array, so the trace must restart with an array. Users never see it."""
 
     def __init__(self, part: int) -> None:
         super().__init__()
@@ -122,7 +123,7 @@ class Stage:
         self._places = {id(part): place for place, part in pairs if part is not None}
 
     def place(self, value: object) -> int | None:
-        """Return the index of the part that `value` is; None if it is anything else, or computed."""
+        """Return the index of the part that `value` stands for; None if it stands for none."""
         return self._places.get(id(value))
 
     def results(self, call: KernelCall) -> list[Any]:
@@ -132,7 +133,7 @@ class Stage:
             raise NewKernel(call)
         if self._calls[number] != call:
             raise TypeError(
-                "The function must do the same each time it is traced, but it does not."
+                "The function must call the same operations each time it is traced, but it did not."
             )
         return self._results[number]
 
@@ -244,14 +245,14 @@ def _broadcast(one: TensorShape, two: TensorShape) -> TensorShape | None:
 class Handle(StandIn):
     """A placeholder for a part that has no value in a trace: text, an image, a dataset.
 
-    A function may pass it on, or call a kernel with it. Anything that reads its value raises, so that an answer
-    about the handle is never taken for one about the text. If the part could be an array, the trace restarts
-    with an array instead. Comparing texts records a kernel.
+    A function may pass it on, or call a kernel with it. Reading its value raises: an answer about the handle must not
+    pass for an answer about the text. If the part could be an array, the trace restarts with an array instead.
+    Comparing texts records a kernel.
     """
 
     __slots__ = ("_spec", "_stage", "index")
 
-    # So that NumPy arrays let this class do comparison and arithmetic.
+    # NumPy arrays then leave comparison and arithmetic to this class.
     __array_priority__ = 1.0
 
     def __init__(

@@ -29,7 +29,7 @@ reading = _Thread()
 def interruption(error: Exception, before: BaseException | None) -> BaseException | None:
     """Return the KeyboardInterrupt that `error` hides, if it was raised outside of user code.
 
-    If Ctrl-C comes between two lines of Python's lock code, that code raises "release unlocked lock" instead.
+    If Ctrl-C interrupts Python's lock code between two lines, that code raises "release unlocked lock" instead.
 
     Args:
         error: The error that was raised.

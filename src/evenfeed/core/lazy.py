@@ -1,7 +1,7 @@
 """Modules that are imported at first use, so that `import evenfeed` is fast.
 
-These are standard library modules that few programs need, and libraries that read file formats. JAX has its own
-lazy module, `lazy_jax`, which only the layers that compute may import.
+They are standard library modules that few programs need, and libraries for file formats. JAX has its own module,
+`lazy_jax`, which only some rooms may import.
 """
 
 import importlib

@@ -37,10 +37,10 @@ _COMPARISONS: Final = ["eq", "ne", "lt", "le", "gt", "ge"]
 
 
 def let_arrays_meet_lists() -> None:
-    """Let the operators of JAX arrays accept lists, with the dtype that a number would have there.
+    """Let JAX arrays accept lists in arithmetic. A list gets the dtype that a Python number would get.
 
-    JAX rejects lists because they are slow, so a function with a few list constants could not be traced. If a
-    version of JAX has other classes, lists stay rejected.
+    JAX rejects lists because they are slow, so a function with a short list of constants could not be traced. In a
+    version of JAX with other classes, lists stay rejected.
     """
     operators = [*_EITHER_WAY, *(f"r{name}" for name in _EITHER_WAY), *_COMPARISONS]
     for module, kind in (("jax._src.core", "Tracer"), ("jax._src.array", "ArrayImpl")):
@@ -83,7 +83,7 @@ class _Backend:
     """Records the line that started JAX's backend.
 
     Attributes:
-        started_by: The line that started it; None before, or if it had started before the watch began.
+        started_by: The line that started it; None if it has not started, or started before the watch began.
     """
 
     def __init__(self) -> None:
@@ -159,8 +159,8 @@ class _LazyJaxModule(LazyModule):
 def refuse_as_argument(kind: type, refuse: Callable[[Any], NoReturn]) -> None:
     """Call `refuse`, which raises, when a JAX function gets an object of this class as an argument.
 
-    JAX's own message is about `__jax_array__` and abstractification. The table is private to JAX: a version
-    without it keeps its own message (tests/replicas/test_variables.py).
+    JAX's own message is about `__jax_array__` and abstractification. The table is private to JAX; a version without
+    it keeps its own message.
     """
     table: Any = getattr(sys.modules.get("jax._src.core"), "pytype_aval_mappings", None)
     if table is not None:

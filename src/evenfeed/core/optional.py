@@ -105,7 +105,7 @@ class ElementOptional(_Present):
 
     @property
     def element_spec(self) -> Any:
-        """The dataset's spec, with the own spec of each value that knows it."""
+        """The dataset's spec, except for values that know their own spec."""
         pairs = zip(flatten(self.value, DATA), flatten(self._spec, DATA), strict=True)
         specs = [spec_of(part) if isinstance(part, Specified) else given for part, given in pairs]
         return pack(self._spec, specs, DATA)

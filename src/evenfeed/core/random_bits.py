@@ -41,8 +41,8 @@ def raw(key: int, start: int, count: int) -> NDArray[np.uint64]:
 def words_at(key: int, steps: NDArray[np.int64]) -> NDArray[np.uint32]:
     """Return 64 random bits, as two words, for each of `steps`, in any order.
 
-    With one key, no two steps get the same bits: the function is a bijection that mixes twice, with a key before
-    each mixing.
+    With one key, no two steps get the same bits: the function is a bijection. It mixes the bits twice, each time
+    after adding a key.
     """
     low, high = np.uint64(key & _ALL_BITS), np.uint64(key >> 64)
     bits = _hashed(_hashed(steps.astype(np.uint64) ^ low) ^ high)
@@ -51,7 +51,7 @@ def words_at(key: int, steps: NDArray[np.int64]) -> NDArray[np.uint32]:
 
 def numbers_below(key: int, start: int, count: int, limit: int) -> NDArray[np.int64]:
     """Return a random number below `limit` for each of `count` steps from `start`."""
-    # The high half of a product: uniform up to limit / 2**32, without a division.
+    # The high half of a product: no division, and a bias below limit / 2**32.
     return ((raw(key, start, count) >> _HALF) * np.uint64(limit) >> _HALF).astype(np.int64)
 
 
@@ -106,7 +106,10 @@ def _hashed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @final
 class DrawsForElements(BaseException):
-    """A traced function draws random numbers, so its elements need random bits. Users never see it."""
+    """A traced function draws random numbers, so the trace must restart with random bits per element.
+
+    Users never see it.
+    """
 
     def __init__(self, seed: int | None) -> None:
         super().__init__()

@@ -25,7 +25,7 @@ OperationSeed: TypeAlias = tuple[int, int]
 
 @final
 class AnySeed(tuple[int, ...]):
-    """Seeds that the user did not choose; any others would do."""
+    """Seeds that the user did not choose. Any other seeds would do."""
 
     __slots__ = ()
 
@@ -55,8 +55,8 @@ _current = _Seeds(None)
 class CallSeeds:
     """Seeds and random numbers for the operations in a user function that a dataset calls.
 
-    As in TensorFlow, an operation is identified by its place in the function, the global seed is the one that
-    was set when the function was passed, and each pass restarts the sequences of all operations.
+    As in TensorFlow, an operation is identified by its place in the function. The global seed is the one at the time
+    the function was passed. Each pass restarts the sequences of all operations.
 
     Args:
         seed: The global seed when the function was passed.
@@ -114,7 +114,10 @@ def begin_call() -> None:
 
 
 def global_seed() -> int | None:
-    """Return the global seed; inside a function that a dataset calls, the one set when it was passed."""
+    """Return the global seed.
+
+    Inside a function that a dataset calls, it is the one at the time the function was passed.
+    """
     return _current.seed if calling.call is None else calling.call.seed
 
 
@@ -164,8 +167,8 @@ def any_seed() -> AnySeed:
 def seed_of_opening() -> AnySeed:
     """Return seeds for a step that opens nested datasets.
 
-    Only the nested datasets draw numbers, so the step does not count as a random operation. With a global
-    seed it still takes a number; otherwise the datasets of two such steps would be shuffled alike.
+    The step is not a random operation: only the nested datasets draw numbers. With a global seed it takes a number
+    all the same, or two such steps would shuffle their datasets alike.
     """
     given = None if global_seed() is None else operation_seed(None)
     return any_seed() if given is None else AnySeed(given)

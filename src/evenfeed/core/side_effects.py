@@ -75,7 +75,7 @@ def changes_state(effects: Effects) -> bool:
 
 @final
 class ProbeAbandoned(BaseException):
-    """A call that only probes a function would need concrete values and cannot continue. Users never see it.
+    """A trial call of a function needs concrete values, so it cannot continue. Users never see it.
 
     Attributes:
         why: Why it needs values.
@@ -91,9 +91,9 @@ class Watcher(ABC):
 
     Attributes:
         inlines: Whether compiled functions run as part of the function that calls them.
-        rest: JAX's trace state when the function was called. Under any other trace, nothing is assigned.
+        rest: JAX's trace state when the function was called. Assignments under any other trace are ignored.
         seeds: The seeds of the random operations in the function; None for those of the whole program.
-        declares: Whether Python code that needs values is not called, because its declared result is enough.
+        declares: Whether Python code that needs values is skipped, because its declared result is enough.
     """
 
     inlines = False

@@ -1,8 +1,8 @@
 """Nested structures (pytrees): flatten, pack, map, and report where two differ.
 
-Why not optree or jax.tree: both flatten every list (in tf.data a list is a tensor), treat attrs classes as
-leaves until they are registered, and report a mismatch without its place. JAX must not be loaded for plain
-data, and `import optree` alone takes about as long as all of evenfeed may (benchmarks/import_time.py).
+optree and jax.tree do not fit: both flatten every list (in tf.data a list is a tensor), treat attrs classes as leaves
+until they are registered, and report a mismatch without its place. JAX must not be loaded for plain data, and `import
+optree` alone takes about as long as all of evenfeed may (benchmarks/import_time.py).
 """
 
 import dataclasses
@@ -374,7 +374,7 @@ def _mapping_like(value: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
 
 
 def _filled_mapping(value: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
-    """Create an empty mapping and fill it, as TensorFlow does; build an immutable one from a dict."""
+    """Create an empty mapping and fill it, as TensorFlow does. An immutable mapping is built from a dict."""
     kind = cast("Any", type(value))
     fillable = isinstance(value, MutableMapping)
     first = (value.default_factory,) if isinstance(value, defaultdict) else ()

@@ -32,7 +32,7 @@ def remember_width(tensor: Any, dtype: DType) -> None:
 
 
 def asked_width(tensor: Any) -> DType | None:
-    """Return the requested dtype; None if the tensor has it, or if none was requested."""
+    """Return the requested dtype; None if the tensor has it already, or none was requested."""
     found = _asked.get(id(tensor))
     return found[1] if found is not None and found[0]() is tensor else None
 
@@ -86,7 +86,7 @@ class HostTensor(np.ndarray[Any, Any]):
         if copy is None and not plain.flags.writeable:
             plain = plain.copy()
         asked = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
-        # NumPy 2.0 supports none of them; its TypeError tells a caller who passes one.
+        # NumPy 2.0 accepts none of these arguments; its TypeError says so to the caller.
         given: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
         return plain.__dlpack__(stream=stream, **given)
 
@@ -263,7 +263,7 @@ class Tensor(metaclass=_AnyTensor):
 
 
 def explain_tracing(error: Exception) -> None:
-    """Add a note to JAX's error about `x.numpy()` on a tracer, which does not explain the reason."""
+    """Add the reason to JAX's error about `x.numpy()` on a tracer."""
     if isinstance(error, AttributeError) and str(error).endswith("Tracer has no attribute numpy"):
         error.add_note(
             "The function is being traced: its tensors have no values yet, so numpy() is not available. "

@@ -64,13 +64,15 @@ class Caching(Face):
     ) -> "Dataset":
         """Write the elements of the first complete pass to a directory, and read later passes from it.
 
-        Other programs read the snapshot too. A dataset that differs in its functions or data writes its own snapshot
-        in the same directory; seeds make no difference. A pass that stops early, or has a failing element, is not kept.
+        Other programs can read the snapshot, too. A dataset with other functions or data writes its own snapshot to
+        the same directory; seeds make no difference. A pass that stops early, or in which an element fails, is not
+        kept.
 
         Args:
             path: The directory; created if it does not exist.
             compression: "GZIP" for smaller files; None or "AUTO" for memory-mapped files.
-            reader_func: Maps a dataset of shards, each a dataset, to the dataset to read; interleaved by default.
+            reader_func: Receives a dataset of shards, each a dataset, and returns the dataset to read. By default
+                shards are interleaved.
             shard_func: Returns the index of the shard that an element is written to.
             name: Accepted for compatibility; ignored.
 

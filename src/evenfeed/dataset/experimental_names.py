@@ -157,7 +157,7 @@ def parallel_interleave(
         map_func: Maps an element to a dataset.
         cycle_length: The number of datasets to interleave.
         block_length: The number of consecutive elements to take from each dataset.
-        sloppy: Allow another dataset to go first if one is slow.
+        sloppy: Accepted for compatibility; the order never depends on timing.
         buffer_output_elements: Accepted for compatibility; ignored.
         prefetch_input_elements: Accepted for compatibility; ignored.
 

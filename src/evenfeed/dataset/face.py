@@ -35,7 +35,7 @@ class Face(DatasetLike):
 
     __slots__ = ("_plan",)
 
-    # The mixins create Datasets but cannot import the class that they make up; dataset.py sets it here.
+    # The mixins create Datasets, but cannot import the class that they are part of. dataset.py sets it here.
     dataset_class: ClassVar["type[Dataset]"]
 
     def __init__(self, plan: Node) -> None:

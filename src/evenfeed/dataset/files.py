@@ -39,7 +39,8 @@ class FromFiles(Face):
         """Create a dataset of the names of all files that match a pattern.
 
         Args:
-            file_pattern: A pattern with `*`, `?` and `[...]`, or several. It is matched now, not on reading.
+            file_pattern: A pattern with `*`, `?` and `[...]`, or several. It is matched now, not when the dataset is
+                read.
             shuffle: False returns sorted names. By default each pass has a different random order.
             seed: Combined with the global seed; makes the order the same in every run.
             name: Accepted for compatibility; ignored.
@@ -79,15 +80,15 @@ class FromFiles(Face):
     ) -> "Dataset":
         """Create a dataset of the rows of Parquet files, as dicts of columns.
 
-        Requires `evenfeed[parquet]`. Only the selected columns are read, and only the row groups that may
-        contain rows that pass `filter`. Without a filter every row has a position: `shuffle`, `shard` and
-        `skip` read only the row groups that they need.
+        Requires `evenfeed[parquet]`. Only the selected columns are read, and only row groups in which a row may pass
+        `filter`. Without a filter every row has a position: `shuffle`, `shard` and `skip` read only the row groups
+        that they need.
 
         Args:
             paths: A path or a pattern, or several. The file footers are read now.
             columns: The names of the columns to read; all by default.
             filter: The rows to keep: `[("column", ">", 3), ...]`, or a `pyarrow.compute` expression.
-            fill_null: Replacement values for nulls, by column name. Other nulls are an error for their row.
+            fill_null: Replacement values for nulls, by column name. A row with any other null raises.
 
         Examples:
             >>> import tempfile
@@ -121,7 +122,7 @@ class FromFiles(Face):
         Args:
             paths: A path or a pattern, or several. Their record batches are counted now.
             columns: The names of the columns to read; all by default.
-            fill_null: Replacement values for nulls, by column name. Other nulls are an error for their row.
+            fill_null: Replacement values for nulls, by column name. A row with any other null raises.
 
         Examples:
             >>> import tempfile

@@ -226,7 +226,7 @@ class Functions(Face):
                 `num_parallel_calls`; if that is None, the number of cores; if that is AUTOTUNE, a
                 third of the number of cores.
             block_length: The number of consecutive elements to take from each dataset; 1 by default.
-            num_parallel_calls: At most `cycle_length`. It does not change the elements or their order.
+            num_parallel_calls: At most `cycle_length`. It changes neither the elements nor their order.
             deterministic: Accepted for compatibility; the order is always deterministic.
             name: Accepted for compatibility; ignored.
 

@@ -213,8 +213,8 @@ class Grouping(Face):
 
         Args:
             key_func: Returns the key of an element, an integer.
-            reduce_func: Receives a key and the dataset of a group; returns a Dataset, whose elements
-                come out.
+            reduce_func: Receives a key and the dataset of a group; returns a Dataset, whose elements become elements
+                of the result.
             window_size: The number of elements in a full group.
             window_size_func: Receives a key; returns the number of elements in a full group.
             name: Accepted for compatibility; ignored.
@@ -294,7 +294,10 @@ def _reduced(reduce_func: Callable[..., Any], key: int, group: Node) -> Node:
 
 
 def _spec_of_groups(reduced: Callable[[int, Node], Node], empty: Node, effects: Effects) -> Any:
-    """Return the element spec of reduced groups. Probes empty groups of two keys, because it may depend on the key."""
+    """Return the element spec of reduced groups.
+
+    Tries empty groups of two keys, because the spec may depend on the key.
+    """
     try:
         with looked_at(reduced, effects):
             plan, other = _under_two_keys(reduced, empty)
@@ -313,7 +316,7 @@ def _under_two_keys(reduced: Callable[[int, Node], Node], empty: Node) -> tuple[
     """Return the plans of an empty group for two keys; the second is None if only one key works."""
     plans: list[Node] = []
     errors: list[Exception] = []
-    # Three tries: the function may accept only existing keys, and key 0 fails if it is used as a batch size.
+    # Three tries: the function may accept only keys that exist, and key 0 fails as a batch size.
     for key in (0, 1, 2):
         try:
             plans.append(reduced(key, empty))

@@ -25,8 +25,7 @@ class Ordering(Face):
     def repeat(self, count: int | None = None, name: str | None = None) -> "Dataset":
         """Repeat the dataset.
 
-        A round without elements counts as a round. If the number of rounds is infinite, it ends the
-        dataset.
+        An empty round counts as a round. If there are infinitely many rounds, an empty one ends the dataset.
 
         Args:
             count: The number of rounds; infinite if None or negative.

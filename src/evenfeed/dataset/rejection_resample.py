@@ -85,7 +85,7 @@ def initial_counts(classes: int) -> Array:
 
 
 def estimated(seen: Any, classes: Any) -> tuple[Any, Any]:
-    """Update the class counts; return them and the estimated distribution, once per element of the next batch."""
+    """Update the class counts. Return them, and the estimated distribution for each element of the next batch."""
     counts = seen + (classes[:, None] == np.arange(len(seen))).sum(0)
     parts = (counts / counts.sum()).astype(dtypes.float32)
     return counts, parts + np.zeros((ESTIMATED_AT_A_TIME, 1), np.float32)
@@ -97,9 +97,9 @@ def weights(_: Any, original: Any) -> Any:
 
 
 def is_kept(words: Any, kept: Any, classed: tuple[Any, Any]) -> Any:
-    """Return True if an element is kept, which 24 of its random bits decide."""
+    """Return True if an element is kept. 24 of its random bits decide."""
     number = classed[0]
-    # A negative class must be out of range; as an index it would count from the end.
+    # A negative class is out of range. As an index it would count from the end.
     place = (number >= 0) * number + (number < 0) * len(kept)
     return (words[0] >> np.uint32(8)) * np.float32(2.0**-24) < kept[place]
 

@@ -37,7 +37,7 @@ def decode_csv(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         use_quote_delim: Whether fields may be in double quotes.
         na_value: A value that counts as an empty field.
         select_cols: The numbers of the fields to read, in increasing order; all by default.
-        name: Ignored; for compatibility.
+        name: Accepted for compatibility; ignored.
 
     Raises:
         InvalidArgumentError: A record has too few or too many fields, or a field is not a valid number.

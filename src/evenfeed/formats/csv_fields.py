@@ -37,7 +37,7 @@ class Records:
         text: Their bytes, possibly with more after them.
         fields: The fields of all records in order, including quotes.
         stops: For each record, the index after its last field.
-        ends: The delimiter or line ending after each field; None only if each line is one record without quotes.
+        ends: The delimiter or line ending after each field; None if each line is one record without quotes.
         is_open: Whether the last record is incomplete, because its quote is never closed.
     """
 
@@ -95,8 +95,8 @@ class Cutter:
         stop = re.escape(delimiter) + rb"\r\n"
         plain = rb'[^"%b][^%b]*+' % (stop, stop) if quoted else rb"[^%b]++" % stop
         in_quotes = rb'"[^"]*+(?:"[^%b][^"]*+)*+"|' % stop if quoted else b""
-        # One match per field. An unfinished field at the end of the text is the last match, so that any
-        # text is scanned only once.
+        # One match per field. An unfinished field at the end of the text is the last match, so that no text is
+        # scanned twice.
         self._token = re.compile(
             rb"(?s)((?:%b%b|)(?=[%b])|.+)(%b|\r\n?|\n|\Z)"
             % (in_quotes, plain, stop, re.escape(delimiter))
@@ -120,7 +120,7 @@ class Cutter:
         return self._any(text, is_last=is_last)
 
     def _even(self, original: bytes) -> Records | None:
-        """Split records without quotes that all have the same number of fields, at once; None for others."""
+        """Split records at once if they have no quotes and the same number of fields. Otherwise return None."""
         text = original.replace(b"\r\n", b"\n")
         if b"\r" in text:
             return None
@@ -250,7 +250,7 @@ _FIX: Final = (
 def columns_of(
     defaults: Any, select_cols: Sequence[int] | None, exclude_cols: Sequence[int] | None
 ) -> tuple[tuple[CsvColumn, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return the columns, and the numbers of the selected and the excluded fields."""
+    """Return the columns, and the numbers of the selected and of the excluded fields."""
     if not isinstance(defaults, list | tuple):
         raise TypeError(
             described(f"record_defaults must be a list, but got {shortened(defaults)}.", fix=_FIX)
@@ -272,7 +272,7 @@ def column_of(name: str, default: Any) -> CsvColumn:
     value = to_array(default)
     if value.dtype not in KINDS:
         raise InvalidArgumentError(
-            f"{name} cannot have dtype {name_of(value.dtype)}, as its default {shortened(default)} has.",
+            f"{name} cannot have dtype {name_of(value.dtype)}, the dtype of its default {shortened(default)}.",
             fix=_FIX,
         )
     if value.ndim > 1 or value.size > 1:

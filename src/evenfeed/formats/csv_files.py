@@ -51,11 +51,11 @@ class CsvLayout:
         return Cutter(self.delimiter, quoted=self.quoted)
 
     def places(self, width: int) -> list[int]:
-        """Return the field index of each column in a record of `width` fields; raise ValueError if the width is wrong."""
+        """Return the field index of each column, given the number of fields; raise ValueError if it is wrong."""
         if self.select:
             if width <= self.select[-1]:
                 raise ValueError(
-                    f"field {self.select[-1]} is selected, but the last is field {width - 1}"
+                    f"field {self.select[-1]} is selected, but the last field is {width - 1}"
                 )
             kept = list(self.select)
         else:
@@ -115,9 +115,9 @@ class CsvReader(RowReader):
         self._reset(byte, line)
 
     def _reset(self, byte: int, line: int) -> None:
-        self._rest = b""  # the start of a record that is not read to its end yet
-        self._start = self._stop = byte  # where the chunk starts, and the byte after it
-        self._line = self._next_line = line  # the same in lines
+        self._rest = b""  # the start of a record whose end is not read yet
+        self._start = self._stop = byte  # the first byte of the chunk, and the byte after it
+        self._line = self._next_line = line  # the first line of the chunk, and the line after it
         self._skipped = 0  # records of the chunk that are not rows: the header
         self._records = Records(b"", [], np.zeros(0, np.int64))
 

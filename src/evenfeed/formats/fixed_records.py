@@ -61,7 +61,7 @@ class FixedRecordFile(ByteFile):
         return self.header_bytes + row * self.record_bytes
 
     def misfit(self, body: int) -> str:
-        """Return the error text for a length that is not a multiple of the record size."""
+        """Return the error text for a file whose length is not a multiple of the record size."""
         return (
             f"{self.path} has {body} bytes between its header ({self.header_bytes} bytes) and footer "
             f"({self.footer_bytes} bytes), which is not a multiple of record_bytes, {self.record_bytes}."
@@ -138,7 +138,7 @@ class StreamedRecords(ChunkReader):
 
     def _start(self) -> None:
         self._bytes = open_bytes(self.path, self._file.compression)
-        self._rest = b""  # read, but may be the footer or part of a record
+        self._rest = b""  # bytes that may belong to the footer or to an incomplete record
         self._header_left = self._file.header_bytes
         self._place = self._file.header_bytes  # where the next record starts
         self._body = -self._file.footer_bytes  # how many bytes of records were read

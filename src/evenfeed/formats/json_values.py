@@ -1,6 +1,6 @@
 """Converts arrays, structures and specs to JSON values and back.
 
-Iterator states hold small arrays this way, without loss. Files hold the structure and the specs of their elements.
+Iterator states store small arrays this way, without loss. Files store the structure and the specs of their elements.
 """
 
 import base64

@@ -19,9 +19,9 @@ from evenfeed.core.text.text_columns import Texts
 
 
 def grouped(lengths: Positions, fewest: int, longest: int) -> tuple[list[Positions], Positions]:
-    """Return groups of at least `fewest` rows of equal length, which NumPy can process at once, and all other rows.
+    """Return groups of at least `fewest` rows of equal length, and all other rows.
 
-    Rows that are empty or longer than `longest` are among the others.
+    NumPy processes a group at once. Rows that are empty or longer than `longest` are among the others.
     """
     rows = np.arange(len(lengths))
     if len(rows) >= fewest and 0 < lengths[0] <= longest and (lengths == lengths[0]).all():
@@ -42,7 +42,7 @@ class Reader(ABC):
 
     @property
     def goes_on(self) -> bool:
-        """True if the rows after `start` can still be read after `read` raised at `start`."""
+        """True if reading can continue after the row at which `read` raised."""
         return False
 
     @property
@@ -119,8 +119,8 @@ class DataFile(ABC):
     def counted(self) -> int | None:
         """Return the number of rows, scanning the file if needed; None if rows have no positions.
 
-        Also None if the file is missing, or too damaged to count: uncounted files are read sequentially, so that
-        every shard raises the error.
+        Also None if the file is missing, or too damaged to count. Uncounted files are read sequentially, so every
+        shard raises the error.
         """
         return self.rows
 
@@ -145,7 +145,7 @@ class DataFile(ABC):
 
     @property
     def identity(self) -> str:
-        """A text that is unique to these rows; rewriting the file in place changes it."""
+        """A text that is unique to these rows. Rewriting the file in place changes it."""
         return self.fingerprint
 
     @abstractmethod
@@ -184,7 +184,7 @@ class RowReader(Reader):
 
     @abstractmethod
     def _next(self) -> Chunk | None:
-        """Return the rows after the current chunk, possibly zero while more follow; None at the end."""
+        """Return the rows after the current chunk; None at the end. A chunk may be empty even if more rows follow."""
 
     @abstractmethod
     def _rewind(self) -> None:
@@ -231,7 +231,7 @@ class ChunkReader(RowReader):
 
     @abstractmethod
     def _more(self) -> Array | Texts | None:
-        """Return the rows after the current chunk, possibly zero while more follow; None at the end."""
+        """Return the rows after the current chunk; None at the end. A chunk may be empty even if more rows follow."""
 
     def _next(self) -> Chunk | None:
         rows = self._more()

@@ -58,7 +58,7 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any
     Args:
         serialized: The bytes, a scalar.
         out_type: The dtype that the tensor must have.
-        name: Ignored; for compatibility.
+        name: Accepted for compatibility; ignored.
 
     Raises:
         InvalidArgumentError: The bytes are not a valid tensor, or have another dtype.
@@ -149,7 +149,7 @@ class _Parse(RowKernel):
         return np.array(field, self.dtype)
 
 
-# The most values that omitted trailing values may expand to: a few bytes must not allocate all memory.
+# The most values that a short field may expand to: a few bytes must not allocate all memory.
 _MOST_FILLED: Final = 1 << 28
 
 

@@ -40,7 +40,7 @@ class LineReader(ChunkReader):
         self._compression = compression
         self._next_read = first_read
         self._bytes = open_bytes(path, compression)
-        self._rest = b""  # the start of a line that is not read to its end yet
+        self._rest = b""  # the start of a line whose end is not read yet
         self._text = b""  # the bytes of the chunk
         self._start = 0  # the byte at which the chunk starts
         self._stop = 0  # and the byte after it

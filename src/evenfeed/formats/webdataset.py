@@ -1,4 +1,4 @@
-"""WebDataset shards: tar files in which adjacent members that share a name up to its first dot form a sample."""
+"""WebDataset shards: tar files in which adjacent members form a sample if their names agree up to the first dot."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -78,7 +78,7 @@ class TarReader(Reader):
         with open_file(self.path) as file:
             for sample in self._samples[start : start + count]:
                 if rows and any(part not in sample.places for part in self._parts):
-                    break  # return the samples before it first; the next read raises
+                    break  # the samples before it come first; the next read raises
                 rows.append(self._row(file, sample))
         return _block(rows) if rows else None
 
@@ -151,7 +151,7 @@ def _samples(path: str, _: str) -> list[TarSample]:
 
 
 def _check_end(file: IO[bytes], offset: int, path: str) -> None:
-    """Raise unless the headers end with a block of zeros: `tarfile` also stops silently at a damaged header."""
+    """Raise unless the headers end with a block of zeros. `tarfile` stops silently at a damaged header, too."""
     file.seek(offset)
     block = file.read(tarfile.BLOCKSIZE)
     if len(block) == tarfile.BLOCKSIZE and not any(block):

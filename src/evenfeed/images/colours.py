@@ -27,7 +27,7 @@ def convert_image_dtype(
     Args:
         image: An array of any shape.
         dtype: The dtype of the result.
-        saturate: Clip values that are out of range, instead of letting them wrap around.
+        saturate: Clip values that are out of range; otherwise they wrap around.
         name: Accepted for compatibility; ignored.
 
     Examples:
@@ -131,7 +131,10 @@ class ConvertDtype(RowKernel):
 @final
 @dataclass(frozen=True)
 class Standardize(RowKernel):
-    """Scales to mean 0 and variance 1. As in TensorFlow, the deviation has a lower bound, so a uniform image is 0."""
+    """Scales to mean 0 and variance 1.
+
+    As in TensorFlow, the deviation has a lower bound, so a uniform image becomes 0.
+    """
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
         return TensorSpec(given[0].shape, _worked_in(given[0].dtype))

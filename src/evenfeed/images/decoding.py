@@ -291,7 +291,6 @@ class JpegShape(RowKernel):
     dtype: DType
 
     def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
-        """Return three numbers."""
         return TensorSpec([3], self.dtype)
 
     def one(self, *parts: Array) -> Array:
@@ -304,7 +303,6 @@ class IsJpeg(RowKernel):
     """Checks the first bytes for the JPEG signature."""
 
     def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
-        """Return yes or no."""
         return TensorSpec([], dtypes.bool)
 
     def one(self, *parts: Array) -> Array:

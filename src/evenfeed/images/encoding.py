@@ -102,7 +102,6 @@ class Encode(RowKernel):
     how: tuple[tuple[str, Any], ...]
 
     def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
-        """Return text."""
         return TensorSpec([], dtypes.string)
 
     def one(self, *parts: Array) -> Array:

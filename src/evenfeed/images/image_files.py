@@ -1,6 +1,6 @@
 """Reads and writes image files (JPEG, PNG, GIF, BMP) with simplejpeg and Pillow.
 
-16-bit PNG files with several channels get special treatment: Pillow returns only the upper or the lower eight bits.
+16-bit PNG files with several channels are decoded here, because Pillow returns only eight of the bits.
 """
 
 import io

@@ -118,7 +118,10 @@ def middles(count: int) -> Array:
 
 
 def _by_curve(method: str, old: int, new: int, *, antialias: bool) -> Array:
-    """Return weights by distance. Each step is rounded as in TensorFlow, or pixels at the ends of curves would differ."""
+    """Return weights by distance.
+
+    Each step is rounded as in TensorFlow; otherwise pixels at the ends of curves would differ.
+    """
     curve, radius = _CURVES[method]
     scale = _ONE / (np.float32(new) / np.float32(old))
     width = np.maximum(scale, _ONE) if antialias else _ONE
@@ -163,7 +166,7 @@ _METHODS: Final = (
 )
 # If a new row and a new column depend on more old ones than this, a matrix product is faster.
 _MOST_PLACES: Final = 20
-# Methods that return the same pixels if the size does not change; the others smooth the image even then.
+# Methods that return the same pixels if the size does not change. The others smooth the image even then.
 _EXACT: Final = (BILINEAR, "area", "bicubic")
 
 
@@ -330,7 +333,7 @@ def _between(old: int, new: int) -> _Between:
 
 @lru_cache(maxsize=256)
 def _between_numbers(old: int, new: int, channels: int) -> _Between:
-    """Return the same for the values of a row of pixels: taking single values is faster than taking pixels."""
+    """Return the same for the single values of a row of pixels, which NumPy takes faster than pixels."""
     pixels = _between(old, new)
     lower, upper = (
         (places[:, None] * channels + np.arange(channels)).ravel()

@@ -27,7 +27,9 @@ from evenfeed.core.errors import CancelledError
 from evenfeed.core.lazy import ctypes, logging
 
 _SECONDS: Final = 2.0
-_LOOK_SECONDS: Final = 0.02  # how soon a thread that started meanwhile is told to stop
+_LOOK_SECONDS: Final = (
+    0.02  # the longest delay before a thread that has just started is told to stop
+)
 _FLUSH_SECONDS: Final = 0.5
 _FILES: Final = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 
@@ -180,9 +182,10 @@ def _named(thread: threading.Thread) -> str:
 
 
 def _flush_files() -> None:
-    """Flush open files. Python does not flush those that a thread it leaves behind can reach.
+    """Flush open files. Python does not flush files that a thread left running can reach.
 
-    Runs in a thread, because a thread that writes to a file and waits may hold its lock.
+    Runs in a thread of its own: a thread that waits while it writes to a file may hold the lock of the file.
+
     """
     flushing = threading.Thread(target=_flush, name="evenfeed-flush", daemon=True)
     flushing.start()
@@ -197,10 +200,11 @@ def _flush() -> None:
 
 
 def _keep_from_aborting() -> None:
-    """Make a thread that returns from C++ too late wait forever, as it does since Python 3.14.
+    """Make a thread that returns from C++ while Python shuts down wait forever, as Python 3.14 does.
 
-    Older versions end it by unwinding its stack. C++ does not allow that everywhere and calls its terminate handler,
-    which aborts the process. JAX waits for running programs at exit, so its threads return just then.
+    Older versions end the thread by unwinding its stack. C++ does not allow that everywhere: it calls its terminate
+    handler, which aborts the process. JAX waits for running programs at exit, so its threads return just then.
+
     """
     if sys.version_info >= (3, 14):
         return

@@ -191,7 +191,7 @@ class Texts:
         return texts(self.data, self.starts, self.stops).astype(dtype or dtypes.string, copy=False)
 
     def __getitem__(self, key: Any) -> Any:
-        """Return several rows as a column; for one row or one text, the same as an array of objects."""
+        """Return several rows as a column. One row or one text is what an array of objects would return."""
         starts, stops = cast("Any", self.starts[key]), self.stops[key]
         if key is None or isinstance(key, (slice, np.ndarray)):
             return self._at(starts, stops)
@@ -246,7 +246,7 @@ class Texts:
     def trimmed(self) -> "Texts":
         """Drop the bytes before the first text and after the last.
 
-        Keeps one extra byte, so that data appended later cannot start at the position of an empty last text.
+        Keeps one extra byte: otherwise an empty last text would start where data appended later starts.
         """
         first = int(self.starts.min())
         stop = min(int(self.stops.max()) + 1, len(self.data))

@@ -42,7 +42,7 @@ def encoded(text: str) -> bytes:
     except UnicodeEncodeError:
         raise ValueError(
             described(
-                f"{shortened(text)} cannot be encoded as UTF-8: it has half of a surrogate pair.",
+                f"{shortened(text)} cannot be encoded as UTF-8: it contains half of a surrogate pair.",
                 fix="pass bytes; for a file name, os.fsencode(name).",
             )
         ) from None
@@ -76,7 +76,7 @@ def _without_arrays(array: _Array) -> _Array:
 def compared(texts: _Array, other: object, *, equal: bool) -> Any:
     """Compare each text with `other` by `==` or `!=`, as TensorFlow's operators do.
 
-    Values broadcast. Shapes that do not broadcast are unequal as a whole.
+    Values broadcast. If the shapes do not broadcast, the answer is one bool: unequal.
 
     Raises:
         TypeError: `other` holds numbers.

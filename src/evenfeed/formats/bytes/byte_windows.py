@@ -1,4 +1,4 @@
-"""Byte files as a plan sees them, and windows over their bytes: memory-mapped or streamed."""
+"""Files of bytes in a plan, and windows over their bytes: memory-mapped or streamed."""
 
 import os
 from dataclasses import dataclass

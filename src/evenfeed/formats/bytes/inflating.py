@@ -34,7 +34,7 @@ class Bytes(Protocol):
 class Ahead:
     """Reads the next piece of a file in a thread while the last one is being used.
 
-    Starts with the third piece, so that a consumer that wants little needs no thread.
+    Starts with the third piece, so that reading little starts no thread.
     """
 
     def __init__(self, inner: Bytes) -> None:

@@ -1,4 +1,4 @@
-"""Memory-mapped files, which notice when the file is replaced or truncated while it is read."""
+"""Memory-mapped files. They notice if the file is replaced or truncated while it is being read."""
 
 import mmap
 import os
@@ -135,7 +135,7 @@ def check_length(path: str, held: Held) -> None:
 
 
 def many_are_mapped() -> bool:
-    """Return True if too many files are mapped to hand out more views, which keep files open."""
+    """Return True if so many files are mapped that no more views, which keep files open, should be handed out."""
     return len(_ALIVE) > most_open() // 2
 
 

@@ -19,7 +19,7 @@ from evenfeed.core.lazy import resource
 _PART: Final = 4
 _FEWEST: Final = 8
 _MOST: Final = 2048
-# The assumed limit where the system does not report one.
+# The assumed limit if the system reports none.
 _ASSUMED_LIMIT: Final = 512
 # The error numbers for too many open files.
 TOO_MANY: Final = (errno.EMFILE, errno.ENFILE)
@@ -63,8 +63,8 @@ def with_room(open_: Callable[[], Result]) -> Result:
 class Reopened(Generic[Opened]):
     """An open file that may be closed between two uses; the next use reopens it.
 
-    Users hold a reference: a file that is released while a thread reads it stays open until the thread is done.
-    So it needs no lock, which an interrupt could leave locked.
+    A reader holds a reference, so a file that is released while a thread reads it stays open until the thread is
+    done. That needs no lock, which an interrupt could leave locked.
 
     Args:
         open_: Opens the file at its last position. The returned object must close the file when it is collected.
@@ -110,7 +110,7 @@ class Reopened(Generic[Opened]):
             opened.close()
 
     def __del__(self) -> None:
-        self.close()  # dropping an iterator in the middle of a file is not a leak to warn about
+        self.close()  # dropping an iterator in the middle of a file is not a leak
 
 
 @final

@@ -1,10 +1,10 @@
 """Parses the fixed-length features of many serialized examples at once.
 
-There are three ways. Compiled loops (`example_kernels`) scan all records if Numba is worth its compile time. Otherwise
-records with the same byte layout are parsed together: programs usually write examples with the same features, so most
-have the same length and differ only in their values. The layout of one such example gives the places of the values in
-all of them, which are sliced out of a matrix of bytes with one row per example. All other records are parsed one by
-one with protobuf.
+There are three ways. Compiled loops (`example_kernels`) scan all records if there are enough to pay for Numba.
+Otherwise records with the same byte layout are parsed together: programs usually write examples with the same
+features, so most have the same length and differ only in their values. The layout of one example gives the places of
+the values in all of them, so slices of a matrix of bytes, with one row per example, are the values. All other records
+are parsed one by one with protobuf.
 """
 
 from collections.abc import Sequence
@@ -113,7 +113,7 @@ class Layout:
         return np.logical_not(differences.any(axis=1))
 
     def columns(self, rows: Array, wanted: Sequence[Fixed]) -> list[Array] | None:
-        """Return the requested arrays of rows with this layout; None if the layout lacks or mismatches a feature."""
+        """Return the requested arrays of rows with this layout; None if a feature is missing or does not match."""
         columns: list[Array] = []
         for feature in wanted:
             place = self.places.get(feature.key)
@@ -206,9 +206,6 @@ class Layout:
 
 def _place(dtype: DType, spans: list[tuple[int, int]]) -> FieldPlace:
     return FieldPlace(dtype, tuple(start for start, _ in spans), tuple(stop for _, stop in spans))
-
-
-# The tag byte of a list, by the dtype of its values.
 
 
 def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array], Array]:

@@ -1,4 +1,4 @@
-"""Compiled loops that find the features of serialized examples and copy their values, whatever their layouts.
+"""Compiled loops over serialized examples of any layout: they find the features and copy their values.
 
 A record is called odd if it has an unusual encoding, is damaged, or does not match the requested features; the caller
 parses it another way. Indices are cast to unsigned integers, because Numba checks signed ones for negative values.

@@ -38,8 +38,8 @@ def parse_single_example(
         serialized: The bytes of the example.
         features: A dict from feature name to `FixedLenFeature`, `VarLenFeature` or
             `FixedLenSequenceFeature`.
-        example_names: Ignored; for compatibility.
-        name: Ignored; for compatibility.
+        example_names: Accepted for compatibility; ignored.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import evenfeed as tf
@@ -62,8 +62,8 @@ def parse_example(
         serialized: The bytes of each example.
         features: A dict from feature name to `FixedLenFeature`, `VarLenFeature` or
             `FixedLenSequenceFeature`.
-        example_names: Ignored; for compatibility.
-        name: Ignored; for compatibility.
+        example_names: Accepted for compatibility; ignored.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import evenfeed as tf
@@ -212,8 +212,8 @@ def parse_single_sequence_example(
         serialized: The bytes of the example.
         context_features: The features of the context, by name.
         sequence_features: The feature lists, by name: `FixedLenSequenceFeature` or `VarLenFeature`.
-        example_name: Ignored; for compatibility.
-        name: Ignored; for compatibility.
+        example_name: Accepted for compatibility; ignored.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import evenfeed as tf
@@ -250,8 +250,8 @@ def parse_sequence_example(
         serialized: The bytes of each example.
         context_features: The features of the context, by name.
         sequence_features: The feature lists, by name: `FixedLenSequenceFeature` or `VarLenFeature`.
-        example_names: Ignored; for compatibility.
-        name: Ignored; for compatibility.
+        example_names: Accepted for compatibility; ignored.
+        name: Accepted for compatibility; ignored.
 
     Examples:
         >>> import evenfeed as tf

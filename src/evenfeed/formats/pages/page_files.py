@@ -32,7 +32,7 @@ from evenfeed.formats.pages.pages import (
 
 @final
 class NewFile:
-    """A new file that is only appended to. It may be closed between two writes, if many files are written in turn.
+    """A new file that is only appended to. If many files are written in turn, it may be closed between two writes.
 
     Args:
         path: Path of the file, which must not exist yet.

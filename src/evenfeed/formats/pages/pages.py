@@ -81,7 +81,7 @@ def _part_from_json(data: Any) -> Part:
 
 
 def layout_of(block: Block, kinds: Sequence[DType | None]) -> Layout:
-    """Return the layout of a Block; `kinds` are the dtypes of its columns, which an empty list does not have."""
+    """Return the layout of a Block. `kinds` holds the dtypes of its columns, since an empty list has none."""
     return tuple(map(_part_of, block.columns, kinds))
 
 

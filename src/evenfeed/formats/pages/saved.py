@@ -64,7 +64,7 @@ class Saved:
 
     @property
     def origin(self) -> Any:
-        """The pass over the dataset that it holds, if its writer recorded it, else `run`."""
+        """The pass over the dataset that it holds, if the writer recorded it; otherwise `run`."""
         return self.content.get("pass", self.run)
 
     @property
@@ -270,7 +270,7 @@ def _abandon(folder: Path, writers: dict[int, PageWriter], made: Path | None) ->
         writer.close()
     saved = _found_before(str(folder.parent))
     if saved is not None and saved.run == folder.name:
-        return  # Ctrl-C came after the index was written, which lists these files
+        return  # Ctrl-C came after the index was written, and the index lists these files
     _remove(folder, [folder / _name(number) for number in writers])
     if made is not None:
         _remove(made, [])

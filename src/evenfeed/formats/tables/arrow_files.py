@@ -95,7 +95,7 @@ class _Opened:
         magic = self._bytes[: len(_MAGIC)].to_pybytes()
         if magic.startswith(_OLD_MAGIC):
             raise InvalidArgumentError(
-                f"{path} is a Feather version 1 file, which is not an Arrow file.",
+                f"{path} is a Feather version 1 file, not an Arrow file.",
                 fix="rewrite it: pyarrow.feather.write_feather(table, path).",
             )
         self._is_stream = magic != _MAGIC
@@ -129,7 +129,10 @@ class _Opened:
         return found
 
     def _reader_of(self, columns: tuple[str, ...]) -> Any:
-        """Return a reader that decompresses only these columns; without compression the plain reader reads no others."""
+        """Return a reader that decompresses only these columns.
+
+        Without compression, the plain reader reads no others.
+        """
         if not any(head.is_compressed for head in self.heads):
             return self._reader
         if columns not in self._narrow:

@@ -35,7 +35,7 @@ FOOTER: Final = struct.Struct("<I")
 HEADER_BYTES: Final = LENGTH.size + FOOTER.size
 AROUND: Final = HEADER_BYTES + FOOTER.size
 
-# After this many records of one length, the next ones are expected to have it too.
+# After this many records of one length, the next ones are expected to have the same length.
 _FEW: Final = 16
 _MOST_ALIKE: Final = 1 << 12
 
@@ -131,7 +131,9 @@ _SHORT: Final = 1 << 12
 
 
 def payloads_of(path: str, window: ByteWindow, starts: Positions, stops: Positions) -> Texts:
-    """Return the payloads of records. Each is followed by its checksum in the data; its origin is the record.
+    """Return the payloads of records.
+
+    In the data, the checksum follows each payload. The origin of a payload is its record.
 
     Args:
         path: The file.

@@ -60,7 +60,7 @@ _U64 = np.uint64
 
 
 def _tables() -> Array:
-    """Return what a byte adds to a checksum, by the number of bytes that follow it, for 8 bytes at a time."""
+    """Return a table of what each byte value adds to a checksum, for each number of bytes (0 to 7) that follow it."""
     tables = np.empty((8, 256), np.uint32)
     tables[0] = np.arange(256)
     for _ in range(8):

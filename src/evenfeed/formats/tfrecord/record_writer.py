@@ -37,8 +37,8 @@ class TFRecordOptions:
     Args:
         compression_type: "GZIP", "ZLIB", or None.
         flush_mode: What `flush` does with compressed data: "N" nothing, "S" a sync flush, "F" a full flush.
-        input_buffer_size: Ignored; for compatibility.
-        output_buffer_size: Ignored; for compatibility.
+        input_buffer_size: Accepted for compatibility; ignored.
+        output_buffer_size: Accepted for compatibility; ignored.
         window_bits: Ignored; any reader can read the default window.
         compression_level: 0 to 9; by default zlib's default.
         compression_method: Ignored; zlib has only one.

@@ -172,7 +172,7 @@ class RecordReader(Reader):
         return np.concatenate(parts)
 
     def mark(self) -> Any:
-        """Return the next row and its place, -1 after a damaged length; None for compressed files, which cannot seek."""
+        """Return the next row and its place, -1 after a damaged length; None for compressed files: they cannot seek."""
         if self._file.compression and not self._ended:
             return None
         return [self._row, -1 if self._ended else self._place]
@@ -231,10 +231,10 @@ class RecordReader(Reader):
         return found
 
     def _reach_for(self, count: int) -> None:
-        """Load about `count` short records of an uncompressed file: joining windows later takes longer."""
+        """Load about `count` short records of an uncompressed file at once: joining windows later takes longer."""
         wanted = min(_MOST_AT_ONCE, int(count * self._record_size))
         if wanted and self._record_size < _SHORT and not self._file.compression:
-            with suppress(EvenfeedError):  # raised again after the records before it are delivered
+            with suppress(EvenfeedError):  # raised again once the records before it are delivered
                 self._source.reaches(self._place + wanted)
 
     def _walked(self, count: int) -> Positions:
@@ -260,7 +260,7 @@ class RecordReader(Reader):
             raise self._damaged(place, f"the record of {length} bytes is cut off")
 
     def _block(self, window: ByteWindow, starts: Positions, stops: Positions) -> Block:
-        """Return records up to the first with a wrong checksum; raise if that is the first record."""
+        """Return records up to the first with a wrong checksum. Raise if it is the very first."""
         column = payloads_of(self.path, window, starts, stops)
         wrong = first_wrong(column)
         if wrong is None:
