@@ -42,7 +42,7 @@ def encoded(text: str) -> bytes:
     except UnicodeEncodeError:
         raise ValueError(
             described(
-                f"{shortened(text)} cannot be encoded as UTF-8: it contains half of a surrogate pair.",
+                f"{shortened(text)} cannot be encoded as UTF-8: it has half of a surrogate pair.",
                 fix="pass bytes; for a file name, os.fsencode(name).",
             )
         ) from None
