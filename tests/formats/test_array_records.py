@@ -1,3 +1,5 @@
+# pyright: basic
+
 import numpy as np
 import pytest
 from array_record.python.array_record_module import ArrayRecordWriter

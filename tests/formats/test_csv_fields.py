@@ -1,3 +1,5 @@
+# pyright: basic
+
 import csv
 import io
 import itertools

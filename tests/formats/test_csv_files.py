@@ -1,3 +1,5 @@
+# pyright: basic, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false
+
 import gzip
 
 import pytest

@@ -1,3 +1,5 @@
+# pyright: basic
+
 import struct
 from pathlib import Path
 

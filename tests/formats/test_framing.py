@@ -1,3 +1,5 @@
+# pyright: basic
+
 import struct
 
 import numpy as np

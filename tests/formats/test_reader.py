@@ -1,3 +1,5 @@
+# pyright: basic, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false
+
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,3 +1,5 @@
+# pyright: basic, reportArgumentType=false, reportOptionalSubscript=false
+
 from types import SimpleNamespace
 
 import google_crc32c

@@ -1,3 +1,5 @@
+# pyright: basic, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false, reportArgumentType=false
+
 import gzip
 import struct
 import zlib

@@ -1,3 +1,5 @@
+# pyright: basic
+
 import io
 import tarfile
 

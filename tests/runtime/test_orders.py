@@ -1,3 +1,5 @@
+# pyright: basic
+
 import numpy as np
 import pytest
 from hypothesis import given
