@@ -1,9 +1,10 @@
 """evenfeed feeds every replica evenly: TensorFlow's distributed input on JAX, without TensorFlow.
 
-`import evenfeed as tf` provides `tf.data`, `tf.distribute`, dtypes, specs, and the few tensor functions that
-programs with them use. A tensor is a `jax.Array`, or a NumPy array on the host. For all other math, use
-`jax.numpy`.
+`import evenfeed as tf` provides `tf.data`, `tf.distribute`, dtypes, specs, and the tensor functions that programs
+with them use. A tensor is a `jax.Array`, or a NumPy array on the host: everything in `jax.numpy` accepts it.
 """
+
+# ruff: noqa: F405 - the tensor functions come from `tensors/top_level.py`
 
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ from evenfeed.core.dtypes import (
     uint64,
 )
 from evenfeed.core.optional import OptionalSpec
-from evenfeed.core.publish import namespaces, publish, refusal
+from evenfeed.core.publish import members_of, namespaces, publish, refusal
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.sparse_tensors import SparseTensor
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
@@ -54,19 +55,6 @@ from evenfeed.tensors.creation import (
     range,  # noqa: A004 - TensorFlow's name
     zeros,
 )
-from evenfeed.tensors.math_ops import (
-    cast,
-    equal,
-    not_equal,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_sum,
-    square,
-)
-from evenfeed.tensors.printing import print_ as print  # noqa: A004 - TensorFlow's name
-from evenfeed.tensors.python_calls import ensure_shape, numpy_function, py_function
-from evenfeed.tensors.shaping import concat, reshape, shape, stack
 
 __version__ = "0.1.0.dev0"
 
@@ -82,23 +70,44 @@ __all__ = [
     "Variable",
     "VariableAggregation",
     "VariableSynchronization",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "add_n",
+    "argmax",
+    "argmin",
     "as_dtype",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
     "bfloat16",
+    "bitcast",
+    "bitwise",
     "bool",
     "cast",
     "compat",
+    "complex",
     "complex64",
     "complex128",
     "concat",
     "config",
     "constant",
     "convert_to_tensor",
+    "cos",
+    "cosh",
+    "cumsum",
     "data",
     "distribute",
+    "divide",
     "double",
+    "dtypes",
     "ensure_shape",
     "equal",
     "errors",
+    "exp",
     "experimental",
     "float8_e4m3b11fnuz",
     "float8_e4m3fn",
@@ -108,7 +117,10 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "floor",
     "function",
+    "greater",
+    "greater_equal",
     "half",
     "image",
     "int4",
@@ -118,25 +130,56 @@ __all__ = [
     "int64",
     "io",
     "is_tensor",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "math",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
     "nest",
+    "nn",
     "not_equal",
     "numpy_function",
     "ones",
+    "pow",
     "print",
     "py_function",
     "random",
     "range",
+    "realdiv",
+    "reduce_all",
+    "reduce_any",
+    "reduce_logsumexp",
     "reduce_max",
     "reduce_mean",
     "reduce_min",
+    "reduce_prod",
     "reduce_sum",
     "reshape",
+    "round",
+    "saturate_cast",
+    "scalar_mul",
     "shape",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
     "sparse",
+    "sqrt",
     "square",
     "stack",
     "string",
+    "subtract",
+    "tan",
+    "tanh",
     "train",
+    "truediv",
+    "truncatediv",
+    "truncatemod",
     "type_spec_from_value",
     "uint4",
     "uint8",
@@ -149,58 +192,53 @@ __all__ = [
 
 # Loaded on first use, to keep `import evenfeed` fast.
 _NAMESPACES = {
+    "bitwise",
     "compat",
     "config",
     "data",
     "distribute",
+    "dtypes",
     "errors",
     "experimental",
     "image",
     "io",
+    "math",
     "nest",
+    "nn",
     "random",
     "sparse",
     "train",
 }
 
-publish(__name__, [name for name in __all__ if name not in _NAMESPACES], globals())
-
-# Replacements for the names of TensorFlow that programs most often use and evenfeed does not have.
-_USE_INSTEAD = {
-    "keras": "Keras 3 runs on JAX: set the environment variable KERAS_BACKEND=jax, then import keras.",
-    "GradientTape": "Use JAX's gradients: jax.value_and_grad(loss)([v.value() for v in variables]).",
-    "math": "Use jax.numpy: jax.numpy.exp, jax.numpy.log and so on.",
-    "nn": "Use jax.nn: jax.nn.relu, jax.nn.softmax and so on.",
-    "linalg": "Use jax.numpy.linalg.",
-    "strings": "Use Python strings inside evenfeed.py_function.",
-    "lookup": "Use a dict inside evenfeed.py_function.",
-    "summary": "Use a separate writer, such as tensorboardX.",
-}
-
 if TYPE_CHECKING:
     from evenfeed import (
+        bitwise,
         compat,
         config,
         data,
         distribute,
+        dtypes,
         errors,
         experimental,
         image,
         io,
+        math,
         nest,
+        nn,
         random,
         sparse,
         train,
     )
+    from evenfeed.tensors.top_level import *  # noqa: F403
 else:
+    publish(__name__, [name for name in __all__ if name in globals()], globals())
     __getattr__ = namespaces(
         __name__,
         _NAMESPACES,
-        refusal(
+        members_of(
+            "evenfeed.tensors.top_level",
             __name__,
-            __all__,
-            "For math, use jax.numpy; the README lists what evenfeed provides.",
-            _USE_INSTEAD,
+            refusal(__name__, __all__, "The README lists what evenfeed provides."),
         ),
     )
 

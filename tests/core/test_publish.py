@@ -1,4 +1,7 @@
+# pyright: basic, reportAttributeAccessIssue=false
+
 import re
+from operator import attrgetter
 
 import pytest
 
@@ -64,7 +67,7 @@ def test_a_missing_function_of_the_package_points_to_jax():
         AttributeError, match=r"evenfeed has no 'reduce_summ'\. Did you mean evenfeed\.reduce_sum"
     ):
         _ = tf.reduce_summ
-    assert not hasattr(tf, "einsum")
+    assert not hasattr(tf, "raw_ops")
 
 
 @pytest.mark.parametrize(
@@ -72,13 +75,15 @@ def test_a_missing_function_of_the_package_points_to_jax():
     [
         ("keras", "set the environment variable KERAS_BACKEND=jax, then import keras"),
         ("GradientTape", "jax.value_and_grad"),
-        ("math", "jax.numpy.exp"),
-        ("nn", "jax.nn.relu"),
+        ("saved_model", "jax.export"),
+        ("distribute.TPUStrategy", "MirroredStrategy"),
+        ("compat.v1.Session", "evenfeed.function"),
+        ("train.Checkpoint", "orbax"),
     ],
 )
 def test_a_known_name_gets_its_advice_and_no_suggestion(name, said):
     with pytest.raises(AttributeError, match=re.escape(said)) as caught:
-        getattr(tf, name)
+        attrgetter(name)(tf)
     assert "Did you mean" not in str(caught.value)
 
 

@@ -1,5 +1,7 @@
 """A newcomer finds a file by its name: no folder is crowded, and no name stands for two things."""
 
+# pyright: basic
+
 import ast
 from collections import Counter
 from pathlib import Path
@@ -12,7 +14,7 @@ MOST_FILES = 25
 FAMILIES = {"dataset", "plan", "runtime/operators", "runtime/positions"}
 
 # Names that TensorFlow has twice.
-TWICE_IN_TENSORFLOW = {"errors.py", "experimental.py", "Tensor", "TFRecordWriter"}
+TWICE_IN_TENSORFLOW = {"dtypes.py", "errors.py", "experimental.py", "Tensor", "TFRecordWriter"}
 
 
 def room(path):

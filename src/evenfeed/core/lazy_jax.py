@@ -71,7 +71,9 @@ __all__ = [
     "jax_ad",
     "jax_batching",
     "jax_extend_core",
+    "jax_linalg",
     "jax_mlir",
+    "jax_special",
     "jax_tree",
     "jnp",
     "refuse_as_argument",
@@ -197,6 +199,8 @@ if TYPE_CHECKING:
     import jax.interpreters.batching as jax_batching
     import jax.interpreters.mlir as jax_mlir
     import jax.numpy as jnp
+    import jax.scipy.linalg as jax_linalg
+    import jax.scipy.special as jax_special
     import jax.tree_util as jax_tree
     from jax.experimental import checkify
 else:
@@ -205,6 +209,8 @@ else:
     jax_ad = _LazyJaxModule("jax.interpreters.ad")
     jax_batching = _LazyJaxModule("jax.interpreters.batching")
     jax_mlir = _LazyJaxModule("jax.interpreters.mlir")
+    jax_linalg = _LazyJaxModule("jax.scipy.linalg")
+    jax_special = _LazyJaxModule("jax.scipy.special")
     jnp = _LazyJaxModule("jax.numpy")
     jax_tree = _LazyJaxModule("jax.tree_util")
     checkify = _LazyJaxModule("jax.experimental.checkify")

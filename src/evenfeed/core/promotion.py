@@ -28,6 +28,9 @@ NARROWER: Final[dict[DType, DType]] = {
     dtypes.complex128: dtypes.complex64,
 }
 
+# The name of a jitted conversion to 64 bits that a TensorFlow function makes by default, such as that of `argmax`.
+KEEPS_64_BITS: Final = "keeps_64_bits"
+
 _BOOL, _WHOLE, _FLOAT, _COMPLEX = range(4)
 _PYTHON: Final[dict[type, int]] = {bool: _BOOL, int: _WHOLE, float: _FLOAT, complex: _COMPLEX}
 _DEFAULTS: Final = (dtypes.bool, dtypes.int32, dtypes.float32, dtypes.complex64)

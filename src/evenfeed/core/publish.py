@@ -1,13 +1,14 @@
 """Public namespaces: sets the `__module__` of public objects, and explains missing names."""
 
 import importlib
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from evenfeed.core.lazy import difflib
 
 # How similar a name must be to be suggested; a lower value suggests unrelated names (keras, zeros).
-_NEAR: Final = 0.75
+_NEAR: Final = 0.85
 
 
 def publish(module: str, names: Sequence[str], members: Mapping[str, object]) -> None:
@@ -38,21 +39,43 @@ def namespaces(
     return loaded
 
 
-def refusal(
-    module: str, names: Sequence[str], instead: str, known: Mapping[str, str] | None = None
-) -> Callable[[str], Any]:
+def members_of(source: str, module: str, otherwise: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a module's `__getattr__` that takes names from another module, which it imports at first use.
+
+    Args:
+        source: The module that has the members, and lists them in `__all__`.
+        module: The namespace under which users find them.
+        otherwise: Called with any other name.
+    """
+
+    def member(name: str) -> Any:
+        if name.startswith("__"):
+            return otherwise(name)
+        found = importlib.import_module(source)
+        names: Sequence[str] = found.__all__
+        if name not in names:
+            return otherwise(name)
+        publish(module, names, vars(found))
+        vars(sys.modules[module])[name] = vars(found)[name]
+        return vars(found)[name]
+
+    return member
+
+
+def refusal(module: str, names: Sequence[str], instead: str) -> Callable[[str], Any]:
     """Return a module's `__getattr__` that raises for a missing name and says what to use instead.
 
     Args:
         module: The module.
         names: The names that it has; the error suggests a similar one.
-        instead: The general advice.
-        known: Specific advice for names that TensorFlow programs often use.
+        instead: The advice for a name that `evenfeed.core.names.use_instead` does not list.
     """
 
     def missing(name: str) -> Any:
-        if known is not None and name in known:
-            raise AttributeError(f"{module} has no {name!r}. {known[name]}", name=name)
+        known = importlib.import_module("evenfeed.core.names.use_instead").USE_INSTEAD
+        advice = known.get(f"{module}.{name}".partition(".")[2])
+        if advice is not None:
+            raise AttributeError(f"{module} has no {name!r}. {advice}", name=name)
         near = difflib.get_close_matches(name, names, n=1, cutoff=_NEAR)
         hint = f"Did you mean {module}.{near[0]}? " if near else ""
         raise AttributeError(f"{module} has no {name!r}. {hint}{instead}", name=name)

@@ -23,7 +23,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
 from evenfeed.core.lazy_jax import checkify, jax, jax_extend_core
-from evenfeed.core.promotion import NARROWER, fits_32_bits
+from evenfeed.core.promotion import KEEPS_64_BITS, NARROWER, fits_32_bits
 from evenfeed.runtime.functions.column_arithmetic import ColumnArithmetic, arithmetic_of
 from evenfeed.runtime.functions.trace_facts import indexing, work_of
 
@@ -312,7 +312,7 @@ def _origin(equation: Any, result: Any, known: dict[Any, str]) -> str:
         for var in equation.invars
         if converts or getattr(var.aval, "dtype", None) == result.aval.dtype
     ]
-    if "input" in operands:
+    if "input" in operands or equation.params.get("name") == KEEPS_64_BITS:
         return "input"
     return "constant" if operands and set(operands) == {"constant"} else "default"
 

@@ -1,0 +1,1 @@
+"""Names of TensorFlow that evenfeed does not have."""

@@ -1,0 +1,103 @@
+"""What to write instead of the names of TensorFlow that evenfeed leaves out. Read when such a name is used."""
+
+from typing import Final
+
+_KERAS: Final = (
+    "Keras 3 runs on JAX: set the environment variable KERAS_BACKEND=jax, then import keras."
+)
+_GRADIENTS: Final = "Use JAX's gradients: jax.value_and_grad(loss)([v.value() for v in variables])."
+_SAVING: Final = "Save arrays with orbax.checkpoint, or with numpy.savez({v.name: v.numpy() for v in variables})."
+_NO_GRAPH: Final = (
+    "There are no graphs: write a Python function, and compile it with evenfeed.function."
+)
+_MIRRORED: Final = "Use evenfeed.distribute.MirroredStrategy()"
+_NO_PARAMETER_SERVERS: Final = (
+    "Training is synchronous: use evenfeed.distribute.MultiWorkerMirroredStrategy()."
+)
+
+# By the name after `evenfeed.`.
+USE_INSTEAD: Final[dict[str, str]] = {
+    "Graph": _NO_GRAPH,
+    "Operation": _NO_GRAPH,
+    "import_graph_def": _NO_GRAPH,
+    "graph_util": _NO_GRAPH,
+    "autograph": "Python code is not rewritten: write branches and loops on tensors with evenfeed.cond and "
+    "evenfeed.while_loop.",
+    "GradientTape": _GRADIENTS,
+    "gradients": _GRADIENTS,
+    "hessians": "Use jax.hessian(loss)(x).",
+    "custom_gradient": "Use jax.custom_vjp.",
+    "recompute_grad": "Use jax.checkpoint(function).",
+    "keras": _KERAS,
+    "estimator": "Write the training loop with evenfeed.distribute.MirroredStrategy(): see docs/training.md.",
+    "saved_model": "Export a function with jax.export.export(jax.jit(function))(*arguments).serialize().",
+    "lite": "Export a function with jax.export, and convert that with ai-edge-torch or a similar tool.",
+    "raw_ops": "Use the function of the same name in evenfeed, evenfeed.math or evenfeed.nn, or jax.lax.",
+    "summary": "Use a writer of TensorBoard's files: tensorboardX.SummaryWriter(folder).add_scalar(tag, value, step).",
+    "profiler": "Use JAX's profiler: with jax.profiler.trace(folder): ...",
+    "quantization": "Use a library for quantized JAX models, such as qwix.",
+    "signal": "Use jax.numpy.fft and jax.scipy.signal.",
+    "tpu": "TPUs are devices like others: evenfeed.distribute.MirroredStrategy() uses all of them.",
+    "xla": "Every evenfeed.function is compiled with XLA.",
+    "mlir": "Use jax.jit(function).lower(*arguments).as_text().",
+    "queue": "Use an evenfeed.data.Dataset.",
+    "sets": "Use numpy.intersect1d, union1d and setdiff1d in evenfeed.numpy_function.",
+    "init_scope": "Nothing is lifted out of a function: create variables before you call it.",
+    "strings": "Use Python strings inside evenfeed.py_function.",
+    "lookup": "Use a dict inside evenfeed.py_function.",
+    "ragged": "Pad the rows with Dataset.padded_batch.",
+    "RaggedTensor": "Pad the rows with Dataset.padded_batch.",
+    "RaggedTensorSpec": "Pad the rows with Dataset.padded_batch.",
+    "IndexedSlices": "Use a dense tensor: jax.numpy.zeros_like(v).at[indices].add(values).",
+    "initializers": "Use jax.nn.initializers.",
+    "random_normal_initializer": "Use jax.nn.initializers.normal(stddev).",
+    "random_uniform_initializer": "Use jax.nn.initializers.uniform(scale).",
+    "zeros_initializer": "Use evenfeed.zeros(shape).",
+    "ones_initializer": "Use evenfeed.ones(shape).",
+    "constant_initializer": "Use evenfeed.fill(shape, value).",
+    "get_variable": "Use evenfeed.Variable(initial_value, name=name).",
+    "Session": _NO_GRAPH,
+    "placeholder": "Make it an argument of a function.",
+    "global_variables_initializer": "Variables have their values once they are created.",
+    "distribute.TPUStrategy": f"{_MIRRORED}: it uses all TPU devices.",
+    "distribute.experimental.TPUStrategy": f"{_MIRRORED}: it uses all TPU devices.",
+    "distribute.ParameterServerStrategy": _NO_PARAMETER_SERVERS,
+    "distribute.experimental.ParameterServerStrategy": _NO_PARAMETER_SERVERS,
+    "distribute.coordinator": _NO_PARAMETER_SERVERS,
+    "distribute.experimental.coordinator": _NO_PARAMETER_SERVERS,
+    "distribute.CentralStorageStrategy": f"{_MIRRORED}: each device has a copy of the variables.",
+    "distribute.experimental.CentralStorageStrategy": f"{_MIRRORED}: each device has a copy of the variables.",
+    "distribute.experimental.PreemptionCheckpointHandler": "Save the state every few steps with orbax.checkpoint.",
+    "train.Checkpoint": _SAVING,
+    "train.CheckpointManager": _SAVING,
+    "train.Saver": _SAVING,
+    "train.load_checkpoint": "TensorFlow's checkpoints are read by TensorFlow alone: convert them to a .npz file there.",
+    "train.latest_checkpoint": _SAVING,
+    "train.ExponentialMovingAverage": "Use optax.ema(decay).",
+    "train.Optimizer": "Use an optimizer of optax, for example optax.sgd(0.1).",
+    "train.GradientDescentOptimizer": "Use optax.sgd(learning_rate).",
+    "train.AdamOptimizer": "Use optax.adam(learning_rate).",
+    "compat.v1.Session": _NO_GRAPH,
+    "compat.v1.Graph": _NO_GRAPH,
+    "compat.v1.placeholder": "Make it an argument of a function.",
+    "compat.v1.get_variable": "Use evenfeed.Variable(initial_value, name=name).",
+    "compat.v1.variable_scope": 'Give variables their whole names: evenfeed.Variable(value, name="scope/v").',
+    "compat.v1.global_variables_initializer": "Variables have their values once they are created.",
+    "compat.v1.disable_v2_behavior": "There is no graph mode: use evenfeed.function.",
+    "compat.v1.disable_eager_execution": "There is no graph mode: use evenfeed.function.",
+    "compat.v1.enable_eager_execution": "Functions always run eagerly, or compiled in an evenfeed.function.",
+    "compat.v1.keras": _KERAS,
+    "compat.v1.train": "Use the optimizers of optax.",
+    "nn.ctc_loss": "Use optax.ctc_loss(logits, logit_paddings, labels, label_paddings).",
+    "nn.nce_loss": "Use softmax_cross_entropy_with_logits on all classes.",
+    "nn.sampled_softmax_loss": "Use softmax_cross_entropy_with_logits on all classes.",
+    "nn.RNNCellDropoutWrapper": "Use the cells of flax.nnx.",
+    "math.sobol_sample": "Use scipy.stats.qmc.Sobol.",
+    "linalg.LinearOperator": "Multiply matrices with evenfeed.linalg.matmul.",
+    "config.run_functions_eagerly": "Use jax.disable_jit().",
+    "config.experimental_run_functions_eagerly": "Use jax.disable_jit().",
+    "config.optimizer": "XLA optimizes every evenfeed.function.",
+    "debugging.experimental": 'Use jax.config.update("jax_debug_nans", True).',
+    "debugging.enable_check_numerics": 'Use jax.config.update("jax_debug_nans", True).',
+    "debugging.disable_check_numerics": 'Use jax.config.update("jax_debug_nans", False).',
+}

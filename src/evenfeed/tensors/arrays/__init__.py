@@ -1,0 +1,1 @@
+"""Functions that arrange, pick and create values."""

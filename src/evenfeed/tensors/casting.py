@@ -1,0 +1,147 @@
+"""Conversions between dtypes: `cast`, `saturate_cast`, `bitcast`, `complex`."""
+
+# jax.numpy's type annotations are incomplete.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+# ruff: noqa: A001, A002, ARG001 - TensorFlow's names; there is no graph to show `name` in
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
+from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, holds_device_arrays
+from evenfeed.tensors.device_arrays import asked_dtype, private, remembering
+from evenfeed.tensors.operands import COMPUTABLE, REAL_FLOATS, apply, elementwise, shaped_by
+
+
+def cast(x: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
+    """Convert every value to another dtype.
+
+    Floats are truncated to integers, integers that do not fit wrap around, and complex numbers keep their
+    real part. A float outside the integer range gives the same result as TensorFlow on a CPU.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.cast([1.8, -2.9], tf.int32).tolist()
+        [1, -2]
+        >>> tf.cast([0, 2], tf.bool).tolist()
+        [False, True]
+    """
+    return shaped_by(_converted(x, dtype), x)
+
+
+def saturate_cast(value: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
+    """Convert every value to another dtype. A value that does not fit becomes the lowest or highest one.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.saturate_cast([300, -1, 7], tf.uint8).tolist()
+        [255, 0, 7]
+    """
+    asked, held = dtypes.as_dtype(dtype), asked_dtype(dtype)
+    formula = partial(_saturated, held=held)
+    return remembering(elementwise("saturate_cast", formula, value, accepts=COMPUTABLE), asked)
+
+
+def complex(real: object, imag: object, name: str | None = None) -> Tensor:
+    """Create complex numbers from their real and imaginary parts.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.complex([1.0], [2.0]).tolist()
+        [(1+2j)]
+    """
+    return elementwise("complex", jax.lax.complex, real, imag, accepts=REAL_FLOATS)
+
+
+def bitcast(input: object, type: DTypeLike, name: str | None = None) -> Tensor:
+    """Read the bytes of the values as another dtype.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.bitcast([1.0], tf.int32).tolist()
+        [1065353216]
+    """
+    return apply("bitcast", partial(_same_bytes, held=asked_dtype(type)), input)
+
+
+def _same_bytes(tensor: Any, held: DType) -> Any:
+    if tensor.dtype.itemsize < held.itemsize and tensor.shape[-1:] != (
+        held.itemsize // tensor.dtype.itemsize,
+    ):
+        raise InvalidArgumentError(
+            f"A tensor of {tensor.dtype.name} and shape {tensor.shape} cannot be read as {held.name}.",
+            fix=f"make the last axis {held.itemsize // tensor.dtype.itemsize} long.",
+        )
+    return jax.lax.bitcast_convert_type(tensor, held)
+
+
+def _saturated(tensor: Any, held: DType) -> Any:
+    """Cast numbers. Those that `held` cannot hold become its limits."""
+    if {held.kind, tensor.dtype.kind} - set("iuf"):
+        return _cast_numbers(tensor, held)
+    theirs, own = _limits(held), _limits(tensor.dtype)
+    highest = tensor.dtype.type(min(theirs.max, own.max))
+    if float(highest) > theirs.max:  # a float that was rounded up
+        highest = np.nextafter(highest, tensor.dtype.type(0))
+    clipped = jnp.clip(tensor, tensor.dtype.type(max(theirs.min, own.min)), highest)
+    return _cast_numbers(clipped, held)
+
+
+def _limits(dtype: DType) -> Any:
+    return jnp.iinfo(dtype) if dtype.kind in "iu" else jnp.finfo(dtype)
+
+
+def _converted(x: object, dtype: DTypeLike) -> Tensor:
+    asked, held = dtypes.as_dtype(dtype), asked_dtype(dtype)
+    if holds_device_arrays(x):
+        tensor = _cast(convert_to_tensor(x), held)
+        # A copy, because `remembering` must not mark a user tensor that has 32 bits.
+        return tensor if held == asked else remembering(jnp.copy(tensor), asked)
+    array = to_array(x)
+    if held == asked:
+        return _cast_known(array.copy(), held)
+    # If JAX cannot hold the requested 64 bits, the values must still fit.
+    return remembering(_cast_known(private(array, "the tensor"), held), asked)
+
+
+def _cast_known(array: Array, held: DType) -> Tensor:
+    if dtypes.string in (array.dtype, held):
+        return _cast(array, held)
+    # Casting through 64 bits makes a timestamp the right float even if JAX runs with 32.
+    with jax.enable_x64(True), jax.ensure_compile_time_eval():
+        return _cast(jnp.asarray(array), held)
+
+
+def _cast(tensor: Tensor, held: DType) -> Tensor:
+    if (tensor.dtype == dtypes.string) != (held == dtypes.string):
+        raise UnimplementedError(
+            f"{dtypes.name_of(tensor.dtype)} cannot be cast to {dtypes.name_of(held)}.",
+            fix="parse text with a Python function in a map.",
+        )
+    return tensor if tensor.dtype == held else _cast_numbers(jnp.asarray(tensor), held)
+
+
+def _cast_numbers(tensor: "jax.Array", held: DType) -> "jax.Array":
+    if tensor.dtype.kind == "c" and held.kind != "c":
+        tensor = jnp.real(tensor)
+    if held.kind in "iu" and tensor.dtype.kind not in "iub":
+        return _truncated(tensor, held)
+    return tensor.astype(held)
+
+
+def _truncated(tensor: "jax.Array", held: DType) -> "jax.Array":
+    """Cast floats to integers like x86: through a signed integer, whose lowest value stands for overflow."""
+    signed = dtypes.int64 if held.itemsize == 8 else dtypes.int32
+    wide = tensor if tensor.dtype.itemsize >= 4 else tensor.astype(dtypes.float32)
+    low = -(2.0 ** (8 * signed.itemsize - 1))
+    whole = jnp.where((wide >= low) & (wide < -low), wide, low).astype(signed).astype(held)
+    if held.kind == "u" and held.itemsize == signed.itemsize:
+        return jnp.where((wide >= 0) & (wide < -2 * low), wide.astype(held), whole)
+    return whole

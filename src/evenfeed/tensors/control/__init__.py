@@ -1,0 +1,1 @@
+"""Branches, loops, scopes and checks."""

@@ -1,0 +1,1 @@
+"""Mathematics on tensors, a file for each family."""
