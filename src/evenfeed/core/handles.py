@@ -11,14 +11,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final, cast, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column, cut_up
-from evenfeed.core.conversion import Array
-from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.tensor_types import StandIn
@@ -345,3 +346,32 @@ class Handle(StandIn):
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
     __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _refuse
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse
+
+
+def applied(kernel: RowKernel, *values: Any) -> Any:
+    """Run a kernel on values, or return a handle for its result if a value is part of a traced element."""
+    found = results_of(kernel, *values)
+    if found is not None:
+        return found[0]
+    if any(isinstance(value, Handle) for value in values):
+        raise TypeError(
+            "A part of the element is combined with a value that is computed from others."
+        )
+    return computed_tensor(kernel.one(*map(to_array, values)))
+
+
+def text_of(contents: Array, name: str = "contents") -> bytes:
+    """Check that an argument is a scalar string, and return its bytes."""
+    if contents.dtype != dtypes.string:
+        raise TypeError(
+            described(f"{name} must be bytes, but got {contents.dtype.name}.", fix=_READ_IT)
+        )
+    if contents.ndim:
+        raise InvalidArgumentError(
+            f"`{name}` must be scalar, but got shape {list(contents.shape)}.",
+            fix="decode one image at a time, before calling batch.",
+        )
+    return cast("bytes", contents.item())
+
+
+_READ_IT = "pass the result of evenfeed.io.read_file, or bytes."

@@ -8,6 +8,8 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from evenfeed.core.errors import described
+
 __all__ = [
     "LazyModule",
     "array_record",
@@ -19,6 +21,7 @@ __all__ = [
     "glob",
     "google_crc32c",
     "hashlib",
+    "installed",
     "logging",
     "message_factory",
     "multiprocessing_spawn",
@@ -42,6 +45,15 @@ class LazyModule(ModuleType):
         if callable(value):  # functions do not change; settings may
             self.__dict__[name] = value
         return value
+
+
+def installed(module: ModuleType, what: str, fix: str) -> Any:
+    """Import a lazy module and return it. If it is not installed, an ImportError says what needs it, and the fix."""
+    try:
+        importlib.import_module(module.__name__)
+    except ImportError as error:
+        raise ImportError(described(what, fix=fix)) from error
+    return module
 
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, ClassVar, Final, final
 
 from evenfeed.core.block import Block, Positions
-from evenfeed.core.errors import DataLossError, EvenfeedError, described
-from evenfeed.core.lazy import array_record
+from evenfeed.core.errors import DataLossError, EvenfeedError
+from evenfeed.core.lazy import array_record, installed
 from evenfeed.formats.bytes.byte_windows import ByteFile
 from evenfeed.formats.bytes.filesystems import local, naming
 from evenfeed.formats.bytes.open_files import Reopened
@@ -101,14 +101,8 @@ def _explained(path: str) -> Generator[None]:
 
 
 def _library() -> Any:
-    library: Any = array_record
-    try:
-        library.ArrayRecordReader  # noqa: B018 - the lazy import runs here
-    except ImportError as error:
-        raise ImportError(
-            described(
-                "Reading ArrayRecord files needs the array-record package.",
-                fix="pip install 'evenfeed[array-record]'.",
-            )
-        ) from error
-    return library
+    return installed(
+        array_record,
+        "Reading ArrayRecord files needs the array-record package.",
+        "pip install 'evenfeed[array-record]'.",
+    )

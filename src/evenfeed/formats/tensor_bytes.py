@@ -10,11 +10,10 @@ from evenfeed.core.arguments import whole_number
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.dtypes import DType, name_of
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.handles import RowKernel
+from evenfeed.core.handles import RowKernel, applied, text_of
 from evenfeed.core.specs import TensorSpec
 from evenfeed.formats.example.example_protos import message_class, parsed
 from evenfeed.formats.reader import bytes_column
-from evenfeed.images.image_kernels import applied, text_of
 
 # TensorFlow's number for each dtype, and the field for its values when `tensor_content` is empty.
 _DTYPES: Final = {

@@ -9,9 +9,9 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.handles import RowKernel
+from evenfeed.core.handles import RowKernel, applied
 from evenfeed.core.specs import TensorSpec
-from evenfeed.images.image_kernels import applied, check_image, with_size
+from evenfeed.images.geometry import check_image, with_size
 
 _KEPT: Final = (dtypes.float16, dtypes.float32)
 _GREY: Final = np.array([0.2989, 0.5870, 0.1140], np.float32)

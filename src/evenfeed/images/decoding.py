@@ -11,11 +11,11 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel
+from evenfeed.core.handles import RowKernel, applied, text_of
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
 from evenfeed.images.colours import converted
-from evenfeed.images.geometry import Crop
+from evenfeed.images.geometry import Crop, lengths_of
 from evenfeed.images.image_files import (
     WHOLE,
     Format,
@@ -26,7 +26,6 @@ from evenfeed.images.image_files import (
     jpeg_size,
     other_pixels,
 )
-from evenfeed.images.image_kernels import applied, lengths_of, text_of
 
 _METHODS: Final = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
 

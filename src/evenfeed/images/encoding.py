@@ -10,10 +10,9 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel
+from evenfeed.core.handles import RowKernel, applied
 from evenfeed.core.specs import TensorSpec
 from evenfeed.images.image_files import encoded
-from evenfeed.images.image_kernels import applied
 
 
 def encode_jpeg(

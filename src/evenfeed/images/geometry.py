@@ -1,4 +1,4 @@
-"""Crops, pads and flips images."""
+"""Crops, pads and flips images, and checks the shapes of images."""
 
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -6,11 +6,48 @@ from typing import Any, Final, final
 import numpy as np
 
 from evenfeed.core.arguments import whole_number
-from evenfeed.core.conversion import Array
+from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel
+from evenfeed.core.handles import RowKernel, applied
+from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
-from evenfeed.images.image_kernels import applied, check_image, size_of, with_size
+
+
+def check_image(image: Array, name: str = "image") -> None:
+    """Raise unless an array is an image (height, width, channels) or a batch of images."""
+    if image.ndim not in (3, 4):
+        raise InvalidArgumentError(
+            f"'{name}' must have either 3 or 4 dimensions, but got shape {image.shape}.",
+            fix="pass height, width and channels; add a missing channel axis with image[..., None].",
+        )
+
+
+def lengths_of(value: Any, name: str, count: int | None = None) -> tuple[int, ...]:
+    """Check that an argument is a vector of integers, and return it as a tuple."""
+    array = to_array(value)
+    if array.ndim != 1 or (count is not None and len(array) != count):
+        raise InvalidArgumentError(
+            f"'{name}' must be a vector of {f'{count} ' if count else ''}integers, but got {shortened(value)}.",
+            fix="pass the height first, then the width.",
+        )
+    if array.dtype.kind not in "iu":
+        raise InvalidArgumentError(
+            f"'{name}' must be integers, but got {shortened(value)}.", fix="round the numbers."
+        )
+    return tuple(int(length) for length in array)
+
+
+def with_size(shape: TensorShape, height: int | None, width: int | None) -> TensorShape:
+    """Return the shape of an image or a batch of images, with another height and width."""
+    if shape.rank is None:
+        return shape
+    known = list(shape)
+    return TensorShape([*known[:-3], height, width, known[-1]])
+
+
+def size_of(image: Array) -> tuple[int, int]:
+    """Return the height and width of an image."""
+    return image.shape[-3], image.shape[-2]
 
 
 def crop_to_bounding_box(
@@ -101,10 +138,9 @@ def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -
     return applied(CropOrPad(height, width), image)
 
 
-@final
 @dataclass(frozen=True)
-class Crop(RowKernel):
-    """Crops to a box; the result is a view."""
+class _Box(RowKernel):
+    """A kernel with a place for the image, and the size of the result."""
 
     top: int
     left: int
@@ -113,6 +149,11 @@ class Crop(RowKernel):
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
         return TensorSpec(with_size(given[0].shape, self.height, self.width), given[0].dtype)
+
+
+@final
+class Crop(_Box):
+    """Crops to a box; the result is a view."""
 
     def one(self, *parts: Array) -> Array:
         image = parts[0]
@@ -137,17 +178,8 @@ class Crop(RowKernel):
 
 
 @final
-@dataclass(frozen=True)
-class Pad(RowKernel):
+class Pad(_Box):
     """Pads with zeros."""
-
-    top: int
-    left: int
-    height: int
-    width: int
-
-    def spec(self, *given: TensorSpec) -> TensorSpec:
-        return TensorSpec(with_size(given[0].shape, self.height, self.width), given[0].dtype)
 
     def one(self, *parts: Array) -> Array:
         image = parts[0]

@@ -20,9 +20,8 @@ from evenfeed.core.errors import (
     EvenfeedError,
     InvalidArgumentError,
     ResourceExhaustedError,
-    described,
 )
-from evenfeed.core.lazy import pil_image, simplejpeg
+from evenfeed.core.lazy import installed, pil_image, simplejpeg
 
 _PNG_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 # The colour type in a PNG header, by the number of channels.
@@ -293,20 +292,8 @@ def _no_image(content: bytes, kind: Format, error: Exception) -> InvalidArgument
 
 
 def _jpeg() -> Any:
-    try:
-        simplejpeg.decode_jpeg  # noqa: B018 - imports the lazy module
-    except ImportError as error:
-        raise ImportError(
-            described("Reading JPEG files requires simplejpeg.", fix=_INSTALL)
-        ) from error
-    return simplejpeg
+    return installed(simplejpeg, "Reading JPEG files requires simplejpeg.", _INSTALL)
 
 
 def _pil() -> Any:
-    try:
-        pil_image.open  # noqa: B018 - imports the lazy module
-    except ImportError as error:
-        raise ImportError(
-            described("Reading and writing images requires Pillow.", fix=_INSTALL)
-        ) from error
-    return pil_image
+    return installed(pil_image, "Reading and writing images requires Pillow.", _INSTALL)

@@ -13,13 +13,12 @@ import numpy as np
 from evenfeed.core import side_effects
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel, stands_for_part
+from evenfeed.core.handles import RowKernel, applied, stands_for_part
 from evenfeed.core.random_bits import DrawsForElements, current_draws, key_of
 from evenfeed.core.seeds import draw, operation_seed
 from evenfeed.core.specs import TensorSpec
 from evenfeed.images.colours import Brightness, Contrast
-from evenfeed.images.geometry import COLUMNS, ROWS, flipped
-from evenfeed.images.image_kernels import applied, check_image, lengths_of
+from evenfeed.images.geometry import COLUMNS, ROWS, check_image, flipped, lengths_of
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Any:

@@ -14,9 +14,9 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.handles import RowKernel
+from evenfeed.core.handles import RowKernel, applied
 from evenfeed.core.specs import TensorSpec
-from evenfeed.images.image_kernels import applied, check_image, lengths_of, size_of, with_size
+from evenfeed.images.geometry import check_image, lengths_of, size_of, with_size
 
 _ONE: Final = np.float32(1)
 # Without antialiasing, TensorFlow looks up cubic weights in a table with this many distances.

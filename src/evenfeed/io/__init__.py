@@ -8,7 +8,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import described
-from evenfeed.core.handles import RowKernel, stands_for_part
+from evenfeed.core.handles import RowKernel, applied, stands_for_part
 from evenfeed.core.publish import publish, refusal
 from evenfeed.core.specs import TensorSpec
 from evenfeed.formats.bytes.filesystems import (
@@ -45,7 +45,6 @@ from evenfeed.images.decoding import (
     is_jpeg,
 )
 from evenfeed.images.encoding import encode_jpeg, encode_png
-from evenfeed.images.image_kernels import applied
 from evenfeed.io import gfile
 
 __all__ = [

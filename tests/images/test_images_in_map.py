@@ -1,5 +1,7 @@
 """Image functions inside `map`."""
 
+# pyright: basic, reportAttributeAccessIssue=false
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
