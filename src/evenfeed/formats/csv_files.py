@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Final, final
 
 import numpy as np
@@ -45,11 +44,6 @@ class CsvLayout:
     na_value: bytes = b""
     header: bool = False
 
-    @cached_property
-    def cutter(self) -> Cutter:
-        """The tokenizer for this dialect."""
-        return Cutter(self.delimiter, quoted=self.quoted)
-
     def places(self, width: int) -> list[int]:
         """Return the field index of each column, given the number of fields; raise ValueError if it is wrong."""
         if self.select:
@@ -91,6 +85,7 @@ class CsvReader(RowReader):
         super().__init__(file.path)
         self._compression = file.compression
         self._layout = file.layout
+        self._cutter = Cutter(file.layout.delimiter, quoted=file.layout.quoted)
         self._next_read = first_read
         self._bytes = open_bytes(file.path, file.compression)
         self._reset(0, 0)
@@ -150,7 +145,7 @@ class CsvReader(RowReader):
         while not is_last:
             more = self._more()
             text, is_last = text + more, not more
-            records, self._rest = self._layout.cutter.cut(text, is_last=is_last)
+            records, self._rest = self._cutter.cut(text, is_last=is_last)
             if records.count:
                 break
             if len(text) > LONGEST:
@@ -174,7 +169,7 @@ class CsvReader(RowReader):
         records = self._records
         if records.ends is None:
             return records.fields, {}
-        fields, wrong = self._layout.cutter.unquoted(records.fields)
+        fields, wrong = self._cutter.unquoted(records.fields)
         numbers = np.searchsorted(records.stops, list(wrong), "right").tolist()
         # Reversed, so that the first error of each record wins.
         by_record = dict(reversed([*zip(numbers, wrong.values(), strict=True)]))

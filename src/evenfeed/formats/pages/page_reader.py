@@ -7,13 +7,13 @@ any set of rows is gathered from the file at once.
 import json
 import zlib
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, final
 
 import numpy as np
 
 from evenfeed.core.block import Block, Positions, fetched_apart
+from evenfeed.core.concurrency.weak_table import WeakTable
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, NotFoundError
 from evenfeed.formats.bytes.mapped_files import Held, MappedFile, many_are_mapped, without_views
@@ -55,10 +55,10 @@ class PageFile(DataFile):
 
     def open(self) -> "PageReader":
         """Return a reader shared by all iterators of a dataset, so that each page is verified once."""
-        return self._reader
+        # Opened outside of the table's lock: threads may open files at the same time.
+        return _readers.get(self) or _readers.put(self, self._opened())
 
-    @cached_property
-    def _reader(self) -> "PageReader":
+    def _opened(self) -> "PageReader":
         reader = PageReader(self.path)
         if reader.written != self.written:
             raise reader.damaged("it is not the file that was saved")
@@ -234,6 +234,10 @@ class PageReader(Reader):
         return DataLossError(
             f"{self.path} is damaged: {why}.", fix="delete it, and write it again."
         )
+
+
+# Kept beside the files, which are parts of plans and never change.
+_readers: Final = WeakTable[PageReader]()
 
 
 class _Pages(NamedTuple):

@@ -2,12 +2,12 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
 from evenfeed.core.block import Block, Positions
+from evenfeed.core.concurrency.weak_table import WeakTable
 from evenfeed.core.errors import DataLossError, EvenfeedError
 from evenfeed.formats.bytes.byte_windows import ByteFile, ByteWindow, Mapped, Streamed, written
 from evenfeed.formats.bytes.filesystems import is_remote
@@ -53,10 +53,10 @@ class RecordFile(ByteFile):
         places = self.index.looked_up()
         return None if places is None else len(places) - 1
 
-    @cached_property
+    @property
     def index(self) -> "RecordIndex":
         """The places of the records, scanned on first use."""
-        return RecordIndex(self)
+        return _indices.of(self, lambda: RecordIndex(self.path, self.compression))
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -78,22 +78,28 @@ class RecordFile(ByteFile):
 class RecordIndex:
     """Where the records of a file start, and where the last one ends."""
 
-    def __init__(self, file: RecordFile) -> None:
-        self._file = file
+    def __init__(self, path: str, compression: str) -> None:
+        self._path = path
+        self._compression = compression
         self._written: str | None = None  # the file's state at the last scan
         self._places: Positions | None = None
 
     def looked_up(self) -> Positions | None:
         """Return `places`, after scanning the file again if it was modified since the last scan."""
-        now = written(self._file.path)
+        now = written(self._path)
         if now != self._written:
-            self._places, self._written = RecordReader(self._file).indexed(), now
+            reader = RecordReader(RecordFile(self._path, self._compression))
+            self._places, self._written = reader.indexed(), now
         return self._places
 
     @property
     def places(self) -> Positions | None:
         """The first byte of each record, and one past the last; None if the file is damaged."""
         return self.looked_up() if self._written is None else self._places
+
+
+# Kept beside the files, which are parts of plans and never change.
+_indices: Final = WeakTable[RecordIndex]()
 
 
 @final
