@@ -70,6 +70,19 @@ def test_stretches_that_take_long_become_shorter(clock):
     assert lengths(stretch, 3, clock=clock, took=lambda count: 0.0015) == [8, 8, 8]
 
 
+@pytest.mark.parametrize(
+    ("slow", "expected"),
+    [({4}, [1, 2, 4, 8, 8, 8, 8]), ({4, 5}, [1, 2, 4, 8, 8, 8, 4])],
+)
+def test_only_a_second_stretch_that_takes_long_shortens_those_that_did_well(clock, slow, expected):
+    reads = iter(range(7))
+
+    def took(count):
+        return 0.005 if next(reads) in slow else 0.00018 * count
+
+    assert lengths(Stretch(), 7, width=1 << 14, clock=clock, took=took) == expected
+
+
 def test_elements_that_take_long_are_read_alone_but_for_a_few_trials(clock):
     def slow(count):
         return 0.005 * count

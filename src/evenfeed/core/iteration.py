@@ -108,6 +108,14 @@ class Forkable(ABC):
         """Release what belongs to the parent process. Called in a fork; must not wait for locks."""
 
 
+@final
+class _This:
+    """The number of this process. Asking the system at each read takes longer."""
+
+    process: int = os.getpid()
+
+
+_this: Final = _This()
 _known: Final[weakref.WeakSet[Forkable]] = weakref.WeakSet()
 
 
@@ -122,14 +130,14 @@ class Owner:
     __slots__ = ("_process",)
 
     def __init__(self, of: Forkable | None = None) -> None:
-        self._process = os.getpid()
+        self._process = _this.process
         if of is not None:
             _known.add(of)
 
     @property
     def is_here(self) -> bool:
         """True if this process created the iterator."""
-        return self._process == os.getpid()
+        return self._process == _this.process
 
     def check(self) -> None:
         """Raise in a fork, where the iterator would wait for threads that do not exist.
@@ -137,9 +145,9 @@ class Owner:
         Raises:
             FailedPreconditionError: Another process created the iterator.
         """
-        if not self.is_here:
+        if self._process != _this.process:
             raise FailedPreconditionError(
-                f"Process {self._process} created the iterator, but its fork {os.getpid()} uses it: a fork "
+                f"Process {self._process} created the iterator, but its fork {_this.process} uses it: a fork "
                 "does not have the threads that read for the iterator.",
                 fix="start processes with multiprocessing.get_context('spawn'), and create a new iterator "
                 "in each: iter(dataset).",
@@ -147,6 +155,7 @@ class Owner:
 
 
 def _notify_all() -> None:
+    _this.process = os.getpid()
     for one in list(_known):
         one.after_fork()
 

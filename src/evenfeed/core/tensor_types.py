@@ -215,9 +215,11 @@ def _text(found: Any) -> Any:
 
 def host_tensor(value: Any) -> Any:
     """View a NumPy array or scalar as a tensor, without a copy. Returns anything else unchanged."""
-    if not isinstance(value, (np.ndarray, np.generic)) or isinstance(value, bytes):
-        return value
-    array: np.ndarray[Any, Any] = np.asarray(value)  # pyright: ignore[reportUnknownArgumentType]
+    array: np.ndarray[Any, Any] = value
+    if type(value) is not np.ndarray:
+        if not isinstance(value, (np.ndarray, np.generic)) or isinstance(value, bytes):
+            return value
+        array = np.asarray(value)  # pyright: ignore[reportUnknownArgumentType]
     return array.view(TextTensor if array.dtype == dtypes.string else HostTensor)
 
 

@@ -7,6 +7,8 @@ from functools import cached_property
 from threading import Lock, get_ident
 from typing import Any, Final, TypeAlias, final
 
+import numpy as np
+
 from evenfeed.core import side_effects
 from evenfeed.core.block import Block, Column, cut_up
 from evenfeed.core.errors import FailedPreconditionError
@@ -22,7 +24,7 @@ from evenfeed.runtime.functions.calls import instead_of_stop
 from evenfeed.runtime.operator import Ended, Operator, State, read_full
 from evenfeed.runtime.reading_pace import Pace
 from evenfeed.runtime.run import Run, run_started_elsewhere
-from evenfeed.runtime.thread_settings import ThreadSettings
+from evenfeed.runtime.thread_settings import restore_settings, thread_settings
 
 _VERSION: Final = 2
 
@@ -60,7 +62,7 @@ class ElementIterator(Iterator, Forkable):
     ) -> None:
         self.made_under = side_effects.here.watcher
         self._owner = Owner(self)
-        self._as_seen = _of_tensors if tensors else cut_up
+        self._as_seen = _of_tensors if tensors else Block.cut_up
         self._plan = plan
         self._spec = plan.element_spec
         self._pack = _as_they_are if flat else _packer(self._spec, form)
@@ -209,7 +211,8 @@ class ElementIterator(Iterator, Forkable):
     def _fill(self) -> None:
         """Read the next Block, unless another thread has done so."""
         self._owner.check()
-        self._check_reader()
+        if self._lock.locked() and self._reader == get_ident():
+            raise _waits_for_itself()
         with self._lock:
             self._reader = get_ident()
             if self._may_be_stale and self._is_stale():
@@ -218,32 +221,23 @@ class ElementIterator(Iterator, Forkable):
             if self._block is None or self._next_row == self._block.length:
                 self._read()
 
-    def _check_reader(self) -> None:
-        """Raise if the code that this thread runs for an element asks for the next one: it would wait for itself."""
-        if self._lock.locked() and self._reader == get_ident():
-            raise FailedPreconditionError(
-                "A function or generator of this dataset asked the iterator for its next element, while "
-                "the iterator waits for that function.",
-                fix="begin another iterator in it: iter(dataset).",
-            )
-
     def _is_stale(self) -> bool:
         """Return True if a variable has changed since the remaining elements were read."""
         block = self._block
         return block is not None and self._next_row < block.length and self._pace.is_stale()
 
     def _read(self) -> None:
-        settings = ThreadSettings()
+        settings = thread_settings()
         try:
             if self._torn is not None:
                 self._go_to(self._torn)
             block = self._next_block()
         except BaseException as error:
             if self._torn is not None:
-                settings.restore(error)
+                restore_settings(settings, error)
             raise
         # Convert the whole Block once; its rows are then tensors.
-        block = Block(tuple(map(self._as_seen, block.columns)), block.length)
+        block = self._as_seen(block)
         self._block, self._torn, self._next_row = block, None, 0
         self._pace.learn(block)
 
@@ -275,6 +269,15 @@ class ElementIterator(Iterator, Forkable):
         return block
 
 
+def _waits_for_itself() -> FailedPreconditionError:
+    """Return the error for code that runs for an element and asks for the next one."""
+    return FailedPreconditionError(
+        "A function or generator of this dataset asked the iterator for its next element, while "
+        "the iterator waits for that function.",
+        fix="begin another iterator in it: iter(dataset).",
+    )
+
+
 def _packer(spec: Any, form: Callable[[Any], Any] | None) -> Callable[[Sequence[Any]], Any]:
     pack = packer(spec, DATA)
     return pack if form is None else lambda parts: form(pack(parts))
@@ -284,6 +287,11 @@ def _as_they_are(parts: list[Any]) -> list[Any]:
     return parts
 
 
-def _of_tensors(column: Column) -> Column:
+def _of_tensors(block: Block) -> Block:
+    columns = [host_tensor(c) if type(c) is np.ndarray else _tensors(c) for c in block.columns]
+    return Block(tuple(columns), block.length)
+
+
+def _tensors(column: Column) -> Column:
     whole = cut_up(column)
     return list(map(host_tensor, whole)) if isinstance(whole, list) else host_tensor(whole)

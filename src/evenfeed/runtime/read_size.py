@@ -42,6 +42,7 @@ class Stretch:
         self.rows = 1
         self._last = 0, 0.0  # how many were asked for, and the time per element
         self._least = 1  # shorter stretches take as long
+        self._proven = 0  # the longest stretch that was short enough lately
         # How many reads to wait before the next trial: a busy machine may have spoilt the last one.
         self._wait = 0
         self._waited = 0
@@ -65,6 +66,8 @@ class Stretch:
 
     def _next(self, count: int, took: float, each: float) -> int:
         before, each_before = self._last
+        if took <= _LONGEST_READ:
+            self._proven = max(count, self._proven)
         if 2 * took <= _LONGEST_READ:
             return 2 * count
         if count > max(before, self._least) and each < _PAYS * each_before:
@@ -74,7 +77,18 @@ class Stretch:
             self._least = before
         if count <= self._least and took < _LONGEST_TRIAL and self._tries():
             return 2 * count
-        return max(self._least, count // 2) if took > _LONGEST_READ else count
+        return count if took <= _LONGEST_READ else max(self._least, self._shorter(count, took))
+
+    def _shorter(self, count: int, took: float) -> int:
+        """Return how many to read after a stretch that took too long.
+
+        A single such stretch of a length that did well before is due to a busy machine or a file's end: stretches that
+        vary in length make the memory allocator return and request pages all the time.
+        """
+        proven, self._proven = self._proven, 0
+        if took >= _LONGEST_TRIAL or not proven:
+            return count // 2
+        return min(count, proven)
 
     def _tries(self) -> bool:
         """Return True if it is time to try twice as many elements; doubles the wait until the next trial."""

@@ -63,7 +63,8 @@ class Pace:
 
     def begin(self) -> None:
         """Remember the values of the variables before elements are read."""
-        self._held = [variable.at_rest() for variable in self._variables]
+        if self._variables:
+            self._held = [variable.at_rest() for variable in self._variables]
         self._began = perf_counter()
 
     def is_stale(self) -> bool:

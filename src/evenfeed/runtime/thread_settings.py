@@ -7,7 +7,7 @@ and after each call. The change then stays, and would affect every later call in
 import contextlib
 import sys
 from types import TracebackType
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias
 
 from evenfeed.core import seeds
 from evenfeed.core.handles import STAGE
@@ -19,24 +19,23 @@ from evenfeed.core.side_effects import here
 _modules: Final[dict[str, Any]] = sys.modules
 
 
-@final
-class ThreadSettings:
-    """A snapshot of this thread's settings."""
+ThreadSettings: TypeAlias = tuple[Any, ...]
 
-    __slots__ = ("_jax", "_values", "_watching")
 
-    def __init__(self) -> None:
-        self._watching = here.watcher, reading.instead, seeds.calling.call
-        self._values = DRAWS.get(), STAGE.get()
-        self._jax = _jax_settings()
+def thread_settings() -> ThreadSettings:
+    """Return a snapshot of this thread's settings."""
+    watching = here.watcher, reading.instead, seeds.calling.call
+    return watching, DRAWS.get(), STAGE.get(), _jax_settings()
 
-    def restore(self, error: BaseException) -> None:
-        """Reset the settings, after code that changed them raised `error`."""
-        _close_contexts(error.__traceback__)
-        here.watcher, reading.instead, seeds.calling.call = self._watching
-        DRAWS.set(self._values[0])
-        STAGE.set(self._values[1])
-        _restore_jax(self._jax)
+
+def restore_settings(settings: ThreadSettings, error: BaseException) -> None:
+    """Reset the settings to a snapshot, after code that changed them raised `error`."""
+    _close_contexts(error.__traceback__)
+    watching, draws, stage, jax = settings
+    here.watcher, reading.instead, seeds.calling.call = watching
+    DRAWS.set(draws)
+    STAGE.set(stage)
+    _restore_jax(jax)
 
 
 def _close_contexts(step: TracebackType | None) -> None:

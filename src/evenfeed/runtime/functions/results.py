@@ -58,7 +58,9 @@ def column_maker(spec: TypeSpec) -> ColumnMaker:
         return partial(_arrays, spec=spec)
     if spec.dtype == dtypes.string:
         return _texts
-    return partial(_scalars if spec.dtype.kind in "iuf" else _arrays, spec=spec)
+    if spec.dtype.kind in "iuf":
+        return partial(_fractions if spec.dtype.kind == "f" else _scalars, dtype=spec.dtype)
+    return partial(_arrays, spec=spec)
 
 
 def _array(value: Any, dtype: DType) -> Array:
@@ -109,15 +111,16 @@ def _fits(value: Any, spec: TypeSpec) -> bool:
     return (value is None or isinstance(value, Specified)) and spec.is_compatible_with(value)
 
 
-def _scalars(values: Sequence[Any], spec: TensorSpec) -> Made:
+def _scalars(values: Sequence[Any], dtype: DType) -> Made:
     """Return numbers as a column; NumPy rejects values that are not scalar or do not fit."""
     try:
-        if spec.dtype.kind != "f":
-            return (np.fromiter(values, spec.dtype, len(values)),)
-        with np.errstate(over="ignore"):  # values that do not fit become infinite, as in TensorFlow
-            return (np.fromiter(values, spec.dtype, len(values)),)
+        return (np.fromiter(values, dtype, len(values)),)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+# Values that do not fit become infinite, as in TensorFlow.
+_fractions: Final = np.errstate(over="ignore")(_scalars)
 
 
 def _texts(values: Sequence[Any]) -> Made:

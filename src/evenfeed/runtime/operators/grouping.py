@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, final
 
+import numpy as np
+
 from evenfeed.core.block import Block, Column, concatenated, stacked
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.structure import DATA, paths
@@ -41,7 +43,15 @@ class StackBatches(Operator):
         if not self._runs:
             self._before, self._done = self._child.state(), 0
             self._asked = most * self._node.batch_size
-            self._runs = self._read_runs()
+            self._source.forget()
+            block = self._source.read(self._asked)
+            if block is None:
+                return None
+            # The usual case: full batches of one shape.
+            if block.length == self._asked and list not in map(type, block.columns):
+                self._last = 0, most
+                return folded(block, most)
+            self._runs = self._read_runs(block)
         while self._runs:
             run = self._runs.pop(0)
             if isinstance(run, Exception):
@@ -53,12 +63,11 @@ class StackBatches(Operator):
                 return folded(self._joined(run), max(1, count))
         return None
 
-    def _read_runs(self) -> list[list[Block] | Exception]:
-        """Read elements; return those not yet returned, in runs that stack together."""
+    def _read_runs(self, *first: Block) -> list[list[Block] | Exception]:
+        """Read elements after the `first`; return those not yet returned, in runs that stack together."""
         size = self._node.batch_size
-        self._source.forget()
-        read, errors = read_before_error(self._source, self._asked)
-        blocks = list(_without(read, self._done))
+        read, errors = read_before_error(self._source, self._asked - _length(first))
+        blocks = list(_without([*first, *read], self._done))
         # Elements of different shapes: stack one batch at a time, because two batches may not fit together.
         rows = _length(blocks) if _have_one_shape(blocks) else size
         runs = list(_runs(blocks, max(1, rows // size) * size))
@@ -100,6 +109,7 @@ class StackBatches(Operator):
     def restore(self, state: State) -> None:
         self._before, self._asked, self._done = state
         self._child.restore(self._before)
+        self._source.forget()
         self._runs = self._read_runs()
 
     def children(self) -> tuple[Operator, ...]:
@@ -159,6 +169,9 @@ def holds_datasets(column: list[Any]) -> bool:
 
 def folded(rows: Block, count: int) -> Block:
     """Return the rows as `count` batches."""
+    if count == 1 and list not in map(type, rows.columns):
+        dense: Any = rows.columns
+        return Block(tuple([None if column is None else column[np.newaxis] for column in dense]), 1)
     size = rows.length // count
 
     def fold(column: Column) -> Column:

@@ -90,11 +90,12 @@ class PullElements(Operator):
 
     def read(self, most: int) -> Block | None:
         most = min(most, _TOGETHER)
-        if self._iterator is None:
-            with chance_noted(self._node.generator, self._effects):
-                self._pull_watched(most - len(self._pulled))
-        else:
-            self._pull_watched(most - len(self._pulled))
+        with watched_by(self._watcher):
+            if self._iterator is None:
+                with chance_noted(self._node.generator, self._effects):
+                    self._pull(most - len(self._pulled))
+            else:
+                self._pull(most - len(self._pulled))
         if self._pulled:
             return self._converted(most)
         if self._error is not None:
@@ -103,18 +104,15 @@ class PullElements(Operator):
             raise error
         return None
 
-    def _pull_watched(self, count: int) -> None:
-        with watched_by(self._watcher):
-            self._pull(count)
-
     def _pull(self, count: int) -> None:
         end = perf_counter() + _PATIENCE
         step = self._step
         while count > 0 and self._error is None:
-            before = len(self._pulled)
+            before, asked = len(self._pulled), min(step, count)
             try:
                 # Elements appended before the iterable raises stay in the list.
-                self._take(islice(self._started(), min(step, count)))
+                iterator = self._started() if self._iterator is None else self._iterator
+                self._take(islice(iterator, asked))
             except Exception as error:  # noqa: BLE001 - raised after the elements before it
                 self._error = self._noted(error)
             got = len(self._pulled) - before
@@ -122,7 +120,7 @@ class PullElements(Operator):
             if perf_counter() > end:
                 self._step = 1
                 return
-            if got < step:
+            if got < asked:
                 return
             self._step = step  # the next read starts with the last step that was fast enough
             step *= 8
@@ -246,7 +244,9 @@ def _transposer(signature: Any) -> Transpose:
     kind = type(signature)  # pyright: ignore[reportUnknownVariableType]
     if kind not in (tuple, dict):
         return lambda _: None
-    split = partial(_of_dicts, sorted(signature)) if kind is dict else _of_tuples
+    split = _of_pairs if len(branch.parts) == 2 else _of_tuples
+    if kind is dict:
+        split = partial(_of_dicts, sorted(signature))
     inner = [_transposer(part) for part in branch.parts]
     flat = all(opened(part, DATA) is None for part in branch.parts)
 
@@ -259,6 +259,14 @@ def _transposer(signature: Any) -> Transpose:
         return columns if flat else _nested(inner, columns)
 
     return transpose
+
+
+def _of_pairs(rows: Sequence[tuple[Any, ...]]) -> Parts | None:
+    # Faster than zip, whose iterator for each row would also wake up the garbage collector.
+    try:
+        return [[one for one, _ in rows], [two for _, two in rows]]
+    except ValueError:
+        return None
 
 
 def _of_tuples(rows: Sequence[tuple[Any, ...]]) -> Parts | None:
