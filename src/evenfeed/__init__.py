@@ -39,6 +39,8 @@ from evenfeed.core.dtypes import (
 )
 from evenfeed.core.optional import OptionalSpec
 from evenfeed.core.publish import members_of, namespaces, publish, refusal
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.sparse_tensors import SparseTensor
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
@@ -62,6 +64,8 @@ __all__ = [
     "DType",
     "NoneTensorSpec",
     "OptionalSpec",
+    "RaggedTensor",
+    "RaggedTensorSpec",
     "SparseTensor",
     "Tensor",
     "TensorShape",
@@ -148,6 +152,7 @@ __all__ = [
     "pow",
     "print",
     "py_function",
+    "ragged",
     "random",
     "range",
     "realdiv",
@@ -173,6 +178,7 @@ __all__ = [
     "square",
     "stack",
     "string",
+    "strings",
     "subtract",
     "tan",
     "tanh",
@@ -205,8 +211,10 @@ _NAMESPACES = {
     "math",
     "nest",
     "nn",
+    "ragged",
     "random",
     "sparse",
+    "strings",
     "train",
 }
 
@@ -225,8 +233,10 @@ if TYPE_CHECKING:
         math,
         nest,
         nn,
+        ragged,
         random,
         sparse,
+        strings,
         train,
     )
     from evenfeed.tensors.top_level import *  # noqa: F403

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenfeed as tf
-from evenfeed.core.handles import CompareTexts, Handle, Stage
+from evenfeed.core.handles import Handle, Stage
 from evenfeed.core.tensor_types import HostText, TextTensor
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_values import texts_in
+from evenfeed.core.text.traced_texts import CompareTexts, Constant
 
 WORDS = [b"", b"a", b"aa", b"ab", "ä".encode(), b"a\0", b"a longer text", b"\xff"]
 words = st.sampled_from(WORDS)
@@ -27,8 +28,10 @@ def column(texts):
 def test_texts_that_are_not_cut_up_compare_as_objects_do(texts, other):
     expected = [text == other for text in texts]
     for found in (Texts.of(texts), column(texts)):
-        assert CompareTexts(True, (), (other,)).run(found)[0].tolist() == expected
-        assert CompareTexts(False, (), (other,)).run(found)[0].tolist() == [not e for e in expected]
+        assert CompareTexts(True, Constant((), (other,))).run(found)[0].tolist() == expected
+        assert CompareTexts(False, Constant((), (other,))).run(found)[0].tolist() == [
+            not e for e in expected
+        ]
 
 
 @given(st.lists(st.tuples(words, words), min_size=1))
@@ -40,7 +43,7 @@ def test_two_columns_are_compared_row_by_row(pairs):
 
 def test_rows_of_texts_broadcast_to_a_constant_and_to_each_other():
     rows = np.array([[b"a", b"b"], [b"b", b"b"]], object)
-    (found,) = CompareTexts(True, (2, 1), (b"a", b"b")).run(rows)
+    (found,) = CompareTexts(True, Constant((2, 1), (b"a", b"b"))).run(rows)
     assert found.tolist() == [[[True, False], [False, True]], [[False, False], [True, True]]]
     (found,) = CompareTexts(True).run(rows, column([b"b", b"b"]))
     assert found.tolist() == [[False, True], [True, True]]
@@ -48,7 +51,7 @@ def test_rows_of_texts_broadcast_to_a_constant_and_to_each_other():
 
 def test_rows_of_several_lengths_are_compared_one_by_one():
     ragged = [column([b"a"]), column([b"b", b"a"])]
-    (found,) = CompareTexts(False, (), (b"a",)).run(ragged)
+    (found,) = CompareTexts(False, Constant((), (b"a",))).run(ragged)
     assert [row.tolist() for row in found] == [[False], [True, False]]
 
 

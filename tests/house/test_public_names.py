@@ -25,6 +25,7 @@ INNER = {
     "runtime",
     "strategy",
     "tensors",
+    "text_ops",
 }
 
 MODULES = ["evenfeed"] + [

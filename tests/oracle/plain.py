@@ -49,6 +49,9 @@ def _object(value: Any) -> Any:
         return repr(value)
     if isinstance(value, np.dtype) or name == "DType":
         return f"dtype {_dtype_name(value)}"
+    if name == "RaggedTensor":
+        held = [plain(part) for part in (value.flat_values, *value.nested_row_splits)]
+        return {"ragged": held, "shape": repr(value.shape)}
     fields = getattr(value, "__attrs_attrs__", None) or getattr(value, "__dataclass_fields__", None)
     if fields:
         return {name: [[field, plain(getattr(value, field))] for field in _names(fields)]}

@@ -10,21 +10,21 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import zip_longest
-from typing import Any, ClassVar, Final, cast, final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, final
 
 from evenfeed.core import dtypes
-from evenfeed.core.block import Block, Column, cut_up
+from evenfeed.core.block import Block, Column
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
-from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.tensor_types import StandIn
-from evenfeed.core.text.text_columns import Texts
-from evenfeed.core.text.text_values import texts_in, unlike_shapes
+
+if TYPE_CHECKING:
+    from evenfeed.core.text import traced_texts
+else:
+    traced_texts = LazyModule("evenfeed.core.text.traced_texts")
 
 
 class Kernel(ABC):
@@ -170,79 +170,6 @@ def results_of(kernel: Kernel, *values: Any) -> list[Any] | None:
 
 
 @final
-@dataclass(frozen=True)
-class CompareTexts(Kernel):
-    """Compares texts for equality: two parts of an element, or one part and a constant.
-
-    Attributes:
-        equal: True for `==`, False for `!=`.
-        shape: The shape of the constant.
-        texts: The constant, as bytes; None if there is none.
-    """
-
-    equal: bool
-    shape: tuple[int, ...] = ()
-    texts: tuple[bytes, ...] | None = None
-
-    stays_on_host: ClassVar[bool] = True
-
-    def specs(self, *given: TensorSpec) -> list[TensorSpec]:
-        shapes = [spec.shape for spec in given]
-        if self.texts is not None:
-            shapes.append(TensorShape(self.shape))
-        return [TensorSpec(_broadcast(*shapes), dtypes.bool)]
-
-    def run(self, *columns: Column) -> list[Column]:
-        found = self._same(columns)
-        return [found if self.equal else _inverted(found)]
-
-    def _same(self, columns: Sequence[Column]) -> Array | list[Any]:
-        first = columns[0]
-        if (
-            isinstance(first, Texts)
-            and first.ndim == 1
-            and self.texts is not None
-            and not self.shape
-        ):
-            return first.equal_to(self.texts[0])
-        given = [cut_up(column) for column in columns]
-        if any(isinstance(column, list) for column in given):
-            rows = zip(*(column for column in given if column is not None), strict=True)
-            return [np.asarray(np.equal(*self._operands(row)), np.bool_) for row in rows]
-        arrays = [column for column in given if isinstance(column, np.ndarray)]
-        rank = max(len(self.shape), *(column.ndim - 1 for column in arrays))
-        return np.asarray(np.equal(*self._operands([_of_rank(c, rank) for c in arrays])), np.bool_)
-
-    def _operands(self, given: Sequence[Array]) -> Sequence[Array]:
-        if self.texts is None:
-            return given
-        constant = np.empty(len(self.texts), dtypes.string)
-        constant[:] = self.texts
-        return [*given, constant.reshape(self.shape)]
-
-
-def _inverted(found: Array | list[Any]) -> Array | list[Any]:
-    return [~row for row in found] if isinstance(found, list) else ~found
-
-
-def _of_rank(column: Array, rank: int) -> Array:
-    """Add axes to the elements of a column, so that they broadcast with elements of `rank`."""
-    return column.reshape(len(column), *(1,) * (rank + 1 - column.ndim), *column.shape[1:])
-
-
-def _broadcast(one: TensorShape, two: TensorShape) -> TensorShape | None:
-    """Return the broadcast of two shapes; None if they do not broadcast."""
-    if one.rank is None or two.rank is None:
-        return TensorShape(None)
-    dims: list[int | None] = []
-    for a, b in zip_longest(reversed(list(one)), reversed(list(two)), fillvalue=1):
-        if 1 not in (a, b) and None not in (a, b) and a != b:
-            return None
-        dims.append((b if a == 1 else a) if a is not None else (None if b == 1 else b))
-    return TensorShape(dims[::-1])
-
-
-@final
 class Handle(StandIn):
     """A placeholder for a part that has no value in a trace: text, an image, a dataset.
 
@@ -279,22 +206,14 @@ class Handle(StandIn):
         Raises:
             InvalidArgumentError: The shapes do not broadcast.
         """
-        if isinstance(other, Handle) and other.is_text:
-            kernel, values = CompareTexts(equal), (self, other)
-            shape = other._tensor_spec.shape
-        else:
-            texts = texts_in(other)
-            if texts is None:
-                return self._refuse()
-            kernel = CompareTexts(equal, texts.shape, tuple(texts.ravel().tolist()))
-            values, shape = (self,), TensorShape(texts.shape)
-        if _broadcast(self._tensor_spec.shape, shape) is None:
-            raise unlike_shapes(self._tensor_spec.shape, shape)
-        found = results_of(kernel, *values)
-        return self._refuse() if found is None else found[0]
+        return self._found(traced_texts.compared(self, other, equal=equal))
+
+    def _found(self, found: Any) -> Any:
+        return self._refuse() if found is None else found
 
     @property
-    def _tensor_spec(self) -> TensorSpec:
+    def tensor_spec(self) -> TensorSpec:
+        """The spec of a part that is a tensor."""
         assert isinstance(self._spec, TensorSpec)
         return self._spec
 
@@ -311,6 +230,15 @@ class Handle(StandIn):
 
     def __ne__(self, other: object) -> Any:
         return self._compared(other, equal=False)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._found(traced_texts.indexed(self, key)) if self.is_text else self._refuse()
+
+    def __add__(self, other: object) -> Any:
+        return self._found(traced_texts.added(self, other)) if self.is_text else self._refuse()
+
+    def __radd__(self, other: object) -> Any:
+        return self._found(traced_texts.added(other, self)) if self.is_text else self._refuse()
 
     def _refuse(self, *_: object) -> Any:
         self._want_array()
@@ -340,9 +268,9 @@ class Handle(StandIn):
     __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __hash__ = _refuse
     __bool__ = __str__ = __repr__ = __format__ = __len__ = __iter__ = _refuse
-    __contains__ = __getitem__ = __bytes__ = __int__ = __float__ = __index__ = _refuse
+    __contains__ = __bytes__ = __int__ = __float__ = __index__ = _refuse
     __neg__ = __pos__ = __abs__ = __invert__ = _refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+    __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
     __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _refuse
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse

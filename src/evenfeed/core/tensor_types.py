@@ -12,7 +12,7 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import described
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.promised_shapes import promise_checked
 from evenfeed.core.shapes import ArrayShape, ShapeLike
 from evenfeed.core.text.text_values import appended, compared, encoded
@@ -113,6 +113,21 @@ class HostTensor(np.ndarray[Any, Any]):
         return repr(self.view(np.ndarray))
 
 
+def _operator(name: str) -> Any:
+    """Return an operator that NumPy has, for tensors that do not hold text."""
+    by_numpy: Any = getattr(np.ndarray, name)
+
+    def method(tensor: "TextTensor", *others: Any) -> Any:
+        if tensor.dtype == dtypes.string:
+            raise InvalidArgumentError(
+                f"Text has no {name}: tensors of text can be compared with == and !=, and joined with +.",
+                fix="convert it to numbers with evenfeed.strings.to_number, or call evenfeed.strings.",
+            )
+        return by_numpy(tensor, *others)
+
+    return method
+
+
 @final
 class TextTensor(HostTensor):
     """A tensor of text. A separate class, so that NumPy itself compares and indexes numeric tensors."""
@@ -136,6 +151,12 @@ class TextTensor(HostTensor):
         if not self._is_text:
             return super().__radd__(other)
         return host_tensor(appended(other, self.view(np.ndarray)))
+
+    # NumPy would apply the operators of bytes: 2 * x would repeat texts.
+    __mul__, __rmul__ = _operator("__mul__"), _operator("__rmul__")
+    __sub__, __rsub__ = _operator("__sub__"), _operator("__rsub__")
+    __mod__, __rmod__ = _operator("__mod__"), _operator("__rmod__")
+    __neg__, __abs__, __invert__ = (_operator(n) for n in ("__neg__", "__abs__", "__invert__"))
 
     @property
     def _is_text(self) -> bool:

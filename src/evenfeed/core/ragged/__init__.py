@@ -1,0 +1,1 @@
+"""Ragged tensors: rows of different lengths, stored as values and row splits."""

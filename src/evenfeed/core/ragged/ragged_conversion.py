@@ -1,0 +1,101 @@
+"""Converts ragged tensors to dense, sparse and NumPy values."""
+
+from typing import Any
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.promotion import computed_tensor
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor, slice_of
+from evenfeed.core.ragged.row_partitions import inside, whole_vector
+from evenfeed.core.shapes import TensorShape
+from evenfeed.core.sparse_tensors import SparseTensor, empty_value
+
+
+def dense(rows: RaggedTensor, default: Any, shape: TensorShape) -> Any:
+    """Return a dense tensor, with short rows filled and long ones cut."""
+    dtype = rows.dtype
+    empty = empty_value(dtype) if default is None else to_array(default, dtype)
+    bounds = rows.bounding_shape().tolist()
+    wanted = [None] * len(bounds) if shape.rank is None else list(shape)
+    pairs = zip(bounds, wanted, strict=True)
+    array = np.full([most if asked is None else asked for most, asked in pairs], empty, dtype)
+    _fill(array, rows)
+    return computed_tensor(array)
+
+
+def sparse(rows: RaggedTensor) -> SparseTensor:
+    """Return a sparse tensor with the values of all rows."""
+    indices = np.arange(int(rows.nrows()))[:, None]
+    level: Any = rows
+    while isinstance(level, RaggedTensor):
+        splits = splits_of(level)
+        lengths = np.diff(splits)
+        within = np.arange(int(splits[-1])) - np.repeat(splits[:-1], lengths)
+        indices = np.column_stack([np.repeat(indices, lengths, axis=0), within])
+        level = level.values
+    inner = np.argwhere(np.ones(level.shape[1:], np.bool_))
+    outer = np.repeat(indices, len(inner), axis=0)
+    indices = np.column_stack([outer, np.tile(inner, (len(indices), 1))])
+    return SparseTensor(indices, np.asarray(level).reshape(-1), rows.bounding_shape())
+
+
+def check_no_gaps(rows: RaggedTensor, numbers: Array, columns: Array) -> None:
+    """Raise unless the values of a sparse matrix fill their rows from the left."""
+    if not np.array_equal(columns, np.arange(len(numbers)) - splits_of(rows)[numbers]):
+        raise InvalidArgumentError(
+            "The SparseTensor is not right-ragged: a row has a gap before one of its values.",
+            fix="call evenfeed.sparse.to_dense, then RaggedTensor.from_tensor.",
+        )
+
+
+def numpy_rows(rows: RaggedTensor) -> Array:
+    """Return an array of rows: dense if all rows have one shape, otherwise an array of arrays."""
+    each = [np.asarray(row.numpy()) for row in rows]
+    if not each:
+        return np.zeros((0, 0), rows.dtype)
+    if len({row.shape for row in each}) == 1:
+        return np.stack(each)
+    found = np.empty(len(each), object)
+    found[:] = each
+    return found
+
+
+def kept_values(array: Array, lengths: Any, padding: Any) -> Array:
+    """Return which values of each row to keep: the first `lengths`, or those before trailing padding."""
+    if padding is None:
+        counts = np.clip(whole_vector(lengths, "lengths"), 0, array.shape[1])
+    else:
+        same = array == to_array(padding, dtypes.as_dtype(array.dtype))
+        kept = ~same if array.ndim == 2 else ~same.all(axis=tuple(range(2, array.ndim)))
+        counts = np.max(np.multiply(_numbers(array.shape[1]), kept), axis=1, initial=0)
+    return inside(array.shape[1], counts)
+
+
+def _numbers(count: int) -> Array:
+    return np.arange(1, count + 1)
+
+
+def splits_of(rows: RaggedTensor) -> Array:
+    """Return the row splits as a plain array."""
+    return np.asarray(rows.row_splits)
+
+
+def _fill(dense: Array, rows: RaggedTensor) -> None:
+    """Write rows into a dense array, as far as they fit."""
+    splits = splits_of(rows)[: len(dense) + 1]
+    counts = np.minimum(np.diff(splits), dense.shape[1])
+    starts = splits[:-1]
+    inner = rows.values
+    if isinstance(inner, RaggedTensor):
+        for row, (start, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
+            _fill(dense[row], slice_of(inner, start, start + count))
+        return
+    filled = inside(dense.shape[1], counts)
+    within = np.nonzero(filled)[1]
+    positions = np.repeat(starts, counts) + within
+    sizes = [min(a, b) for a, b in zip(dense.shape[2:], inner.shape[1:], strict=True)]
+    fits = tuple(slice(0, size) for size in sizes)
+    dense[: len(counts)][(filled, *fits)] = np.asarray(inner)[(positions, *fits)]

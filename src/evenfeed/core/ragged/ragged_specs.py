@@ -1,0 +1,142 @@
+"""`RaggedTensorSpec`: the shape and dtype of a ragged tensor."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, final
+
+from evenfeed.core import dtypes
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import described
+from evenfeed.core.lazy import LazyModule
+from evenfeed.core.ragged.row_partitions import splits_dtype
+from evenfeed.core.shapes import ShapeLike, TensorShape
+from evenfeed.core.specs import TypeSpec
+
+if TYPE_CHECKING:
+    from evenfeed.core.ragged import ragged_tensors
+else:  # its class knows its spec
+    ragged_tensors = LazyModule("evenfeed.core.ragged.ragged_tensors")
+
+
+@final
+class RaggedTensorSpec(TypeSpec):
+    """The spec of a RaggedTensor.
+
+    Args:
+        shape: The shape; ragged axes have length None. None if unknown.
+        dtype: The dtype of the values.
+        ragged_rank: The number of axes that row splits describe; by default all but the first.
+        row_splits_dtype: int64 or int32.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.RaggedTensorSpec([None, None], tf.int32)
+        RaggedTensorSpec(TensorShape([None, None]), tf.int32, 1, tf.int64)
+    """
+
+    __slots__ = ("_dtype", "_ragged_rank", "_shape", "_splits_dtype")
+
+    def __init__(
+        self,
+        shape: ShapeLike = None,
+        dtype: Any = dtypes.float32,
+        ragged_rank: int | None = None,
+        row_splits_dtype: Any = dtypes.int64,
+    ) -> None:
+        self._shape = TensorShape(shape)
+        self._dtype = dtypes.as_dtype(dtype)
+        self._splits_dtype = splits_dtype(row_splits_dtype)
+        rank = self._shape.rank
+        if ragged_rank is None:
+            if rank is None:
+                raise ValueError(
+                    described(
+                        "RaggedTensorSpec needs ragged_rank, or a shape with a known rank.",
+                        fix="pass a shape such as [None, None].",
+                    )
+                )
+            ragged_rank = rank - 1
+        if rank is not None and not 0 <= ragged_rank < max(rank, 1):
+            raise ValueError(
+                described(
+                    f"ragged_rank must be less than the rank {rank}, but got {ragged_rank}.",
+                    fix="pass the number of axes that row splits describe.",
+                )
+            )
+        self._ragged_rank = ragged_rank
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape; ragged axes have length None."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the values."""
+        return self._dtype
+
+    @property
+    def ragged_rank(self) -> int:
+        """The number of axes that row splits describe. With 0, values are plain tensors."""
+        return self._ragged_rank
+
+    @property
+    def row_splits_dtype(self) -> DType:
+        """The dtype of the row splits."""
+        return self._splits_dtype
+
+    @property
+    def value_type(self) -> type:
+        return ragged_tensors.RaggedTensor
+
+    def is_subtype_of(self, other: TypeSpec) -> bool:
+        return (
+            isinstance(other, RaggedTensorSpec)
+            and self._frame == other._frame
+            and self._shape.is_subtype_of(other._shape)
+        )
+
+    def most_specific_common_supertype(
+        self, others: Sequence[TypeSpec]
+    ) -> "RaggedTensorSpec | None":
+        shapes: list[TensorShape] = []
+        for other in others:
+            if not isinstance(other, RaggedTensorSpec) or self._frame != other._frame:
+                return None
+            shapes.append(other._shape)
+        return self.with_shape(self._shape.most_specific_common_supertype(shapes))
+
+    def with_shape(self, shape: ShapeLike, ragged_rank: int | None = None) -> "RaggedTensorSpec":
+        """Return the spec with another shape, and maybe another ragged rank."""
+        rank = self._ragged_rank if ragged_rank is None else ragged_rank
+        return RaggedTensorSpec(shape, self._dtype, rank, self._splits_dtype)
+
+    def _accepts(self, spec: TypeSpec) -> bool:
+        return (
+            isinstance(spec, RaggedTensorSpec)
+            and self._frame == spec._frame
+            and self._shape.is_compatible_with(spec._shape)
+        )
+
+    @property
+    def _frame(self) -> tuple[DType, int, DType]:
+        return self._dtype, self._ragged_rank, self._splits_dtype
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, RaggedTensorSpec)
+            and self._frame == other._frame
+            and self._shape == other._shape
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._shape, self._frame))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RaggedTensorSpec, (self._shape, *self._frame)
+
+    def __repr__(self) -> str:
+        dtype, rank, splits = self._frame
+        return (
+            f"RaggedTensorSpec({self._shape!r}, tf.{dtypes.name_of(dtype)}, {rank}, "
+            f"tf.{dtypes.name_of(splits)})"
+        )

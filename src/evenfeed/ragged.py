@@ -1,0 +1,29 @@
+"""Ragged tensors: TensorFlow's `tf.ragged`."""
+
+from typing import TYPE_CHECKING
+
+from evenfeed.core.publish import publish, refusal
+from evenfeed.core.ragged.ragged_functions import (
+    boolean_mask,
+    constant,
+    map_flat_values,
+    row_splits_to_segment_ids,
+    segment_ids_to_row_splits,
+    stack,
+)
+from evenfeed.core.ragged.ragged_functions import range_ as range  # noqa: A004 - TensorFlow's name
+
+__all__ = [
+    "boolean_mask",
+    "constant",
+    "map_flat_values",
+    "range",
+    "row_splits_to_segment_ids",
+    "segment_ids_to_row_splits",
+    "stack",
+]
+
+publish(__name__, __all__, globals())
+
+if not TYPE_CHECKING:
+    __getattr__ = refusal(__name__, __all__, "Compute on x.flat_values, or on x.to_tensor().")

@@ -1,0 +1,1 @@
+"""TensorFlow's functions on text, as kernels on whole columns."""

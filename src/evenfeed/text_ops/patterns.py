@@ -1,0 +1,151 @@
+"""Regular expressions on texts, by RE2 as in TensorFlow; pyarrow contains it."""
+
+import importlib
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
+from evenfeed.core.text.text_values import bytes_array
+from evenfeed.text_ops.each_text import EachText, applied, checked_text
+
+
+def regex_replace(
+    input: Any,
+    pattern: Any,
+    rewrite: Any,
+    replace_global: bool = True,
+    name: str | None = None,
+) -> Any:
+    r"""Replace what a regular expression matches in each text.
+
+    Args:
+        input: The texts.
+        pattern: The expression, in RE2 syntax.
+        rewrite: The replacement; `\1` is the first group, `\0` the whole match.
+        replace_global: False replaces only the first match.
+        name: Accepted for compatibility.
+
+    Raises:
+        InvalidArgumentError: The pattern is not a regular expression.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.strings.regex_replace("a<br />b", "<[^>]+>", " ").item()
+        b'a b'
+    """
+    del name
+    known = checked_text(pattern, "pattern")
+    check_pattern(known)
+    replacement = checked_text(rewrite, "rewrite")
+    _check_rewrite(known, replacement)
+    return applied(RegexReplace(known, replacement, bool(replace_global)), input)
+
+
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
+    """Return True for each text that a regular expression matches from start to end.
+
+    Raises:
+        InvalidArgumentError: The pattern is not a regular expression.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.strings.regex_full_match(["lib", "library"], "lib.*y").tolist()
+        [False, True]
+    """
+    del name
+    known = checked_text(pattern, "pattern")
+    check_pattern(known)
+    return applied(RegexFullMatch(known), input)
+
+
+@final
+@dataclass(frozen=True)
+class RegexReplace(EachText):
+    """Replaces the matches of a regular expression."""
+
+    pattern: bytes
+    rewrite: bytes
+    everywhere: bool
+
+    gives: DType = dtypes.string
+
+    def each(self, values: list[Any]) -> Array:
+        found = _compute().replace_substring_regex(
+            _arrow_texts(values),
+            pattern=self.pattern,
+            replacement=self.rewrite,
+            max_replacements=None if self.everywhere else 1,
+        )
+        return bytes_array(found.cast("large_binary").to_pylist())
+
+
+@final
+@dataclass(frozen=True)
+class RegexFullMatch(EachText):
+    """Tells whether a regular expression matches whole texts."""
+
+    pattern: bytes
+
+    gives: DType = dtypes.bool
+
+    def each(self, values: list[Any]) -> Array:
+        whole = rb"\A(?:" + self.pattern + rb")\z"
+        found = _compute().match_substring_regex(_arrow_texts(values), pattern=whole)
+        return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+
+
+@cache
+def check_pattern(pattern: bytes) -> None:
+    """Raise InvalidArgumentError unless RE2 accepts a pattern."""
+    try:
+        _compute().match_substring_regex(_arrow_texts([b""]), pattern=pattern)
+    except ValueError as error:
+        reason = str(error).partition("regular expression: ")[2] or str(error)
+        raise InvalidArgumentError(
+            f"Invalid pattern: {pattern.decode('utf-8', 'replace')}, error: {reason}",
+            fix="pass a regular expression in RE2 syntax; escape literal text with re.escape.",
+        ) from None
+
+
+@cache
+def _check_rewrite(pattern: bytes, rewrite: bytes) -> None:
+    """Raise InvalidArgumentError for a replacement that RE2 refuses. TensorFlow leaves texts unchanged there."""
+    try:
+        _compute().replace_substring_regex(
+            _arrow_texts([b""]), pattern=pattern, replacement=rewrite
+        )
+    except ValueError as error:
+        reason = str(error).removeprefix("Invalid replacement string: ")
+        raise InvalidArgumentError(
+            f"Invalid rewrite: {rewrite.decode('utf-8', 'replace')}, error: {reason}",
+            fix=r"refer to groups of the pattern as \1, and write a backslash as \\.",
+        ) from None
+
+
+def _arrow_texts(values: list[bytes]) -> Any:
+    """Return texts as an Arrow array of strings, which RE2 reads as UTF-8. They may be invalid."""
+    pyarrow = _arrow()
+    binary = pyarrow.array(values, pyarrow.large_binary())
+    return pyarrow.Array.from_buffers(pyarrow.large_string(), len(binary), binary.buffers())
+
+
+def _compute() -> Any:
+    _arrow()
+    return importlib.import_module("pyarrow.compute")
+
+
+@cache
+def _arrow() -> Any:
+    try:
+        return importlib.import_module("pyarrow")
+    except ImportError as error:
+        raise UnimplementedError(
+            f"Regular expressions on text need pyarrow, which cannot be imported: {error}.",
+            fix="pip install 'evenfeed[text]'.",
+        ) from None
