@@ -1,9 +1,10 @@
 """Replicas: arrays on their devices share no memory with the user."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.mirroring import without_x64
+from tests.mirroring import each, mirrored, run, without_x64
 
 import evenfeed as tf
 from evenfeed.replicas.mesh import Replicas, shards
@@ -133,3 +134,11 @@ def test_shards_of_another_mesh_come_in_the_order_of_the_rows():
     cut = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("other"))
     found = shards(jax.device_put(np.arange(4), cut))
     assert [part.tolist() for part in found] == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3), (0,)])
+def test_empty_parts_of_a_compiled_result_have_their_own_shape(shape):
+    strategy = mirrored(2)
+    value = each(strategy, lambda r: jnp.zeros(shape))
+    found = run("compiled", strategy, lambda x: x * 2, value)
+    assert [part.shape for part in strategy.experimental_local_results(found)] == [shape] * 2

@@ -144,3 +144,17 @@ def test_replicas_work_with_64_bit_types():
         capture_output=True, text=True, check=False, timeout=890,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.mark.parametrize("op", ["SUM", "MEAN"])
+def test_a_variable_made_in_a_compiled_step_starts_with_what_a_collective_gives(op):
+    strategy, made = mirrored(2), []
+
+    def step():
+        if not made:
+            made.append(tf.Variable(context().all_reduce(op, jnp.float32(1.5))))
+        return made[0].value()
+
+    with strategy.scope():
+        found = parts(strategy, run("compiled", strategy, step))
+    assert [part.item() for part in found] == [{"SUM": 3.0, "MEAN": 1.5}[op]] * 2

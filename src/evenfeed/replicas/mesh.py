@@ -212,6 +212,10 @@ def shards(array: "jax.Array") -> tuple[Any, ...]:
     """Return the shards of an array that is split along its first axis, in order."""
     sharding: Any = array.sharding
     mesh = getattr(sharding, "mesh", None)
+    if array.size == 0 and mesh is not None:
+        # A compiled program returns an empty array whole on every device, whatever its sharding.
+        rows = array.shape[0] // mesh.size
+        return tuple(shard.data[:rows] for shard in array.addressable_shards)
     if mesh is not None and mesh.axis_names == (AXIS,) and not array.is_fully_replicated:
         # Rows are in mesh order. Looking up the row indices of each shard is slow in JAX.
         return tuple(map(array.addressable_data, range(len(sharding.addressable_devices))))

@@ -10,10 +10,10 @@ from typing import Any
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax
 from evenfeed.replicas import contexts
+from evenfeed.replicas.collectives.device_programs import unfolded
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.mesh import AXIS, Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
-from evenfeed.replicas.reduce.collectives import unfolded
 from evenfeed.replicas.run.avals import Aval, aval_of, avals_of_all
 from evenfeed.replicas.run.host_callback import call_on_host
 from evenfeed.replicas.values import DistributedValues, PerReplica

@@ -6,9 +6,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, final
 
-from evenfeed.core.conversion import shortened
-from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.replicas import contexts
+from evenfeed.replicas.collectives.all_gather import AllGather
+from evenfeed.replicas.collectives.all_reduce import AllReduce
+from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.mesh import Replicas
@@ -29,7 +30,7 @@ def noted(note: str) -> Generator[None]:
 
 
 class Replica(ABC):
-    """A running replica. Subclasses implement its collectives."""
+    """A running replica. Each way to run replicas has a subclass."""
 
     replicas: Replicas
 
@@ -44,16 +45,8 @@ class Replica(ABC):
         return 0
 
     @abstractmethod
-    def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
-        """Return the sums or means over all replicas, in one collective."""
-
-    @abstractmethod
-    def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
-        """Return the arrays of all replicas, concatenated along an axis."""
-
-    @abstractmethod
-    def from_first(self, array: Any) -> Any:
-        """Return the array that replica 0 passes."""
+    def perform(self, collective: Collective, arrays: Sequence[Any]) -> list[Any]:
+        """Perform a collective on this replica's arrays. Return its results."""
 
     @abstractmethod
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -74,14 +67,9 @@ class Alone(Replica):
     def index(self) -> int:
         return 0
 
-    def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:  # noqa: ARG002
+    def perform(self, collective: Collective, arrays: Sequence[Any]) -> list[Any]:
+        del collective
         return list(arrays)
-
-    def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:  # noqa: ARG002
-        return list(arrays)
-
-    def from_first(self, array: Any) -> Any:
-        return array
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         with self._across():
@@ -160,16 +148,7 @@ class ReplicaContext:
             [4.0, 4.0]
         """
         del options
-        op = named(reduce_op)
-        leaves, tree = leaves_of(open_containers(value))
-        tensors: list[Any] = [convert_to_tensor(leaf) for leaf in leaves]
-        for tensor in tensors:
-            if tensor.dtype.kind in "bOSU":
-                raise InvalidArgumentError(
-                    f"all_reduce needs numbers, but a tensor has dtype {tensor.dtype.name}.",
-                    fix="cast it first: evenfeed.cast(x, evenfeed.int32).",
-                )
-        return close_containers(packed(tree, self.replica.all_reduce(op, tensors)))
+        return self._perform(AllReduce(named(reduce_op)), value)
 
     def all_gather(self, value: Any, axis: int, options: object = None) -> Any:
         """Return the tensors of all replicas, concatenated along an axis. Every replica must call it.
@@ -180,22 +159,15 @@ class ReplicaContext:
             options: Accepted for compatibility.
         """
         del options
+        return self._perform(AllGather(axis), value)
+
+    def _perform(self, collective: Collective, value: Any) -> Any:
+        """Perform a collective on all tensors of a structure at once."""
         leaves, tree = leaves_of(open_containers(value))
         tensors: list[Any] = [convert_to_tensor(leaf) for leaf in leaves]
         for tensor in tensors:
-            if tensor.dtype.kind in "OSU":
-                raise InvalidArgumentError(
-                    "all_gather works on devices, but strings stay on the host.",
-                    fix="return the strings, and gather them outside run with strategy.gather.",
-                )
-            if not -tensor.ndim <= axis < tensor.ndim:
-                raise ValueError(
-                    described(
-                        f"A tensor of shape {tensor.shape} has no axis {shortened(axis)} to gather along.",
-                        fix="add an axis with jax.numpy.expand_dims(x, 0).",
-                    )
-                )
-        return close_containers(packed(tree, self.replica.all_gather(tensors, axis)))
+            collective.check(tensor)
+        return close_containers(packed(tree, self.replica.perform(collective, tensors)))
 
     def merge_call(self, merge_fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
         """Call a function once, in the cross-replica context. Every replica must call it.

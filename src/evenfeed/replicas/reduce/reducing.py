@@ -14,6 +14,8 @@ from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.structure import NEST, is_branch, map_structure
+from evenfeed.replicas.collectives.all_gather import gather_parts
+from evenfeed.replicas.collectives.all_reduce import sum_parts
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.parts import (
@@ -32,7 +34,6 @@ from evenfeed.replicas.parts import (
     tensors_of,
     whole_of,
 )
-from evenfeed.replicas.reduce.collectives import gather_parts, sum_parts
 from evenfeed.replicas.reduce.reduce_op import ReduceOp, divided
 from evenfeed.replicas.values import DistributedValues
 from evenfeed.replicas.variables.variable import Variable

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 from weakref import WeakSet
 
 from evenfeed.core.callsite import Origin
 from evenfeed.core.conversion import Array
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.run.replica_threads import ReplicaThreads
+from evenfeed.replicas.run.replica_threads import ReplicaThreads, Resolve
 
 # Takes what each replica passed; returns the result for all of them.
 Combine: TypeAlias = Callable[[Sequence[Sequence[Array]]], list[Array]]
@@ -42,9 +42,14 @@ class Seat:
     number: int
 
     @property
-    def threads(self) -> ReplicaThreads:
-        """The threads of the active run."""
-        return _boards[self.replicas, self.slot].threads
+    def index(self) -> int:
+        """The global index of the replica."""
+        return self.replicas.first + self.number
+
+    def meet(self, what: str, value: Any, resolve: Resolve) -> Any:
+        """Meet the other replicas, in their threads (see `ReplicaThreads.meet`)."""
+        threads = _boards[self.replicas, self.slot].threads
+        return threads.meet(self.number, what, value, resolve)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Finds results that all replicas compute in the same way, although their traces differ.
 
-Replicas whose parts differ in shape have their own traces. But what they compute from sums over all replicas and from
+Replicas whose parts differ in shape have their own traces. But what they compute from results of collectives and from
 inputs that all share is one value: above all, the parameters after an optimizer step. One program computes it on every
 device, so the copies are bitwise equal and stay one replicated array.
 """
@@ -35,18 +35,22 @@ class Trace:
     Attributes:
         closed: The closed jaxpr.
         same: The indices of inputs that are the same for all replicas.
-        sums: The variables that are sums over the replicas, with the position of each sum.
+        received: The variables that are results of collectives, with the position of each.
     """
 
     closed: Any
     same: frozenset[int]
-    sums: dict[Any, tuple[int, int]]
+    received: dict[Any, tuple[int, int]]
 
     @property
     def sources(self) -> list[Any]:
         """The variables that are the same on all replicas to begin with."""
         jaxpr = self.closed.jaxpr
-        return [*jaxpr.constvars, *(jaxpr.invars[index] for index in sorted(self.same)), *self.sums]
+        return [
+            *jaxpr.constvars,
+            *(jaxpr.invars[index] for index in sorted(self.same)),
+            *self.received,
+        ]
 
 
 @final
@@ -97,7 +101,7 @@ def _slice(trace: Trace, places: Sequence[int]) -> Any:
     needed = {out for out in outputs if is_variable(out)}
     equations: list[Any] = []
     for equation in reversed(jaxpr.eqns):
-        if needed.isdisjoint(equation.outvars) or equation.outvars[0] in trace.sums:
+        if needed.isdisjoint(equation.outvars) or equation.outvars[0] in trace.received:
             continue
         equations.append(equation)
         needed.update(filter(is_variable, equation.invars))
@@ -129,8 +133,11 @@ class _ValueNumbering:
         numbers = self._constants(jaxpr.constvars, trace.closed.consts)
         numbers.update((jaxpr.invars[i], self._number(("input", i))) for i in trace.same)
         for equation in jaxpr.eqns:
-            if equation.outvars[0] in trace.sums:
-                named = ((var, self._number(("sum", trace.sums[var]))) for var in equation.outvars)
+            if equation.outvars[0] in trace.received:
+                named = (
+                    (var, self._number(("received", trace.received[var])))
+                    for var in equation.outvars
+                )
                 numbers.update(named)
             elif not equation.effects and not depends_on_replica(equation):
                 self._add(equation, numbers)

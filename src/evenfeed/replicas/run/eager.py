@@ -8,16 +8,12 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any, final
 
-from evenfeed.core.callsite import where_called
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
-from evenfeed.replicas.reduce.collectives import copies_of_first, means
-from evenfeed.replicas.reduce.reduce_op import ReduceOp
+from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.regrouping import placed, regrouped, share_of
 from evenfeed.replicas.replica_context import Replica
 from evenfeed.replicas.run.callback_meetings import Seat
-from evenfeed.replicas.run.eager_collectives import Join, Sum, bind_collective
-from evenfeed.tensors.device_arrays import is_traced, unbound
 
 
 @cache
@@ -46,7 +42,7 @@ class EagerReplica(Replica):
 
     @property
     def index(self) -> int:
-        return self.replicas.first + self._seat.number
+        return self._seat.index
 
     @property
     def place(self) -> int:
@@ -61,44 +57,8 @@ class EagerReplica(Replica):
             self._base_trace_state = jax_extend_core.get_opaque_trace_state()
             yield
 
-    def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
-        """Sum in a meeting of the threads; gradients meet in the same way."""
-        totals = bind_collective(self._seat, Sum(where_called()), [jnp.asarray(a) for a in arrays])
-        return totals if op is ReduceOp.SUM else means(self.replicas.count)(totals)
-
-    def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
-        """Concatenate in a meeting of the threads. Lengths along the axis may differ."""
-        own = [jnp.asarray(array) for array in arrays]
-        axes = tuple(axis if axis < 0 else axis - array.ndim for array in own)
-        lengths = [array.shape[axis] for array in own]
-        known = own and not any(is_traced(jax.lax.stop_gradient(array)) for array in own)
-        every = self._lengths(lengths) if known else [lengths] * self.replicas.count
-        by_array = tuple(zip(*every, strict=True))
-        return bind_collective(self._seat, Join(where_called(), axes, by_array), own)
-
-    def _lengths(self, own: list[int]) -> Sequence[list[int]]:
-        """Exchange the lengths of the replicas' arrays. Not possible inside a compiled program."""
-
-        def exchange(lengths: list[Any]) -> Sequence[Any]:
-            received = self.replicas.exchange("the lengths of all_gather", lengths)
-            every = [each for worker in received for each in worker]
-            return [every] * self.replicas.local_count
-
-        return self._meet(f"all_gather of {len(own)}", own, exchange)
-
-    def from_first(self, array: Any) -> Any:
-        if is_traced(array):  # inside a transformation nothing can be assigned: the caller raises
-            return array
-
-        def copies(parts: list[Any]) -> Sequence[Any]:
-            return copies_of_first(self.replicas, parts)
-
-        own = jnp.asarray(array)
-        # Across workers a collective transfers it, which needs one shape.
-        description = f"{own.dtype}{list(own.shape)}" if self.replicas.spans else "value"
-        return unbound(
-            self._meet(f"an assignment of the first replica's {description}", own, copies)
-        )
+    def perform(self, collective: Collective, arrays: Sequence[Any]) -> list[Any]:
+        return collective.eager(self._seat, [jnp.asarray(array) for array in arrays])
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if jax_extend_core.get_opaque_trace_state() != self._base_trace_state:
@@ -117,7 +77,4 @@ class EagerReplica(Replica):
             every = range(self.replicas.local_count)
             return [placed(self.replicas, share_of(result, r), r) for r in every]
 
-        return self._meet("merge_call", (tuple(args), kwargs), merged)
-
-    def _meet(self, what: str, values: Any, resolve: Callable[[list[Any]], Sequence[Any]]) -> Any:
-        return self._seat.threads.meet(self.place, what, values, resolve)
+        return self._seat.meet("merge_call", (tuple(args), kwargs), merged)

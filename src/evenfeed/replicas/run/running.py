@@ -18,6 +18,7 @@ from typing import Any, Final, final
 
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
+from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.containers import call_closed, has_containers, open_containers
 from evenfeed.replicas.function.closures import (
     HOLE,
@@ -34,7 +35,6 @@ from evenfeed.replicas.function.nnx_objects import is_nnx_object, nnx_objects_in
 from evenfeed.replicas.function.plain_python import mode, warn_not_compiled
 from evenfeed.replicas.function.staging import Staging, Unstaged
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.regrouping import leaves_of, packed, placed, regrouped, share_of
 from evenfeed.replicas.replica_context import Alone, Replica, Site
 from evenfeed.replicas.run.callback_meetings import Seat, assign_seats, have_callbacks
@@ -88,7 +88,7 @@ def _read(name: str) -> Any:
 
 @final
 class CreatingReplica(Replica):
-    """Stands for all replicas: the others are assumed to have values of the same shape.
+    """Stands for all replicas: the others are assumed to have equal values.
 
     There is no mesh here, so whatever needs no argument is concrete: variables are initialized from it.
     """
@@ -101,18 +101,8 @@ class CreatingReplica(Replica):
     def index(self) -> Any:
         return jnp.int32(0)
 
-    def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
-        """Return the arrays unchanged."""
-        del op
-        return list(arrays)
-
-    def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
-        """Repeat each array once per replica."""
-        return [jnp.concatenate([array] * self.replicas.count, axis) for array in arrays]
-
-    def from_first(self, array: Any) -> Any:
-        """Return the array unchanged."""
-        return array
+    def perform(self, collective: Collective, arrays: Sequence[Any]) -> list[Any]:
+        return collective.if_equal([jnp.asarray(array) for array in arrays], self.replicas.count)
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call the function with values that stand for those of all replicas."""

@@ -9,6 +9,8 @@ from typing import Any, final
 
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
 from evenfeed.replicas import contexts
+from evenfeed.replicas.collectives.collective import Collective
+from evenfeed.replicas.collectives.device_programs import unfolded
 from evenfeed.replicas.function.closures import spread_arrays, with_swapped
 from evenfeed.replicas.function.left_tracers import call_traced
 from evenfeed.replicas.function.modified_arguments import GivenArguments
@@ -16,8 +18,6 @@ from evenfeed.replicas.function.outputs import Outputs, as_tensor
 from evenfeed.replicas.function.staging import Staging, Unstaged, used
 from evenfeed.replicas.mesh import AXIS, Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
-from evenfeed.replicas.reduce.collectives import first_inside, reduce_inside, unfolded
-from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.regrouping import leaves_of, packed
 from evenfeed.replicas.replica_context import Replica, Site, noted
 from evenfeed.replicas.run.uneven_warning import note_even
@@ -43,16 +43,9 @@ class SpmdReplica(Replica):
         """Which replica runs, as a tensor."""
         return jax.lax.axis_index(AXIS)
 
-    def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
+    def perform(self, collective: Collective, arrays: Sequence[Any]) -> list[Any]:
         own = unfolded(self.replicas, [jnp.asarray(array) for array in arrays])
-        return reduce_inside(op, own, self.replicas.count)
-
-    def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
-        own = unfolded(self.replicas, [jnp.asarray(array) for array in arrays])
-        return [jax.lax.all_gather(array, AXIS, axis=axis, tiled=True) for array in own]
-
-    def from_first(self, array: Any) -> Any:
-        return first_inside(self.index, unfolded(self.replicas, array))
+        return collective.mapped(self.replicas, self.index, own)
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call the function in the program, with values that stand for those of all replicas."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
+from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.function.closures import spread_arrays, with_swapped
 from evenfeed.replicas.function.left_tracers import call_traced
 from evenfeed.replicas.function.modified_arguments import GivenArguments
@@ -23,14 +24,12 @@ from evenfeed.replicas.function.outputs import Outputs, as_tensor
 from evenfeed.replicas.function.staging import Staging, Unstaged
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
 from evenfeed.replicas.mirrored_values import Mirrored
-from evenfeed.replicas.reduce.collectives import first_inside, reduce_inside, sums_over
-from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.regrouping import leaves_of, packed, regrouped
 from evenfeed.replicas.replica_context import Replica, Site, noted
 from evenfeed.replicas.run.common_results import Common, common_results
 from evenfeed.replicas.run.common_results import Trace as CommonTrace
 from evenfeed.replicas.run.host_callback import call_on_host, parts_here
-from evenfeed.replicas.run.uneven_segments import Cut, cut, sums_of
+from evenfeed.replicas.run.uneven_segments import Cut, cut, results_of_collectives, run_collectives
 from evenfeed.replicas.run.uneven_warning import Watch
 from evenfeed.replicas.values import PerReplica
 from evenfeed.tensors.device_arrays import is_traced
@@ -48,24 +47,16 @@ class UnevenReplica(Replica):
     def index(self) -> Any:
         return self._index
 
-    def all_reduce(self, op: ReduceOp, arrays: Sequence[Any]) -> list[Any]:
-        """Reduce between two segments."""
-        return reduce_inside(op, [self._tied(array) for array in arrays], self.replicas.count)
+    def perform(self, collective: Collective, arrays: Sequence[Any]) -> list[Any]:
+        """Perform it between two segments."""
+        own = [self._tied(array) for array in arrays]
+        return collective.uneven(self.replicas, self._index, own)
 
     def _tied(self, array: Any) -> Any:
-        """Make a constant depend on this replica: JAX would multiply it by the count instead of summing."""
+        """Make a constant depend on this replica: JAX assumes that it is the same on all replicas."""
         if is_traced(array):
             return array
         return jnp.where(self._index >= 0, array, jnp.zeros_like(array))
-
-    def all_gather(self, arrays: Sequence[Any], axis: int) -> list[Any]:
-        """Give up: the lengths on the other replicas are not known here."""
-        del arrays, axis
-        raise Unstaged("all_gather of parts that differ in shape", expected=True)
-
-    def from_first(self, array: Any) -> Any:
-        """Take replica 0's value, between two segments."""
-        return first_inside(self._index, array)
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Give up: the values of the other replicas are not available."""
@@ -215,7 +206,7 @@ class _Trace:
         first = 1 + len(variables)
         given = enumerate(arguments.inputs[place] for place in arguments.places)
         same = frozenset(first + i for i, value in given if isinstance(value, Mirrored))
-        self.common = CommonTrace(closed, same, sums_of(closed))
+        self.common = CommonTrace(closed, same, results_of_collectives(closed))
         self.closed = closed
         self.consts = list(closed.consts)
         self.results = list(closed.out_avals)
@@ -320,12 +311,11 @@ class _UnevenProgram:
     def __call__(self, *flat: Any) -> list[Any]:
         self._watch.step()
         held = self._inputs(flat)
-        summed: list[list[Any]] = [[] for _ in self.own]
-        count = len(self._cuts[0].segments)
-        for place in range(count):
-            operands = [self._run_segment(place, r, held[r], summed[r]) for r in range(len(held))]
-            if place + 1 < count:
-                summed = sums_over(self._replicas, operands)
+        received: list[list[Any]] = [[] for _ in self.own]
+        for place, calls in enumerate(self._cuts[0].collectives):
+            operands = [self._run_segment(place, r, held[r], received[r]) for r in range(len(held))]
+            if calls:
+                received = run_collectives(self._replicas, calls, operands)
         ends = [self._outputs(replica, held[replica]) for replica in range(len(held))]
         own, written = len(self._pieces.own), len(self._written)
         tensors = [value for row in ends for value in row[:own]]
@@ -346,11 +336,11 @@ class _UnevenProgram:
         return held
 
     def _run_segment(
-        self, place: int, replica: int, held: dict[Any, Any], summed: list[Any]
+        self, place: int, replica: int, held: dict[Any, Any], received: list[Any]
     ) -> list[Any]:
         segment = self._cuts[replica].segments[place]
         with jax.default_device(self._replicas.local_devices[replica]):
-            gives, operands = segment.run([held[name] for name in segment.needs], summed)
+            gives, operands = segment.run([held[name] for name in segment.needs], received)
         held.update(zip(segment.gives, gives, strict=True))
         return operands
 

@@ -1,7 +1,7 @@
 """Cuts the trace of one replica's function into segments at its collectives.
 
 Replicas whose parts differ in shape cannot run one program. Each runs its own segments, compiled for its shapes.
-Between the segments, one program over all devices runs the collectives.
+Between the segments, one program over all devices performs the collectives.
 """
 
 # JAX leaves parts of its own types unknown.
@@ -9,12 +9,19 @@ Between the segments, one program over all devices runs the collectives.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, final
 
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
+from evenfeed.replicas.collectives.device_programs import mapped_over, run_together
 from evenfeed.replicas.function.staging import Unstaged
-from evenfeed.replicas.mesh import AXIS
-from evenfeed.replicas.run.varying import communicates, equations_in, is_variable
+from evenfeed.replicas.mesh import Replicas, shards
+from evenfeed.replicas.run.varying import (
+    communicates,
+    equations_in,
+    gives_all_the_same,
+    is_variable,
+)
 
 
 @final
@@ -36,24 +43,45 @@ class Segment:
 
 @final
 @dataclass(frozen=True, slots=True)
+class CollectiveCall:
+    """An equation of a collective.
+
+    Attributes:
+        primitive: The JAX primitive.
+        params: Its parameters.
+        operands: The shapes and dtypes of its operands.
+    """
+
+    primitive: Any
+    params: tuple[tuple[str, Any], ...]
+    operands: tuple[tuple[tuple[int, ...], str], ...]
+
+    def bind(self, operands: Sequence[Any]) -> list[Any]:
+        """Perform it on operands, inside a shard_map."""
+        found = self.primitive.bind(*operands, **dict(self.params))
+        return list(found) if self.primitive.multiple_results else [found]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Cut:
     """A replica's function in segments.
 
     Attributes:
         segments: The segments, in order.
-        collectives: The shapes and dtypes of what is summed between them.
+        collectives: For each segment, the collectives after it; none after the last.
         inputs: The variables of the function's inputs, constants first.
         outputs: The variables or constants of its outputs.
     """
 
     segments: tuple[Segment, ...]
-    collectives: tuple[tuple[Any, ...], ...]
+    collectives: tuple[tuple[CollectiveCall, ...], ...]
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
 
 
 def cut(closed: Any, index: Any, wanted: Sequence[Any] | None = None) -> Cut:
-    """Cut a trace at its sums over the replicas.
+    """Cut a trace at its collectives.
 
     Args:
         closed: The closed jaxpr. Its first input is the replica's index.
@@ -61,43 +89,84 @@ def cut(closed: Any, index: Any, wanted: Sequence[Any] | None = None) -> Cut:
         wanted: The variables to return; by default the results.
 
     Raises:
-        Unstaged: The trace has a collective inside a loop or a branch, or one that is not a sum.
+        Unstaged: The trace has a collective inside a loop or a branch, or one that does not give all replicas the
+            same results.
     """
     jaxpr = closed.jaxpr
     same = {e.outvars[0]: index for e in jaxpr.eqns if e.primitive.name == "axis_index"}
     layers = _layers(jaxpr)
     found = jaxpr.outvars if wanted is None else wanted
     outputs = tuple(same.get(var, var) if is_variable(var) else var for var in found)
-    collectives = tuple(tuple(map(_aval, layer.operands)) for layer in layers)
+    collectives = tuple(tuple(layer.calls) for layer in layers)
     inputs = (*jaxpr.constvars, *jaxpr.invars)
     segments = _segments(layers, outputs, same, jaxpr.debug_info)
     return Cut(segments, collectives, inputs, outputs)
 
 
-def sums_of(closed: Any) -> dict[Any, tuple[int, int]]:
-    """Return the sums over the replicas: for each variable, its layer and its position there.
+def results_of_collectives(closed: Any) -> dict[Any, tuple[int, int]]:
+    """Return the results of collectives: for each variable, its layer and its position there.
 
     Raises:
-        Unstaged: The trace has a collective inside a loop or a branch, or one that is not a sum.
+        Unstaged: As for `cut`.
     """
     layers = enumerate(_layers(closed.jaxpr))
-    return {var: (depth, p) for depth, layer in layers for p, var in enumerate(layer.sums)}
+    return {var: (depth, p) for depth, layer in layers for p, var in enumerate(layer.results)}
+
+
+def run_collectives(
+    replicas: Replicas, calls: tuple[CollectiveCall, ...], operands: Sequence[Sequence[Any]]
+) -> list[list[Any]]:
+    """Perform the collectives between two segments, in one program.
+
+    Args:
+        replicas: The replicas.
+        calls: The collectives.
+        operands: For each replica of this worker, the operands of all calls, each with a leading axis of length one.
+
+    Returns:
+        For each replica of this worker, the results, each with that axis.
+    """
+    columns = [replicas.joined(column) for column in zip(*operands, strict=True)]
+    found = run_together(replicas, _program(replicas, calls), columns)
+    return [list(row) for row in zip(*map(shards, found), strict=True)]
+
+
+@lru_cache(maxsize=256)
+def _program(replicas: Replicas, calls: tuple[CollectiveCall, ...]) -> Callable[[Any], Any]:
+    def together(columns: list[Any]) -> list[Any]:
+        own = iter(columns)
+        return [
+            result[None]
+            for call in calls
+            for result in call.bind([next(own)[0] for _ in call.operands])
+        ]
+
+    return jax.jit(mapped_over(replicas, together))
 
 
 @final
 class _Layer:
-    """The equations before a collective, and the collective's operands and results."""
+    """The equations before some collectives, and the operands and results of these."""
 
     def __init__(self) -> None:
         self.equations: list[Any] = []
         self.operands: list[Any] = []
-        self.sums: list[Any] = []
+        self.results: list[Any] = []
+        self.calls: list[CollectiveCall] = []
+
+    def add(self, collective: Any) -> None:
+        """Add the equation of a collective."""
+        avals = [(tuple(v.aval.shape), str(v.aval.dtype)) for v in collective.invars]
+        params = tuple(sorted(collective.params.items()))
+        self.calls.append(CollectiveCall(collective.primitive, params, tuple(avals)))
+        self.operands += collective.invars
+        self.results += collective.outvars
 
 
 def _layers(jaxpr: Any) -> list[_Layer]:
     """Group the equations of a trace by how many collectives they follow.
 
-    Independent sums, such as those of the leaves of a pytree, become one collective.
+    Independent collectives, such as the sums of the leaves of a pytree, run in one program.
     """
     layers = [_Layer()]
     depths: dict[Any, int] = {}
@@ -108,9 +177,8 @@ def _layers(jaxpr: Any) -> list[_Layer]:
         depth = max((depths.get(var, 0) for var in equation.invars if is_variable(var)), default=0)
         if equation.effects:
             depth = done = max(depth, done)
-        if _is_sum(equation):
-            layers[depth].operands += equation.invars
-            layers[depth].sums += equation.outvars
+        if communicates(equation) and gives_all_the_same(equation):
+            layers[depth].add(equation)
             depth += 1
             if depth == len(layers):
                 layers.append(_Layer())
@@ -131,7 +199,7 @@ def _segments(
     made: list[Segment] = []
     for place in reversed(range(len(layers))):
         layer = layers[place]
-        before = layers[place - 1].sums if place else []
+        before = layers[place - 1].results if place else []
         produced = {var for e in layer.equations for var in e.outvars} | set(before)
         reads = [atom for e in layer.equations for atom in e.invars] + layer.operands
         names = dict.fromkeys(atom for atom in reads if is_variable(atom) and atom not in produced)
@@ -154,24 +222,11 @@ def _segments(
 def _compiled(piece: Any, gives: int) -> Callable[..., Any]:
     body = jax_extend_core.jaxpr_as_fun(jax_extend_core.ClosedJaxpr(piece, ()))
 
-    def run(needed: list[Any], summed: list[Any]) -> tuple[list[Any], list[Any]]:
-        results = body(*needed, *(total[0] for total in summed))
+    def run(needed: list[Any], received: list[Any]) -> tuple[list[Any], list[Any]]:
+        results = body(*needed, *(row[0] for row in received))
         return results[:gives], [jnp.asarray(operand)[None] for operand in results[gives:]]
 
     return jax.jit(run)
-
-
-def _aval(var: Any) -> tuple[Any, str]:
-    return tuple(var.aval.shape), str(var.aval.dtype)
-
-
-def _is_sum(equation: Any) -> bool:
-    params = equation.params
-    return (
-        equation.primitive.name == "psum"
-        and tuple(params["axes"]) == (AXIS,)
-        and params["axis_index_groups"] is None
-    )
 
 
 def _has_collective(equation: Any) -> bool:

@@ -48,7 +48,7 @@ def _outputs(jaxpr: Any, inputs: Sequence[bool]) -> list[bool]:
 
 def _results(equation: Any, given: Sequence[bool]) -> Sequence[bool]:
     name, params = equation.primitive.name, equation.params
-    if name in _SAME_ON_ALL and communicates(equation) and params.get("axis_index_groups") is None:
+    if communicates(equation) and gives_all_the_same(equation):
         return [False] * len(equation.outvars)
     if name == "cond":
         return _branches(equation, given)
@@ -140,6 +140,12 @@ def communicates(equation: Any) -> bool:
     axes = params.get("axes", params.get("axis_name", ()))
     named = axes == AXIS or (isinstance(axes, tuple) and AXIS in axes)
     return named and equation.primitive.name != "axis_index"
+
+
+def gives_all_the_same(collective: Any) -> bool:
+    """Return True if a collective gives all replicas the same results, and is not one of groups of replicas."""
+    groups = collective.params.get("axis_index_groups")
+    return collective.primitive.name in _SAME_ON_ALL and groups is None
 
 
 def equations_in(equation: Any) -> Iterator[Any]:

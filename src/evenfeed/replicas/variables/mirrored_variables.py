@@ -11,16 +11,13 @@ from evenfeed.core.callsite import where_called
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
+from evenfeed.replicas.collectives.all_reduce import AllReduce
+from evenfeed.replicas.collectives.collective import Collective
+from evenfeed.replicas.collectives.device_programs import held_by_all, unfolded
+from evenfeed.replicas.collectives.from_first import FromFirst, copies_of_first
 from evenfeed.replicas.function.staging import Staging, Unstaged
 from evenfeed.replicas.mesh import AXIS, Replicas, shards
 from evenfeed.replicas.mirrored_values import Mirrored
-from evenfeed.replicas.reduce.collectives import (
-    copies_of_first,
-    first_inside,
-    held_by_all,
-    reduce_inside,
-    unfolded,
-)
 from evenfeed.replicas.reduce.reduce_op import ReduceOp, VariableAggregation, divided
 from evenfeed.replicas.replica_context import Replica
 from evenfeed.replicas.run.avals import avals_of_all
@@ -209,16 +206,10 @@ class DistributedVariable(ScopedVariable):
 
     def _aggregate_assigned(self, replica: Replica, value: Any) -> Any:
         """Aggregate the values that the replicas assign."""
-        match self.aggregation:
-            case VariableAggregation.SUM:
-                return replica.all_reduce(ReduceOp.SUM, [value])[0]
-            case VariableAggregation.MEAN:
-                return replica.all_reduce(ReduceOp.MEAN, [value])[0]
-            case VariableAggregation.ONLY_FIRST_REPLICA:
-                return replica.from_first(value)
-            case _:
-                self._warn_of_copies()
-                return value
+        if self.aggregation is VariableAggregation.NONE:
+            self._warn_of_copies()
+            return value
+        return replica.perform(_collective(self.aggregation), [value])[0]
 
     def _warn_of_copies(self) -> None:
         if self._warned:
@@ -325,6 +316,13 @@ class DistributedVariable(ScopedVariable):
         return [self._fitting(how, part) for part in parts]
 
 
+def _collective(aggregation: VariableAggregation) -> Collective:
+    """Return the collective that aggregates the replicas' values."""
+    if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
+        return FromFirst()
+    return AllReduce(ReduceOp.from_variable_aggregation(aggregation))
+
+
 @final
 class MirroredVariable(DistributedVariable):
     """A variable whose copies are kept equal on every assignment."""
@@ -370,14 +368,8 @@ class SyncOnReadVariable(DistributedVariable):
         return divided(total, self.replicas.count)
 
     def _aggregate_mapped(self, copy: Any) -> Any:
-        copy = unfolded(self.replicas, copy)
-        match self.aggregation:
-            case VariableAggregation.ONLY_FIRST_REPLICA:
-                return first_inside(jax.lax.axis_index(AXIS), copy)
-            case VariableAggregation.MEAN:
-                return reduce_inside(ReduceOp.MEAN, [copy], self.replicas.count)[0]
-            case _:
-                return reduce_inside(ReduceOp.SUM, [copy], self.replicas.count)[0]
+        own, index = unfolded(self.replicas, copy), jax.lax.axis_index(AXIS)
+        return _collective(self.aggregation).mapped(self.replicas, index, [own])[0]
 
     def _change_all(self, how: How, value: Any) -> Any:
         check_assignable(self, adds=how in (add, subtract))
