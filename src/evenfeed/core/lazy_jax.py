@@ -193,16 +193,35 @@ def _read_value(self: Any) -> Any:
 
 
 if TYPE_CHECKING:
-    import jax
-    import jax.extend.core as jax_extend_core
-    import jax.interpreters.ad as jax_ad
-    import jax.interpreters.batching as jax_batching
-    import jax.interpreters.mlir as jax_mlir
-    import jax.numpy as jnp
-    import jax.scipy.linalg as jax_linalg
-    import jax.scipy.special as jax_special
-    import jax.tree_util as jax_tree
-    from jax.experimental import checkify
+    import jax as typed_jax
+
+    # JAX annotates its functions only in part, and a strict type checker reports every use of such a function.
+    # So what evenfeed calls is untyped here. The classes that it names in annotations are JAX's own.
+
+    class _Untyped(type):
+        def __getattr__(cls, name: str) -> Any: ...
+
+    class jax(metaclass=_Untyped):  # noqa: N801 - named like the module
+        """Stands for the module `jax`, for type checkers."""
+
+        Array = typed_jax.Array
+
+        class sharding(metaclass=_Untyped):  # noqa: N801 - named like the module
+            """Stands for the module `jax.sharding`."""
+
+            Mesh = typed_jax.sharding.Mesh
+            NamedSharding = typed_jax.sharding.NamedSharding
+            Sharding = typed_jax.sharding.Sharding
+
+    jax_extend_core: Any
+    jax_ad: Any
+    jax_batching: Any
+    jax_mlir: Any
+    jnp: Any
+    jax_linalg: Any
+    jax_special: Any
+    jax_tree: Any
+    checkify: Any
 else:
     jax = _LazyJaxModule("jax")
     jax_extend_core = _LazyJaxModule("jax.extend.core")

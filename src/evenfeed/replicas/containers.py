@@ -12,8 +12,6 @@ from evenfeed.core.lazy_jax import jax_tree
 from evenfeed.core.structure import NEST, is_branch, opened, opens_itself
 from evenfeed.replicas.values import DistributedValues
 
-_tree: Any = jax_tree  # its functions have no type stubs
-
 
 @final
 class _Kind:
@@ -57,22 +55,22 @@ class _Opened:
 
 @cache
 def _register() -> None:
-    _tree.register_pytree_node(_Opened, _Opened.flatten, _Opened)
+    jax_tree.register_pytree_node(_Opened, _Opened.flatten, _Opened)
 
 
 def has_containers(value: Any) -> bool:
     """Return True if a structure has a container that JAX does not flatten."""
-    return any(map(_is_container, _tree.tree_leaves(value, is_leaf=_is_whole)))
+    return any(map(_is_container, jax_tree.tree_leaves(value, is_leaf=_is_whole)))
 
 
 def open_containers(value: Any) -> Any:
     """Replace the containers that JAX does not flatten with pytree nodes."""
-    return _tree.tree_map(_open, value, is_leaf=_is_whole) if has_containers(value) else value
+    return jax_tree.tree_map(_open, value, is_leaf=_is_whole) if has_containers(value) else value
 
 
 def close_containers(value: Any) -> Any:
     """Undo `open_containers`. The leaves may have changed in between."""
-    return _tree.tree_map(_close, value, is_leaf=_is_whole_or_opened)
+    return jax_tree.tree_map(_close, value, is_leaf=_is_whole_or_opened)
 
 
 def call_closed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -127,4 +125,4 @@ def _register_dataclass(kind: Any) -> None:
         metadata, parts = value.__tf_flatten__()
         return tuple(parts), metadata
 
-    _tree.register_pytree_node(kind, opened, kind.__tf_unflatten__)
+    jax_tree.register_pytree_node(kind, opened, kind.__tf_unflatten__)

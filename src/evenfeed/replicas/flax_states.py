@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from evenfeed.core.lazy_jax import jax_tree
 
-_tree: Any = jax_tree  # its functions have no type stubs
 _MODULE: Final = "flax.serialization"
 _known: Final[set[type]] = set()
 
@@ -20,9 +19,9 @@ def register_state(kind: type) -> None:
 
 
 def _state_of(value: Any) -> dict[str, Any]:
-    return {str(index): leaf for index, leaf in enumerate(_tree.tree_leaves(value))}
+    return {str(index): leaf for index, leaf in enumerate(jax_tree.tree_leaves(value))}
 
 
 def _with_state(value: Any, state: dict[str, Any]) -> Any:
-    tree = _tree.tree_structure(value)
-    return _tree.tree_unflatten(tree, [state[str(index)] for index in range(tree.num_leaves)])
+    tree = jax_tree.tree_structure(value)
+    return jax_tree.tree_unflatten(tree, [state[str(index)] for index in range(tree.num_leaves)])

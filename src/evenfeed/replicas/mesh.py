@@ -17,8 +17,6 @@ from evenfeed.tensors.device_arrays import bound, held_dtype, is_x64_on, narrowe
 
 AXIS: Final = "replica"
 
-_jax: Any = jax  # device_put has no type stubs
-
 # Sends a string to all workers, and returns the strings of all workers, in worker order.
 Exchange: TypeAlias = Callable[[str], list[str]]
 
@@ -76,7 +74,7 @@ class Replicas:
         """The devices of this worker."""
         if len({device.process_index for device in self.devices}) < 2:
             return self.devices
-        return tuple(d for d in self.devices if d.process_index == _jax.process_index())
+        return tuple(d for d in self.devices if d.process_index == jax.process_index())
 
     @cached_property
     def local_count(self) -> int:
@@ -97,6 +95,11 @@ class Replicas:
     def count(self) -> int:
         """The number of replicas, over all workers."""
         return len(self.devices)
+
+    @cached_property
+    def device_set(self) -> frozenset[Any]:
+        """The devices, to compare with those of an array's sharding."""
+        return frozenset(self.devices)
 
     @cached_property
     def mesh(self) -> "jax.sharding.Mesh":
@@ -127,7 +130,7 @@ class Replicas:
         """Copy an array to the device of one replica. Strings stay on the host."""
         if array.dtype == dtypes.string:
             return array
-        return _jax.device_put(_owned(narrowed(array, what)), self.local_devices[replica])
+        return jax.device_put(_owned(narrowed(array, what)), self.local_devices[replica])
 
     def put_sharded(self, batch: Array, what: str) -> "jax.Array":
         """Copy each replica's rows of a batch to its device, as one sharded array."""
@@ -153,13 +156,13 @@ class Replicas:
     def everywhere(self, array: Any) -> "jax.Array":
         """Replicate an array on all devices. Returns the array itself if it already is replicated."""
         if not self.spans:
-            return _jax.device_put(array, self.replicated)
+            return jax.device_put(array, self.replicated)
         # device_put would check that all workers pass equal values, but a worker's arguments may be its own.
         return self.held_alike([self.to_replica(array, r) for r in range(self.local_count)])
 
     def held_alike(self, copies: "Sequence[jax.Array]") -> "jax.Array":
         """Make one replicated array from equal copies that are already on their devices."""
-        make: Any = _jax.make_array_from_single_device_arrays
+        make: Any = jax.make_array_from_single_device_arrays
         return make(copies[0].shape, self.replicated, list(copies))
 
     def to_replica(self, array: Any, replica: int) -> Any:
@@ -172,7 +175,7 @@ class Replicas:
                 return array if array.committed else bound(array)
             if device in there and array.is_fully_replicated:  # other devices have copies too
                 return next(s.data for s in array.addressable_shards if s.device == device)
-        return _jax.device_put(array, device)
+        return jax.device_put(array, device)
 
     def joined(self, parts: "Sequence[jax.Array]") -> "jax.Array":
         """Make one sharded array from parts that are already on their devices, without copying.
@@ -181,7 +184,7 @@ class Replicas:
         """
         first = parts[0].shape
         shape = (self.count * first[0], *first[1:])
-        return _jax.make_array_from_single_device_arrays(shape, self.sharding, list(parts))
+        return jax.make_array_from_single_device_arrays(shape, self.sharding, list(parts))
 
     def stacked(self, parts: "Sequence[jax.Array]") -> "jax.Array":
         """Stack parts along a new replica axis, as one sharded array."""
@@ -205,7 +208,7 @@ class X64Setting:
         """Return a context manager that restores the setting, in any thread."""
         if is_x64_on() == self._wide:
             return nullcontext()
-        return _jax.enable_x64(self._wide)
+        return jax.enable_x64(self._wide)
 
 
 def shards(array: "jax.Array") -> tuple[Any, ...]:
@@ -245,8 +248,8 @@ def _copied(
 ) -> "jax.Array":
     # Faster than jax.device_put for small batches, and not traced inside a user's jit. The transfer
     # is explicit, so it is allowed even if the user made JAX refuse implicit ones.
-    with _jax.transfer_guard_host_to_device("allow"):
-        return _jax.make_array_from_callback(shape, there, rows)
+    with jax.transfer_guard_host_to_device("allow"):
+        return jax.make_array_from_callback(shape, there, rows)
 
 
 def _owned(array: Array) -> Array:

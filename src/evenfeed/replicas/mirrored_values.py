@@ -12,8 +12,6 @@ from evenfeed.replicas.one_array import copies_of, count_here, replicated_array
 from evenfeed.replicas.values import DistributedValues
 from evenfeed.replicas.variables.variable_arithmetic import Operators
 
-_jax: Any = jax  # its functions have no type stubs
-
 
 @final
 class Mirrored(DistributedValues, Operators):
@@ -118,4 +116,4 @@ class Mirrored(DistributedValues, Operators):
 @cache
 def _register() -> None:
     """Register the pytree node when the first value is made, because JAX is loaded by then."""
-    _jax.tree_util.register_pytree_node(Mirrored, Mirrored.opened, Mirrored.closed)
+    jax.tree_util.register_pytree_node(Mirrored, Mirrored.opened, Mirrored.closed)

@@ -12,8 +12,6 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.mesh import Replicas, shards
 from evenfeed.tensors.device_arrays import is_traced
 
-_jax: Any = jax  # the devices of arrays have no type stubs
-
 # The shape of each replica's part, over all workers.
 Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 
@@ -95,14 +93,14 @@ def _is_text(part: Any) -> bool:
 
 def device_of(part: Any) -> Any:
     """Return an array's device; None for a host array, a tracer, or an array on several devices."""
-    if not isinstance(part, _jax.Array) or is_traced(part):
+    if not isinstance(part, jax.Array) or is_traced(part):
         return None
     devices = list(part.devices())
     return devices[0] if len(devices) == 1 else None
 
 
 def _place(part: Any) -> str:
-    if not isinstance(part, _jax.Array):
+    if not isinstance(part, jax.Array):
         return "the host"
     if is_traced(part):
         return "no device yet (JAX is tracing)"

@@ -1,8 +1,5 @@
 """Access to the parts of a distributed value, as one array or separately, for reduce and gather."""
 
-# JAX's type stubs are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -73,7 +70,8 @@ def _is_on_all_devices(array: Any, value: PerReplica) -> bool:
     """Return True if a value has an array with a device per replica. A restored one may have fewer."""
     if array is None or is_traced(array):
         return array is not None
-    return isinstance(array, jax.Array) and len(array.sharding.device_set) == value.replica_count
+    sharding = getattr(array, "sharding", None)  # a NumPy array has none
+    return sharding is not None and len(sharding.device_set) == value.replica_count
 
 
 def part_shape(array: Any, count: int, stacked: bool) -> tuple[int, ...]:

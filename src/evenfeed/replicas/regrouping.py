@@ -15,18 +15,16 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.tensors.device_arrays import is_traced, unbound
 
-_tree: Any = jax_tree  # its functions have no type stubs
-
 
 def leaves_of(value: Any) -> tuple[list[Any], Any]:
     """Flatten a pytree. Distributed values are leaves."""
-    leaves, tree = _tree.tree_flatten(value, is_leaf=_is_whole)
+    leaves, tree = jax_tree.tree_flatten(value, is_leaf=_is_whole)
     return leaves_of(value) if opens_more(leaves) else (leaves, tree)
 
 
 def packed(tree: Any, leaves: Sequence[Any]) -> Any:
     """Unflatten a pytree."""
-    return _tree.tree_unflatten(tree, leaves)
+    return jax_tree.tree_unflatten(tree, leaves)
 
 
 def _is_whole(value: Any) -> bool:
@@ -86,7 +84,7 @@ def _with_nones(value: Any) -> tuple[list[Any], Any]:
     def is_leaf(part: Any) -> bool:
         return part is None or _is_whole(part)
 
-    leaves, tree = _tree.tree_flatten(value, is_leaf=is_leaf)
+    leaves, tree = jax_tree.tree_flatten(value, is_leaf=is_leaf)
     return _with_nones(value) if opens_more(leaves) else (leaves, tree)
 
 

@@ -1,8 +1,5 @@
 """Sums and means over valid rows only, leaving out the padding of short batches."""
 
-# JAX's type stubs are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from typing import Any
 
 from evenfeed.core.errors import InvalidArgumentError, described

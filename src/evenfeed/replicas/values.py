@@ -24,8 +24,6 @@ from evenfeed.replicas.run.avals import Aval, avals_of_all
 from evenfeed.tensors.device_arrays import unbound
 from evenfeed.tensors.printing import tensor_repr, tensor_text
 
-_jax: Any = jax  # the devices of arrays have no type stubs
-
 
 class DistributedValues(Specified, Composite):
     """A value with one part for each replica."""
@@ -247,7 +245,7 @@ class PerReplica(DistributedValues):
 @cache
 def _register() -> None:
     """Register the pytree node when the first value is made, because JAX is loaded by then."""
-    _jax.tree_util.register_pytree_node(PerReplica, PerReplica.opened, _closed)
+    jax.tree_util.register_pytree_node(PerReplica, PerReplica.opened, _closed)
 
 
 def agree(values: Sequence[PerReplica]) -> bool:

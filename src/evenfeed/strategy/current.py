@@ -20,8 +20,6 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.replica_context import Alone, ReplicaContext, Site
 from evenfeed.strategy.strategy import Strategy
 
-_jax: Any = jax  # these functions have no type stubs
-
 
 @final
 class DefaultStrategy(Strategy):
@@ -31,7 +29,7 @@ class DefaultStrategy(Strategy):
     mirrors = False
 
     def __init__(self) -> None:
-        super().__init__(Replicas((_jax.devices()[0],)))
+        super().__init__(Replicas((jax.devices()[0],)))
 
     @cached_property
     def _context(self) -> ReplicaContext:

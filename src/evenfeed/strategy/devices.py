@@ -6,7 +6,7 @@ therefore never starts the backend; anything that needs a real device does.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from evenfeed.cluster.hardware import (
     Accelerators,
@@ -27,8 +27,6 @@ from evenfeed.strategy.device_names import (
     PhysicalDevice,
 )
 from evenfeed.strategy.xla_threads import arrange_threads
-
-_jax: Any = jax  # its settings and devices have no type stubs
 
 # The job names that TensorFlow uses for a process with replicas, alone or in a cluster.
 _JOBS: Final = ("localhost", "worker", "chief")
@@ -180,7 +178,7 @@ def set_logical_device_configuration(
         raise device_errors.too_late_to_divide(device.device_type, have=have, asked=len(asked))
     _chosen.logical[device] = asked
     if device.device_type == "CPU" and asked:
-        _jax.config.update("jax_num_cpu_devices", len(asked))
+        jax.config.update("jax_num_cpu_devices", len(asked))
         arrange_threads()
 
 
@@ -231,7 +229,7 @@ def jax_device(name: str, asked: int = 1) -> Device:
 
 def device_string(device: Device, *, job: str = "localhost", task: int = 0) -> str:
     """Return the canonical name of a JAX device, with its index within its own process."""
-    every: list[Device] = _jax.local_devices(device.process_index, backend=device.platform)
+    every: list[Device] = jax.local_devices(device.process_index, backend=device.platform)
     kind = device.platform.upper()
     return str(DeviceName(job=job, task=task, device_type=kind, index=every.index(device)))
 
@@ -259,7 +257,7 @@ def _short_names() -> list[str]:
 
 def _is_here(name: DeviceName) -> bool:
     task_here = name.job == "localhost" and name.task == 0
-    own_task = name.job in _JOBS and name.task == _jax.process_index()
+    own_task = name.job in _JOBS and name.task == jax.process_index()
     return name.replica == 0 and (task_here or own_task)
 
 
@@ -269,10 +267,10 @@ def _hide_others(choice: dict[str, list[PhysicalDevice]]) -> None:
     _chosen.visible |= choice
     hidden = {kind for kind in ("GPU", "TPU") if _chosen.visible.get(kind) == []}
     platforms = platforms_without(hidden, _chosen.platforms, _chosen.machine)
-    _jax.config.update("jax_platforms", platforms)
+    jax.config.update("jax_platforms", platforms)
     if _chosen.machine.gpu_platform is not None:
         visible = _gpu_numbers(get_visible_devices("GPU"))
-        _jax.config.update(f"jax_{_chosen.machine.gpu_platform}_visible_devices", visible)
+        jax.config.update(f"jax_{_chosen.machine.gpu_platform}_visible_devices", visible)
 
 
 def _gpu_numbers(gpus: list[PhysicalDevice]) -> str:

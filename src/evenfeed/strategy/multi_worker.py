@@ -27,8 +27,6 @@ from evenfeed.strategy.mirrored import replicas_on
 from evenfeed.strategy.strategy import Strategy
 from evenfeed.strategy.xla_threads import arrange_threads, ensure_threads
 
-_jax: Any = jax  # its devices have no type stubs
-
 
 class MultiWorkerMirroredStrategy(Strategy):
     """Synchronous training on several workers, with one replica per device.
@@ -131,7 +129,7 @@ def _replicas(membership: Membership, options: CommunicationOptions) -> Replicas
         return replicas_on(own)
     _check_possible(options, own)
     ensure_threads(len(own))
-    every: Any = _jax.devices(own[0].platform)
+    every: Any = jax.devices(own[0].platform)
     devices = sorted(every, key=lambda device: (device.process_index, device.id))
     _check_equal_counts(membership, devices)
     patience = options.timeout_seconds

@@ -10,14 +10,12 @@ never hung. The environment variable NPROC enlarges the pool if it is set before
 
 import os
 import re
-from typing import Any, Final
+from typing import Final
 
 from evenfeed.cluster.hardware import started_devices
 from evenfeed.cluster.jax_private import backend_started, pool_threads
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax
-
-_jax: Any = jax  # its settings have no type stubs
 
 _THREADS_PER_DEVICE: Final = 4  # twice what was ever needed
 
@@ -53,12 +51,12 @@ def ensure_threads(replicas: int | None = None) -> None:
 
 
 def _needed_per_device() -> int:
-    return 1 if _jax.__version_info__ >= (0, 12) else 2
+    return 1 if jax.__version_info__ >= (0, 12) else 2
 
 
 def _requested_devices() -> int:
     # jax_num_cpu_devices reflects JAX_NUM_CPU_DEVICES; -1 means that it is not set.
-    configured = int(_jax.config.jax_num_cpu_devices)
+    configured = int(jax.config.jax_num_cpu_devices)
     if configured >= 0:
         return configured
     forced = _FORCED.findall(os.environ.get("XLA_FLAGS", ""))

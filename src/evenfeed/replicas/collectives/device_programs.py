@@ -1,8 +1,5 @@
 """Programs over the devices of all replicas, which collectives run."""
 
-# JAX's type stubs are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any

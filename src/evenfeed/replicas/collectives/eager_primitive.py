@@ -5,9 +5,6 @@ their threads. Inside `jit`, `scan`, `cond` and `while_loop`, values exist only 
 calls back to Python, and the callbacks of all replicas meet.
 """
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
@@ -22,8 +19,6 @@ from evenfeed.core.lazy_jax import jax, jax_ad, jax_batching, jax_extend_core, j
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.run.callback_meetings import Seat, meet_in_callback
 from evenfeed.tensors.device_arrays import unbound
-
-_ad: Any = jax_ad  # its functions have no types
 
 
 class LinearOperation(ABC):
@@ -67,8 +62,8 @@ def _primitive() -> Any:
     primitive.multiple_results = True
     primitive.def_impl(_meet)
     primitive.def_abstract_eval(_abstract_eval)
-    _ad.primitive_jvps[primitive] = _jvp
-    _ad.primitive_transposes[primitive] = _transpose
+    jax_ad.primitive_jvps[primitive] = _jvp
+    jax_ad.primitive_transposes[primitive] = _transpose
     jax_batching.primitive_batchers[primitive] = _batch
     # JAX does not know what the callback closes over: a program is compiled once for each replica.
     jax_mlir.register_lowering(primitive, _lower)
@@ -103,7 +98,7 @@ def _abstract_eval(*values: Any, seat: Seat, operation: LinearOperation) -> list
     del seat
     shapes = operation.shapes([value.shape for value in values])
     return [
-        jax.core.ShapedArray(shape, value.dtype)  # pyright: ignore[reportAttributeAccessIssue]
+        jax.core.ShapedArray(shape, value.dtype)
         for shape, value in zip(shapes, values, strict=True)
     ]
 
@@ -113,8 +108,8 @@ def _jvp(primals: Any, tangents: Any, *, seat: Seat, operation: LinearOperation)
     results = bind_eager(seat, operation, primals)
     floats = [i for i, value in enumerate(primals) if jnp.issubdtype(value.dtype, jnp.inexact)]
     # Also tangents that are zero here: they may be nonzero on another replica.
-    float_tangents = [_ad.instantiate_zeros(tangents[i]) for i in floats]
-    changes: list[Any] = [_ad.Zero(jax.typeof(result).to_tangent_aval()) for result in results]
+    float_tangents = [jax_ad.instantiate_zeros(tangents[i]) for i in floats]
+    changes: list[Any] = [jax_ad.Zero(jax.typeof(result).to_tangent_aval()) for result in results]
     for i, change in zip(
         floats, bind_eager(seat, operation.select(floats), float_tangents), strict=True
     ):
@@ -123,9 +118,9 @@ def _jvp(primals: Any, tangents: Any, *, seat: Seat, operation: LinearOperation)
 
 
 def _transpose(changes: Any, *values: Any, seat: Seat, operation: LinearOperation) -> list[Any]:
-    transpose = operation.transpose(seat, [_ad.instantiate_zeros(change) for change in changes])
+    transpose = operation.transpose(seat, [jax_ad.instantiate_zeros(change) for change in changes])
     return [
-        part if _ad.is_undefined_primal(value) else None
+        part if jax_ad.is_undefined_primal(value) else None
         for part, value in zip(transpose, values, strict=True)
     ]
 

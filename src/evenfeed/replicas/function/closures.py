@@ -16,8 +16,6 @@ from evenfeed.replicas.function.function import Function, Method
 from evenfeed.replicas.function.outputs import is_tensor_leaf
 from evenfeed.tensors.device_arrays import is_traced
 
-_tree: Any = jax_tree  # its functions have no types
-
 # Stands for an array in a function that is stored without its arrays.
 HOLE: Final = object()
 
@@ -164,12 +162,12 @@ def _opened_compiled(function: Function) -> _Opened:
 
 
 def _opened_tree(value: Any) -> _Opened | None:
-    leaves, tree = _tree.tree_flatten(value)
+    leaves, tree = jax_tree.tree_flatten(value)
     if len(leaves) == 1 and leaves[0] is value:
         return None
 
     def make(parts: Sequence[Any]) -> Any:
-        return _tree.tree_unflatten(tree, parts)
+        return jax_tree.tree_unflatten(tree, parts)
 
     return _Opened(tree, leaves, make)
 

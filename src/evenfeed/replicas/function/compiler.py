@@ -1,17 +1,15 @@
 """`Compiler`: the programs of one function, one per signature of its arguments."""
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable
 from functools import partial
 from threading import RLock
-from typing import Any, Final, TypeAlias, final
+from typing import Any, TypeAlias, cast, final
 from weakref import ref
 
 import numpy as np
 
 from evenfeed.core.callsite import Origin
+from evenfeed.core.conversion import Array
 from evenfeed.core.errors import described
 from evenfeed.core.iteration import Iterator
 from evenfeed.core.lazy_jax import jax, jax_tree
@@ -21,7 +19,7 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import call_closed, has_containers, open_containers, opens_more
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.function.nnx_objects import NnxObjects, nnx_objects_in, with_nnx_objects
-from evenfeed.replicas.function.outputs import is_tensor_leaf
+from evenfeed.replicas.function.outputs import HOST_ARRAYS, is_tensor_leaf
 from evenfeed.replicas.function.programs import Program
 from evenfeed.replicas.function.retracing import Retraces
 from evenfeed.replicas.function.staging import Creates, Unstaged
@@ -29,8 +27,15 @@ from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.values import PerReplica, agree
 from evenfeed.tensors.creation import convert_to_tensor
 
-_tree: Any = jax_tree  # its functions have no types
-_VALUES: Final = (bool, int, str, bytes, np.dtype, TensorShape, TypeSpec)
+_VALUES: Any = (
+    bool,
+    int,
+    str,
+    bytes,
+    np.dtype,
+    TensorShape,
+    TypeSpec,
+)
 
 # Takes the arguments that the user passes; returns those that the function gets.
 Fit = Callable[[tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
@@ -66,7 +71,7 @@ class Compiler:
         # Looked up once: lazy_jax would look them up at each call.
         self._settings: Any = jax.config
         self._array: type = type(jax.numpy.zeros(()))
-        self._flatten: Callable[[Any], tuple[list[Any], Any]] = _tree.tree_flatten
+        self._flatten: Callable[[Any], tuple[list[Any], Any]] = jax_tree.tree_flatten
         self._traces = 0
         self._nnx_compiler: Compiler | None = None
         self._container_compiler: Compiler | None = None
@@ -163,8 +168,10 @@ class Compiler:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], level: Frame | None
     ) -> _Call:
         leaves, tree = self._flatten((args, kwargs))
+        arrays: list[Any]
         try:
-            kinds, arrays = [leaf.aval for leaf in leaves], leaves
+            arrays = leaves
+            kinds = [leaf.aval for leaf in leaves]
         except AttributeError:  # some leaves are not JAX arrays
             if opens_more(leaves):
                 return self._key_and_arrays(args, kwargs, level)
@@ -263,7 +270,7 @@ def _strategy_key(level: Frame) -> Any:
 def _kind(leaf: Any, arrays: list[Any]) -> Any:
     """Return a leaf's part of the cache key; add the leaf to `arrays` if it is an array."""
     if is_tensor_leaf(leaf):
-        array: Any = convert_to_tensor(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf
+        array: Any = convert_to_tensor(leaf) if isinstance(leaf, HOST_ARRAYS) else leaf
         arrays.append(array)
         return _array_signature(array)
     return constant_key(leaf)
@@ -275,14 +282,15 @@ def constant_key(leaf: Any) -> Any:
         return type(leaf), repr(leaf)  # 0.0 is not -0.0, and NaN is NaN
     if isinstance(leaf, _VALUES):
         return type(leaf), leaf
-    if isinstance(leaf, np.ndarray):  # text
-        return leaf.shape, tuple(leaf.flat)
+    if isinstance(leaf, np.ndarray):
+        text = cast("Array", leaf)
+        return text.shape, tuple(text.flat)
     return _Identity(leaf)
 
 
 def _without_placement(kind: Any) -> Any:
     """Return a part of the cache key without the placement of arrays."""
-    return _array_signature(kind) if isinstance(kind, jax.core.ShapedArray) else kind  # pyright: ignore[reportAttributeAccessIssue]
+    return _array_signature(kind) if isinstance(kind, jax.core.ShapedArray) else kind
 
 
 def _array_signature(array: Any) -> Any:

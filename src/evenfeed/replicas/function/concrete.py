@@ -1,8 +1,5 @@
 """The result of `get_concrete_function`: one program of a function, to inspect and to call."""
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -19,8 +16,6 @@ from evenfeed.replicas.values import PerReplica, PerReplicaSpec
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.device_arrays import held_dtype
-
-_tree: Any = jax_tree  # its functions have no types
 
 
 def from_specs(arguments: Any) -> Any:
@@ -114,9 +109,9 @@ class ConcreteFunction:
     ) -> None:
         self.name = name
         self._program = program
-        self._tree = _tree.tree_structure(arguments)
+        self._tree = jax_tree.tree_structure(arguments)
         self._constants = [
-            None if is_tensor_leaf(leaf) else leaf for leaf in _tree.tree_leaves(arguments)
+            None if is_tensor_leaf(leaf) else leaf for leaf in jax_tree.tree_leaves(arguments)
         ]
         self._arguments = specs_of(arguments)
         self._names = [] if parameters is None else parameters.names
@@ -158,7 +153,7 @@ class ConcreteFunction:
             args: All arguments, or only the tensors among them.
             kwargs: The keyword arguments.
         """
-        leaves, tree = _tree.tree_flatten((args, kwargs))
+        leaves, tree = jax_tree.tree_flatten((args, kwargs))
         if tree == self._tree:
             leaves = self._without_constants(leaves)
         if len(leaves) != len(self._program.inputs):

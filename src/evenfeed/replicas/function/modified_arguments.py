@@ -13,8 +13,6 @@ from evenfeed.core.lazy_jax import jax_tree
 from evenfeed.replicas.function.nnx_objects import is_nnx_object
 from evenfeed.replicas.values import DistributedValues, PerReplica
 
-_tree: Any = jax_tree  # its functions have no types
-
 # The leaves of an argument, and its structure.
 _Flattened: TypeAlias = tuple[list[Any], Any]
 
@@ -78,7 +76,7 @@ def line_of(function: Callable[..., Any]) -> Origin | None:
 
 
 def _flattened(value: Any) -> _Flattened:
-    return _tree.tree_flatten(value, is_leaf=_is_whole)
+    return jax_tree.tree_flatten(value, is_leaf=_is_whole)
 
 
 def _is_whole(value: Any) -> bool:

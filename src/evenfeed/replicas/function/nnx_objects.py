@@ -7,8 +7,6 @@ has loaded it.
 """
 
 # flax and JAX leave parts of their own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -24,8 +22,6 @@ from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.values import DistributedValues, PerReplica
-
-_tree: Any = jax_tree  # its functions have no types
 
 # The reason why a function cannot be traced.
 CLOSES_OVER: Final = "it changes nnx objects that it closes over"
@@ -111,7 +107,7 @@ class NnxObjects:
                 raise _structure_error()
             before = dict(given)
             leaves = [before[p] if x is None else _single_value(p, x, replicas) for p, x in found]
-            self._update(kind, _tree.tree_unflatten(tree, leaves))
+            self._update(kind, jax_tree.tree_unflatten(tree, leaves))
         return _replaced(result, lambda x: self._objects[x.place] if isinstance(x, Hole) else x)
 
     def _update(self, kind: Any, arrays: Any) -> None:
@@ -151,7 +147,7 @@ def nnx_objects_in(value: Any, others: Callable[[], Sequence[Any]] = tuple) -> N
         # A State comes from nnx.split: its variables are parts of a tree that is passed on.
         return isinstance(part, (*_kinds(nnx), nnx.State))
 
-    leaves = _tree.tree_leaves(value, is_leaf=is_leaf)
+    leaves = jax_tree.tree_leaves(value, is_leaf=is_leaf)
     found = {id(x): x for x in (*leaves, *others()) if is_nnx_object(x)}
     return NnxObjects(list(found.values())) if found else None
 
@@ -183,9 +179,9 @@ def with_nnx_objects(
     """
 
     def run(split: _Split, args: Any, kwargs: Any) -> tuple[Any, _Split]:
-        given, tree = _tree.tree_flatten(split[1])
+        given, tree = jax_tree.tree_flatten(split[1])
         # The merged objects share their variables with the state, which must stay unchanged.
-        objects = _nnx().merge(split[0], _tree.tree_unflatten(tree, given))
+        objects = _nnx().merge(split[0], jax_tree.tree_unflatten(tree, given))
 
         def filled(value: Any) -> Any:
             return objects[value.place] if isinstance(value, Hole) else value
@@ -203,7 +199,7 @@ def with_nnx_objects(
 def _changes(before: tuple[list[Any], Any], after: _Split) -> _Split:
     """Return the objects after a call, without the arrays that have not changed."""
     old, old_tree = before
-    new, tree = _tree.tree_flatten(after[1])
+    new, tree = jax_tree.tree_flatten(after[1])
     if tree == old_tree:
         new = [None if leaf is given else leaf for leaf, given in zip(new, old, strict=True)]
     level = contexts.staging()
@@ -213,7 +209,7 @@ def _changes(before: tuple[list[Any], Any], after: _Split) -> _Split:
         # In a function across replicas: all devices hold the arrays, and they stay there.
         count = level.over.count
         new = [Mirrored(array=x, count=count) if is_tensor_leaf(x) else x for x in new]
-    return after[0], _tree.tree_unflatten(tree, new)
+    return after[0], jax_tree.tree_unflatten(tree, new)
 
 
 def _single_value(path: Sequence[Any], leaf: Any, replicas: Replicas | None) -> Any:
@@ -264,7 +260,7 @@ def _with_paths(arrays: Any) -> tuple[list[tuple[Sequence[Any], Any]], Any]:
     def is_leaf(value: Any) -> bool:
         return value is None or isinstance(value, DistributedValues)
 
-    return _tree.tree_flatten_with_path(arrays, is_leaf=is_leaf)
+    return jax_tree.tree_flatten_with_path(arrays, is_leaf=is_leaf)
 
 
 def _name(path: Sequence[Any]) -> str:
@@ -277,7 +273,7 @@ def _replaced(value: Any, swap: Callable[[Any], Any]) -> Any:
     def is_leaf(part: Any) -> bool:
         return swap(part) is not part or isinstance(part, DistributedValues)
 
-    leaves, tree = _tree.tree_flatten(value, is_leaf=is_leaf)
+    leaves, tree = jax_tree.tree_flatten(value, is_leaf=is_leaf)
     swapped = [swap(leaf) for leaf in leaves]
     same = all(new is old for new, old in zip(swapped, leaves, strict=True))
-    return value if same else _tree.tree_unflatten(tree, swapped)
+    return value if same else jax_tree.tree_unflatten(tree, swapped)

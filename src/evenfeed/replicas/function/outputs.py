@@ -1,8 +1,5 @@
 """Splits the result of a traced function into tensors and other objects, and puts it together again."""
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable, Iterable
 from typing import Any, final
 
@@ -19,10 +16,12 @@ from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.device_arrays import is_traced
 
+HOST_ARRAYS: Any = (np.ndarray, np.generic)
+
 
 def is_tensor_leaf(leaf: Any) -> bool:
     """Return True if a leaf is an input or output of a program. Text and Python values are not."""
-    if isinstance(leaf, (np.ndarray, np.generic)):
+    if isinstance(leaf, HOST_ARRAYS):
         return leaf.dtype.kind not in "OSU"
     return isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct))
 

@@ -1,13 +1,8 @@
 """`Program`: traces a function together with its variables, compiles it, and runs it."""
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, final
-
-import numpy as np
 
 from evenfeed.core import side_effects
 from evenfeed.core.callsite import where_raised
@@ -18,7 +13,7 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.function.last_step import last_step
 from evenfeed.replicas.function.nnx_objects import CLOSES_OVER, changes_from_outside
-from evenfeed.replicas.function.outputs import is_tensor_leaf, of_one_replica
+from evenfeed.replicas.function.outputs import HOST_ARRAYS, is_tensor_leaf, of_one_replica
 from evenfeed.replicas.function.signatures import specs_of
 from evenfeed.replicas.function.staging import Staging, Unstaged, assigned_inside, live, used
 from evenfeed.replicas.mesh import AXIS, Replicas
@@ -29,8 +24,6 @@ from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.device_arrays import is_traced, unbound
-
-_tree: Any = jax_tree  # its functions have no types
 
 
 def refuses_tracing(error: Exception) -> bool:
@@ -83,7 +76,7 @@ class Program:
         self._over: Replicas | None = None
         self._device: Any = None
         self.inputs = [_spec(leaves[index]) for index in tensors]
-        self._is_uneven = _are_uneven(_tree.tree_unflatten(tree, leaves))
+        self._is_uneven = _are_uneven(jax_tree.tree_unflatten(tree, leaves))
         variables, drawn = live.list(), calling.traced_draws
         self.closed = self._trace(function, tree, list(leaves), variables)
         self._draws = calling.traced_draws != drawn
@@ -102,7 +95,7 @@ class Program:
             self._unflatten = partial(of_one_replica, over, self._unflatten)
         self.is_lasting = not any(map(is_traced, self.closed.consts))
         self._consts = self._placed(self.closed.consts)
-        self._shape_check = self._plain_arrays(_tree.tree_unflatten(tree, leaves), needed)
+        self._shape_check = self._plain_arrays(jax_tree.tree_unflatten(tree, leaves), needed)
         # If only arrays go in and out, running the program should have no overhead.
         others = (
             self._consts or self.reads or self.writes or self._takes_out or self._rest is not None
@@ -119,7 +112,7 @@ class Program:
         def traced(arrays: list[Any], held: list[Any]) -> list[Any]:
             for index, array in zip(self._tensors, arrays, strict=True):
                 leaves[index] = array
-            args, kwargs = _tree.tree_unflatten(tree, leaves)
+            args, kwargs = jax_tree.tree_unflatten(tree, leaves)
             values = dict(zip(variables, held, strict=True))
             staging = Staging(values, uneven=self._is_uneven, creates=self._creates)
             with contexts.staged(staging):
@@ -142,11 +135,11 @@ class Program:
         opened = open_containers(result)
         leaves, tree = leaves_of(opened)
         outputs = [_as_output(leaf) for leaf in leaves]
-        flat, whole = _tree.tree_flatten(_tree.tree_unflatten(tree, outputs))
+        flat, whole = jax_tree.tree_flatten(jax_tree.tree_unflatten(tree, outputs))
         self._unflatten: Callable[[list[Any]], Any] = whole.unflatten
         if opened is not result:
             self._unflatten = lambda outputs: close_containers(whole.unflatten(outputs))
-        self.result_specs = specs_of(_tree.tree_unflatten(tree, outputs))
+        self.result_specs = specs_of(jax_tree.tree_unflatten(tree, outputs))
         self._places = [place for leaf in outputs for place in _places_of(leaf)]
         self._computed = [i for i, leaf in enumerate(flat) if is_tensor_leaf(leaf)]
         self._rest = None if len(self._computed) == len(flat) else _without_tensors(flat)
@@ -161,7 +154,7 @@ class Program:
             return None
         # A scalar has only one shape. A distributed value knows the shapes of all its parts.
         own = {id(x) for x in leaves_of(arguments)[0] if is_tensor_leaf(x) and x.ndim}
-        leaves = _tree.tree_leaves(arguments)
+        leaves = jax_tree.tree_leaves(arguments)
         places = [i for i, leaf in enumerate(self._tensors) if id(leaves[leaf]) in own]
         self._own = [i for i in places if i in needed]
         closed = any(array.ndim for array in self.closed.consts)
@@ -343,7 +336,7 @@ def _is_placed_on(replicas: Replicas, array: Any) -> bool:
         return True
     # A NumPy array that a function closes over has no sharding yet.
     sharding = getattr(array, "sharding", None)
-    return sharding is not None and sharding.device_set == replicas.sharding.device_set
+    return sharding is not None and sharding.device_set == replicas.device_set
 
 
 def _without_tensors(leaves: Sequence[Any]) -> list[Any]:
@@ -354,7 +347,7 @@ def _as_output(leaf: Any) -> Any:
     """Return a leaf of the result as a tensor: a compiled function returns Python numbers as tensors."""
     if isinstance(leaf, Variable):
         return leaf.value()
-    if isinstance(leaf, (bool, int, float, complex, np.ndarray, np.generic, str, bytes)):
+    if isinstance(leaf, (bool, int, float, complex, str, bytes, *HOST_ARRAYS)):
         return convert_to_tensor(leaf)
     # A program cannot return arrays that the function made and that are committed to several devices.
     if isinstance(leaf, PerReplica) and leaf.whole is None:

@@ -1,8 +1,5 @@
 """The arguments of a function: their order, and the `input_signature` that they are checked against."""
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast, final
@@ -193,7 +190,8 @@ def _checked_specs(specs: Any) -> tuple[Any, ...]:
                 fix="write input_signature=[spec].",
             )
         )
-    wrong = [leaf for leaf in flatten(specs, NEST) if not isinstance(leaf, TypeSpec)]
+    given = cast("Sequence[Any]", specs)
+    wrong = [leaf for leaf in flatten(given, NEST) if not isinstance(leaf, TypeSpec)]
     if wrong:
         raise TypeError(
             described(

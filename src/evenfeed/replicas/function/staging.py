@@ -1,8 +1,5 @@
 """`Staging`, the state of a function while it is traced, and `Unstaged`, which ends a trace that cannot be compiled."""
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Iterable
 from typing import Any, final
 from weakref import ref

@@ -1,8 +1,5 @@
 """`ReduceOp`, and the enums for the synchronization and aggregation of variables."""
 
-# JAX's type stubs are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from enum import Enum
 from typing import Any, Final
 

@@ -1,12 +1,9 @@
 """`Strategy.reduce` and `Strategy.gather`: combine the parts of per-replica values."""
 
-# JAX's type stubs are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -41,6 +38,8 @@ from evenfeed.replicas.worker_parts import check_part_count, of_all_workers
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.device_arrays import unbound
 
+_INTEGERS: Any = (int, np.integer)
+
 
 def reduced(replicas: Replicas, op: ReduceOp, value: Any, axis: Any) -> Any:
     """Reduce a value over the replicas and, if `axis` is given, over axes.
@@ -63,7 +62,7 @@ def reduced(replicas: Replicas, op: ReduceOp, value: Any, axis: Any) -> Any:
 def _holds_values(value: Any) -> bool:
     """Return True if a value is a structure. A list or tuple of numbers counts as a tensor."""
     if isinstance(value, (list, tuple)):
-        parts: Sequence[Any] = value
+        parts = cast("Sequence[Any]", value)
         return any(has_parts(part) or _holds_values(part) for part in parts)
     return is_branch(value, NEST)
 
@@ -199,12 +198,12 @@ def _check_numbers(dtype: str, axes: tuple[int, ...]) -> None:
 
 
 def _whole_axes(axis: Any) -> tuple[int, ...]:
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    if all(isinstance(each, (int, np.integer)) for each in axes):
+    axes = cast("tuple[Any, ...]", axis if isinstance(axis, tuple) else (axis,))
+    if all(isinstance(each, _INTEGERS) for each in axes):
         return tuple(int(each) for each in axes)
     raise TypeError(
         described(
-            f"axis must be None, an integer or a tuple of integers, but got {shortened(axis)}.",
+            f"axis must be None, an integer or a tuple of integers, but got {shortened(cast('object', axis))}.",
             fix="write axis=0, or axis=(0, 1).",
         )
     )
@@ -230,7 +229,7 @@ def gathered(replicas: Replicas, value: Any, axis: Any) -> Any:
 
     In a structure, each value is gathered. A value that is the same on all replicas is returned as it is.
     """
-    if not isinstance(axis, (int, np.integer)):
+    if not isinstance(axis, _INTEGERS):
         raise ValueError(
             described(f"axis must be an integer, but got {shortened(axis)}.", fix="pass axis=0.")
         )

@@ -1,8 +1,5 @@
 """Shapes and dtypes of the parts on all workers: every worker must compile the same program."""
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, final
 from weakref import WeakKeyDictionary, ref

@@ -5,16 +5,15 @@ inputs that all share is one value: above all, the parameters after an optimizer
 device, so the copies are bitwise equal and stay one replicated array.
 """
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast, final
 
 import numpy as np
 
+from evenfeed.core.conversion import Array
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
+from evenfeed.replicas.function.outputs import is_tensor_leaf
 from evenfeed.replicas.run.varying import depends_on_replica, is_variable
 from evenfeed.tensors.device_arrays import is_traced
 
@@ -86,7 +85,7 @@ def common_results(traces: Sequence[Trace], candidates: Sequence[int]) -> Common
     places = tuple(p for p, c in columns if c[0] is not None and len(set(c)) == 1)
     piece = _slice(traces[0], places)
     wanted = [rows[0][name] for name in piece.invars]
-    needs = []
+    needs: list[tuple[Any, ...]] = []
     for trace, numbers in zip(traces, rows, strict=True):
         named = {numbers[source]: source for source in trace.sources}
         needs.append(tuple(named[number] for number in wanted))
@@ -191,11 +190,11 @@ class _ValueNumbering:
         return self._jaxprs[id(jaxpr)]
 
     def _constant(self, value: Any) -> Any:
-        if not is_traced(value) and isinstance(value, (np.ndarray, np.generic, jax.Array)):
+        if not is_traced(value) and is_tensor_leaf(value):
             if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
                 return self._by_identity(value)
             if value.nbytes <= _MAX_BYTES:
-                array = np.asarray(value)
+                array: Array = np.asarray(value)
                 return "constant", str(array.dtype), array.shape, array.tobytes()
         if isinstance(value, (bool, int, float, complex)):
             return "constant", type(value), repr(value)

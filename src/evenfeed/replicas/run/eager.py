@@ -1,8 +1,5 @@
 """A replica whose function runs as plain Python, in its own thread."""
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
@@ -22,7 +19,7 @@ def _cache_key_context() -> Any:
 
     A jitted user function is traced once per replica, because its closure differs: it may hold the replica's index.
     """
-    return jax.make_user_context(default_value=None)  # pyright: ignore[reportAttributeAccessIssue]
+    return jax.make_user_context(default_value=None)
 
 
 @final

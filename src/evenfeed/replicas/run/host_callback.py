@@ -1,8 +1,5 @@
 """Calls Python in the middle of a traced function, when its trace is evaluated equation by equation."""
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -76,7 +73,7 @@ def call_on_host(
         results: The shapes and dtypes of the returned arrays.
         values: The arguments of `call`.
     """
-    avals = [jax.core.ShapedArray(r.shape, r.dtype) for r in results]  # pyright: ignore[reportAttributeAccessIssue]
+    avals = [jax.core.ShapedArray(r.shape, r.dtype) for r in results]
     return list(_primitive().bind(*values, call=call, results=tuple(avals)))
 
 

@@ -7,9 +7,6 @@ Python in one thread per replica (`run_eagerly`). These threads take over the ca
 (`current_settings`), because `with jax.enable_x64(True):` and the like hold for one thread only.
 """
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
@@ -208,9 +205,6 @@ def _name(fn: Callable[..., Any]) -> str:
     return str(getattr(fn, "__name__", type(fn).__name__))
 
 
-_jax: Any = jax  # its functions have no types
-
-
 def run_on_replicas(
     strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
@@ -292,7 +286,7 @@ def run_eagerly(
                 result = fn(*own_args, **own_kwargs)
             given.check_nothing_added(fn, whole)
             # A program with callbacks needs this run until it has finished.
-            return _jax.block_until_ready(result) if have_callbacks(replicas) else result
+            return jax.block_until_ready(result) if have_callbacks(replicas) else result
 
         return call
 

@@ -1,9 +1,5 @@
 """Compiles a function for all replicas as one SPMD program, in which each replica works on its part."""
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownLambdaType=false
-
 from collections.abc import Callable, Sequence
 from typing import Any, final
 

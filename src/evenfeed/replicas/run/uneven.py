@@ -4,9 +4,6 @@ The function is still traced once per signature. Its cross-replica part is then 
 `run` in segments for each replica (`uneven_segments`).
 """
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,9 +4,6 @@ Replicas whose parts differ in shape cannot run one program. Each runs its own s
 Between the segments, one program over all devices performs the collectives.
 """
 
-# JAX leaves parts of its own types unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,8 +1,5 @@
 """Variables with one copy on each of several replicas."""
 
-# JAX's type stubs are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import warnings
 from typing import Any, final
 

@@ -1,8 +1,5 @@
 """The base class of variables made in a strategy's scope, and the variable of a single replica."""
 
-# JAX's type stubs are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from typing import Any, final
 
 from evenfeed.core import side_effects

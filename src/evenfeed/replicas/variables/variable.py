@@ -1,8 +1,5 @@
 """`Variable`: a tensor that can be assigned. In a strategy's scope, each replica has a copy."""
 
-# JAX's type stubs are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import itertools
 from collections.abc import Callable
 from functools import cache
@@ -166,7 +163,7 @@ class Variable(Facts, metaclass=Created):
     def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
         twin: Any = object.__new__(type(self))
         memo[id(self)] = twin
-        vars(twin).update(self._twin())
+        twin.__dict__.update(self._twin())
         twin.number = next(_numbers)
         live.add(twin)
         return twin
@@ -388,7 +385,7 @@ def shown(name: str, shape: TensorShape, value: Any) -> str:
 
 
 def _at_rest() -> object:
-    with jax.core.eval_context():  # pyright: ignore[reportAttributeAccessIssue]
+    with jax.core.eval_context():
         return jax_extend_core.get_opaque_trace_state()
 
 

@@ -1,7 +1,5 @@
 """A variable's arguments: their checks, the initial value, the properties, and `ref()`."""
 
-# JAX's type stubs are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from collections.abc import Callable
 from typing import Any, final
 

@@ -1,8 +1,6 @@
 """Python operators for variables and mirrored values. They operate on the value."""
 
 # Python's operators have no precise types.
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 import operator
 from typing import Any, cast
 
@@ -58,6 +56,9 @@ def _in_place(sign: str, method: str | None) -> Any:
     return reject
 
 
+_operator: Any = operator  # some of its functions have no types
+
+
 class Operators:
     """Python operators for classes with a `value()`. Objects compare equal only to themselves."""
 
@@ -68,32 +69,32 @@ class Operators:
         """Return the tensor."""
         raise NotImplementedError
 
-    __add__ = _binary(operator.add)
-    __radd__ = _reflected(operator.add)
-    __sub__ = _binary(operator.sub)
-    __rsub__ = _reflected(operator.sub)
-    __mul__ = _binary(operator.mul)
-    __rmul__ = _reflected(operator.mul)
-    __truediv__ = _binary(operator.truediv)
-    __rtruediv__ = _reflected(operator.truediv)
-    __floordiv__ = _binary(operator.floordiv)
-    __rfloordiv__ = _reflected(operator.floordiv)
-    __mod__ = _binary(operator.mod)
-    __rmod__ = _reflected(operator.mod)
-    __pow__ = _binary(operator.pow)
-    __rpow__ = _reflected(operator.pow)
-    __matmul__ = _binary(operator.matmul)
-    __rmatmul__ = _reflected(operator.matmul)
-    __and__ = _binary(operator.and_)
-    __rand__ = _reflected(operator.and_)
-    __or__ = _binary(operator.or_)
-    __ror__ = _reflected(operator.or_)
-    __xor__ = _binary(operator.xor)
-    __rxor__ = _reflected(operator.xor)
-    __lt__ = _binary(operator.lt)
-    __le__ = _binary(operator.le)
-    __gt__ = _binary(operator.gt)
-    __ge__ = _binary(operator.ge)
+    __add__ = _binary(_operator.add)
+    __radd__ = _reflected(_operator.add)
+    __sub__ = _binary(_operator.sub)
+    __rsub__ = _reflected(_operator.sub)
+    __mul__ = _binary(_operator.mul)
+    __rmul__ = _reflected(_operator.mul)
+    __truediv__ = _binary(_operator.truediv)
+    __rtruediv__ = _reflected(_operator.truediv)
+    __floordiv__ = _binary(_operator.floordiv)
+    __rfloordiv__ = _reflected(_operator.floordiv)
+    __mod__ = _binary(_operator.mod)
+    __rmod__ = _reflected(_operator.mod)
+    __pow__ = _binary(_operator.pow)
+    __rpow__ = _reflected(_operator.pow)
+    __matmul__ = _binary(_operator.matmul)
+    __rmatmul__ = _reflected(_operator.matmul)
+    __and__ = _binary(_operator.and_)
+    __rand__ = _reflected(_operator.and_)
+    __or__ = _binary(_operator.or_)
+    __ror__ = _reflected(_operator.or_)
+    __xor__ = _binary(_operator.xor)
+    __rxor__ = _reflected(_operator.xor)
+    __lt__ = _binary(_operator.lt)
+    __le__ = _binary(_operator.le)
+    __gt__ = _binary(_operator.gt)
+    __ge__ = _binary(_operator.ge)
 
     def __neg__(self) -> Any:
         return -self.value()
@@ -142,11 +143,14 @@ class OperatorMethods(Operators):
     __imod__ = _in_place("%", None)
     __ipow__ = _in_place("**", None)
     __imatmul__ = _in_place("@", None)
-    __eq__ = _compared(operator.eq, otherwise=False)
-    __ne__ = _compared(operator.ne, otherwise=True)
+    __eq__ = _compared(_operator.eq, otherwise=False)
+    __ne__ = _compared(_operator.ne, otherwise=True)
 
     def __hash__(self) -> int:
         return id(self)
+
+
+_INTEGERS: Any = (int, np.integer)
 
 
 def _check_key(key: Any, shape: tuple[int, ...]) -> None:
@@ -157,11 +161,11 @@ def _check_key(key: Any, shape: tuple[int, ...]) -> None:
         return
     if len(plain) > len(shape):
         raise InvalidArgumentError(
-            f"{shortened(key)} has too many indices for the shape {shape}.",
+            f"{shortened(cast('object', key))} has too many indices for the shape {shape}.",
             fix="pass one index for each axis.",
         )
     for each, length in zip(plain, shape, strict=False):
-        if isinstance(each, (int, np.integer)) and not -length <= each < length:
+        if isinstance(each, _INTEGERS) and not -length <= each < length:
             raise InvalidArgumentError(
                 f"The index {each} must be between {-length} and {length - 1} for the shape {shape}.",
                 fix="count from 0, or from the end with -1.",
