@@ -1,6 +1,10 @@
+# pyright: basic, reportArgumentType=false
+
 import json
 import os
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -208,3 +212,20 @@ def test_an_empty_dataset_has_any_shape_that_fits(tmp_path):
     saved.spec_like(TensorSpec([4], dtypes.int64))
     with pytest.raises(InvalidArgumentError, match="do not have the element_spec"):
         saved.spec_like(TensorSpec([], dtypes.int64))
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_saves_that_finish_at_the_same_time_leave_one_dataset_behind(tmp_path, replace):
+    together = Barrier(8)
+
+    def save_with_others(number):
+        writer = SavedWriter(str(tmp_path), INT, "")
+        writer.add(numbers(number))
+        together.wait()
+        writer.finish(replace=replace)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(save_with_others, range(8)))
+    ((number,),) = values(load_saved(str(tmp_path)))
+    assert number in range(8)
+    assert len(list(tmp_path.iterdir())) == 2  # the files of one save, and the index

@@ -18,6 +18,7 @@ __all__ = [
     "descriptor_pool",
     "difflib",
     "dis",
+    "fcntl",
     "glob",
     "google_crc32c",
     "hashlib",
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     import ctypes
     import difflib
     import dis
+    import fcntl
     import glob
     import hashlib
     import logging
@@ -84,6 +86,7 @@ else:
     descriptor_pool = LazyModule("google.protobuf.descriptor_pool")
     difflib = LazyModule("difflib")
     dis = LazyModule("dis")
+    fcntl = LazyModule("fcntl")
     glob = LazyModule("glob")
     google_crc32c = LazyModule("google_crc32c")
     hashlib = LazyModule("hashlib")

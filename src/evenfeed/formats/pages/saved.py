@@ -8,11 +8,12 @@ again writes new files beside the old ones, which are deleted once the new index
 import json
 import os
 import secrets
+import sys
 import time
 import weakref
 import zlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
@@ -26,6 +27,7 @@ from evenfeed.core.errors import (
     InvalidArgumentError,
     NotFoundError,
 )
+from evenfeed.core.lazy import fcntl
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten
@@ -241,11 +243,12 @@ class SavedWriter:
         ]
         pairs = zip(self._specs, self._found, strict=True)
         found = [part_to_json(_narrowed(*pair)) if pair[1] is not None else None for pair in pairs]
-        before = _found_before(self._path)
-        if before is not None and not replace:
-            self._clean()
-            return
-        write_index(self._path, self._content | {"found": found, "files": files})
+        with _locked(self._path):
+            before = _found_before(self._path)
+            if before is not None and not replace:
+                self._clean()
+                return
+            write_index(self._path, self._content | {"found": found, "files": files})
         self._clean.detach()
         if before is not None:
             _remove(Path(self._path, before.run), [Path(file.path) for file in before.files])
@@ -253,6 +256,25 @@ class SavedWriter:
     def discard(self) -> None:
         """Delete everything that was written."""
         self._clean()
+
+
+@contextmanager
+def _locked(path: str) -> Generator[None]:
+    """Let no other writer replace the index of a directory, in any process.
+
+    Two writers that replaced the same index would both delete its files, and neither the files of the other writer.
+    """
+    if sys.platform == "win32":  # cannot lock a directory
+        yield
+        return
+    with naming(path):
+        directory = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some file systems have no locks
+            fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)  # also unlocks it
 
 
 def _name(number: int) -> str:
