@@ -140,8 +140,8 @@ class CallRecord:
         was_called: Whether it was called in the latest pass.
     """
 
-    def __init__(self, effects: Effects) -> None:
-        self.effects = effects
+    def __init__(self, effects: Effects | None = None) -> None:
+        self.effects = Effects() if effects is None else effects
         self.meter = Meter()
         self.was_called = False
 
@@ -174,11 +174,11 @@ def effects_of(node: FromGenerator | GroupByWindow) -> Effects:
     return _effects.of(node.identity, known.copy)
 
 
-def calls_of(function: Identity, effects: Effects | None = None) -> CallRecord:
-    """Return what the calls of a user function have shown.
+def calls_of(function: Identity) -> CallRecord:
+    """Return what the calls of a user function have shown, given its identity."""
+    return _calls.of(function, CallRecord)
 
-    Args:
-        function: Identifies the function.
-        effects: The effects that are known before the first call.
-    """
-    return _calls.of(function, lambda: CallRecord(Effects() if effects is None else effects))
+
+def new_calls(function: Identity, effects: Effects) -> None:
+    """Start the record of a function, with the effects that are known before the first call."""
+    _calls.put(function, CallRecord(effects))

@@ -33,7 +33,7 @@ from evenfeed.runtime.functions.probing import NewVariables, spec_of_first, spec
 from evenfeed.runtime.functions.purity import chance_noted
 from evenfeed.runtime.functions.results import Results
 from evenfeed.runtime.functions.tracing import Finding, finding_elsewhere, finding_of
-from evenfeed.runtime.live_state import CallRecord, Meter, calls_of
+from evenfeed.runtime.live_state import CallRecord, Meter, calls_of, new_calls
 from evenfeed.runtime.processes.portable import EffectsElsewhere
 from evenfeed.runtime.run import FirstElements, Run
 
@@ -88,7 +88,7 @@ class RowFunction:
         self._recalled = FirstCalls()
         self._itself = Identity()  # in all passes
         self._record: CallRecord | None = None  # only in the copy for a pass
-        calls_of(self._itself, finding.effects)
+        new_calls(self._itself, finding.effects)
         self._drawn = Counter[Any]()
 
     def __repr__(self) -> str:
