@@ -257,7 +257,7 @@ class Handle(StandIn):
         raise AttributeError(f"A part of the element has no {name!r} while the function is traced.")
 
     def _fact(self, name: str) -> Any:
-        """Return the dtype, or the shape if it is the same for all elements; None if unknown."""
+        """Return the dtype or the shape of the part; None if it is unknown or varies between elements."""
         spec = self._spec
         if not isinstance(spec, TensorSpec):
             return None

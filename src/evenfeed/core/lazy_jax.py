@@ -112,7 +112,7 @@ _BRIDGE: Final = "jax._src.xla_bridge"  # the module that starts backends
 
 @final
 class _Watcher:
-    """An import hook that watches the backend if the program imports JAX after evenfeed. Finds no modules itself."""
+    """An import hook that starts the watch if the program imports JAX after evenfeed. It finds no modules itself."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Let the other finders find the module, and watch the backend once it is loaded."""

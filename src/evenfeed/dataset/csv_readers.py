@@ -327,7 +327,12 @@ def _selected(columns: Sequence[str | int], names: list[str]) -> tuple[int, ...]
     """Return the indices of the selected columns, in increasing order."""
     indices = [_index(column, names) for column in columns]
     if len(set(indices)) < len(indices):
-        raise ValueError(described(f"select_columns contains a column twice: {list(columns)}."))
+        raise ValueError(
+            described(
+                f"select_columns contains a column twice: {list(columns)}.",
+                fix="name each column once.",
+            )
+        )
     return tuple(sorted(indices))
 
 

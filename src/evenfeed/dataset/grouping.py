@@ -160,7 +160,8 @@ class Grouping(Face):
         if sizes.ndim > 1:
             raise ValueError(
                 described(
-                    f"batch_size must be a number or a list of numbers, but got {batch_size!r}."
+                    f"batch_size must be a number or a list of numbers, but got {batch_size!r}.",
+                    fix="pass 32, or [16, 32] for batches of both sizes in turn.",
                 )
             )
         numbers = tuple(whole_number(size, "batch_size") for size in np.atleast_1d(sizes))
@@ -229,7 +230,10 @@ class Grouping(Face):
         del name
         if (window_size is None) == (window_size_func is None):
             raise ValueError(
-                described("Exactly one of window_size and window_size_func must be passed.")
+                described(
+                    "Exactly one of window_size and window_size_func must be passed.",
+                    fix="pass the number of elements in a group, or a function of the key.",
+                )
             )
         reduced = partial(_reduced, checked_function(reduce_func))
         fixed = 0 if window_size is None else whole_number(window_size, "window_size")

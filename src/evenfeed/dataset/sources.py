@@ -267,7 +267,8 @@ def _weighted(parts: tuple[Node, ...], weights: Any) -> tuple[tuple[Node, ...], 
     if given.shape != (len(parts),):
         raise ValueError(
             described(
-                f"Expected {len(parts)} weights, one per dataset, but got shape {given.shape}."
+                f"Expected {len(parts)} weights, one per dataset, but got shape {given.shape}.",
+                fix="pass one weight for each dataset, such as [0.5, 0.5].",
             )
         )
     pairs = [pair for pair in zip(parts, given.tolist(), strict=True) if pair[1] > 0]

@@ -69,7 +69,11 @@ def decode_csv(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         raise TypeError("The text is not a component of the element that a kernel can read.")
     text = to_array(records)
     if text.dtype != dtypes.string:
-        raise TypeError(described(f"records must be strings, but got {shortened(records)}."))
+        raise TypeError(
+            described(
+                f"records must be strings, but got {shortened(records)}.", fix="pass lines of text."
+            )
+        )
     return [computed_tensor(column) for column in kernel.of(text)]
 
 

@@ -107,7 +107,7 @@ class Cutter:
 
         Args:
             text: Bytes that start with a record. A `\r` at the end counts as a line ending.
-            is_last: Whether the file ends after them.
+            is_last: Whether the file ends after the text.
         """
         if is_last and text and not text.endswith((b"\n", b"\r")):
             text += b"\n"

@@ -235,7 +235,12 @@ class Raw(RowKernel):
     def one(self, *parts: Array) -> Array:
         text = parts[0]
         if text.dtype != dtypes.string:
-            raise TypeError(described(f"input_bytes must be bytes, but got {text.dtype.name}."))
+            raise TypeError(
+                described(
+                    f"input_bytes must be bytes, but got {text.dtype.name}.",
+                    fix="pass bytes, or a tensor of strings.",
+                )
+            )
         each: list[bytes] = text.ravel().tolist()
         if self.length is not None:
             each = [one[: self.length].ljust(self.length, b"\0") for one in each]

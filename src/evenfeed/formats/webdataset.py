@@ -106,7 +106,8 @@ class TarReader(Reader):
         content = file.read(length)
         if len(content) < length:
             raise DataLossError(
-                f"{self.path} ends at byte {start + len(content)}, in the middle of {sample.key}.{part}."
+                f"{self.path} ends at byte {start + len(content)}, in the middle of {sample.key}.{part}.",
+                fix="write the file again.",
             ).in_file(self.path, start + len(content))
         return content
 
@@ -145,7 +146,8 @@ def _samples(path: str, _: str) -> list[TarSample]:
             _check_end(file, tar.offset, path)
     except tarfile.TarError as error:
         raise DataLossError(
-            f"{path} is not a complete tar file: {error}", fix="decompress the file first."
+            f"{path} is not a complete tar file: {error}",
+            fix="decompress the file first, or write it again.",
         ).in_file(path) from error
     return found
 

@@ -40,7 +40,10 @@ def convert_image_dtype(
     wanted = dtypes.as_dtype(dtype)
     if not (_is_float(wanted) or wanted.kind in "iu"):
         raise AttributeError(
-            described(f"dtype must be either floating point or integer, but got {wanted.name}.")
+            described(
+                f"dtype must be either floating point or integer, but got {wanted.name}.",
+                fix="pass a numeric dtype, such as evenfeed.float32.",
+            )
         )
     return applied(ConvertDtype(wanted, saturate), image)
 

@@ -315,7 +315,8 @@ def _jpeg_way(ratio: int, fancy: bool, recover: bool, method: str) -> JpegWay:
         )
     if method not in _METHODS:
         raise InvalidArgumentError(
-            f"dct_method must be one of {_METHODS}, but got {method!r}.", fix='pass "".'
+            f"dct_method must be one of {_METHODS}, but got {method!r}.",
+            fix='pass "INTEGER_FAST" or "INTEGER_ACCURATE".',
         )
     return JpegWay(bool(fancy), method == "INTEGER_ACCURATE", bool(recover), int(ratio))
 

@@ -136,9 +136,14 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
         [1.0, 1.0, 1.0, 1.0]
     """
     if upper <= lower:
-        raise InvalidArgumentError(f"upper must be > lower, but got {upper} and {lower}.")
+        raise InvalidArgumentError(
+            f"upper must be > lower, but got {upper} and {lower}.",
+            fix="pass two factors in order, such as lower=0.5, upper=1.5.",
+        )
     if lower < 0:
-        raise InvalidArgumentError(f"lower must be non-negative, but got {lower}.")
+        raise InvalidArgumentError(
+            f"lower must be non-negative, but got {lower}.", fix="pass lower=0.0 or more."
+        )
     return _drawn(RandomContrast(float(lower), float(upper)), image, seed)
 
 

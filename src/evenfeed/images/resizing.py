@@ -251,10 +251,14 @@ class Resize(RowKernel):
         image = parts[0]
         check_image(image, "images")
         if image.dtype.kind not in "iuf" and image.dtype != dtypes.bfloat16:
-            raise InvalidArgumentError(f"resize needs numbers, but got {image.dtype.name}.")
+            raise InvalidArgumentError(
+                f"resize needs numbers, but got {image.dtype.name}.",
+                fix="convert the image first: evenfeed.cast(image, evenfeed.float32).",
+            )
         if min(size_of(image)) < 1:
             raise InvalidArgumentError(
-                f"input image must be of non-zero size, but got {image.shape}."
+                f"input image must be of non-zero size, but got {image.shape}.",
+                fix="pass an image with at least one pixel.",
             )
         old, new = size_of(image), self._size(*size_of(image))
         if self.method == NEAREST:

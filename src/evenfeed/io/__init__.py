@@ -125,7 +125,12 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
     del name
     text = to_array(contents)
     if text.dtype != dtypes.string or text.ndim:
-        raise TypeError(described(f"contents must be a scalar string, but got {contents!r}."))
+        raise TypeError(
+            described(
+                f"contents must be a scalar string, but got {contents!r}.",
+                fix="pass text or bytes.",
+            )
+        )
     path = path_in(filename, "filename")
     folder_for(path)
     with naming(path), open_file(path, "wb") as file:

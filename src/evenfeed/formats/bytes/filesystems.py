@@ -47,7 +47,11 @@ def path_in(value: Any, name: str) -> str:
     """Return the single path in an argument."""
     paths = paths_in(value, name)
     if len(paths) != 1:
-        raise TypeError(described(f"{name} must be a single path, but got {shortened(value)}."))
+        raise TypeError(
+            described(
+                f"{name} must be a single path, but got {shortened(value)}.", fix="pass one path."
+            )
+        )
     return paths[0]
 
 

@@ -182,7 +182,7 @@ class Layout:
         return _place(dtypes.int64, spans)
 
     def _field(self, at: int, end: int, tag: int, *, whole: bool = False) -> tuple[int, int]:
-        """Return the start and end of a field; with `whole`, it must be the last one."""
+        """Return the start and end of a field. With `whole`, nothing may follow it."""
         if at >= end or self._bytes[at] != tag:
             raise NoLayoutError
         length, start = self._number(at + 1, end)

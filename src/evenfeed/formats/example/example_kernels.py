@@ -208,7 +208,7 @@ def _count_numbers(data: Array, at: int, end: int) -> int:
 
 @compiled
 def _field(data: Array, at: int, end: int, tag: int, whole: bool) -> tuple[int, int]:
-    """Return the start and end of a field; with `whole`, it must be the last one."""
+    """Return the start and end of a field. With `whole`, nothing may follow it."""
     if at < 0 or at >= end or data[_U64(at)] != tag:
         return _ODD, _ODD
     length, shift, start = 0, 0, at + 1

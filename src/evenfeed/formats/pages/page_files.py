@@ -198,7 +198,7 @@ class PageWriter:
 
 
 def _padded(block: Block, room: int) -> Block:
-    """Pad a block with rows of zeros: pages of equal size are found without a search."""
+    """Pad a block with rows of zeros, because pages of equal size are found without a search."""
     missing = room - block.length
     if missing <= 0:
         return block

@@ -113,7 +113,7 @@ def row_groups(
 
 
 def _selected(path: str, opened: OpenedParquet, schema: Any, wanted: Wanted) -> list[RowGroup]:
-    """Return the row groups that may have matching rows, by their statistics."""
+    """Return the row groups that may have matching rows, judging by their statistics."""
     groups = opened.groups
     firsts = [0, *accumulate(group.rows for group in groups)]
     return [
@@ -262,7 +262,7 @@ def _groups(table: Fields, size: int) -> Iterator[GroupTable]:
     for number, group in enumerate(groups):
         if len(group[_CHUNKS]) != len(leaves):
             raise ValueError(
-                f"row group {number} has {len(group[_CHUNKS])} columns, but the schema {len(leaves)}"
+                f"row group {number} has {len(group[_CHUNKS])} columns, but the schema has {len(leaves)}"
             )
         chunks = [_checked(*pair) for pair in zip(group[_CHUNKS], leaves, strict=True)]
         yield GroupTable(_count(group[_GROUP_ROWS], number), _span(chunks, number, size))
