@@ -18,6 +18,7 @@ INNER = {
     "demo",
     "feeding",
     "formats",
+    "lookup_tables",
     "images",
     "plan",
     "replicas",
