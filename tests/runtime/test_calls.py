@@ -58,3 +58,18 @@ def test_a_function_that_fails_where_it_is_traced_names_no_element():
     with pytest.raises(ValueError, match="no") as raised:
         numbers.map(failing)
     assert "element" not in raised.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [0, -(2**31), 2**31 - 1, 2**31, True, 0.1, -0.0, 5e9, 1e-46, float("inf"), float("nan")],
+    ids=repr,
+)
+def test_numbers_that_an_untraced_function_returns_are_what_from_tensors_makes_of_them(number):
+    def function(x):
+        return number if int(x) == 0 else None
+
+    (made,) = tf.data.Dataset.range(1).map(function)
+    (expected,) = tf.data.Dataset.from_tensors(number)
+    assert (made.dtype, made.shape) == (expected.dtype, ())
+    assert made.tobytes() == expected.tobytes()

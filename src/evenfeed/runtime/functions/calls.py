@@ -54,6 +54,13 @@ class TraceArguments:
 
 # Arrays of these dtypes are tensors without a conversion.
 _NATIVE: Final = frozenset(map(np.dtype, "?bBhHiIlLefd"))
+# The dtypes of plain Python numbers, if they are small; `to_component` knows the rules for all values.
+_PLAIN: Final[dict[type, np.dtype[Any]]] = {
+    bool: dtypes.bool,
+    int: dtypes.int32,
+    float: dtypes.float32,
+}
+_SMALL: Final = 2**31
 # Longer text is not used as the name of an element.
 _LONGEST_NAME: Final = 200
 
@@ -232,6 +239,8 @@ def _tensor(leaf: Any) -> Any:
     if leaf is None or isinstance(leaf, Handle | ElementValue):
         return leaf
     kind: type[Any] = leaf.__class__
+    if kind in _PLAIN and -_SMALL <= leaf < _SMALL:
+        return np.array(leaf, _PLAIN[kind])
     if kind is PromotingTensor or kind is HostTensor:
         leaf = leaf.view(np.ndarray)
     if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:  # pyright: ignore[reportUnknownMemberType]
