@@ -223,7 +223,7 @@ def test_jax_is_told_which_gpus_to_use(monkeypatch, platform, shown, seen):
     told = {}
     found = Accelerators(gpus=3, gpu_platform=platform)
     fake = SimpleNamespace(config=SimpleNamespace(update=told.__setitem__))
-    monkeypatch.setattr(devices, "_jax", fake)
+    monkeypatch.setattr(devices, "jax", fake)
     monkeypatch.setattr(devices, "_chosen", devices._Choices(logical={}, visible={}, machine=found))
     monkeypatch.setattr(devices, "backend_started", lambda: False)
     gpus = config.list_physical_devices("GPU")
