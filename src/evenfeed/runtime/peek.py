@@ -1,19 +1,23 @@
-"""Reads the first elements of a plan before any iterator does, to learn what a function returns."""
+"""Reads the first elements of a plan before any iterator does, to learn what a function returns.
+
+`Beginning` keeps the elements, and `FirstCalls` the results, for the pass that follows.
+"""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
-from evenfeed.core.block import Block
+from evenfeed.core.block import Block, Positions
 from evenfeed.core.conversion import Array
 from evenfeed.core.iteration import Owner
 from evenfeed.plan.buffering import Cache, Snapshot
 from evenfeed.plan.node import Node
+from evenfeed.plan.ordering import made_by_function
 from evenfeed.runtime.operator import Operator, State
-from evenfeed.runtime.run import Build, Run, next_pass
+from evenfeed.runtime.run import Build, FirstElements, Run, next_pass
 
 # The most elements to try a function on, if it keeps failing.
 _MOST: Final = 16
@@ -163,3 +167,48 @@ class _EarlyOperator(Operator):
 
     def children(self) -> tuple[Operator, ...]:
         return (self._operator,)
+
+
+# The parts of a result, or the exception that the function raised.
+Result: TypeAlias = list[Any] | Exception
+
+
+@final
+class FirstCalls:
+    """Calls a function with the first elements, and keeps the results for the pass that follows.
+
+    So a function with side effects is called once per element.
+    """
+
+    def __init__(self, results: dict[int, Result] | None = None) -> None:
+        self._results: dict[int, Result] = results or {}
+
+    def __bool__(self) -> bool:
+        return bool(self._results)
+
+    def make(
+        self, call: Callable[[list[Any], int], list[Any]], elements: FirstElements | None
+    ) -> Iterator[Result]:
+        """Yield the result of one element after another."""
+        self._results = {}
+        for number, parts in elements() if elements else ():
+            try:
+                with made_by_function():
+                    found: Result = call(parts, number)
+            except Exception as error:  # noqa: BLE001 - the caller decides
+                found = error
+            self._results[number] = found
+            yield found
+
+    def errors(self) -> list[Exception]:
+        """Return the exceptions among the results."""
+        return [found for found in self._results.values() if isinstance(found, Exception)]
+
+    def handed_over(self) -> "FirstCalls":
+        """Hand all results over to a pass; only one pass gets them."""
+        results, self._results = self._results, {}
+        return FirstCalls(results)
+
+    def take(self, first: int | Positions | None, index: int = 0) -> Result | None:
+        """Remove and return the result of an element by its number; None if there is no such result."""
+        return self._results.pop(first + index, None) if isinstance(first, int) else None

@@ -20,7 +20,7 @@ Keep: TypeAlias = Callable[[Any], Any]
 
 
 def unshared(result: Any) -> Any:
-    """Return a result of a user function, as a copy if its memory may belong to somebody else.
+    """Return a result of a user function; a copy if other code may write to its memory.
 
     It counts references, so call it as `[unshared(result) for result in results]`.
     """

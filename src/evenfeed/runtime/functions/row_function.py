@@ -28,12 +28,12 @@ from evenfeed.runtime.functions.calls import (
     on_the_host,
 )
 from evenfeed.runtime.functions.compiled import Compiled
-from evenfeed.runtime.functions.first_calls import FirstCalls, Result
 from evenfeed.runtime.functions.probing import NewVariables, spec_of_first, spec_without_values
 from evenfeed.runtime.functions.purity import chance_noted
 from evenfeed.runtime.functions.results import Results
 from evenfeed.runtime.functions.tracing import Finding, finding_elsewhere, finding_of
 from evenfeed.runtime.live_state import CallRecord, Meter, calls_of, new_calls
+from evenfeed.runtime.peek import FirstCalls, Result
 from evenfeed.runtime.processes.portable import EffectsElsewhere
 from evenfeed.runtime.run import FirstElements, Run
 
@@ -86,7 +86,7 @@ class RowFunction:
         self._tensors = argument_types(asked.input_spec, casts=finding.casts)
         self._first_calls = FirstCalls()
         self._recalled = FirstCalls()
-        self._itself = Identity()  # in all passes
+        self._itself = Identity()  # the same in the copies for all passes
         self._record: CallRecord | None = None  # only in the copy for a pass
         new_calls(self._itself, finding.effects)
         self._drawn = Counter[Any]()

@@ -26,7 +26,7 @@ _MESSAGE_SECONDS: Final = 0.02
 _MESSAGE_BYTES: Final = 1 << 20
 _MESSAGE_ROWS: Final = 1024
 
-# A process that is idle for this long ends. It is start_child again when there is work.
+# A process that is idle for this long ends. It is started again when there is work.
 _IDLE_SECONDS: Final = 60.0
 _JOIN_SECONDS: Final = 1.0
 
@@ -77,7 +77,7 @@ class MapInProcesses(WorkAhead):
 
 @final
 class Processes:
-    """A pool of processes that run one function, start_child when there is work.
+    """A pool of processes that run one function, started when there is work.
 
     They end when this object is closed or garbage-collected, or when the interpreter exits or is killed.
 
