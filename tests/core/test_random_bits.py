@@ -1,3 +1,5 @@
+# pyright: basic
+
 import subprocess
 import sys
 import textwrap

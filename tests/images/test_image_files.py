@@ -1,3 +1,5 @@
+# pyright: basic
+
 import io
 from contextlib import suppress
 

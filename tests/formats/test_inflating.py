@@ -1,3 +1,5 @@
+# pyright: basic, reportOptionalMemberAccess=false, reportOperatorIssue=false
+
 import gc
 import threading
 
@@ -75,7 +77,7 @@ def test_one_piece_is_read_ahead_and_no_more():
 def test_an_error_is_raised_when_its_piece_is_wanted():
     ahead = Ahead(Letters(fails_at=9))
     assert [ahead.read(100) for _ in range(3)] == [b"abc", b"def", b"ghi"]
-    with pytest.raises(DataLossError, match=r"damaged\n  at:  .*test_bytes_ahead\.py") as caught:
+    with pytest.raises(DataLossError, match=r"damaged\n  at:  .*test_inflating\.py") as caught:
         ahead.read(100)
     assert caught.value.fix in str(caught.value)
 
