@@ -1,5 +1,3 @@
-# pyright: basic
-
 import gzip
 import inspect
 import zlib

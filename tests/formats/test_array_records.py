@@ -1,5 +1,3 @@
-# pyright: basic
-
 import numpy as np
 import pytest
 from array_record.python.array_record_module import ArrayRecordWriter

@@ -1,5 +1,3 @@
-# pyright: basic
-
 import csv
 import io
 import itertools

@@ -1,7 +1,5 @@
 """A line that never ends raises an error before it fills the memory."""
 
-# pyright: basic
-
 import gzip
 from contextlib import suppress
 

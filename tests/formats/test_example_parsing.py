@@ -1,5 +1,3 @@
-# pyright: basic
-
 import struct
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-# pyright: basic, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false
-
 import gzip
 import zlib
 

@@ -1,5 +1,3 @@
-# pyright: basic
-
 import struct
 
 import numpy as np

@@ -1,5 +1,3 @@
-# pyright: basic, reportOptionalMemberAccess=false, reportOperatorIssue=false
-
 import gc
 import threading
 

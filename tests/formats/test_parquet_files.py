@@ -1,5 +1,3 @@
-# pyright: basic, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false
-
 import os
 import pickle
 import subprocess

@@ -1,5 +1,3 @@
-# pyright: basic, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false
-
 import numpy as np
 import pytest
 from hypothesis import given

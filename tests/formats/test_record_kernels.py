@@ -1,5 +1,3 @@
-# pyright: basic, reportArgumentType=false, reportOptionalSubscript=false
-
 from types import SimpleNamespace
 
 import google_crc32c

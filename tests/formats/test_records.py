@@ -1,5 +1,3 @@
-# pyright: basic, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false, reportArgumentType=false
-
 import gzip
 import struct
 import zlib

@@ -1,5 +1,3 @@
-# pyright: basic
-
 import io
 import tarfile
 

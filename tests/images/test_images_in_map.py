@@ -1,7 +1,5 @@
 """Image functions inside `map`."""
 
-# pyright: basic, reportAttributeAccessIssue=false
-
 import jax.numpy as jnp
 import numpy as np
 import pytest

@@ -1,5 +1,3 @@
-# pyright: basic, reportArgumentType=false
-
 import numpy as np
 import pytest
 from tests.images.pictures import pixels
