@@ -28,7 +28,7 @@ def test_equal_objects_have_separate_values():
     assert table.get(Owner()) is None
 
 
-def test_a_value_is_made_once_for_all_threads():
+def test_all_threads_get_the_same_value():
     table, owner, together = WeakTable[object](), Owner(), Barrier(8)
 
     def value(_):

@@ -2,10 +2,14 @@
 
 Everything here is found by an identity, and lives as long as a plan that contains it. So it is shared by all iterators
 over a dataset and over the datasets derived from it, and by rewritten plans, unless the rewrite gives a node a new
-identity. Nothing here may refer to a plan or to user code, which may refer to the dataset: it would never be freed.
+identity.
+
+Nothing here may refer to a plan or to user code, which may refer to the dataset: it would never be freed. The one
+exception is a cache whose elements are datasets.
 """
 
 from collections import deque
+from collections.abc import Iterable
 from threading import Lock
 from typing import Any, Final, NamedTuple, final
 
@@ -16,8 +20,6 @@ from evenfeed.plan.flattening import GroupByWindow
 from evenfeed.plan.node import Identity, Node
 from evenfeed.plan.sources import FromGenerator
 
-_lock: Final = Lock()
-
 
 @final
 class PassCounter:
@@ -25,10 +27,11 @@ class PassCounter:
 
     def __init__(self) -> None:
         self._next = 0
+        self._lock = Lock()
 
     def take(self) -> int:
         """Return the number of a new pass."""
-        with _lock:
+        with self._lock:
             number = self._next
             self._next += 1
             return number
@@ -82,17 +85,21 @@ class Ignored:
         skipped: The last thousand of them.
     """
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.skipped: deque[Skipped] = deque(maxlen=1000)
+    def __init__(self, count: int = 0, skipped: Iterable[Skipped] = ()) -> None:
+        self.count = count
+        self.skipped: deque[Skipped] = deque(skipped, maxlen=1000)
+        self._lock = Lock()
 
     def add(self, error: BaseException) -> Skipped:
         """Record an error."""
         skipped = _skipped(error)
-        with _lock:
+        with self._lock:
             self.count += 1
             self.skipped.append(skipped)
         return skipped
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ignored, (self.count, tuple(self.skipped))
 
 
 def _skipped(error: BaseException) -> Skipped:
@@ -116,10 +123,11 @@ class Meter:
         self.rows = 0
         self.seconds = 0.0
         self.singly = 0
+        self._lock = Lock()
 
     def add(self, rows: int, seconds: float, *, singly: bool = False) -> None:
         """Count more elements."""
-        with _lock:
+        with self._lock:
             self.rows += rows
             self.seconds += seconds
             self.singly += rows if singly else 0
