@@ -9,6 +9,7 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.strategy.cross_device_ops import CrossDeviceOps, check_cross_device_ops
 from evenfeed.strategy.device_names import LogicalDevice, PhysicalDevice
 from evenfeed.strategy.devices import default_devices, jax_device
+from evenfeed.strategy.lone_cpu import say_once_if_alone
 from evenfeed.strategy.strategy import Strategy
 from evenfeed.strategy.xla_threads import ensure_threads
 
@@ -38,7 +39,9 @@ class MirroredStrategy(Strategy):
     ) -> None:
         check_cross_device_ops(cross_device_ops)
         names = () if devices is None else _listed(devices)
-        names = names or tuple(default_devices())
+        if not names:
+            names = tuple(default_devices())
+            say_once_if_alone(names)
         found: list[Any] = [jax_device(name, len(names)) for name in names]
         if len(set(found)) < len(found):
             raise ValueError(

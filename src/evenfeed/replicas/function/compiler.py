@@ -18,6 +18,7 @@ from evenfeed.core.specs import TypeSpec
 from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import call_closed, has_containers, open_containers, opens_more
 from evenfeed.replicas.contexts import Frame
+from evenfeed.replicas.function.compile_notice import compile_notice
 from evenfeed.replicas.function.nnx_objects import NnxObjects, nnx_objects_in, with_nnx_objects
 from evenfeed.replicas.function.outputs import HOST_ARRAYS, is_tensor_leaf
 from evenfeed.replicas.function.programs import Program
@@ -140,12 +141,18 @@ class Compiler:
                 return self._with_objects(objects, args, kwargs, level)
             if has_containers((args, kwargs)):
                 return self._with_containers(args, kwargs, level)
-            program, call = self._program_for(args, kwargs, call, level)
-        elif self._retraces is not None:
+            with compile_notice.watch(self._function):
+                program, call = self._program_for(args, kwargs, call, level)
+                return self._remembered(program, flat, call_key)(call[1])
+        if self._retraces is not None:
             self._retraces.calls += 1
+        return self._remembered(program, flat, call_key)(call[1])
+
+    def _remembered(self, program: Program, flat: _Call | None, call_key: Any) -> Program:
+        """Let later calls find the program by their flat key, if they have one."""
         if flat is not None and call_key in self._known:
             self._known[flat[0]] = program
-        return program(call[1])
+        return program
 
     def _with_objects(
         self, objects: NnxObjects, args: tuple[Any, ...], kwargs: Any, level: Frame | None

@@ -181,6 +181,7 @@ def _compiler(owner: Function, key: Any, fn: Callable[..., Any], arrays: int) ->
         def run(own: list[Any], *args: Any, **kwargs: Any) -> Any:
             return strategy.run(replaced(template, own), args=args, kwargs=kwargs)
 
+        run.__name__ = _name(fn)
         compiler = steps[key] = Compiler(run)
         if len(steps) > _MAX_STEPS:
             steps.popitem(last=False)

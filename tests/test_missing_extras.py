@@ -1,0 +1,47 @@
+"""A feature whose package is not installed names the extra that installs it, as a command."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evenfeed as tf
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+# The extra, a package that it installs, and a call that needs it.
+CASES: list[tuple[str, str, Callable[[str], object]]] = [
+    ("parquet", "pyarrow", tf.data.Dataset.from_parquet),
+    ("parquet", "pyarrow", tf.data.Dataset.from_arrow),
+    ("text", "pyarrow", lambda _: tf.strings.regex_replace("a", "a", "b")),
+    ("remote", "fsspec", lambda path: tf.io.read_file(f"memory://{path}")),
+    ("remote", "fsspec", lambda path: list(tf.data.TextLineDataset(f"gs://bucket{path}"))),
+    (
+        "array-record",
+        "array_record.python.array_record_module",
+        lambda path: list(tf.data.Dataset.from_array_record(path)),
+    ),
+    ("images", "simplejpeg", lambda _: tf.io.decode_jpeg(b"\xff\xd8\xff\xe0" + bytes(20))),
+    ("images", "PIL", lambda _: tf.io.decode_png(PNG + bytes(20))),
+    ("images", "PIL", lambda _: tf.io.encode_png(np.zeros((2, 2, 3), np.uint8))),
+]
+
+
+@pytest.mark.parametrize(("extra", "package", "call"), CASES)
+def test_the_error_names_the_pip_command(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    extra: str,
+    package: str,
+    call: Callable[[str], object],
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"nothing")
+    for name in [*sys.modules, package]:
+        if name == package or name.startswith(f"{package}."):
+            monkeypatch.setitem(sys.modules, name, None)
+    refused = (ImportError, tf.errors.UnimplementedError)
+    with pytest.raises(refused, match=rf"pip install 'evenfeed\[{extra}\]'"):
+        call(str(file))
