@@ -31,16 +31,18 @@ fast: .venv/dev ## Run the quick tests only
 docs: .venv/dev ## Build the docs into docs/_build
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build
 
-bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and write benchmarks/README.md
+bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and write benchmarks/README.md and the table of README.md
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/processes.py
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/feeding.py
 	$(BIN)/python benchmarks/workers.py
+	$(BIN)/python tools/readme_table.py
 
 oracle: .venv-oracle/done ## Record TensorFlow's answers for tests/oracle again
 	TF_CPP_MIN_LOG_LEVEL=3 .venv-oracle/bin/python tests/oracle/record.py
+	TF_CPP_MIN_LOG_LEVEL=3 .venv-oracle/bin/python tests/oracle/record_names.py
 
 lock: ## Update constraints.txt (needs uv)
 	uv pip compile --universal --python-version 3.11 --upgrade --group dev --group build --extra demo \
@@ -51,7 +53,7 @@ lock: ## Update constraints.txt (needs uv)
 		--no-header --no-annotate -o benchmarks/requirements.txt
 
 clean: ## Remove what the other commands made
-	rm -rf .venv .venv-oracle .venv-peers docs/_build docs/map.md .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oracle .venv-peers docs/_build docs/map.md docs/names.md .pytest_cache .ruff_cache .hypothesis
 
 .venv/made:
 	@test -n "$(PYTHON)" || { echo "evenfeed needs Python 3.11 or newer; set PYTHON=/path/to/python3"; exit 1; }

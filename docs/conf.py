@@ -1,21 +1,24 @@
-"""How Sphinx builds the docs: plain Markdown (MyST), API pages and a map of the files from the docstrings."""
+"""How Sphinx builds the docs: plain Markdown (MyST), API pages from docstrings, and generated lists of names and files."""
 
 import runpy
 from pathlib import Path
 
 import evenfeed
 
-file_map = runpy.run_path(str(Path(__file__).parent.parent / "tools" / "file_map.py"))
-file_map["PAGE"].write_text(file_map["page"]())
-del file_map  # Sphinx would try to pickle it
+for tool in ("file_map.py", "names_page.py"):
+    made = runpy.run_path(str(Path(__file__).parent.parent / "tools" / tool))
+    made["PAGE"].write_text(made["page"]())
+    del made  # Sphinx would try to pickle it
 
 project = "evenfeed"
-author = "The evenfeed authors"
+author = copyright = "The evenfeed authors"
 version = release = evenfeed.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = "evenfeed"
+# So that lines of code of 100 characters nearly fit.
+html_theme_options = {"light_css_variables": {"code-font-size": "var(--font-size--small--3)"}}
 exclude_patterns = ["_build"]
 
 # A single backtick in a docstring is code, as in Markdown.

@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     JobDef: Any
     SequenceExample: Any
 else:
-    _missing = refusal(__name__, __all__, "The README lists what evenfeed provides.")
+    _missing = refusal(
+        __name__, __all__, "The page of names in the docs lists what evenfeed provides."
+    )
 
     # Imports protobuf only when a message class is first used.
     def __getattr__(name: str) -> Any:

@@ -39,8 +39,8 @@ def main(command: list[str]) -> bool:
         """One step on one replica, which gets its own part of the batch."""
         gradient = jax.value_and_grad(loss_of, has_aux=True)
         (loss, correct), gradients = gradient(params, images, labels)
-        # Divide sums over all replicas by the number of rows: every row counts the same, even in a short last
-        # batch, of which the replicas get parts of different sizes.
+        # Sums over all replicas, divided by the number of rows: every row counts the same, even in
+        # a short last batch, of which the replicas get parts of different sizes.
         replica = tf.distribute.get_replica_context()
         gradients, sums = replica.all_reduce("SUM", (gradients, (loss, correct, len(labels))))
         gradients = jax.tree.map(lambda gradient: gradient / sums[2], gradients)
@@ -165,7 +165,7 @@ def test_accuracy(strategy: tf.distribute.Strategy, params, test: tf.data.Datase
 
 
 def stop_on_ctrl_c() -> threading.Event:
-    """Let Ctrl-C wait for the end of a step, where model and data are at one position. A second one does not wait."""
+    """Let Ctrl-C wait until model and data are at the same position. A second one does not wait."""
     stop = threading.Event()
 
     def handler(*_) -> None:

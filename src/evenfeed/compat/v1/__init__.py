@@ -34,5 +34,5 @@ else:
     __getattr__ = namespaces(
         __name__,
         {"distribute"},
-        refusal(__name__, __all__, "The README lists what evenfeed provides."),
+        refusal(__name__, __all__, "The page of names in the docs lists what evenfeed provides."),
     )
