@@ -251,7 +251,9 @@ else:
         members_of(
             "evenfeed.tensors.top_level",
             __name__,
-            refusal(__name__, __all__, "The page of names in the docs lists what evenfeed provides."),
+            refusal(
+                __name__, __all__, "The page of names in the docs lists what evenfeed provides."
+            ),
         ),
     )
 

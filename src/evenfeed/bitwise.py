@@ -17,4 +17,6 @@ __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The page of names in the docs lists what evenfeed provides.")
+    __getattr__ = refusal(
+        __name__, __all__, "The page of names in the docs lists what evenfeed provides."
+    )

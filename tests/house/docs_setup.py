@@ -1,0 +1,118 @@
+"""What the code on a page of the docs finds when it starts: files, and names that the page takes for granted."""
+
+import gzip
+import json
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import evenfeed as tf
+
+Names = dict[str, Any]
+
+
+def setup(page: str) -> Names:
+    """Write the files that a page reads into the working directory, and return the names that it uses."""
+    return {"tf": tf} | PAGES[page]()
+
+
+def datasets() -> Names:
+    def decode(x: Any) -> Any:
+        return x * 2
+
+    return {
+        "pandas": import_module("pandas"),
+        "dataset": tf.data.Dataset.range(6),
+        "decode": decode,
+    }
+
+
+def files() -> Names:
+    for folder in ("logs", "train"):
+        Path(folder).mkdir()
+    for path in ("a.txt", "b.txt", "logs/1.txt", "logs/2.txt"):
+        Path(path).write_text(f"{path} one\n{path} two\n")
+    Path("c.txt.gz").write_bytes(gzip.compress(b"packed\n"))
+    for path in ("a.csv", "b.csv"):
+        Path(path).write_text("name,skipped,age,height\nAda,x,36,1.7\nBob,y,,1.8\n")
+    Path("train/1.csv").write_text("rooms,price\n1,2.5\n3,4.5\n")
+    Path("people.csv").write_text("name,age,height\nAda,36,1.7\n")
+    rows = [
+        {"image": [0.5, 0.25], "label": n, "year": 2019 + n, "split": "train", "more": n}
+        for n in range(4)
+    ]
+    table: Any = import_module("pyarrow").Table.from_pylist(rows)
+    import_module("pyarrow.parquet").write_table(table, "train/1.parquet")
+    write_feather: Any = import_module("pyarrow.feather").write_feather
+    write_feather(table, "train-1.arrow", compression="uncompressed")
+    line = {"user": {"id": 1}, "scores": [1, 2, 3], "words": ["a", "b"]}
+    Path("logs/1.jsonl").write_text(json.dumps(line) + "\n")
+    with tf.io.TFRecordWriter("names.tfrecord") as writer:
+        writer.write(b"a record")
+    return {"names": ["names.tfrecord"]}
+
+
+def images() -> Names:
+    Path("train").mkdir()
+    for number in range(3):
+        pixels = np.full((240, 250 + number, 3), 40 * number, np.uint8)
+        Path(f"train/{number}.jpg").write_bytes(tf.io.encode_jpeg(pixels).item())
+    return {}
+
+
+def strategies() -> Names:
+    nnx: Any = import_module("flax.nnx")
+    optax: Any = import_module("optax")
+
+    def loss_fn(model: Any, x: Any, y: Any) -> Any:
+        return ((model(x) - y) ** 2).mean()
+
+    model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    names = {"nnx": nnx, "loss_fn": loss_fn, "strategy": strategy}
+    return names | {"model": model, "optimizer": optimizer}
+
+
+def input_() -> Names:
+    return {"step": tf.square}
+
+
+def training() -> Names:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    return {"strategy": strategy, "train_step": tf.square}
+
+
+def workers() -> Names:
+    def save(_: object) -> None:
+        return None
+
+    weights = tf.Variable(1.0)
+    return {"distributed": [], "weights": weights, "save": save, "train_step": save}
+
+
+PAGES: dict[str, Callable[[], Names]] = {
+    "datasets": datasets,
+    "files": files,
+    "from_tensorflow": dict,
+    "images": images,
+    "input": input_,
+    "resume": dict,
+    "strategies": strategies,
+    "text": dict,
+    "training": training,
+    "workers": workers,
+}
+
+# What a reader would do next with what a page defines.
+AFTERWARDS = {
+    "files": "assert [line.numpy().decode() for line in tf.data.TextLineDataset('a.txt')][0] == 'a.txt one'\n"
+    "upper = tf.data.TextLineDataset('a.txt').map(lambda line: line.numpy().decode().upper())\n"
+    "assert next(iter(upper)) == 'A.TXT ONE'",
+    "strategies": "train_step(model, optimizer, np.ones((4, 2), np.float32), np.ones((4, 1), np.float32))",
+    "training": "steps = strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(4))\n"
+    "train(iter(steps), 2)",
+}
