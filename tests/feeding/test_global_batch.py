@@ -1,5 +1,7 @@
 """The size of a global batch, by TensorFlow's rules."""
 
+# pyright: basic
+
 import numpy as np
 import pytest
 from tests.feeding.distribution import with_policy
@@ -11,8 +13,6 @@ from evenfeed.dataset import plan_of
 from evenfeed.feeding.global_batch import (
     global_batch_size,
     nominal_sizes,
-    row_count,
-    short_batch,
 )
 from evenfeed.rewrite.worker_plan import sharded
 
@@ -90,12 +90,12 @@ def test_rows_are_counted_where_they_can_be():
         (BATCHES.take(2), UNKNOWN),
         (D.range(9).filter(lambda x: x > 1).batch(4), UNKNOWN),
     ]:
-        assert row_count(plan_of(dataset)) == rows
+        assert plan_of(dataset).row_count == rows
 
 
 def test_a_short_last_batch_is_known_where_it_can_be():
-    assert short_batch(plan_of(BATCHES.prefetch(1).cache())) == 2
+    assert plan_of(BATCHES.prefetch(1).cache()).short_batch == 2
     for without in (D.range(8).batch(4), D.range(0).batch(4), D.range(9).batch(4, True)):
-        assert short_batch(plan_of(without)) is None
+        assert plan_of(without).short_batch is None
     for unknown in (BATCHES.repeat(2), D.range(9).filter(lambda x: x > 1).batch(4), D.range(3)):
-        assert short_batch(plan_of(unknown)) is None
+        assert plan_of(unknown).short_batch is None

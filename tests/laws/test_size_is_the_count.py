@@ -9,7 +9,7 @@ from tests.plans.checking import assert_size, tells_size
 from evenfeed.core.specs import UNKNOWN
 from evenfeed.plan.batching import Rebatch
 from evenfeed.plan.checking import IgnoreErrors, Unique
-from evenfeed.plan.combining import Choose, Sample
+from evenfeed.plan.choosing import Choose, Sample
 from evenfeed.plan.elementwise import Filter, TakeWhile
 from evenfeed.plan.flattening import FlatMap, GroupByWindow, Interleave
 from evenfeed.plan.sources import FromGenerator

@@ -14,7 +14,8 @@ from typing import Any, Final
 from evenfeed.core.random_bits import key_of
 from evenfeed.core.seeds import AnySeed
 from evenfeed.plan.buffering import Cache, Snapshot
-from evenfeed.plan.combining import Concatenate, Random, Sample
+from evenfeed.plan.choosing import Random, Sample
+from evenfeed.plan.combining import Concatenate
 from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.flattening import Opens
 from evenfeed.plan.node import Node

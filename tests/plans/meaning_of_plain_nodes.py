@@ -10,7 +10,8 @@ from evenfeed.core.random_bits import Permutation, key_of, numbers_below, raw, w
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Prefetch
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
-from evenfeed.plan.combining import Choose, Counter, Random, Sample, Zip
+from evenfeed.plan.choosing import Choose, Counter, Random, Sample
+from evenfeed.plan.combining import Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.options import WithOptions

@@ -13,7 +13,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, map_structure
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.plan.combining import Counter, Random
+from evenfeed.plan.choosing import Counter, Random
 from evenfeed.plan.files import Files
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node

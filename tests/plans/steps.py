@@ -23,7 +23,8 @@ from evenfeed.dataset import Dataset, plan_of
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Cache, Prefetch, Snapshot
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
-from evenfeed.plan.combining import Choose, Concatenate, Sample, Zip
+from evenfeed.plan.choosing import Choose, Sample
+from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, Filter, Map, Scan, TakeWhile, WithKeys
 from evenfeed.plan.flattening import FlatMap, GroupByWindow, Interleave
 from evenfeed.plan.grouping import Batch

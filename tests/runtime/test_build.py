@@ -1,12 +1,16 @@
+# pyright: basic, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false
+
 import numpy as np
 import pytest
 from tests.unknown import UnknownSize
 
+from evenfeed.core.shapes import TensorShape
+from evenfeed.plan.batching import PaddedBatch
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat, Shuffle
 from evenfeed.plan.sources import Range, Tensor
 from evenfeed.runtime.build import build
-from evenfeed.runtime.operators.grouping import StackBatches
+from evenfeed.runtime.operators.batching import PadBatches
 from evenfeed.runtime.positions.rows import Walk
 from evenfeed.runtime.run import Run
 
@@ -36,6 +40,7 @@ def test_a_node_without_an_operator_is_named():
 
 def test_what_can_be_addressed_is_walked_however_many_steps_it_has():
     assert type(built(Repeat(Shuffle(Range(0, 9), 5, (1,)), 3))) is Walk
-    batches = built(Batch(Repeat(Shuffle(Range(0, 9), 5, (1,)), 3), 2))
-    assert type(batches) is StackBatches
+    assert type(built(Shuffle(Batch(Repeat(Shuffle(Range(0, 9), 5, (1,)), 3), 2), 4, (2,)))) is Walk
+    batches = built(PaddedBatch(Range(0, 9), 2, (TensorShape([]),), (np.array(0),)))
+    assert type(batches) is PadBatches
     assert [type(child) for child in batches.children()] == [Walk]

@@ -10,11 +10,12 @@ import evenfeed as tf
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import INFINITE, UNKNOWN
-from evenfeed.plan.combining import Choose, Counter, Random, Sample, Zip
+from evenfeed.plan.choosing import Choose, Counter, Random, Sample
+from evenfeed.plan.combining import Zip
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.sources import Range
-from evenfeed.runtime.operators.combining import CountOn, DrawChoices, DrawNumbers, ReadChosen
+from evenfeed.runtime.operators.choosing import CountOn, DrawChoices, DrawNumbers, ReadChosen
 
 Dataset = tf.data.Dataset
 

@@ -1,3 +1,5 @@
+# pyright: basic, reportArgumentType=false
+
 import time
 
 import numpy as np
@@ -197,7 +199,8 @@ def test_an_explanation_shows_itself():
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda d: d.batch(2), "each element is made of several"),
+        (lambda d: d.padded_batch(2), "each element is made of several"),
+        (lambda d: d.batch(2).batch(2), "batches begin elsewhere after an element that fails"),
         (
             lambda d: d.filter(lambda x: x > 1),
             "which elements remain is known only after they are read",

@@ -1,3 +1,5 @@
+# pyright: basic
+
 import json
 import random
 import time
@@ -219,7 +221,7 @@ def test_a_distributed_iterator_heeds_the_policy():
 def test_the_engine_itself_may_ask_for_a_position():
     iterator = ElementIterator(plan_of(drawn()))
     next(iterator)
-    assert iterator.position()["version"] == 2
+    assert iterator.position()["version"] == 3
 
 
 def test_explain_tells_how_it_resumes():
@@ -232,4 +234,5 @@ def test_explain_tells_how_it_resumes():
     )
     ignored = last(under(drawn(), POLICY.IGNORE))
     assert ignored.startswith("resume: by position, but the elements will differ: <lambda> draws")
-    assert last(Dataset.range(6).batch(2)) == "resume: by position"
+    assert last(Dataset.range(6).batch(2)) == "resume: by position, at once"
+    assert last(Dataset.range(6).batch(2).prefetch(1)) == "resume: by position"

@@ -1,11 +1,16 @@
+# pyright: basic, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false
+# pyright: reportArgumentType=false, reportOptionalIterable=false, reportGeneralTypeIssues=false
+
 import pytest
 from tests.unknown import UnknownSize
 
+from evenfeed.dataset import Dataset
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.sources import Range
+from evenfeed.plan.windows import Window
 from evenfeed.runtime.positions.indexing import indexed
 from evenfeed.runtime.positions.rows import Walk
 from evenfeed.runtime.run import Run
@@ -28,6 +33,10 @@ def walked(plan, epoch=0):
         Concatenate(MIXED, Repeat(MIXED, -1)),
         Repeat(Zip((0, 0), (MIXED, Range(0, 12))), 3),
         Shuffle(Repeat(Enumerate(MIXED, 0), -1), 9, (2,)),
+        Batch(Range(0, 5), 2),
+        Shuffle(Skip(Batch(Repeat(MIXED, 2), 5), 1), 3, (2,)),
+        Repeat(Batch(Batch(MIXED, 2, drop_remainder=True), 4), 3),
+        Batch(Repeat(MIXED, -1), 7),
     ],
 )
 def test_what_is_made_of_addressable_rows_is_addressable(plan):
@@ -35,7 +44,7 @@ def test_what_is_made_of_addressable_rows_is_addressable(plan):
     assert order.size == plan.size
 
 
-@pytest.mark.parametrize("below", [UnknownSize(), Batch(Range(0, 5), 2)])
+@pytest.mark.parametrize("below", [UnknownSize(), Window(Range(0, 5), 2, 2, face=Dataset)])
 @pytest.mark.parametrize(
     "over",
     [

@@ -14,7 +14,8 @@ from evenfeed.core.lazy_jax import jnp
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.dataset import plan_of
 from evenfeed.errors import InvalidArgumentError
-from evenfeed.runtime.functions.row_function import FailedRow, trace
+from evenfeed.runtime.functions.row_function import trace
+from evenfeed.runtime.operator import FailedRow
 
 HERE = Origin("train.py", 12)
 Point = namedtuple("Point", "x y")

@@ -305,5 +305,11 @@ def spec_of(value: object) -> Any:
     return map_structure(type_spec_from_value, value, rules=DATA)
 
 
+def is_of_one_shape(spec: TypeSpec) -> bool:
+    """Return True if all values with this spec have the same shape."""
+    known = isinstance(spec, TensorSpec) and spec.shape.is_fully_defined()
+    return known or isinstance(spec, NoneTensorSpec)
+
+
 INFINITE: Final = -1
 UNKNOWN: Final = -2

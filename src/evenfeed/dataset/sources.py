@@ -13,7 +13,8 @@ from evenfeed.core.conversion import Array, shortened, to_array, to_component
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.dataset.face import Face, dataset_of, plan_of, plans_of, shuffle_seed
-from evenfeed.plan.combining import Choose, Counter, Random, Sample, Zip
+from evenfeed.plan.choosing import Choose, Counter, Random, Sample
+from evenfeed.plan.combining import Zip
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Take
 from evenfeed.plan.sources import FromGenerator, Range, Tensor, TensorSlice, signature_of

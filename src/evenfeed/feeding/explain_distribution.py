@@ -5,7 +5,7 @@ from typing import Final
 
 from evenfeed.core.batch_split import Share
 from evenfeed.core.specs import INFINITE, UNKNOWN
-from evenfeed.feeding.global_batch import global_batch_size, short_batch
+from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.feeding.input_options import InputOptions
 from evenfeed.feeding.reading import BatchReading, ElementReading
 from evenfeed.plan.node import Node
@@ -28,7 +28,7 @@ def cut_text(reading: BatchReading, replicas: Replicas, options: InputOptions) -
     padded = options.pad_partial_batches
     lines = _table(replicas, share, _shares(reading, size))
     lines.append(f"batches: {_size(size)}, {_how(sizes, padded=padded)}")
-    rest = short_batch(reading.plan)
+    rest = reading.plan.short_batch
     if rest is not None and size is not None and (sizes is None or share.workers == 1):
         last = share.counts(rest) if sizes is None else _filled(rest, sizes)
         numbers = ", ".join(map(str, last)) + (" valid" if padded else "")

@@ -10,7 +10,7 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.feeding.agreed_steps import AgreedSteps, Topic
-from evenfeed.feeding.global_batch import global_batch_size, nominal_sizes, row_count
+from evenfeed.feeding.global_batch import global_batch_size, nominal_sizes
 from evenfeed.feeding.host_steps import (
     CutInTurn,
     FlowingBatches,
@@ -94,7 +94,7 @@ class BatchReading:
     def _agreed_steps(self, topic: Topic) -> HostSteps:
         """Return steps that the workers agree on, because each reads different data."""
         plan, batch = self.sharded.plan, global_batch_size(self.plan)
-        rows = row_count(plan) if batch is not None and _is_static_below(plan) else UNKNOWN
+        rows = plan.row_count if batch is not None and _is_static_below(plan) else UNKNOWN
         flow = _flow(topic, self.share, batch or 0, rows)
         steps = self._own_steps(plan)
         skips = self.sizes is not None

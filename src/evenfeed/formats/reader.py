@@ -116,6 +116,11 @@ class DataFile(ABC):
     def rows(self) -> int | None:
         """The number of rows; None if the file must be read to count them."""
 
+    @property
+    def is_countable(self) -> bool:
+        """True if `counted` returns the number of rows, unless the file is missing or damaged."""
+        return self.rows is not None
+
     def counted(self) -> int | None:
         """Return the number of rows, scanning the file if needed; None if rows have no positions.
 

@@ -1,7 +1,7 @@
 """Plan nodes for padded_batch, unbatch and rebatch."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Final, cast, final
+from typing import Any, ClassVar, Final, cast, final
 
 import numpy as np
 
@@ -11,10 +11,13 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import INFINITE, UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, is_branch, map_structure, pack, paths
+from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.grouping import Batches
 from evenfeed.plan.node import Node
 from evenfeed.plan.sources import parts_up_to
 from evenfeed.plan.windows import DatasetSpec
+
+UNCOUNTED: Final = "the number of elements is known only after they are read"
 
 
 @final
@@ -130,6 +133,10 @@ def _fill(value: Array | None, spec: TensorSpec) -> Array:
 class Unbatch(Node):
     """Splits each element along its first axis."""
 
+    FACTS: ClassVar[NodeFacts] = NodeFacts(
+        sequential=UNCOUNTED, passes_files=True, rewinds=True, counts_by_value=True
+    )
+
     child: Node
 
     def __post_init__(self) -> None:
@@ -151,6 +158,8 @@ class Unbatch(Node):
 @dataclass(frozen=True)
 class Rebatch(Node):
     """Regroups the rows of all batches into batches of other sizes, cycling through them."""
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=UNCOUNTED, passes_files=True)
 
     child: Node
     batch_sizes: tuple[int, ...]

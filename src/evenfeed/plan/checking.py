@@ -1,13 +1,16 @@
 """Plan nodes for unique, ignore_errors and assert_cardinality."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import final
+from typing import ClassVar, Final, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec
 from evenfeed.core.structure import DATA, flatten
-from evenfeed.plan.node import SameElements
+from evenfeed.plan.facts import NodeFacts
+from evenfeed.plan.node import Node, SameElements
+
+BY_VALUE: Final = "which elements remain is known only after they are read"
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,8 @@ class _SomeOfThem(SameElements):
 @dataclass(frozen=True)
 class Unique(_SomeOfThem):
     """Drops repeated elements, which must have a single component of integers or strings."""
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=BY_VALUE, replays=True)
 
     def __post_init__(self) -> None:
         specs = flatten(self.child.element_spec, DATA)
@@ -49,6 +54,8 @@ class Unique(_SomeOfThem):
 class IgnoreErrors(_SomeOfThem):
     """Drops elements that raise an error."""
 
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=BY_VALUE)
+
     _: KW_ONLY
     log_warning: bool = False
     max_total: int | None = None
@@ -72,6 +79,8 @@ class IgnoreErrors(_SomeOfThem):
 class AssertCardinality(_SomeOfThem):
     """Asserts the number of elements; reading raises an error if it is wrong."""
 
+    FACTS: ClassVar[NodeFacts] = NodeFacts(keeps_batch_size=True, passes_files=True)
+
     count: int
 
     def __post_init__(self) -> None:
@@ -85,3 +94,7 @@ class AssertCardinality(_SomeOfThem):
     @property
     def size(self) -> int:
         return self.count
+
+    def of_worker(self, children: tuple[Node, ...], worker: int) -> Node:
+        del worker
+        return children[0]  # It asserts the number of rows of all files.

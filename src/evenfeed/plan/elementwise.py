@@ -1,21 +1,27 @@
 """Plan nodes that process elements one by one: map, filter, take_while, scan, enumerate, random keys."""
 
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Final, cast, final
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, ClassVar, Final, cast, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import UNKNOWN, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
+from evenfeed.plan.checking import BY_VALUE
+from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.node import Node, SameElements, UserFunction
 from evenfeed.plan.ordering import nesting_now
+
+_LARGEST_START: Final = 1 << 62  # counting from here on may exceed 64 bits
 
 
 @final
 @dataclass(frozen=True)
 class Enumerate(Node):
     """Pairs each element with its index."""
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=None, rewinds=True)
 
     child: Node
     start: int
@@ -28,6 +34,10 @@ class Enumerate(Node):
     def size(self) -> int:
         return self.child.size
 
+    @property
+    def can_fail(self) -> bool:
+        return self.start > _LARGEST_START or self.child.can_fail
+
 
 @final
 @dataclass(frozen=True)
@@ -36,6 +46,10 @@ class WithKeys(Node):
 
     All passes have the same number if `counts_passes` is False.
     """
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(
+        sequential=None, passes_files=True, rewinds=True, random=True
+    )
 
     child: Node
     seed: tuple[int, ...]
@@ -55,6 +69,10 @@ class WithKeys(Node):
     def size(self) -> int:
         return self.child.size
 
+    def of_worker(self, children: tuple[Node, ...], worker: int) -> Node:
+        # Positions start at 0 on each worker, but random numbers must differ.
+        return replace(super().of_worker(children, worker), seed=(*self.seed, worker))
+
 
 AUTOTUNE: Final = -1  # TensorFlow's value
 
@@ -63,6 +81,8 @@ AUTOTUNE: Final = -1  # TensorFlow's value
 @dataclass(frozen=True)
 class Map(Node):
     """Applies a function to each element."""
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(elementwise=True, passes_files=True, rewinds=True)
 
     child: Node
     function: UserFunction
@@ -87,6 +107,14 @@ class Map(Node):
     @property
     def size(self) -> int:
         return self.child.size
+
+    def why_sequential(self, *, selected: bool) -> str | None:
+        del selected
+        return self.function.why_sequential
+
+    @property
+    def can_fail(self) -> bool:
+        return self.function.can_fail or self.child.can_fail
 
 
 @dataclass(frozen=True)
@@ -116,11 +144,21 @@ class _Chosen(SameElements):
 class Filter(_Chosen):
     """Keeps the elements for which the predicate is True."""
 
+    FACTS: ClassVar[NodeFacts] = NodeFacts(
+        sequential=BY_VALUE,
+        keeps_batch_size=True,
+        passes_files=True,
+        rewinds=True,
+        counts_by_value=True,
+    )
+
 
 @final
 @dataclass(frozen=True)
 class TakeWhile(_Chosen):
     """Keeps elements until the predicate is first False."""
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=BY_VALUE)
 
 
 def _is_one_bool(spec: Any) -> bool:
@@ -133,6 +171,10 @@ def _is_one_bool(spec: Any) -> bool:
 @dataclass(frozen=True, eq=False)
 class Scan(Node):
     """Carries a state from element to element, and yields an output for each."""
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(
+        sequential="each element needs the state that the previous one left"
+    )
 
     child: Node
     structure: Any

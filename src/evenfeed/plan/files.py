@@ -1,14 +1,14 @@
 """The plan node that reads the rows of files."""
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, final
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, final
 
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import UNKNOWN
 from evenfeed.core.structure import DATA, assert_same, flatten
 from evenfeed.formats.reader import DataFile
-from evenfeed.plan.flattening import FlatMap, Interleave
-from evenfeed.plan.node import Node
+from evenfeed.plan.facts import NodeFacts
+from evenfeed.plan.node import Node, once
 
 
 @final
@@ -21,6 +21,8 @@ class Files(Node):
     `as_reader` is true for TensorFlow's readers. Their size is unknown until they are read, even if rows have
     positions, and AutoShardPolicy.AUTO shards them by file.
     """
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=None, method="load")
 
     files: tuple[DataFile, ...]
     spec: Any
@@ -46,6 +48,32 @@ class Files(Node):
         """The number of rows of each file; None if it is not yet known for one of them."""
         return _all([file.rows for file in self.files])
 
+    @property
+    @once
+    def facts(self) -> NodeFacts:
+        again = any(file.is_read_again for file in self.files)
+        method = self.files[0].read_by if self.files else self.FACTS.method
+        return replace(self.FACTS, rewinds=not again, replays=again, method=method)
+
+    def why_sequential(self, *, selected: bool) -> str | None:
+        # Counting rows may take a scan of all files.
+        if self.counts is not None or (selected and all(file.is_countable for file in self.files)):
+            return None
+        return "the number of rows is known only after the files are read"
+
+    @property
+    def may_be_damaged(self) -> bool:
+        return True
+
+    @property
+    def reads_files(self) -> bool:
+        return self.as_reader
+
+    @property
+    def arguments_shown(self) -> list[str] | None:
+        count = len(self.files)
+        return [f"{count:,} file{'' if count == 1 else 's'}"] if self.as_reader else None
+
     def counted(self) -> list[int] | None:
         """Return the number of rows of each file, reading files if necessary; None if rows have no positions."""
         return _all([file.counted() for file in self.files])
@@ -58,17 +86,7 @@ def _all(counts: list[int | None]) -> list[int] | None:
 
 def reads_files(plan: Node) -> bool:
     """Return True if a plan contains one of TensorFlow's readers, also inside flat_map or interleave."""
-    return any(_reads(node) for node in plan.walk())
-
-
-def _reads(node: Node) -> bool:
-    match node:
-        case Files():
-            return node.as_reader
-        case FlatMap() | Interleave():
-            return reads_files(node.function.stand_in)
-        case _:
-            return False
+    return any(node.reads_files for node in plan.walk())
 
 
 def check_read(plan: Node, spec: Any) -> None:

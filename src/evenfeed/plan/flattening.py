@@ -12,8 +12,9 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import Effects
 from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, map_structure
-from evenfeed.plan.batching import padable
+from evenfeed.plan.batching import UNCOUNTED, padable
 from evenfeed.plan.elementwise import AUTOTUNE
+from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.node import Node, UserFunction
 from evenfeed.plan.ordering import nesting_now
 
@@ -30,7 +31,10 @@ class Opens(Node):
     seed: tuple[int, ...] = field(default_factory=seed_of_opening, compare=False, repr=False)
     nesting: int = field(default_factory=nesting_now, compare=False, repr=False)
 
-    reshuffle: ClassVar[bool] = True  # Each pass draws different random numbers.
+    @property
+    def reshuffle(self) -> bool:
+        """True: each pass draws different random numbers."""
+        return True
 
 
 class MakesDatasets(UserFunction, Protocol):
@@ -51,6 +55,8 @@ class MakesDatasets(UserFunction, Protocol):
 class _Flattened(Opens):
     """Yields the elements of the datasets to which a function maps the child's elements."""
 
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=UNCOUNTED, passes_files=True, random=True)
+
     child: Node
     function: MakesDatasets
 
@@ -61,6 +67,10 @@ class _Flattened(Opens):
     @property
     def size(self) -> int:
         return UNKNOWN
+
+    @property
+    def reads_files(self) -> bool:
+        return any(node.reads_files for node in self.function.stand_in.walk())
 
 
 @final
@@ -131,6 +141,8 @@ class GroupByWindow(Opens):
 
     `effects` are those of `reduce` and `window_size` that were known when they were passed.
     """
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=UNCOUNTED, random=True, replays=True)
 
     child: Node
     key: UserFunction

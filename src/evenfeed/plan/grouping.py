@@ -1,12 +1,20 @@
 """The plan node for batch, and the base class of all batches of a fixed size."""
 
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, final
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, ClassVar, final
 
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.specs import INFINITE, UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
-from evenfeed.core.structure import DATA, map_structure
+from evenfeed.core.specs import (
+    INFINITE,
+    UNKNOWN,
+    NoneTensorSpec,
+    TensorSpec,
+    TypeSpec,
+    is_of_one_shape,
+)
+from evenfeed.core.structure import DATA, flatten, map_structure
+from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.node import Node
 from evenfeed.plan.windows import DatasetSpec
 
@@ -14,6 +22,10 @@ from evenfeed.plan.windows import DatasetSpec
 @dataclass(frozen=True)
 class Batches(Node):
     """Groups a fixed number of consecutive elements; the last group may be short."""
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(
+        sequential="each element is made of several", passes_files=True, rewinds=True
+    )
 
     child: Node
     batch_size: int
@@ -35,6 +47,21 @@ class Batches(Node):
         full, rest = divmod(self.child.size, self.batch_size)
         return full + (rest > 0 and not self.drop_remainder)
 
+    @property
+    def batch_size_seen(self) -> int | None:
+        return self.batch_size
+
+    @property
+    def short_batch(self) -> int | None:
+        short = self.child.size % self.batch_size if self.child.size > 0 else 0
+        return None if self.drop_remainder or short == 0 else short
+
+    @property
+    def row_count(self) -> int:
+        size = self.child.size
+        short = size % self.batch_size if self.drop_remainder and size > 0 else 0
+        return size - short
+
 
 @final
 @dataclass(frozen=True)
@@ -46,6 +73,27 @@ class Batch(Batches):
     """
 
     parallel: bool = field(default=False, repr=False)
+
+    FACTS: ClassVar[NodeFacts] = replace(Batches.FACTS, sequential=None, addressed_since=3)
+
+    def why_sequential(self, *, selected: bool) -> str | None:
+        if self._may_not_stack or self.child.can_fail:
+            return "batches begin elsewhere after an element that fails"
+        if self.child.may_be_damaged and not selected:
+            return "batches begin elsewhere after a damaged row"
+        return None
+
+    @property
+    def can_fail(self) -> bool:
+        return self._may_not_stack or self.child.can_fail
+
+    @property
+    def _may_not_stack(self) -> bool:
+        return not all(map(is_of_one_shape, flatten(self.child.element_spec, DATA)))
+
+    @property
+    def batch_size_seen(self) -> int | None:
+        return None if self.parallel else self.batch_size
 
     @property
     def element_spec(self) -> Any:

@@ -1,14 +1,18 @@
 """`Node`, the base class of all plan nodes, and functions that traverse and rebuild plans."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import wraps
-from typing import Any, Protocol, TypeVar, cast, final
+from typing import Any, ClassVar, Final, Protocol, TypeVar, cast, final
 
 from evenfeed.core.callsite import Origin, where_called
+from evenfeed.core.specs import INFINITE, UNKNOWN
+from evenfeed.plan.facts import NodeFacts
 
 T = TypeVar("T")
+N = TypeVar("N", bound="Node")
 
 
 @final
@@ -25,12 +29,12 @@ class Identity:
         return Identity, ()
 
 
-def _once(compute: "Callable[[Node], T]") -> "Callable[[Node], T]":
+def once(compute: "Callable[[N], T]") -> "Callable[[N], T]":
     """Cache a property of a node."""
     key = f"_{compute.__name__}"
 
     @wraps(compute)
-    def cached(node: "Node") -> T:
+    def cached(node: N) -> T:
         cache = vars(node)
         if key not in cache:
             cache[key] = compute(node)
@@ -61,6 +65,13 @@ def _from_below(compute: "Callable[[Node], T]") -> "Callable[[Node], T]":
     return cached
 
 
+# Properties that a node derives from those of its children.
+_FROM_BELOW: Final = (
+    "element_spec", "size", "depth", "can_fail", "may_be_damaged", "batch_size_seen", "short_batch", "row_count",
+    "part_count",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Node(ABC):
     """One step of a plan. Two nodes are equal if their fields are equal, whatever their origin and identity.
@@ -69,7 +80,11 @@ class Node(ABC):
 
     A node may occur several times in a plan, as in `zip(data, data)`. So a plan is a graph, which can have
     far fewer nodes than paths. Traversals and derived properties visit each node once.
+
+    Other rooms never ask for the class of a node. They ask for its `facts`, and call the methods below `NodeFacts`.
     """
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts()
 
     _: KW_ONLY
     origin: Origin | None = field(default_factory=where_called, compare=False, repr=False)
@@ -77,7 +92,7 @@ class Node(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        for name in ("element_spec", "size", "depth"):
+        for name in _FROM_BELOW:
             own = vars(cls).get(name)
             if isinstance(own, property) and own.fget is not None:
                 setattr(cls, name, property(_from_below(own.fget), doc=own.__doc__))
@@ -96,7 +111,67 @@ class Node(ABC):
         """The number of elements, `INFINITE` or `UNKNOWN`."""
 
     @property
-    @_once
+    def facts(self) -> NodeFacts:
+        """What other rooms may assume of this node."""
+        return self.FACTS
+
+    def why_sequential(self, *, selected: bool) -> str | None:  # noqa: ARG002 - most do not care
+        """Return why elements have no positions although those of the children have; None if they have positions too.
+
+        Args:
+            selected: Whether a node above prefers positions.
+        """
+        return self.facts.sequential
+
+    @property
+    @_from_below
+    def can_fail(self) -> bool:
+        """True if an element may be an error, even if no file is damaged. Asked only of nodes with positions."""
+        return any(child.can_fail for child in self.children)
+
+    @property
+    @_from_below
+    def may_be_damaged(self) -> bool:
+        """True if elements come from files, which may be damaged."""
+        return any(child.may_be_damaged for child in self.children)
+
+    @property
+    @_from_below
+    def batch_size_seen(self) -> int | None:
+        """The size of the batches that it yields, from the batch nodes below; None if TensorFlow does not know it."""
+        sizes = {child.batch_size_seen for child in self.children}
+        return sizes.pop() if self.facts.keeps_batch_size and len(sizes) == 1 else None
+
+    @property
+    @_from_below
+    def short_batch(self) -> int | None:
+        """The number of rows of a short last batch; None if it is full, or unknown."""
+        return self.children[0].short_batch if self.facts.same_elements else None
+
+    @property
+    @_from_below
+    def row_count(self) -> int:
+        """The total number of rows of the batches that it yields, `INFINITE` or `UNKNOWN`."""
+        if self.facts.same_elements:
+            return self.children[0].row_count
+        return INFINITE if self.size == INFINITE else UNKNOWN
+
+    def of_worker(self, children: "tuple[Node, ...]", worker: int) -> "Node":  # noqa: ARG002 - most are the same
+        """Return this node over the children of one worker, which read the files of that worker."""
+        return with_own_children(self, children)
+
+    @property
+    def reads_files(self) -> bool:
+        """True if it is one of TensorFlow's readers, or opens datasets that read files."""
+        return False
+
+    @property
+    def arguments_shown(self) -> "list[str] | None":
+        """The arguments of its method that explain shows; None for all plain fields that differ from their default."""
+        return None
+
+    @property
+    @once
     def children(self) -> "tuple[Node, ...]":
         """The nodes that this one reads from."""
         return tuple(child for part in fields(self) for child in _nodes(getattr(self, part.name)))
@@ -106,6 +181,11 @@ class Node(ABC):
     def depth(self) -> int:
         """The number of nodes on the longest path to a source."""
         return 1 + max((child.depth for child in self.children), default=0)
+
+    @property
+    def part_count(self) -> int:
+        """The number of datasets that it reads one after the other: 1, unless it concatenates."""
+        return 1
 
     @property
     @_from_below
@@ -168,6 +248,22 @@ def once_for_each(find: Callable[[Node, Callable[[Node], T]], T]) -> Callable[[N
     return found
 
 
+def shared_below(nodes: Iterable[Node]) -> list[Node]:
+    """Return the nodes of a plan that occur in several places: those with several readers, and all below them."""
+    nodes = list(nodes)
+    if all(len(node.children) < 2 for node in nodes):
+        return []
+    readers = Counter(id(child) for node in nodes for child in node.children)
+    seen: dict[int, Node] = {}
+    waiting = [node for node in nodes if readers[id(node)] > 1]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen[id(node)] = node
+            waiting.extend(node.children)
+    return list(seen.values())
+
+
 def _bottom_up(plan: Node, is_done: Callable[[Node], bool]) -> Iterator[Node]:
     """Yield the nodes of a plan, children first. Does not enter nodes for which `is_done` is true."""
     seen = {id(plan)}
@@ -204,6 +300,25 @@ def rebuilt(plan: Node, change: Callable[[Node], Node]) -> Node:
     return done[id(plan)]
 
 
+def with_children(node: Node, children: tuple[Node, ...]) -> Node:
+    """Return a node over other children, given in the order of `children`."""
+    following = iter(children)
+
+    def filled(value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple(map(filled, cast("tuple[Any, ...]", value)))
+        return next(following) if isinstance(value, Node) else value
+
+    return replace(node, **{part.name: filled(getattr(node, part.name)) for part in fields(node)})
+
+
+def with_own_children(node: Node, children: tuple[Node, ...]) -> Node:
+    """Return a node over children that yield other elements, for example those of one worker."""
+    made = with_children(node, children)
+    # The passes that the original keeps have its elements.
+    return replace(made, identity=Identity()) if node.facts.keeps_passes else made
+
+
 def _replaced(value: Any, done: dict[int, Node]) -> Any:
     if type(value) is tuple:
         parts = cast("tuple[Any, ...]", value)
@@ -228,4 +343,38 @@ class UserFunction(Protocol):
     @property
     def is_pure(self) -> bool:
         """True if equal elements always give equal results, so that calls may be reordered."""
+        ...
+
+    @property
+    def why_sequential(self) -> str | None:
+        """Why it must be called for one element after another; None if it is pure and runs on whole Blocks."""
+        ...
+
+    @property
+    def can_fail(self) -> bool:
+        """True if it may raise for some elements."""
+        ...
+
+
+class RandomNode(Protocol):
+    """The fields of a node whose facts say that it is random."""
+
+    @property
+    def seed(self) -> tuple[int, ...]:
+        """Determines its random numbers, together with the pass."""
+        ...
+
+    @property
+    def reshuffle(self) -> bool:
+        """True if each pass has random numbers of its own."""
+        ...
+
+    @property
+    def nesting(self) -> int:
+        """The nesting depth of dataset functions in which it was created."""
+        ...
+
+    @property
+    def identity(self) -> Identity:
+        """Identifies it for the count of its passes."""
         ...

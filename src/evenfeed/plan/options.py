@@ -8,10 +8,11 @@ programs can read back what they set. evenfeed itself uses `deterministic`, `thr
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar, cast, final, overload
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, final, overload
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
+from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.node import Node
 
 Value = TypeVar("Value")
@@ -311,6 +312,15 @@ class Options(OptionsBase):
 @dataclass(frozen=True)
 class WithOptions(Node):
     """Sets options for the whole plan that it is part of."""
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(
+        elementwise=True,
+        same_elements=True,
+        sequential=None,
+        keeps_batch_size=True,
+        passes_files=True,
+        rewinds=True,
+    )
 
     child: Node
     options: Options

@@ -4,17 +4,29 @@ import threading
 from abc import abstractmethod
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Final, final
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import ClassVar, Final, final
 
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import INFINITE, UNKNOWN
+from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.node import SameElements
+
+# The facts of a node that selects or reorders elements by position.
+SELECTION: Final = NodeFacts(
+    by_position=True,
+    sequential=None,
+    keeps_batch_size=True,
+    passes_files=True,
+    rewinds=True,
+)
 
 
 @dataclass(frozen=True)
 class _Counted(SameElements):
-    """A node whose size is a function of the child's size."""
+    """Selects elements by position, so that its size is a function of the child's size."""
+
+    FACTS: ClassVar[NodeFacts] = SELECTION
 
     @abstractmethod
     def size_of(self, size: int) -> int:
@@ -39,6 +51,14 @@ class Repeat(_Counted):
             return INFINITE
         return UNKNOWN if size == UNKNOWN else size * self.count
 
+    @property
+    def row_count(self) -> int:
+        return self.size_of(self.child.row_count)
+
+    @property
+    def arguments_shown(self) -> list[str] | None:
+        return [] if self.count < 0 else None
+
 
 @final
 @dataclass(frozen=True)
@@ -58,6 +78,8 @@ class Take(_Counted):
 class Skip(_Counted):
     """Skips the first `count` elements; all if the count is negative."""
 
+    FACTS: ClassVar[NodeFacts] = replace(SELECTION, prefers_positions=True)
+
     count: int
 
     def size_of(self, size: int) -> int:
@@ -70,6 +92,8 @@ class Skip(_Counted):
 @dataclass(frozen=True)
 class Shard(_Counted):
     """Keeps every `num_shards`-th element, starting at `index`."""
+
+    FACTS: ClassVar[NodeFacts] = replace(SELECTION, prefers_positions=True)
 
     num_shards: int
     index: int
@@ -101,6 +125,8 @@ SHARD_HINT: Final = -1  # TensorFlow's value
 @dataclass(frozen=True)
 class HintedShard(_Counted):
     """A placeholder that a distributed dataset replaces with a worker's Shard, under AutoShardPolicy.HINT."""
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(method="shard")
 
     def size_of(self, size: int) -> int:
         return size if size in (0, INFINITE) else UNKNOWN
@@ -143,6 +169,10 @@ class Shuffle(SameElements):
     Passes are counted, and with `reshuffle` the number of the pass is part of the seed. `nesting` tells datasets that
     a function creates from those that it captures.
     """
+
+    FACTS: ClassVar[NodeFacts] = replace(
+        SELECTION, prefers_positions=True, rewinds=False, replays=True, random=True
+    )
 
     buffer_size: int
     seed: tuple[int, ...]

@@ -1,11 +1,12 @@
 """Plan nodes that read only one worker's rows of each global batch."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.batch_split import Share
 from evenfeed.core.specs import INFINITE, TensorSpec
+from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node, SameElements
 
@@ -17,6 +18,10 @@ class OwnRows(SameElements):
 
     Every worker gets at least one row of a full batch; otherwise it might search an infinite dataset forever.
     """
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(
+        by_position=True, prefers_positions=True, sequential=None
+    )
 
     batch_size: int
     share: Share

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, shortened
@@ -12,6 +12,7 @@ from evenfeed.core.optional import OptionalSpec
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import DATA, flatten, map_structure, opened, outline, pack
+from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.node import Node
 from evenfeed.plan.windows import DatasetSpec, ElementValue, common_spec
 
@@ -20,6 +21,8 @@ from evenfeed.plan.windows import DatasetSpec, ElementValue, common_spec
 @dataclass(frozen=True)
 class Range(Node):
     """Counts from `start` up or down to `stop` (exclusive)."""
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=None, rewinds=True)
 
     start: int
     stop: int
@@ -55,6 +58,8 @@ class Range(Node):
 class Tensor(Node):
     """Yields a single element: a structure of arrays, datasets and Optionals."""
 
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=None, rewinds=True, method="from_tensors")
+
     structure: Any
     arrays: Sequence[Array | ElementValue | None]
 
@@ -75,6 +80,10 @@ class Tensor(Node):
 @dataclass(frozen=True, eq=False)
 class TensorSlice(Node):
     """Yields the slices of arrays with the same first dimension, and the datasets of lists of datasets."""
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(
+        sequential=None, rewinds=True, method="from_tensor_slices"
+    )
 
     structure: Any
     arrays: Sequence[Array | list[Any] | None]
@@ -136,6 +145,10 @@ class FromGenerator(Node):
 
     Each pass calls `generator` again.
     """
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(
+        sequential="a generator can only move forward", replays=True
+    )
 
     generator: Callable[..., Iterable[Any]]
     signature: Any

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, TypeAlias, final
+from typing import Any, ClassVar, TypeAlias, final
 
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
@@ -18,6 +18,7 @@ from evenfeed.core.specs import (
     type_spec_from_value,
 )
 from evenfeed.core.structure import DATA, flatten, map_structure, outline, pack
+from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.node import Node
 
 
@@ -160,6 +161,10 @@ class Window(Node):
     `face` wraps a plan in a Dataset.
     """
 
+    FACTS: ClassVar[NodeFacts] = NodeFacts(
+        sequential="each element is made of several", passes_files=True
+    )
+
     child: Node
     length: int
     shift: int
@@ -207,6 +212,8 @@ class Window(Node):
 @dataclass(frozen=True, eq=False)
 class Held(Node):
     """Elements that are already in memory, such as those of a window."""
+
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=None, method="the elements of a window")
 
     spec: Any
     columns: tuple[Array | list[Any] | None, ...]

@@ -3,45 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
 from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import InvalidArgumentError, NotFoundError
 from evenfeed.core.specs import UNKNOWN
-from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
-from evenfeed.plan.buffering import Cache, Prefetch
-from evenfeed.plan.checking import AssertCardinality
-from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.elementwise import Filter, Map, WithKeys
 from evenfeed.plan.files import Files, reads_files
-from evenfeed.plan.flattening import FlatMap, Interleave
-from evenfeed.plan.grouping import Batch
-from evenfeed.plan.node import Identity, Node, once_for_each
-from evenfeed.plan.options import WithOptions
-from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
-from evenfeed.plan.windows import Window
+from evenfeed.plan.node import Node, once_for_each, with_children
+from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Take
 from evenfeed.runtime.elements import ElementIterator
 
-_Through: TypeAlias = (
-    Batch
-    | Cache
-    | Filter
-    | FlatMap
-    | Interleave
-    | Map
-    | PaddedBatch
-    | Prefetch
-    | Rebatch
-    | Repeat
-    | Shard
-    | Shuffle
-    | Skip
-    | Take
-    | Unbatch
-    | Window
-    | WithKeys
-    | WithOptions
-)
 _BY_ROW: Final = "choose AutoShardPolicy.DATA, which shards by row, or AUTO, which does so if there are no files."
 
 
@@ -57,23 +28,16 @@ def by_file(plan: Node, share: Share) -> Node:
 
 
 def _by_file(share: Share, plan: Node, own: Callable[[Node], Node]) -> Node:
-    match plan:
-        case Files(as_reader=True):
-            _check_count(len(plan.files), plan, share)
-            return replace(plan, files=plan.files[share.worker :: share.workers])
-        case FlatMap() | Interleave() if reads_files(plan.function.stand_in):
-            _check_count(_count(plan.child, share.workers), plan, share)
-            return replace(plan, child=_shard(plan.child, share))
-        case Zip():
-            return replace(plan, parts=tuple(map(own, plan.parts)))
-        case Concatenate():
-            return replace(plan, first=own(plan.first), second=own(plan.second))
-        case AssertCardinality():  # It asserts the number of rows of all files.
-            return own(plan.child)
-        case _ if isinstance(plan, _Through):
-            return _over(plan, own(plan.child), share)
-        case _:
-            raise NotFoundError(_why_not(plan), fix=_BY_ROW, origin=plan.origin)
+    if isinstance(plan, Files) and plan.as_reader:
+        _check_count(len(plan.files), plan, share)
+        return replace(plan, files=plan.files[share.worker :: share.workers])
+    if plan.reads_files:  # in datasets that it opens for the file names that its child yields
+        (names,) = plan.children
+        _check_count(_count(names, share.workers), plan, share)
+        return with_children(plan, (_shard(names, share),))
+    if plan.facts.passes_files:
+        return plan.of_worker(tuple(map(own, plan.children)), share.worker)
+    raise NotFoundError(_why_not(plan), fix=_BY_ROW, origin=plan.origin)
 
 
 def _why_not(plan: Node) -> str:
@@ -83,16 +47,6 @@ def _why_not(plan: Node) -> str:
             "which sharding by file does not support."
         )
     return "The dataset cannot be sharded by file: it does not read files here."
-
-
-def _over(plan: _Through, child: Node, share: Share) -> Node:
-    match plan:
-        case Cache():  # The memory of the original plan caches the rows of all files.
-            return replace(plan, child=child, identity=Identity())
-        case WithKeys():  # Positions start at 0 on each worker, but random numbers must differ.
-            return replace(plan, child=child, seed=(*plan.seed, share.worker))
-        case _:
-            return replace(plan, child=child)
 
 
 def _shard(names: Node, share: Share) -> Node:
@@ -105,9 +59,10 @@ def _shard(names: Node, share: Share) -> Node:
 def _without_shuffle(names: Node) -> tuple[Shuffle | None, Node]:
     if isinstance(names, Shuffle):
         return names, names.child
-    if isinstance(names, Map | Prefetch | Repeat | WithOptions):
-        shuffle, below = _without_shuffle(names.child)
-        return shuffle, names if shuffle is None else replace(names, child=below)
+    kept = names.facts.elementwise and not names.facts.keeps_passes
+    if len(names.children) == 1 and (kept or isinstance(names, Repeat)):
+        shuffle, below = _without_shuffle(names.children[0])
+        return shuffle, names if shuffle is None else with_children(names, (below,))
     return None, names
 
 

@@ -26,7 +26,9 @@ from evenfeed.runtime.reading_pace import Pace
 from evenfeed.runtime.run import Run, run_started_elsewhere
 from evenfeed.runtime.thread_settings import restore_settings, thread_settings
 
-_VERSION: Final = 2
+# The version of new states, and the oldest that can be restored.
+_VERSION: Final = 3
+_OLDEST: Final = 2
 
 # The state of the run, or None for the current one; the state of the operator; and how many elements to skip after it.
 _Position: TypeAlias = tuple[Any, State, int]
@@ -129,7 +131,8 @@ class ElementIterator(Iterator, Forkable):
     def position(self) -> dict[str, Any]:
         """Return the position without checking for state outside the dataset."""
         run, at, rows = self._position()
-        state = {"version": _VERSION, "plan": self._fingerprint, "run": run, "at": at, "rows": rows}
+        version = self._run.version or _VERSION
+        state = {"version": version, "plan": self._fingerprint, "run": run, "at": at, "rows": rows}
         files = self._files.file_sets()
         return state | {"files": files} if files else state
 
@@ -138,15 +141,16 @@ class ElementIterator(Iterator, Forkable):
 
         If that fails, the position does not change.
         """
-        check_state(state, _VERSION, self._plan)
+        check_state(state, range(_OLDEST, _VERSION + 1), self._plan)
         self._files.check(state.get("files"))
         self._outside.check()
         old, new = self._position(), (state["run"], state["at"], state["rows"])
+        version, self._run.version = self._run.version, state["version"]
         self._block, self._torn = None, new
         try:
             self._go_to(new)
         except Exception:
-            self._torn = old
+            self._run.version, self._torn = version, old
             raise
 
     def save(self) -> dict[str, Any]:

@@ -6,21 +6,12 @@ from time import perf_counter
 from typing import Final, final
 
 from evenfeed.core.side_effects import Effect
-from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.specs import is_of_one_shape
 from evenfeed.formats.json_values import to_json
-from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
-from evenfeed.plan.buffering import Cache, Prefetch, Snapshot
-from evenfeed.plan.checking import IgnoreErrors, Unique
-from evenfeed.plan.combining import Choose, Counter, Random, Sample
-from evenfeed.plan.elementwise import Filter, Map, Scan, TakeWhile
-from evenfeed.plan.files import Files
-from evenfeed.plan.flattening import FlatMap, GroupByWindow, Interleave
-from evenfeed.plan.grouping import Batch
+from evenfeed.plan.addressing import Reason, reasons_in
+from evenfeed.plan.elementwise import Map, Scan
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import ExternalStatePolicy
-from evenfeed.plan.ordering import Shuffle
-from evenfeed.plan.sources import FromGenerator
-from evenfeed.plan.windows import Window
 from evenfeed.runtime.build import build
 from evenfeed.runtime.explain_text import (
     counted,
@@ -40,8 +31,7 @@ from evenfeed.runtime.functions.called_functions import (
 )
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, rows_per_block
-from evenfeed.runtime.operators.elementwise import threads_of
-from evenfeed.runtime.positions.indexing import Search
+from evenfeed.runtime.operators.parallel import threads_of
 from evenfeed.runtime.processes.process_map import processes_of
 from evenfeed.runtime.run import Run, next_pass
 
@@ -83,8 +73,7 @@ class _Step:
     node: Node
     spec: str
     is_like_before: bool  # its spec equals that of the step before
-    is_addressed: bool
-    is_first_unaddressed: bool  # although everything it reads is addressed
+    reason: Reason | None  # why it is read sequentially
 
     @property
     def origin(self) -> str:
@@ -98,7 +87,7 @@ class _Step:
 def _steps(plan: Node) -> list[_Step]:
     """Return the steps, each after those that it reads. A node that occurs in two places is listed once."""
     steps: dict[int, _Step] = {}
-    run, search = Run(plan, next_pass), Search()
+    reasons = reasons_in(plan)
     hidden = {id(node.children[0]) for node in plan.walk() if is_random_map(node)}
     unknown: set[int] = set()  # nodes whose spec is known only after an element has been read
     for node in plan.bottom_up():
@@ -112,15 +101,13 @@ def _steps(plan: Node) -> list[_Step]:
         spec = (
             "known after the first element" if id(node) in unknown else spec_text(node.element_spec)
         )
-        addressed = search.indexed(node, run) is not None
         steps[id(node)] = _Step(
             number,
             label_of(node, [] if before in ([], [number - 1]) else before),
             node,
             spec,
             before == [number - 1] and children[0].spec == spec,
-            addressed,
-            not addressed and all(child.is_addressed for child in children),
+            reasons[id(node)],
         )
     return list(steps.values())
 
@@ -141,8 +128,8 @@ def _lines(step: _Step, steps: list[_Step]) -> list[str]:
 
 def _notes(step: _Step) -> list[str]:
     notes = [_how_it_runs(function, step.node) for function in functions_of(step.node)]
-    if step.is_first_unaddressed:
-        notes.append(f"read sequentially from here on: {_why_sequential(step.node)}")
+    if step.reason is not None and step.reason.node is step.node:
+        notes.append(f"read sequentially from here on: {step.reason.text}")
     return notes
 
 
@@ -171,33 +158,6 @@ def _how_fast(function: RowFunction, threads: int) -> str:
     return speed
 
 
-def _why_sequential(node: Node) -> str:
-    """Return why a node must be read sequentially."""
-    match node:
-        case FromGenerator():
-            return "a generator can only move forward"
-        case Files():
-            return "the number of rows is known only after the files are read"
-        case Counter() | Random():
-            return "it can only count forward"
-        case Map(function=RowFunction() as function):
-            return f"{function.name} {function.effects.text() or 'runs per element'}"
-        case Filter() | TakeWhile() | Unique() | IgnoreErrors():
-            return "which elements remain is known only after they are read"
-        case FlatMap() | Interleave() | GroupByWindow() | Unbatch() | Rebatch():
-            return "the number of elements is known only after they are read"
-        case Batch() | PaddedBatch() | Window():
-            return "each element is made of several"
-        case Scan():
-            return "each element needs the state that the previous one left"
-        case Cache() | Prefetch() | Snapshot():
-            return "elements are held in the order in which they arrive"
-        case Choose() | Sample():
-            return "the next dataset is chosen while reading"
-        case _:
-            return "it reads elements one after another"
-
-
 def _resume(steps: list[_Step], outside: ExternalState) -> str:
     """Return how an iterator resumes from a saved state, and whether it returns the same elements."""
     lost = "; ".join(f"{what_it_does(called)} ({called.origin})" for called in outside.lost)
@@ -212,7 +172,7 @@ def _resume(steps: list[_Step], outside: ExternalState) -> str:
 
 def _how_to_resume(steps: list[_Step]) -> str:
     again = [f"{step.number} {method_of(step.node)}" for step in steps if _replays(step)]
-    if steps[-1].is_addressed:
+    if steps[-1].reason is None:
         return "by position, at once"
     if again:
         return f"by re-reading earlier elements, because of step {', '.join(again)}"
@@ -225,7 +185,7 @@ def _carried(step: _Step) -> str | None:
     if not isinstance(step.node, Scan):
         return None
     size = len(json.dumps([to_json(part) for part in step.node.initial]))
-    grows = is_spec_known(step.node) and not all(map(_is_of_one_size, step.node.carried_specs))
+    grows = is_spec_known(step.node) and not all(map(is_of_one_shape, step.node.carried_specs))
     if size < _SMALL and not grows:
         return None
     return (
@@ -234,21 +194,10 @@ def _carried(step: _Step) -> str | None:
     )
 
 
-def _is_of_one_size(spec: TypeSpec) -> bool:
-    return isinstance(spec, TensorSpec) and spec.shape.is_fully_defined()
-
-
 def _replays(step: _Step) -> bool:
     """Return True if a step cannot restore a position and re-reads up to it instead."""
-    match step.node:
-        case FromGenerator() | Unique() | GroupByWindow() | Cache():
-            return True
-        case Shuffle():
-            return not step.is_addressed
-        case Files(files=files):
-            return any(file.is_read_again for file in files)
-        case _:
-            return False
+    facts = step.node.facts
+    return facts.replays and not (facts.by_position and step.reason is None)
 
 
 def _measured(plan: Node, seconds: float) -> str:

@@ -7,23 +7,10 @@ from typing import Any, Final, cast
 from evenfeed.core.dtypes import name_of
 from evenfeed.core.specs import INFINITE, UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack
-from evenfeed.plan.buffering import AUTOTUNE, Prefetch
 from evenfeed.plan.elementwise import Map, WithKeys
-from evenfeed.plan.files import Files
 from evenfeed.plan.node import Node
-from evenfeed.plan.ordering import Repeat
 from evenfeed.runtime.functions.called_functions import functions_of
 
-# Nodes whose method has a different name.
-_METHODS: Final = {
-    "Tensor": "from_tensors",
-    "TensorSlice": "from_tensor_slices",
-    "Choose": "choose_from_datasets",
-    "Sample": "sample_from_datasets",
-    "Files": "load",
-    "HintedShard": "shard",
-    "Held": "the elements of a window",
-}
 # Fields that are not arguments of the method, or are shown elsewhere.
 _NOT_SHOWN: Final = {"origin", "seed", "num_parallel_calls", "processes", "size", "structure"}
 
@@ -41,15 +28,12 @@ def label_of(node: Node, parts: list[int]) -> str:
 
 def method_of(node: Node) -> str:
     """Return the name of the method that made a node."""
-    if isinstance(node, Files) and node.files:
-        return node.files[0].read_by
-    return "random_map" if is_random_map(node) else method_for(type(node))
+    return "random_map" if is_random_map(node) else node.facts.method or method_for(type(node))
 
 
 def method_for(kind: type[Node]) -> str:
     """Return the name of the method that makes nodes of this type."""
-    name = kind.__name__
-    return _METHODS.get(name) or re.sub(r"(?<=.)(?=[A-Z])", "_", name).lower()
+    return kind.FACTS.method or re.sub(r"(?<=.)(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def is_random_map(node: Node) -> bool:
@@ -62,16 +46,10 @@ def _functions(node: Node) -> list[str]:
 
 
 def _arguments(node: Node) -> list[str]:
-    match node:
-        case Repeat(count=count) if count < 0:
-            return []
-        case Files(as_reader=True):
-            return [counted(len(node.files), "file")]
-        case Prefetch(buffer_size=size) if size == AUTOTUNE:
-            return ["AUTOTUNE"]
-        case _:
-            named = [(part, getattr(node, part.name)) for part in fields(node)]
-            return [_argument(part, value) for part, value in named if _is_shown(part, value)]
+    if node.arguments_shown is not None:
+        return node.arguments_shown
+    named = [(part, getattr(node, part.name)) for part in fields(node)]
+    return [_argument(part, value) for part, value in named if _is_shown(part, value)]
 
 
 def _is_shown(part: Field[Any], value: Any) -> bool:

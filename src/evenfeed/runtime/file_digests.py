@@ -18,7 +18,6 @@ from evenfeed.core.errors import DataLossError, EvenfeedError, InvalidArgumentEr
 from evenfeed.core.lazy import hashlib
 from evenfeed.formats.bytes.filesystems import is_remote, local, open_file, remote
 from evenfeed.formats.bytes.inflating import file_threads
-from evenfeed.plan.buffering import Cache, Snapshot
 from evenfeed.plan.files import Files
 from evenfeed.plan.node import Node
 from evenfeed.runtime.functions.called_functions import is_complete
@@ -242,7 +241,7 @@ def _named_in(
         paths = dict.fromkeys(file.path for file in node.files if not file.checks_itself)
         if paths:
             yield keeper, dict(zip(paths, _relative(list(paths)), strict=True))
-    inside = node if isinstance(node, Cache | Snapshot) else keeper
+    inside = node if node.facts.keeps_passes else keeper
     for child in node.children:
         yield from _named_in(child, inside, seen)
 

@@ -172,16 +172,17 @@ def _parts_of(node: Node, known: dict[int, str]) -> Any:
     return name, str(node.element_spec), parts + _FORMER_FIELDS.get(name, [])
 
 
-def check_state(state: dict[str, Any], version: int, plan: Node) -> None:
-    """Raise unless `state` is of this version and was taken from an iterator over this plan."""
+def check_state(state: dict[str, Any], versions: range, plan: Node) -> None:
+    """Raise unless `state` is of one of these versions and was taken from an iterator over this plan."""
     if type(state) is not dict or "version" not in state:
         raise InvalidArgumentError(
             f"state must be an iterator state, but got {shortened(state)}.",
             fix="pass what get_state() returned; decode JSON text with json.loads(text).",
         )
-    if state["version"] != version:
+    if state["version"] not in versions:
+        known = f"{versions[0]} to {versions[-1]}"
         raise InvalidArgumentError(
-            f"The state has version {state['version']}, but this evenfeed reads version {version}.",
+            f"The state has version {state['version']}, but this evenfeed reads versions {known}.",
             fix="use the evenfeed version that wrote it, or start over.",
         )
     if state.get("plan") != fingerprint(plan):

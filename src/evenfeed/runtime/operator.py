@@ -315,3 +315,25 @@ def read_full(source: Source, count: int) -> Iterator[Block]:
             return
         count -= block.length
         yield block
+
+
+@final
+class FailedRow(Exception):  # noqa: N818 - not an error itself: it carries the user's exception
+    """Raised if one row of a Block cannot be computed or read.
+
+    Attributes:
+        index: The index of the row.
+        before: The results of the rows before it; None if it was the first.
+        error: The user's exception, with its note.
+        damaged: How many rows, from this one on, are lost to the same damage in a file, which is reported once;
+            0 if the file is not damaged.
+    """
+
+    def __init__(
+        self, index: int, before: Block | None, error: Exception, *, damaged: int = 0
+    ) -> None:
+        super().__init__(index)
+        self.index = index
+        self.before = before
+        self.error = error
+        self.damaged = damaged

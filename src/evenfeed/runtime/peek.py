@@ -13,7 +13,6 @@ import numpy as np
 from evenfeed.core.block import Block, Positions
 from evenfeed.core.conversion import Array
 from evenfeed.core.iteration import Owner
-from evenfeed.plan.buffering import Cache, Snapshot
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import made_by_function
 from evenfeed.runtime.operator import Operator, State
@@ -79,7 +78,7 @@ class Beginning:
 
     def _keep(self, early: "_EarlyOperator") -> None:
         # An operator that writes files would block other writers.
-        if any(map(_writes, self._plan.walk())):
+        if any(node.facts.writes_files for node in self._plan.walk()):
             early.close()
         else:
             self._swapped(early)
@@ -89,10 +88,6 @@ class Beginning:
             old, self._kept = self._kept, early
         # In a forked child, the parent's operators would wait for threads that do not exist here.
         return old if old is None or old.owner.is_here else None
-
-
-def _writes(node: Node) -> bool:
-    return isinstance(node, Snapshot) or (isinstance(node, Cache) and node.filename != "")
 
 
 @final

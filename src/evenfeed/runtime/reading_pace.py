@@ -6,23 +6,9 @@ from typing import Any, Final, final
 
 from evenfeed.core.block import Block
 from evenfeed.core.side_effects import Effect
-from evenfeed.plan.batching import PaddedBatch, Unbatch
-from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.elementwise import Enumerate, Filter, Map, WithKeys
-from evenfeed.plan.files import Files
-from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
-from evenfeed.plan.options import WithOptions
-from evenfeed.plan.ordering import Repeat, Shard, Skip, Take
-from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.runtime.functions.called_functions import Called, functions_of
 from evenfeed.runtime.read_size import Stretch
-
-# Nodes that can go back a few elements immediately, and read them again unobserved.
-_REWOUND: Final = (
-    Range | Tensor | TensorSlice | Map | Batch | PaddedBatch | Take | Skip | Shard | Repeat | Zip
-    | Concatenate | Enumerate | WithKeys | WithOptions
-)  # fmt: skip
 
 # If a consumer keeps assigning, the most elements read one by one before more are tried.
 _LONGEST_WAIT: Final = 1024
@@ -103,18 +89,8 @@ def _variables_of(plan: Node) -> list[Any]:
         below = any(id(child) in depending for child in node.children)
         if below or any(function.variables for function in functions_of(node)):
             depending.add(id(node))
-        if not _is_rewound(node, depends=id(node) in depending):
+        # The number of elements must not depend on the variables' current values.
+        changes = id(node) in depending and node.facts.counts_by_value
+        if changes or not node.facts.rewinds:
             return []
     return list(found.values())
-
-
-def _is_rewound(node: Node, *, depends: bool) -> bool:
-    match node:
-        case Files():
-            return not any(file.is_read_again for file in node.files)
-        case (
-            Filter() | Unbatch()
-        ):  # the number of elements would depend on the variables' current values
-            return not depends
-        case _:
-            return isinstance(node, _REWOUND)

@@ -4,23 +4,19 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast, final
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, final
 
 from evenfeed.core.random_bits import key_of
 from evenfeed.core.seeds import AnySeed
-from evenfeed.plan.combining import Random, Sample
-from evenfeed.plan.elementwise import WithKeys
+from evenfeed.plan.addressing import Reason, addressing
 from evenfeed.plan.flattening import Opens
-from evenfeed.plan.node import Node
+from evenfeed.plan.node import Node, RandomNode, shared_below
 from evenfeed.plan.options import options_of
-from evenfeed.plan.ordering import Shuffle, made_by_function
+from evenfeed.plan.ordering import made_by_function
 from evenfeed.runtime.caches.kept_passes import Keeping, Keeps, KeptPasses
 from evenfeed.runtime.live_state import passes_of
 from evenfeed.runtime.operator import Operator
 
-# The nodes that are random.
-RandomNode: TypeAlias = Shuffle | Random | Sample | WithKeys | Opens
-_RANDOM_NODES: Final = (Shuffle, Random, Sample, WithKeys, Opens)
 Build: TypeAlias = "Callable[[Node, Run, int], Operator]"
 
 # Returns the seed and pass numbers of a random node, given its index among the random nodes.
@@ -40,16 +36,16 @@ Lasting = TypeVar("Lasting", bound=Closable)
 
 def new_pass(_: int, node: RandomNode) -> list[int]:
     """Return the seed numbers of a new pass, and count it."""
-    return [*node.seed, passes_of(node).take() if _is_counted(node) else 0]
+    return [*node.seed, passes_of(cast("Node", node)).take() if _is_counted(node) else 0]
 
 
 def next_pass(_: int, node: RandomNode) -> list[int]:
     """Return the seed numbers of the next pass without counting it."""
-    return [*node.seed, passes_of(node).peek() if _is_counted(node) else 0]
+    return [*node.seed, passes_of(cast("Node", node)).peek() if _is_counted(node) else 0]
 
 
 def _is_counted(node: RandomNode) -> bool:
-    return node.reshuffle and not (isinstance(node, WithKeys) and not node.counts_passes)
+    return node.reshuffle and getattr(node, "counts_passes", True)
 
 
 @final
@@ -84,27 +80,51 @@ class Run:
         self._around = around
         self._draws: dict[Hashable, Counter[Any]] = {}
         nodes = list(plan.walk())
-        self._drawn = [node for node in nodes if isinstance(node, _RANDOM_NODES)]
+        self._drawn = list(_random(nodes))
         self._indices = {id(node): index for index, node in enumerate(self._drawn)}
         self._seeds = [list(numbering(index, node)) for index, node in enumerate(self._drawn)]
         self._repeated = _repeated(nodes)
-        self._sequential: set[int] = set()
+        # Why nodes must be read sequentially, by their ids; and those of which only reading shows it.
+        self._reasons: dict[int, Reason | None] = {}
+        self._found_sequential: dict[int, Reason] = {}
+        self._version: int | None = None
         self._kept = KeptPasses(plan, around and around._kept, opened=not below)
         self._lasting: dict[int, Closable] = {}
 
     @property
-    def has_places(self) -> bool:
-        """True if a node that is random, or keeps passes, occurs in several places."""
-        return bool(self._repeated)
+    def version(self) -> int | None:
+        """The version of the restored state, which decides how the plan is read; None for the current version."""
+        return self._version if self._around is None else self._around.version
 
-    def is_sequential(self, node: Node) -> bool:
-        """Return True if a node's elements are known to have no positions."""
-        return id(node) in self._sequential
+    @version.setter
+    def version(self, version: int | None) -> None:
+        self._version = version
+        self._reasons.clear()
 
-    def note(self, node: Node, *, sequential: bool) -> None:
-        """Record whether a node's elements have positions, so that nothing searches again."""
-        if sequential:
-            self._sequential.add(id(node))
+    def why_sequential(self, node: Node) -> Reason | None:
+        """Return why a node must be read sequentially; None if its elements have positions."""
+        if id(node) not in self._reasons:
+            found = addressing(node, self.version, self._found_sequential)
+            self._reasons.update((key, reason) for key, (reason, _) in found.items())
+        return self._reasons[id(node)]
+
+    def note_sequential(self, node: Node, text: str) -> None:
+        """Record that a node turned out to have no positions."""
+        self._found_sequential[id(node)] = Reason(node, text)
+        self._reasons.clear()
+
+    def place_of(self, node: Node) -> int:
+        """Return the place that is read, or 0 if the elements of a node are the same in all places."""
+        return self.place if id(node) in self._placed else 0
+
+    @cached_property
+    def _placed(self) -> set[int]:
+        """The ids of all nodes that read a node whose elements differ from place to place."""
+        found: set[int] = set()
+        for node in self._plan.bottom_up() if self._repeated else ():
+            if id(node) in self._repeated or any(id(child) in found for child in node.children):
+                found.add(id(node))
+        return found
 
     def children_of(self, node: Node) -> "list[tuple[Node, Run]]":
         """Return the children of a node, each with the run that knows its place."""
@@ -202,7 +222,7 @@ class Run:
 
     def agrees_with(self, early: "Run", plan: Node) -> bool:
         """Return True if a run that was started early has read a part of the plan as this one would."""
-        same = early.seeds_in(plan) == self.seeds_in(plan)
+        same = early.seeds_in(plan) == self.seeds_in(plan) and early.version == self.version
         return same and self._kept.agrees_with(early._kept)
 
     def adopt(self, other: "Run") -> None:
@@ -292,19 +312,14 @@ Opener: TypeAlias = Callable[[int, Callable[[], Node]], Inner]
 
 def _random_nodes(plan: Node) -> Iterator[RandomNode]:
     """Yield the random nodes of a plan, each once."""
-    return (node for node in plan.walk() if isinstance(node, _RANDOM_NODES))
+    return _random(plan.walk())
+
+
+def _random(nodes: Iterable[Node]) -> Iterator[RandomNode]:
+    return (cast("RandomNode", node) for node in nodes if node.facts.random)
 
 
 def _repeated(nodes: list[Node]) -> frozenset[int]:
     """Return the ids of random or pass-keeping nodes in several places: below a node with several readers."""
-    if all(len(node.children) < 2 for node in nodes):
-        return frozenset()
-    readers = Counter(id(child) for node in nodes for child in node.children)
-    seen: dict[int, Node] = {}
-    waiting = [node for node in nodes if readers[id(node)] > 1]
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in seen:
-            seen[id(node)] = node
-            waiting.extend(node.children)
-    return frozenset(key for key, node in seen.items() if isinstance(node, RandomNode | Keeps))
+    facts = ((node, node.facts) for node in shared_below(nodes))
+    return frozenset(id(node) for node, known in facts if known.random or known.keeps_passes)

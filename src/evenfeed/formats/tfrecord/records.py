@@ -42,13 +42,19 @@ class RecordFile(ByteFile):
     def rows(self) -> None:
         """None: counting takes a scan of the file, see `counted`."""
 
+    @property
+    def is_countable(self) -> bool:
+        """True if it is uncompressed, local and not too large."""
+        remote = self.compression or is_remote(self.path)
+        return not remote and self.extent[1] <= _MOST_COUNTED
+
     def counted(self) -> int | None:
-        """Return the number of records of an undamaged, uncompressed, local file that is not too large.
+        """Return the number of records; None if it is not countable, or damaged.
 
         The number of records after a damaged length is unknown. So a damaged file is read sequentially, and every
         shard raises the error, even if it skips these records.
         """
-        if self.compression or is_remote(self.path) or self.extent[1] > _MOST_COUNTED:
+        if not self.is_countable:
             return None
         places = self.index.looked_up()
         return None if places is None else len(places) - 1

@@ -11,8 +11,8 @@ from evenfeed.formats.pages.saved import Saved, SavedWriter, find_saved
 from evenfeed.plan.buffering import Snapshot
 from evenfeed.plan.node import Node
 from evenfeed.runtime.functions.calls import never_stopping
-from evenfeed.runtime.functions.row_function import FailedRow, RowFunction
-from evenfeed.runtime.operator import Operator, State, all_blocks, read_full
+from evenfeed.runtime.functions.row_function import RowFunction
+from evenfeed.runtime.operator import FailedRow, Operator, State, all_blocks, read_full
 from evenfeed.runtime.run import Build, Inner, Run
 
 

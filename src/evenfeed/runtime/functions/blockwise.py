@@ -19,7 +19,7 @@ from evenfeed.core.concurrency.waiting import Pending
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
-from evenfeed.core.specs import TensorSpec
+from evenfeed.core.specs import TensorSpec, is_of_one_shape
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.plan.elementwise import AUTOTUNE
 from evenfeed.runtime.functions.compiled import Compiled
@@ -176,6 +176,12 @@ def threads_for(kernels: Kernels, parallel_calls: int | None) -> int:
     if not kernels.in_rows or parallel_calls is None:
         return 1
     return cores() if parallel_calls == AUTOTUNE else min(parallel_calls, 4 * cores())
+
+
+def can_fail(compiled: Compiled, kernels: Kernels) -> bool:
+    """Return True if a compiled function may fail at some elements."""
+    alike = all(map(is_of_one_shape, kernels.inputs))
+    return not alike or bool(kernels.calls) or compiled.may_index_outside
 
 
 def on_blocks(compiled: Compiled, kernels: Kernels, block: Block, threads: int) -> Done:

@@ -32,6 +32,12 @@ class Compiled:
         self._tracing_lock = Lock()
         self.compilations = 0
 
+    @property
+    def may_index_outside(self) -> bool:
+        """Whether an index may be out of range, for which a program fails at some elements."""
+        programs = list(self._programs.values())
+        return any(program is None or program.found.indexes for program in programs)
+
     def add(self, rows: RowShapes, found: Traced) -> "FixedLengthProgram":
         """Add the program of a trace for elements of these shapes."""
         made = FixedLengthProgram(self._call, rows, found, self)

@@ -17,7 +17,7 @@ from evenfeed.core.handles import NewKernel
 from evenfeed.core.seeds import begin_call
 from evenfeed.core.side_effects import Effects, ProbeAbandoned, noted
 from evenfeed.plan.node import Identity
-from evenfeed.runtime.functions.blockwise import on_blocks, threads_for
+from evenfeed.runtime.functions.blockwise import can_fail, on_blocks, threads_for
 from evenfeed.runtime.functions.calls import (
     TraceArguments,
     argument_types,
@@ -33,33 +33,12 @@ from evenfeed.runtime.functions.purity import chance_noted
 from evenfeed.runtime.functions.results import Results
 from evenfeed.runtime.functions.tracing import Finding, finding_elsewhere, finding_of
 from evenfeed.runtime.live_state import CallRecord, Meter, calls_of, new_calls
+from evenfeed.runtime.operator import FailedRow
 from evenfeed.runtime.peek import FirstCalls, Result
 from evenfeed.runtime.processes.portable import EffectsElsewhere
 from evenfeed.runtime.run import FirstElements, Run
 
 Way: TypeAlias = Literal["vectorised", "per element"]
-
-
-@final
-class FailedRow(Exception):  # noqa: N818 - not an error itself: it carries the user's exception
-    """A function failed at one row of a Block.
-
-    Attributes:
-        index: The index of the row.
-        before: The results of the rows before it; None if it was the first.
-        error: The user's exception, with its note.
-        damaged: How many rows, from this one on, are lost to the same damage in a file, which is reported once;
-            0 if the file is not damaged.
-    """
-
-    def __init__(
-        self, index: int, before: Block | None, error: Exception, *, damaged: int = 0
-    ) -> None:
-        super().__init__(index)
-        self.index = index
-        self.before = before
-        self.error = error
-        self.damaged = damaged
 
 
 @final
@@ -120,6 +99,17 @@ class RowFunction:
     def is_pure(self) -> bool:
         """Whether it has no side effects, and always returns the same for the same element."""
         return not self.effects
+
+    @property
+    def why_sequential(self) -> str | None:
+        """Why it must be called for one element after another; None if it is pure and runs on whole Blocks."""
+        what = self.effects.text() or ("" if self.is_vectorised else "runs per element")
+        return f"{self.name} {what}" if what else None
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether it may raise for some elements."""
+        return self._compiled is None or can_fail(self._compiled, self._kernels)
 
     @property
     def name(self) -> str:

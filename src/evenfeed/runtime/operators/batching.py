@@ -17,6 +17,12 @@ from evenfeed.plan.windows import DatasetBatch, DatasetSpec
 from evenfeed.runtime.functions.probing import zeros
 from evenfeed.runtime.operator import Operator, PushbackReader, State, read_full
 from evenfeed.runtime.operators.grouping import folded, holds_datasets
+from evenfeed.runtime.step import Step, runs
+
+
+@runs(PaddedBatch)
+def _pad(step: Step[PaddedBatch]) -> Operator:
+    return PadBatches(step.child, step.node)
 
 
 @final
@@ -84,6 +90,11 @@ class PadBatches(Operator):
         return (self._child,)
 
 
+@runs(Unbatch)
+def _split(step: Step[Unbatch]) -> Operator:
+    return SplitBatches(step.child, step.node)
+
+
 @final
 class SplitBatches(Operator):
     """Splits elements along their first axis. Batches of one shape are split together, without a copy.
@@ -147,6 +158,11 @@ class SplitBatches(Operator):
 
     def children(self) -> tuple[Operator, ...]:
         return (self._feed.child,)
+
+
+@runs(Rebatch)
+def _recut(step: Step[Rebatch]) -> Operator:
+    return RecutBatches(SplitBatches(step.child, step.node), step.node)
 
 
 @final

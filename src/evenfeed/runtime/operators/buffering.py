@@ -1,14 +1,19 @@
-"""The operator for prefetch: reads ahead in a thread."""
+"""The operators for prefetch, which reads ahead in a thread, and for cache and snapshot, which keep passes."""
 
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 from evenfeed.core.block import Block
 from evenfeed.core.concurrency.prefetching import WAIT_SECONDS, Prefetching
 from evenfeed.core.errors import CancelledError
-from evenfeed.plan.buffering import AUTOTUNE
+from evenfeed.plan.buffering import AUTOTUNE, Cache, Prefetch, Snapshot
+from evenfeed.runtime.caches.cache import KeepElements
+from evenfeed.runtime.caches.cache_files import store_of
+from evenfeed.runtime.caches.saving import KeepSnapshot
 from evenfeed.runtime.operator import Operator, State, read_full
+from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses
 from evenfeed.runtime.read_size import Stretch
+from evenfeed.runtime.step import Step, runs
 
 _JOIN: Final = 1.0  # seconds to wait for a thread that may be inside a user function
 
@@ -26,6 +31,56 @@ class _Item:
     @property
     def left(self) -> int:
         return 1 if self.block is None else self.block.length - self.used
+
+
+@addresses(Prefetch)
+def _at_once(lookup: Lookup[Prefetch]) -> Indexed:
+    return lookup.child()
+
+
+@runs(Prefetch)
+def _read_ahead(step: Step[Prefetch]) -> Operator:
+    size = step.node.buffer_size
+    return ReadAhead(step.child, size) if size else step.child
+
+
+@runs(Snapshot)
+def _keep_snapshot(step: Step[Snapshot]) -> Operator:
+    return KeepSnapshot(step.node, step.run, step.epoch, step.build)
+
+
+@runs(Cache)
+def _keep_elements(step: Step[Cache]) -> Operator:
+    return KeepElements(_Below(step), store_of(step.node))
+
+
+@final
+class _Below:
+    """The plan below a cache, in one round of a repeat above it."""
+
+    def __init__(self, step: Step[Cache]) -> None:
+        self.size = step.node.child.size
+        self._step = step
+        # Decided before anything is read, as in TensorFlow; passes completed later do not change it.
+        self._keeping = step.run.keeping(step.node, step.epoch)
+
+    def kept(self) -> Any:
+        """Return the pass that is read from the cache in this round."""
+        return self._keeping.kept(self._step.epoch)
+
+    def origin(self) -> Any:
+        """Return the pass over the plan below that this round reads."""
+        return self._step.run.below(self._step.node, self._step.epoch)
+
+    def start(self, origin: Any) -> Operator:
+        """Return the operator of a pass."""
+        state, epoch = origin
+        child = self._step.node.child
+        return self._step.build(child, self._step.run.begun(child, state), epoch)
+
+    def complete(self, origin: Any) -> None:
+        """Record that a pass was read to its end."""
+        self._step.run.complete(self._step.node, origin)
 
 
 @final

@@ -8,12 +8,18 @@ import numpy as np
 from evenfeed.core.block import Block, Column, cut_up
 from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.core.specs import INFINITE
-from evenfeed.plan.checking import AssertCardinality, IgnoreErrors
+from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
 from evenfeed.runtime.live_state import ignored_by
 from evenfeed.runtime.operator import Operator, Replayed, State
 from evenfeed.runtime.provenance import Provenance
+from evenfeed.runtime.step import Step, runs
 
 _logger: Final = logging.getLogger("evenfeed")
+
+
+@runs(Unique)
+def _drop_seen(step: Step[Unique]) -> Operator:
+    return DropSeen(step.child)
 
 
 @final
@@ -48,6 +54,11 @@ def _keys(column: Column) -> list[Any]:
         return column.tolist()
     rows = [] if column is None else list(column)
     return [(row.shape, *row.ravel().tolist()) for row in map(np.asarray, rows)]
+
+
+@runs(IgnoreErrors)
+def _drop_failed(step: Step[IgnoreErrors]) -> Operator:
+    return DropFailed(step.child, step.node)
 
 
 @final
@@ -108,6 +119,11 @@ class DropFailed(Operator):
 
     def children(self) -> tuple[Operator, ...]:
         return (self._child,)
+
+
+@runs(AssertCardinality)
+def _count_promised(step: Step[AssertCardinality]) -> Operator:
+    return CountPromised(step.child, step.node)
 
 
 @final

@@ -1,21 +1,19 @@
-"""Operators for zip, concatenate, choose_from_datasets and sample_from_datasets, and the counter and random sources."""
+"""Zip and concatenate: as rows with positions, and as operators for elements without positions."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, cast, final
+from typing import final
 
-import numpy as np
-
-from evenfeed.core.block import Block, Positions, concatenated
-from evenfeed.core.conversion import Array
-from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.random_bits import key_of, raw
-from evenfeed.plan.combining import Choose, Concatenate, Counter, Sample
+from evenfeed.core.block import Block
+from evenfeed.core.specs import INFINITE
+from evenfeed.plan.combining import MANY_PARTS, Concatenate, Zip
 from evenfeed.plan.node import Node
 from evenfeed.runtime.operator import Operator, PushbackReader, State
-from evenfeed.runtime.positions.rows import side_by_side
+from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
+from evenfeed.runtime.positions.rows import Chained, Zipped, side_by_side
 from evenfeed.runtime.provenance import Provenance, unknown_origin
 from evenfeed.runtime.run import Run
+from evenfeed.runtime.step import Step, runs
 
 
 @final
@@ -27,10 +25,6 @@ class Parts:
 
     def __init__(self, node: Concatenate, run: Run) -> None:
         self._top: tuple[Node, Run] = node, run
-        self._counts: dict[int, int] = {}
-        for part in node.bottom_up():
-            below = (part.first, part.second) if isinstance(part, Concatenate) else ()
-            self._counts[id(part)] = sum(self._counts[id(child)] for child in below) or 1
         self._next = 0
         # The part with index `_next` is the first one below the last of these.
         self._waiting: list[tuple[Node, Run]] = [self._top]
@@ -38,7 +32,7 @@ class Parts:
     @property
     def count(self) -> int:
         """The number of parts."""
-        return self._counts[id(self._top[0])]
+        return self._top[0].part_count
 
     def __iter__(self) -> Iterator[tuple[Node, Run]]:
         return (part for number in range(self.count) if (part := self.at(number)) is not None)
@@ -59,10 +53,22 @@ class Parts:
         self._next, self._waiting = number, [self._top]
         while number and self._waiting:
             node, run = self._waiting.pop()
-            if number >= self._counts[id(node)]:
-                number -= self._counts[id(node)]
+            if number >= node.part_count:
+                number -= node.part_count
             else:
                 self._waiting += reversed(run.children_of(node))
+
+
+@addresses(Zip)
+def _side_by_side(lookup: Lookup[Zip]) -> Indexed:
+    parts = lookup.rows()
+    ends = [part.size for part in parts if part.size != INFINITE]
+    return forward(Zipped(parts, min(ends, default=INFINITE)))
+
+
+@runs(Zip)
+def _read_together(step: Step[Zip]) -> Operator:
+    return ReadTogether(step.children)
 
 
 @final
@@ -110,6 +116,25 @@ class ReadTogether(Operator):
         return tuple(feed.child for feed in self._feeds)
 
 
+@addresses(Concatenate)
+def _chained(lookup: Lookup[Concatenate]) -> Indexed:
+    few = lookup.node.part_count <= MANY_PARTS
+    parts = lookup.rows(Parts(lookup.node, lookup.run) if few else None)
+    ends = next((n for n, part in enumerate(parts, 1) if part.size == INFINITE), len(parts))
+    return forward(parts[0] if ends == 1 else Chained(parts[:ends]))
+
+
+@runs(Concatenate)
+def _read_in_turn(step: Step[Concatenate]) -> Operator:
+    parts = Parts(step.node, step.run)
+
+    def start(number: int) -> Operator | None:
+        found = parts.at(number)
+        return None if found is None else step.build(*found)
+
+    return ReadInTurn(start)
+
+
 @final
 class ReadInTurn(Operator):
     """Reads one operator to its end, then starts the next.
@@ -150,209 +175,3 @@ class ReadInTurn(Operator):
 
     def children(self) -> tuple[Operator, ...]:
         return () if self._child is None else (self._child,)
-
-
-@final
-class CountOn(Operator):
-    """Counts without end."""
-
-    def __init__(self, node: Counter) -> None:
-        self._node = node
-        self._next = 0
-
-    def read(self, most: int) -> Block:
-        steps = np.arange(self._next, self._next + most, dtype=np.int64)
-        self._next += most
-        whole = self._node.dtype.kind in "iu"
-        numbers = self._node.start + self._node.step * (
-            steps if whole else steps.astype(np.float64)
-        )
-        return Block((numbers.astype(self._node.dtype),), most)
-
-    def state(self) -> State:
-        return self._next
-
-    def restore(self, state: State) -> None:
-        self._next = state
-
-
-@final
-class DrawNumbers(Operator):
-    """Random 32-bit numbers without end; any of them can be drawn again."""
-
-    def __init__(self, seed: tuple[int, ...]) -> None:
-        self._key = key_of(*seed)
-        self._next = 0
-
-    def read(self, most: int) -> Block:
-        numbers = raw(self._key, self._next, most) >> np.uint64(32)
-        self._next += most
-        return Block((numbers.astype(np.int64),), most)
-
-    def state(self) -> State:
-        return self._next
-
-    def restore(self, state: State) -> None:
-        self._next = state
-
-
-@final
-class DrawChoices(Operator):
-    """Draws, by weight, the index of the child to read next."""
-
-    def __init__(self, weights: Sequence[float] | Operator, seed: tuple[int, ...]) -> None:
-        self._weights = weights
-        self._key = key_of(*seed)
-        self._next = 0
-
-    def read(self, most: int) -> Block | None:
-        weights = self._next_weights(most)
-        if weights is None:
-            return None
-        with np.errstate(over="ignore"):  # reported by the error below
-            ends = np.cumsum(np.where(weights > 0, weights, 0), axis=1)
-        if not np.isfinite(
-            ends[:, -1]
-        ).all():  # nothing could be drawn, and no dataset would ever end
-            row = weights[~np.isfinite(ends[:, -1])][0]
-            raise InvalidArgumentError(
-                f"Weights must have a finite sum, but got {row.tolist()}.",
-                fix="divide the weights by the largest one.",
-            )
-        draws = raw(self._key, self._next, len(ends)) >> np.uint64(11)
-        points = draws.astype(np.float64) * 2.0**-53 * ends[:, -1]
-        self._next += len(ends)
-        choices = (points[:, None] >= ends[:, :-1]).sum(axis=1, dtype=np.int64)
-        return Block((choices,), len(choices))
-
-    def _next_weights(self, most: int) -> Array | None:
-        if not isinstance(self._weights, Operator):
-            weights = np.asarray(self._weights, np.float64)
-            return np.broadcast_to(weights, (most, len(weights)))
-        block = self._weights.read(most)
-        return None if block is None else np.asarray(block.columns[0], np.float64)
-
-    def state(self) -> State:
-        inner = self._weights.state() if isinstance(self._weights, Operator) else None
-        return [self._next, inner]
-
-    def restore(self, state: State) -> None:
-        self._next, inner = state
-        if isinstance(self._weights, Operator):
-            self._weights.restore(inner)
-
-    def children(self) -> tuple[Operator, ...]:
-        return (self._weights,) if isinstance(self._weights, Operator) else ()
-
-
-@final
-class ReadChosen(Operator):
-    """Reads the next element of the child that each choice names."""
-
-    def __init__(
-        self, children: Sequence[Operator], choices: Operator, node: Choose | Sample
-    ) -> None:
-        self._feeds = [PushbackReader(child) for child in children]
-        self._choices = PushbackReader(choices)
-        self._node = node
-        self._ended = [False] * len(children)
-        # Errors of reads made ahead of their choice, each with the position before the read.
-        self._failed: dict[int, tuple[State, Exception]] = {}
-
-    def read(self, most: int) -> Block | None:
-        while not all(self._ended):
-            block = self._choices.read(most)
-            if block is None:
-                return None
-            choices = self._numbers(block)
-            rows, used = self._serve(choices)
-            self._choices.give_back(block.length - max(1, used))
-            if rows is not None:
-                return rows
-            self._pass_over(int(choices[0]))
-        return None
-
-    def _numbers(self, block: Block) -> Positions:
-        """Return the choices up to the first that is not a single number; the rank may be unknown."""
-        column = block.columns[0]
-        if isinstance(column, np.ndarray) and column.ndim == 1:
-            return column
-        rows: list[Array] = list(map(np.asarray, cast("Sequence[Any]", column)))
-        count = next((index for index, row in enumerate(rows) if row.size != 1), len(rows))
-        if count:
-            return np.array([row.item() for row in rows[:count]], np.int64)
-        self._choices.give_back(block.length - 1)
-        raise InvalidArgumentError(
-            f"A choice must be a single number, but has shape {rows[0].shape}.",
-            fix="unbatch the choices.",
-            origin=self._node.origin,
-        )
-
-    def _serve(self, choices: Positions) -> tuple[Block | None, int]:
-        """Read what the first choices name; return it, and how many choices were used."""
-        blocks: dict[int, Block | None] = {}
-        used = len(choices)
-        for number in np.unique(choices).tolist():
-            places = np.flatnonzero(choices == number)
-            block = blocks[number] = self._read_one(number, len(places))
-            served = 0 if block is None else block.length
-            if served < len(places):
-                used = min(used, int(places[served]))
-        for number, block in blocks.items():
-            count = int(np.count_nonzero(choices[:used] == number))
-            if block is not None:
-                self._feeds[number].give_back(block.length - count)
-                blocks[number] = block.cut(0, count) if count else None
-        return self._in_order(choices[:used], blocks), used
-
-    def _read_one(self, number: int, count: int) -> Block | None:
-        if not 0 <= number < len(self._feeds) or self._ended[number] or number in self._failed:
-            return None
-        before = self._feeds[number].state()
-        try:
-            block = self._feeds[number].read(count)
-        except Exception as error:  # noqa: BLE001 - raised when its choice is reached
-            self._failed[number] = before, error
-            return None
-        return block
-
-    def _in_order(self, choices: Positions, blocks: dict[int, Block | None]) -> Block | None:
-        known = {number: block for number, block in blocks.items() if block is not None}
-        if not known:
-            return None
-        rows = np.argsort(np.argsort(choices, kind="stable"), kind="stable")
-        return concatenated([known[number] for number in sorted(known)]).gather(rows)
-
-    def _pass_over(self, number: int) -> None:
-        """Skip a choice without an element: it is invalid, its child failed, or its child has ended."""
-        if not 0 <= number < len(self._feeds):
-            raise InvalidArgumentError(
-                f"A choice names dataset {number}, but there are {len(self._feeds)}.",
-                fix=f"choose indices from 0 to {len(self._feeds) - 1}.",
-                origin=self._node.origin,
-            )
-        if number in self._failed:
-            _, error = self._failed.pop(number)
-            raise error
-        # Not earlier: a child that was read ahead of its choice must not end the others early.
-        self._ended[number] = True
-        if self._node.stop_on_empty:
-            self._ended = [True] * len(self._feeds)
-
-    def state(self) -> State:
-        feeds = [
-            self._failed[place][0] if place in self._failed else feed.state()
-            for place, feed in enumerate(self._feeds)
-        ]
-        return [self._choices.state(), feeds, list(self._ended)]
-
-    def restore(self, state: State) -> None:
-        choices, feeds, ended = state
-        self._ended = list(ended)  # a copy: the state may be restored again
-        self._failed = {}
-        self._choices.restore(choices)
-        for feed, inner in zip(self._feeds, feeds, strict=True):
-            feed.restore(inner)
-
-    def children(self) -> tuple[Operator, ...]:
-        return (*(feed.child for feed in self._feeds), self._choices.child)

@@ -1,30 +1,59 @@
 """Operators for map, filter, take_while, scan, enumerate and random_map, and the rows of those with positions."""
 
-import os
-from functools import partial
 from typing import Any, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Outcome, Positions, of_rows
-from evenfeed.core.concurrency.threads import ThreadPool
-from evenfeed.core.concurrency.waiting import Pending
+from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.core.random_bits import key_of, words_at
-from evenfeed.core.side_effects import changes_state
 from evenfeed.formats.json_values import from_json, to_json
-from evenfeed.plan.elementwise import AUTOTUNE, Map, Scan
-from evenfeed.runtime.functions.row_function import FailedRow, RowFunction
-from evenfeed.runtime.operator import Operator, PushbackOperator, PushbackReader, State
-from evenfeed.runtime.operators.parallel import WorkAhead
+from evenfeed.plan.elementwise import (
+    Enumerate,
+    Filter,
+    Map,
+    Scan,
+    TakeWhile,
+    WithKeys,
+)
+from evenfeed.plan.options import WithOptions
+from evenfeed.runtime.functions.row_function import RowFunction
+from evenfeed.runtime.operator import FailedRow, Operator, PushbackOperator, PushbackReader, State
+from evenfeed.runtime.operators.parallel import MapInThreads, keeps_order, threads_of
+from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
 from evenfeed.runtime.positions.rows import (
     LARGEST_NUMBER,
+    Numbered,
     Rows,
     numbered,
     side_by_side,
     uncountable,
 )
+from evenfeed.runtime.processes.process_map import mapped_in_processes
 from evenfeed.runtime.provenance import Provenance, RowOrigin
+from evenfeed.runtime.read_size import widened
 from evenfeed.runtime.run import Run
+from evenfeed.runtime.step import Step, runs
+
+
+@addresses(WithOptions)
+def _as_they_are(lookup: Lookup[WithOptions]) -> Indexed:
+    return lookup.child()
+
+
+@runs(WithOptions)
+def _pass_on(step: Step[WithOptions]) -> Operator:
+    return step.child
+
+
+@addresses(Enumerate)
+def _numbered(lookup: Lookup[Enumerate]) -> Indexed:
+    (rows,) = lookup.rows()
+    return forward(Numbered(rows, lookup.node.start))
+
+
+@runs(Enumerate)
+def _count_elements(step: Step[Enumerate]) -> Operator:
+    return CountElements(step.child, step.node.start)
 
 
 @final
@@ -62,6 +91,17 @@ class CountElements(Operator):
 
     def children(self) -> tuple[Operator, ...]:
         return (self._child,)
+
+
+@addresses(WithKeys)
+def _keyed_rows(lookup: Lookup[WithKeys]) -> Indexed:
+    (rows,) = lookup.rows()
+    return forward(KeyedRows(rows, lookup.run.seed_of_round(lookup.node, lookup.epoch)))
+
+
+@runs(WithKeys)
+def _draw_keys(step: Step[WithKeys]) -> Operator:
+    return DrawKeys(step.child, step.seed)
 
 
 @final
@@ -102,11 +142,12 @@ class KeyedRows(Rows):
         self.size = rows.size
 
     def fetch(self, positions: Positions) -> Block:
-        return keyed(self._rows.fetch(positions), self._key, positions)
+        rows = self._rows.fetch(positions)
+        return keyed(rows, self._key, positions[: rows.length])
 
     def run(self, start: int, count: int) -> Block:
-        positions = np.arange(start, start + count, dtype=np.int64)
-        return keyed(self._rows.run(start, count), self._key, positions)
+        rows = self._rows.run(start, count)
+        return keyed(rows, self._key, np.arange(start, start + rows.length, dtype=np.int64))
 
     def provenance(self, position: int) -> RowOrigin | None:
         return self._rows.provenance(position)
@@ -117,6 +158,23 @@ def keyed(block: Block, key: int, positions: Positions) -> Block:
     return side_by_side([Block((words_at(key, positions),), block.length), block])
 
 
+@addresses(Map)
+def _mapped_rows(lookup: Lookup[Map]) -> Indexed:
+    rows, order = lookup.child()
+    function = lookup.node.function
+    assert isinstance(function, RowFunction)
+    return MappedRows(rows, function), order
+
+
+@runs(Map)
+def _map(step: Step[Map]) -> Operator:
+    function = step.node.function
+    if step.node.processes and isinstance(function, RowFunction):
+        return mapped_in_processes(step.child, function, step.node, step.run)
+    operator = mapped(step.child, step.function, step.node, step.run)
+    return widened(operator, step.child, step.function)
+
+
 def mapped(child: Operator, function: RowFunction, node: Map, run: Run) -> Operator:
     """Return the operator that runs `function`: on Blocks, or on several elements in parallel."""
     in_order = keeps_order(node, run)
@@ -124,27 +182,6 @@ def mapped(child: Operator, function: RowFunction, node: Map, run: Run) -> Opera
     if threads == 1:
         return MapRows(child, function)
     return MapInThreads(child, function, threads, in_order=in_order)
-
-
-def keeps_order(node: Map, run: Run) -> bool:
-    """Return True if a result waits for those of earlier elements: as the step says, or else the options."""
-    return run.keeps_order if node.deterministic is None else node.deterministic
-
-
-def threads_of(function: RowFunction, node: Map, *, in_order: bool) -> int:
-    """Return how many threads call a function; 1 means the thread that reads.
-
-    A function that assigns variables or pulls from iterators depends on the order of elements, which threads do
-    not keep.
-    """
-    in_turn = in_order and changes_state(function.effects)
-    calls = 1 if function.is_vectorised or in_turn else node.num_parallel_calls
-    return _autotuned() if calls == AUTOTUNE else calls or 1
-
-
-def _autotuned() -> int:
-    # A function that cannot be traced mostly waits for files, or for libraries that release the GIL.
-    return min(32, (os.cpu_count() or 1) + 4)
 
 
 @final
@@ -171,54 +208,6 @@ class MapRows(PushbackOperator):
 
 
 @final
-class MapInThreads(WorkAhead):
-    """Runs a function on several elements at a time, each in its own thread.
-
-    Args:
-        child: The operator to read from.
-        function: A function that runs per element.
-        threads: How many threads to use.
-        in_order: Whether a result waits for the results of earlier elements.
-    """
-
-    def __init__(
-        self, child: Operator, function: RowFunction, threads: int, *, in_order: bool = True
-    ) -> None:
-        super().__init__(child, function, in_order=in_order)
-        self._threads = threads
-        self._pool: ThreadPool | None = None
-
-    @property
-    def ahead(self) -> int:
-        """A quarter more than the threads process: a thread that is done must not wait for the reader."""
-        return self._threads + -(-self._threads // 4)
-
-    @property
-    def together(self) -> int:
-        """One: each element may wait for something else."""
-        return 1
-
-    def start(self, block: Block, number: int) -> Pending[list[Outcome]]:
-        if self._pool is None:
-            self._pool = ThreadPool(self._threads, "evenfeed-map")
-        return self._pool.submit(partial(_outcome, self.function, block, number))
-
-    def close(self) -> None:
-        """Let the threads end after their current call."""
-        self.drop()
-        if self._pool is not None:
-            self._pool.close()
-        super().close()
-
-
-def _outcome(function: RowFunction, block: Block, number: int) -> list[Outcome]:
-    try:
-        return [of_rows([function.one(block.row(0), number)])]
-    except BaseException as error:  # noqa: BLE001 - raised when the reader reaches it
-        return [error]
-
-
-@final
 class MappedRows(Rows):
     """The results of a function for rows. It must be pure: a row may be fetched more than once."""
 
@@ -235,6 +224,16 @@ class MappedRows(Rows):
 
     def provenance(self, position: int) -> RowOrigin | None:
         return self._rows.provenance(position)
+
+
+@runs(Filter)
+def _keep_some(step: Step[Filter]) -> Operator:
+    return widened(KeepSome(step.child, step.function), step.child, step.function)
+
+
+@runs(TakeWhile)
+def _stop_at_false(step: Step[TakeWhile]) -> Operator:
+    return StopAtFalse(step.child, step.function)
 
 
 class _PredicateOperator(PushbackOperator):
@@ -303,6 +302,11 @@ class StopAtFalse(_PredicateOperator):
     def restore(self, state: State) -> None:
         self._ended, inner = state
         super().restore(inner)
+
+
+@runs(Scan)
+def _carry_state(step: Step[Scan]) -> Operator:
+    return CarryState(step.child, step.node, step.function)
 
 
 @final

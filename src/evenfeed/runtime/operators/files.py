@@ -9,14 +9,31 @@ import numpy as np
 from evenfeed.core.block import Block, Positions, concatenated, fetched_apart
 from evenfeed.core.errors import DataLossError, EvenfeedError
 from evenfeed.formats.reader import DataFile, Reader
-from evenfeed.runtime.functions.row_function import FailedRow
-from evenfeed.runtime.operator import Operator, State
+from evenfeed.plan.files import Files
+from evenfeed.runtime.operator import FailedRow, Operator, State
+from evenfeed.runtime.positions.indexing import Indexed, Lookup, Uncounted, addresses, forward
 from evenfeed.runtime.positions.orders import Order
 from evenfeed.runtime.positions.rows import Rows
 from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
+from evenfeed.runtime.step import Step, runs
 
 # Decoded rows are kept for later reads, up to this many bytes.
 _MOST_HELD: Final = 1 << 30
+
+
+@addresses(Files)
+def _file_rows(lookup: Lookup[Files]) -> Indexed:
+    node = lookup.node
+    counts = node.counted()
+    if counts is None:
+        raise Uncounted(node)
+    rows = FileRows(node.files, counts)
+    return (rows, InTurn(counts)) if node.in_turn else forward(rows)
+
+
+@runs(Files)
+def _read_files(step: Step[Files]) -> Operator:
+    return ReadFiles(step.node.files)
 
 
 @final

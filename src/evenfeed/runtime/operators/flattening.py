@@ -11,7 +11,7 @@ import numpy as np
 from evenfeed.core.block import Block, Positions, concatenated, cut_up, of_rows
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
 from evenfeed.core.side_effects import noted
-from evenfeed.plan.flattening import GroupByWindow
+from evenfeed.plan.flattening import FlatMap, GroupByWindow, Interleave
 from evenfeed.plan.node import Node
 from evenfeed.plan.windows import Held
 from evenfeed.runtime.file_digests import FileSet, files_of
@@ -23,6 +23,7 @@ from evenfeed.runtime.operator import Operator, PushbackReader, Replayed, State,
 from evenfeed.runtime.operators.files import ReadFiles
 from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
 from evenfeed.runtime.run import Inner, Opener
+from evenfeed.runtime.step import Step, runs
 
 # Makes an inner dataset from the parts and the index of an element, and starts it.
 Start: TypeAlias = Callable[[list[Any], int], Inner]
@@ -126,6 +127,11 @@ class _Opens(Operator):
         return slot
 
 
+@runs(FlatMap)
+def _read_inner(step: Step[FlatMap]) -> Operator:
+    return ReadInner(step.child, _starter(step), step.node.element_spec)
+
+
 @final
 class ReadInner(_Opens):
     """Reads the inner datasets one after the other."""
@@ -162,6 +168,14 @@ class ReadInner(_Opens):
     def children(self) -> tuple[Operator, ...]:
         inner = () if self._slot is None else (self._slot.inner.operator,)
         return (self._feed.child, *inner)
+
+
+@runs(Interleave)
+def _read_inners_in_turn(step: Step[Interleave]) -> Operator:
+    node = step.node
+    return ReadInnersInTurn(
+        step.child, _starter(step), node.element_spec, node.cycle_length, node.block_length
+    )
 
 
 @final
@@ -273,9 +287,16 @@ class ReadInnersInTurn(_Opens):
         )
 
 
-def starter(make: Callable[[list[Any], int], Node], opens: Opener) -> Start:
+def _starter(step: Step[FlatMap] | Step[Interleave]) -> Start:
     """Return a function that opens the inner dataset of an element."""
+    make, opens = step.datasets.make, step.opens
     return lambda parts, number: opens(number, lambda: make(parts, number))
+
+
+@runs(GroupByWindow)
+def _read_groups(step: Step[GroupByWindow]) -> Operator:
+    drawn = step.run.draws_of(id(step.node))
+    return ReadGroups(step.child, step.node, step.function, step.opens, drawn)
 
 
 @final

@@ -1,18 +1,82 @@
-"""The operator for batch: stacks several elements into one."""
+"""Batches of elements: as rows with positions, and as an operator for elements without positions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column, concatenated, stacked
+from evenfeed.core.block import Block, Column, Positions, concatenated, stacked
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.specs import INFINITE
 from evenfeed.core.structure import DATA, paths
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.windows import DatasetBatch, DatasetLike
-from evenfeed.runtime.operator import Operator, ProvenanceReader, State, read_before_error
+from evenfeed.runtime.operator import (
+    FailedRow,
+    Operator,
+    ProvenanceReader,
+    State,
+    read_before_error,
+)
+from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
+from evenfeed.runtime.positions.rows import Rows
 from evenfeed.runtime.provenance import Provenance, RowOrigin
+from evenfeed.runtime.step import Step, runs
+
+
+@addresses(Batch)
+def _batched(lookup: Lookup[Batch]) -> Indexed:
+    (rows,) = lookup.rows()
+    return forward(BatchedRows(rows, lookup.node))
+
+
+@final
+class BatchedRows(Rows):
+    """Batches of consecutive rows, which all have one shape. A short last batch is a Block of its own."""
+
+    def __init__(self, rows: Rows, node: Batch) -> None:
+        self._rows = rows
+        self._node = node
+        self._batch = node.batch_size
+        full, rest = divmod(rows.size, self._batch)
+        self._short = 0 if node.drop_remainder or rows.size == INFINITE else rest
+        self._last = full  # the position of a short batch
+        self.size = INFINITE if rows.size == INFINITE else full + (self._short > 0)
+
+    def fetch(self, positions: Positions) -> Block:
+        if self._short:
+            full = np.append(positions != self._last, False).argmin()
+            if full == 0 and len(positions):
+                return self.run(self._last, 1)
+            positions = positions[:full]
+        rows = positions[:, None] * self._batch + np.arange(self._batch)
+        return self._stacked(lambda: self._rows.fetch(rows.ravel()), len(positions))
+
+    def run(self, start: int, count: int) -> Block:
+        first = start * self._batch
+        if self._short and start == self._last:
+            return self._stacked(lambda: self._rows.run(first, self._short), 1)
+        full = min(count, self._last - start) if self._short else count
+        return self._stacked(lambda: self._rows.run(first, full * self._batch), full)
+
+    def _stacked(self, fetch: Callable[[], Block], count: int) -> Block:
+        try:
+            return folded(_joined([fetch()], self._node), count)
+        except FailedRow as failed:
+            error, damaged = failed.error, min(1, failed.damaged)
+        except InvalidArgumentError as unlike:
+            error, damaged = unlike, 0
+        # One of the batches fails, and keeps its place.
+        raise FailedRow(0, None, error, damaged=damaged)
+
+    def provenance(self, position: int) -> RowOrigin | None:
+        return _of_batch(self._rows.provenance(position * self._batch))
+
+
+@runs(Batch)
+def _stack_batches(step: Step[Batch]) -> Operator:
+    return StackBatches(step.child, step.node)
 
 
 @final
@@ -60,7 +124,7 @@ class StackBatches(Operator):
             count = _length(run) // self._node.batch_size
             self._last = first, max(1, count)
             if count or not self._node.drop_remainder:
-                return folded(self._joined(run), max(1, count))
+                return folded(_joined(run, self._node), max(1, count))
         return None
 
     def _read_runs(self, *first: Block) -> list[list[Block] | Exception]:
@@ -81,25 +145,9 @@ class StackBatches(Operator):
         size, elements = self._node.batch_size, self._source.provenance()
 
         def found(index: int) -> RowOrigin | None:
-            place = elements(first + (batches - count + index) * size)
-            return None if place is None else replace(place, row=f"the batch from {place.row} on")
+            return _of_batch(elements(first + (batches - count + index) * size))
 
         return found
-
-    def _joined(self, run: Sequence[Block]) -> Block:
-        rows = concatenated(run)
-        columns = tuple(stacked(c) if isinstance(c, list) else c for c in rows.columns)
-        for part, column in enumerate(columns):
-            if isinstance(column, list) and not holds_datasets(column):
-                path = paths(self._node.element_spec, DATA)[part]
-                raise InvalidArgumentError(
-                    f"All elements of a batch must have the same shape, but got {_shapes(column)}"
-                    + (f" in part {path}." if path else "."),
-                    fix="give all elements the same shape, or call padded_batch; "
-                    "to batch batches, pass drop_remainder=True to the first batch().",
-                    origin=self._node.origin,
-                )
-        return Block(columns, rows.length)
 
     def state(self) -> State:
         if not self._runs:
@@ -114,6 +162,28 @@ class StackBatches(Operator):
 
     def children(self) -> tuple[Operator, ...]:
         return (self._child,)
+
+
+def _of_batch(first: RowOrigin | None) -> RowOrigin | None:
+    """Return the origin of a batch, given that of its first row."""
+    return None if first is None else replace(first, row=f"the batch from {first.row} on")
+
+
+def _joined(run: Sequence[Block], node: Batch) -> Block:
+    """Return the rows of batches as one Block of dense columns."""
+    rows = concatenated(run)
+    columns = tuple(stacked(c) if isinstance(c, list) else c for c in rows.columns)
+    for part, column in enumerate(columns):
+        if isinstance(column, list) and not holds_datasets(column):
+            path = paths(node.element_spec, DATA)[part]
+            raise InvalidArgumentError(
+                f"All elements of a batch must have the same shape, but got {_shapes(column)}"
+                + (f" in part {path}." if path else "."),
+                fix="give all elements the same shape, or call padded_batch; "
+                "to batch batches, pass drop_remainder=True to the first batch().",
+                origin=node.origin,
+            )
+    return Block(columns, rows.length)
 
 
 def _runs(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:

@@ -1,4 +1,4 @@
-"""Operators for repeat, take, skip, shard and shuffle, for elements without positions."""
+"""Repeat, take, skip, shard and shuffle: as orders of positions, and as operators for elements without positions."""
 
 from collections.abc import Callable
 from typing import Final, final
@@ -6,11 +6,50 @@ from typing import Final, final
 import numpy as np
 
 from evenfeed.core.block import Block, Positions, concatenated
+from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.core.random_bits import Permutation, key_of
+from evenfeed.plan.ordering import HintedShard, Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.runtime.operator import Operator, Replayed, State, read_before_error, read_full
-from evenfeed.runtime.positions.orders import Slots
+from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
+from evenfeed.runtime.positions.orders import Again, Every, Order, Shuffled, Slots, first_round
+from evenfeed.runtime.positions.rows import Reordered, Rounds
+from evenfeed.runtime.step import Step, runs
 
 _ALL: Final = 1 << 62  # more elements than any buffer holds
+
+
+@addresses(Repeat)
+def _again(lookup: Lookup[Repeat]) -> Indexed:
+    node = lookup.node
+    if lookup.is_mixed_below():
+        return _in_rounds(lookup)
+    return lookup.reordered(
+        lambda order: Again(order, node.count) if node.size_of(order.size) else _nothing(order)
+    )
+
+
+def _in_rounds(lookup: Lookup[Repeat]) -> Indexed:
+    """Return rows that differ in each round."""
+    node, first = lookup.node, first_round(lookup.epoch, lookup.node.count)
+    rows, order = lookup.indexed(node.child, first)
+    if node.size_of(order.size) == 0:
+        return rows, _nothing(order)
+
+    def play(number: int) -> Reordered:
+        return Reordered(*lookup.apart().indexed(node.child, first + number))
+
+    return forward(Rounds(play, order.size, node.count))
+
+
+def _nothing(order: Order) -> Order:
+    return Every(order, 0, 1, 0)
+
+
+@runs(Repeat)
+def _play_again(step: Step[Repeat]) -> Operator:
+    node = step.node
+    first = first_round(step.epoch, node.count)
+    return PlayAgain(lambda number: step.build(node.child, epoch=first + number), node.count)
 
 
 @final
@@ -61,6 +100,30 @@ class PlayAgain(Operator):
         return () if self._child is None else (self._child,)
 
 
+@addresses(Take)
+def _first(lookup: Lookup[Take]) -> Indexed:
+    return lookup.reordered(lambda order: Every(order, 0, 1, lookup.node.size_of(order.size)))
+
+
+@runs(Take)
+def _take(step: Step[Take]) -> Operator:
+    return TakeSome(step.child, 0, step.node.count if step.node.count >= 0 else None)
+
+
+@addresses(Skip)
+def _rest(lookup: Lookup[Skip]) -> Indexed:
+    node = lookup.node
+    return lookup.reordered(
+        lambda order: Every(order, max(0, node.count), 1, node.size_of(order.size))
+    )
+
+
+@runs(Skip)
+def _skip(step: Step[Skip]) -> Operator:
+    count = step.node.count
+    return TakeSome(step.child, max(0, count), 0 if count < 0 else None)
+
+
 @final
 class TakeSome(Operator):
     """Skips `skip` elements, and ends after `count` more."""
@@ -91,6 +154,30 @@ class TakeSome(Operator):
         return (self._child,)
 
 
+@addresses(Shard)
+def _every(lookup: Lookup[Shard]) -> Indexed:
+    node = lookup.node
+    return lookup.reordered(
+        lambda order: Every(order, node.index, node.num_shards, node.size_of(order.size))
+    )
+
+
+@runs(Shard)
+def _take_every(step: Step[Shard]) -> Operator:
+    return TakeEvery(step.child, step.node.num_shards, step.node.index)
+
+
+@runs(HintedShard)
+def _not_distributed(step: Step[HintedShard]) -> Operator:
+    if step.run.is_ahead:  # only to learn what a function returns for an element
+        return step.child
+    raise FailedPreconditionError(
+        "shard(SHARD_HINT, SHARD_HINT) is a placeholder for a worker's shard, but the dataset was not distributed.",
+        fix="distribute the dataset with auto_shard_policy = AutoShardPolicy.HINT in its options.",
+        origin=step.node.origin,
+    )
+
+
 @final
 class TakeEvery(Operator):
     """Keeps every `step`-th element, starting at `first`."""
@@ -119,6 +206,22 @@ class TakeEvery(Operator):
 
     def children(self) -> tuple[Operator, ...]:
         return (self._child,)
+
+
+@addresses(Shuffle)
+def _shuffled(lookup: Lookup[Shuffle]) -> Indexed:
+    node, seed = lookup.node, lookup.run.seed(lookup.node)
+
+    def shuffled(order: Order) -> Order:
+        buffer = node.buffer_size if node.buffer_size > 0 else order.size
+        return Shuffled(order, buffer, seed, reshuffle=node.reshuffle)
+
+    return lookup.reordered(shuffled)
+
+
+@runs(Shuffle)
+def _shuffle(step: Step[Shuffle]) -> Operator:
+    return ShuffleBuffer(step.child, max(0, step.node.buffer_size) or None, step.seed)
 
 
 @final

@@ -1,14 +1,19 @@
 """Processes several elements at a time, ahead of the reader."""
 
+import os
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Final, final
 
-from evenfeed.core.block import Block, Outcome, concatenated
+from evenfeed.core.block import Block, Outcome, concatenated, of_rows
+from evenfeed.core.concurrency.threads import ThreadPool
 from evenfeed.core.concurrency.waiting import Bell, Pending
+from evenfeed.core.side_effects import changes_state
+from evenfeed.plan.elementwise import AUTOTUNE, Map
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, State, read_full
 from evenfeed.runtime.provenance import (
@@ -19,6 +24,7 @@ from evenfeed.runtime.provenance import (
     unknown_origin,
     with_origin,
 )
+from evenfeed.runtime.run import Run
 
 # The longest wait in seconds, whatever goes wrong.
 _WAIT: Final = 0.05
@@ -245,3 +251,72 @@ def _place(call: _Call, error: BaseException) -> RowOrigin | None:
     left = sum(outcome.length if isinstance(outcome, Block) else 1 for outcome in outcomes)
     index = 0 if call.block is None else call.block.length - left
     return merged_origin(call.provenance(call.row), text_origin(call.block, index, error))
+
+
+def keeps_order(node: Map, run: Run) -> bool:
+    """Return True if a result waits for those of earlier elements: as the step says, or else the options."""
+    return run.keeps_order if node.deterministic is None else node.deterministic
+
+
+def threads_of(function: RowFunction, node: Map, *, in_order: bool) -> int:
+    """Return how many threads call a function; 1 means the thread that reads.
+
+    A function that assigns variables or pulls from iterators depends on the order of elements, which threads do
+    not keep.
+    """
+    in_turn = in_order and changes_state(function.effects)
+    calls = 1 if function.is_vectorised or in_turn else node.num_parallel_calls
+    return _autotuned() if calls == AUTOTUNE else calls or 1
+
+
+def _autotuned() -> int:
+    # A function that cannot be traced mostly waits for files, or for libraries that release the GIL.
+    return min(32, (os.cpu_count() or 1) + 4)
+
+
+@final
+class MapInThreads(WorkAhead):
+    """Runs a function on several elements at a time, each in its own thread.
+
+    Args:
+        child: The operator to read from.
+        function: A function that runs per element.
+        threads: How many threads to use.
+        in_order: Whether a result waits for the results of earlier elements.
+    """
+
+    def __init__(
+        self, child: Operator, function: RowFunction, threads: int, *, in_order: bool = True
+    ) -> None:
+        super().__init__(child, function, in_order=in_order)
+        self._threads = threads
+        self._pool: ThreadPool | None = None
+
+    @property
+    def ahead(self) -> int:
+        """A quarter more than the threads process: a thread that is done must not wait for the reader."""
+        return self._threads + -(-self._threads // 4)
+
+    @property
+    def together(self) -> int:
+        """One: each element may wait for something else."""
+        return 1
+
+    def start(self, block: Block, number: int) -> Pending[list[Outcome]]:
+        if self._pool is None:
+            self._pool = ThreadPool(self._threads, "evenfeed-map")
+        return self._pool.submit(partial(_outcome, self.function, block, number))
+
+    def close(self) -> None:
+        """Let the threads end after their current call."""
+        self.drop()
+        if self._pool is not None:
+            self._pool.close()
+        super().close()
+
+
+def _outcome(function: RowFunction, block: Block, number: int) -> list[Outcome]:
+    try:
+        return [of_rows([function.one(block.row(0), number)])]
+    except BaseException as error:  # noqa: BLE001 - raised when the reader reaches it
+        return [error]

@@ -8,19 +8,27 @@ from time import perf_counter
 from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core.block import Block, Column, Positions, of_rows, read_only
-from evenfeed.core.conversion import shortened
+from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.side_effects import Noting, here, watched_by
 from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten, opened
-from evenfeed.plan.sources import FromGenerator, Range, parts_up_to
+from evenfeed.plan.sources import FromGenerator, Range, Tensor, TensorSlice, parts_up_to
+from evenfeed.plan.windows import ElementValue, Held
 from evenfeed.runtime.functions.calls import name_of, never_stopping
 from evenfeed.runtime.functions.private_copies import holds_arrays, keeper, kept
 from evenfeed.runtime.functions.purity import chance_noted
 from evenfeed.runtime.functions.results import all_of, column_maker, converted
 from evenfeed.runtime.live_state import effects_of
 from evenfeed.runtime.operator import Operator, State
+from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
 from evenfeed.runtime.positions.rows import Rows
+from evenfeed.runtime.step import Step, runs
+
+
+@addresses(Range)
+def _numbers(lookup: Lookup[Range]) -> Indexed:
+    return forward(Numbers(lookup.node))
 
 
 @final
@@ -34,6 +42,27 @@ class Numbers(Rows):
     def fetch(self, positions: Positions) -> Block:
         numbers = self._node.start + self._node.step * positions
         return Block((numbers.astype(self._node.dtype, copy=False),), len(positions))
+
+
+@addresses(Tensor)
+def _one(lookup: Lookup[Tensor]) -> Indexed:
+    return forward(Arrays(list(map(_one_row, lookup.node.arrays)), 1))
+
+
+def _one_row(value: Array | ElementValue | None) -> Column:
+    if isinstance(value, ElementValue):
+        return [value]
+    return None if value is None else value[None]
+
+
+@addresses(TensorSlice)
+def _slices(lookup: Lookup[TensorSlice]) -> Indexed:
+    return forward(Arrays(lookup.node.arrays, lookup.node.size))
+
+
+@addresses(Held)
+def _held(lookup: Lookup[Held]) -> Indexed:
+    return forward(Arrays(lookup.node.columns, lookup.node.size))
 
 
 @final
@@ -62,6 +91,11 @@ Parts: TypeAlias = list[Sequence[Any]]
 _NOTHING: Final = object()
 
 Transpose: TypeAlias = Callable[[Sequence[Any]], Parts | None]
+
+
+@runs(FromGenerator)
+def _pull_elements(step: Step[FromGenerator]) -> Operator:
+    return PullElements(step.node)
 
 
 @final

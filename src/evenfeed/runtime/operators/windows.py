@@ -9,6 +9,7 @@ from evenfeed.core.block import Block, concatenated, cut_up
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.windows import Held, Window
 from evenfeed.runtime.operator import Operator, State
+from evenfeed.runtime.step import Step, runs
 
 
 @final
@@ -21,6 +22,11 @@ class _Run:
     @property
     def length(self) -> int:
         return self.rows.length if isinstance(self.rows, Block) else 1
+
+
+@runs(Window)
+def _cut_windows(step: Step[Window]) -> Operator:
+    return CutWindows(step.child, step.node)
 
 
 @final

@@ -24,6 +24,11 @@ class Order(ABC):
         """Return the positions of `count` steps from `start` on."""
         return self.at(np.arange(start, start + count, dtype=np.int64))
 
+    def consecutive(self, start: int, count: int) -> int | None:
+        """Return the position at step `start` if those of the next `count` steps are consecutive; else None."""
+        del start, count
+        return None
+
     def of_epoch(self, epoch: int) -> "Order":
         """Return this order as it is in another round of a repeat."""
         del epoch
@@ -39,6 +44,10 @@ class Forward(Order):
 
     def at(self, steps: Positions) -> Positions:
         return steps
+
+    def consecutive(self, start: int, count: int) -> int | None:
+        del count
+        return start
 
 
 @final
@@ -57,6 +66,9 @@ class Every(Order):
     def stretch(self, start: int, count: int) -> Positions:
         first = self._start + self._step * start
         return self._inner.stretch(first, self._step * (count - 1) + 1)[:: self._step]
+
+    def consecutive(self, start: int, count: int) -> int | None:
+        return self._inner.consecutive(self._start + start, count) if self._step == 1 else None
 
     def of_epoch(self, epoch: int) -> Order:
         return Every(self._inner.of_epoch(epoch), self._start, self._step, self.size)
@@ -90,6 +102,11 @@ class Again(Order):
             parts.append(part)
             start, count = start + len(part), count - len(part)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def consecutive(self, start: int, count: int) -> int | None:
+        number, within = divmod(start, self._length)
+        inside = within + count <= self._length
+        return self._round(number).consecutive(within, count) if inside else None
 
     def of_epoch(self, epoch: int) -> Order:
         other = Again(self._inner, self._count)

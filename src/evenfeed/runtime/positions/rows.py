@@ -7,12 +7,11 @@ from typing import Final, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column, Positions, fetched_apart
+from evenfeed.core.block import Block, Column, Positions, concatenated, fetched_apart
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import INFINITE
-from evenfeed.runtime.functions.row_function import FailedRow
-from evenfeed.runtime.operator import Operator, State
-from evenfeed.runtime.positions.orders import Forward, Order, length_of_round, size_of_rounds
+from evenfeed.runtime.operator import FailedRow, Operator, State
+from evenfeed.runtime.positions.orders import Order, length_of_round, size_of_rounds
 from evenfeed.runtime.provenance import Provenance, RowOrigin, with_origin
 
 LARGEST_NUMBER: Final = 2**63 - 1
@@ -26,10 +25,10 @@ class Rows(ABC):
 
     @abstractmethod
     def fetch(self, positions: Positions) -> Block:
-        """Return the elements at `positions`, in that order."""
+        """Return the elements at `positions`, in that order; only the first ones if others have another shape."""
 
     def run(self, start: int, count: int) -> Block:
-        """Return `count` elements from `start` on."""
+        """Return `count` elements from `start` on; only the first ones if others have another shape."""
         return self.fetch(np.arange(start, start + count, dtype=np.int64))
 
     def provenance(self, position: int) -> RowOrigin | None:  # noqa: ARG002 - most rows do not know
@@ -65,10 +64,10 @@ class Zipped(Rows):
         self.size = size
 
     def fetch(self, positions: Positions) -> Block:
-        return side_by_side([part.fetch(positions) for part in self._parts])
+        return _cut_alike([part.fetch(positions) for part in self._parts])
 
     def run(self, start: int, count: int) -> Block:
-        return side_by_side([part.run(start, count) for part in self._parts])
+        return _cut_alike([part.run(start, count) for part in self._parts])
 
 
 @final
@@ -84,7 +83,7 @@ class Chained(Rows):
     def fetch(self, positions: Positions) -> Block:
         places = self._places(positions)
         within = positions - self._starts[places]
-        return fetched_apart(places, within, lambda part, rows: self._parts[part].fetch(rows))
+        return fetched_apart(places, within, lambda part, rows: _fetch_all(self._parts[part], rows))
 
     def run(self, start: int, count: int) -> Block:
         places: list[int] = self._places(np.array([start, start + count - 1])).tolist()
@@ -117,7 +116,16 @@ class Rounds(Rows):
             number: self._rows.get(number) or self._start(number)
             for number in np.unique(rounds).tolist()
         }
-        return fetched_apart(rounds, within, lambda number, rows: self._rows[number].fetch(rows))
+        return fetched_apart(
+            rounds, within, lambda number, rows: _fetch_all(self._rows[number], rows)
+        )
+
+    def run(self, start: int, count: int) -> Block:
+        number, within = divmod(start, self._round)
+        if within + count > self._round:
+            return super().run(start, count)
+        self._rows = {number: self._rows.get(number) or self._start(number)}
+        return self._rows[number].run(within, count)
 
     def provenance(self, position: int) -> RowOrigin | None:
         """Known only for rounds of the last fetch."""
@@ -140,7 +148,8 @@ class Numbered(Rows):
             last = int(positions.max()) + self._start
             if last > LARGEST_NUMBER:
                 raise FailedRow(0, None, uncountable())
-        return numbered(self._rows.fetch(positions), positions + self._start)
+        rows = self._rows.fetch(positions)
+        return numbered(rows, positions[: rows.length] + self._start)
 
     def provenance(self, position: int) -> RowOrigin | None:
         return self._rows.provenance(position)
@@ -184,7 +193,7 @@ class Walk(Operator):
                 if error is None:
                     continue
             else:
-                self._step += left
+                self._step += block.length
                 self._most = min(2 * self._most, _ALL)
                 return block
             raise error from error.__cause__
@@ -202,8 +211,9 @@ class Walk(Operator):
         return False
 
     def _fetched(self, count: int) -> Block:
-        if isinstance(self._order, Forward):
-            return self._rows.run(self._step, count)
+        first = self._order.consecutive(self._step, count)
+        if first is not None:
+            return self._rows.run(first, count)
         positions = self._order.stretch(self._step, count)
         self._last = self._step, positions
         return self._rows.fetch(positions)
@@ -229,14 +239,27 @@ class Walk(Operator):
 
 
 def fetch_steps(rows: Rows, order: Order, start: int, count: int) -> Block:
-    """Return the rows that `order` has from step `start` on; views if the order is `Forward`."""
-    if isinstance(order, Forward):
-        return rows.run(start, count)
-    return rows.fetch(order.stretch(start, count))
+    """Return the rows that `order` has from step `start` on; views if they are consecutive."""
+    first = order.consecutive(start, count)
+    return rows.fetch(order.stretch(start, count)) if first is None else rows.run(first, count)
 
 
 def _at(order: Order, step: int) -> int:
     return int(order.at(np.array([step], np.int64))[0])
+
+
+def _fetch_all(rows: Rows, positions: Positions) -> Block:
+    """Return the rows at all positions, even if their shapes differ."""
+    blocks = [rows.fetch(positions)]
+    while (done := sum(block.length for block in blocks)) < len(positions):
+        blocks.append(rows.fetch(positions[done:]))
+    return concatenated(blocks)
+
+
+def _cut_alike(blocks: Sequence[Block]) -> Block:
+    """Return Blocks side by side, cut to the shortest."""
+    least = min(block.length for block in blocks)
+    return side_by_side([block.cut(0, least) for block in blocks])
 
 
 def side_by_side(blocks: Sequence[Block]) -> Block:

@@ -15,8 +15,7 @@ from evenfeed.core.errors import CancelledError
 from evenfeed.plan.elementwise import AUTOTUNE, Map
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator
-from evenfeed.runtime.operators.elementwise import keeps_order
-from evenfeed.runtime.operators.parallel import WorkAhead
+from evenfeed.runtime.operators.parallel import WorkAhead, keeps_order
 from evenfeed.runtime.processes.portable import refuse_while_loading_main
 from evenfeed.runtime.processes.spawning import Child, ChildDied
 from evenfeed.runtime.run import Run

@@ -10,9 +10,9 @@ from evenfeed.core.specs import INFINITE, TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.own_rows import OwnBatches, OwnRows, length_of
 from evenfeed.runtime.operator import Operator, State, read_before_error
+from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, indexed
 from evenfeed.runtime.positions.orders import Order
-
-# Returns how many rows a batch has, after the first of its own rows was read; 0 if it has none.
+from evenfeed.runtime.step import Step, runs
 
 _FIX: Final = "give all elements the same shape, or call padded_batch."
 
@@ -51,6 +51,16 @@ class Owned(Order):
 
     def of_epoch(self, epoch: int) -> Order:
         return Owned(self._inner.of_epoch(epoch), self._node)
+
+
+@addresses(OwnRows)
+def _owned(lookup: Lookup[OwnRows]) -> Indexed:
+    return lookup.reordered(lambda order: Owned(order, lookup.node))
+
+
+@runs(OwnRows)
+def _read_own_rows(step: Step[OwnRows]) -> Operator:
+    return ReadOwnRows(step.child, step.node)
 
 
 @final
@@ -122,6 +132,13 @@ class ReadOwnRows(Operator):
 
     def children(self) -> tuple[Operator, ...]:
         return (self._child,)
+
+
+@runs(OwnBatches)
+def _stack_own_rows(step: Step[OwnBatches]) -> Operator:
+    found = indexed(step.node.rows, step.run, step.epoch)
+    size = found[1].whole if found is not None and isinstance(found[1], Owned) else None
+    return StackOwnRows(step.child, step.node, size)
 
 
 @final
