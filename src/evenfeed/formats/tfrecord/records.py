@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Final, final
 
 import numpy as np
@@ -124,6 +125,10 @@ class RecordReader(Reader):
         self._ended = False  # a length is damaged, so the next record cannot be found
         self._last: tuple[int, Positions] = 0, np.zeros(0, np.int64)  # the rows read last
 
+    @cached_property
+    def _index(self) -> RecordIndex:
+        return self._file.index
+
     @property
     def goes_on(self) -> bool:
         """True if only a payload was damaged: then the start of the next record is known."""
@@ -146,7 +151,7 @@ class RecordReader(Reader):
 
     def fetch(self, positions: Positions) -> Block:
         """Return the records at `positions`, using the index of the file."""
-        places = self._file.index.places
+        places = self._index.places
         if places is None or positions.max() + 1 >= len(places):
             raise self._damaged(0, "it changed while it was being read")
         starts, stops = places[positions], places[positions + 1]
@@ -166,8 +171,8 @@ class RecordReader(Reader):
     def byte_of(self, row: int) -> int | None:
         """Return where a record starts, if it was read last or the file has an index."""
         first, places = self._last
-        if self._mapped is not None and self._file.index.places is not None:
-            first, places = 0, self._file.index.places
+        if self._mapped is not None and self._index.places is not None:
+            first, places = 0, self._index.places
         return int(places[row - first]) if first <= row < first + len(places) else None
 
     def indexed(self) -> Positions | None:
