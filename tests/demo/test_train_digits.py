@@ -1,5 +1,6 @@
 """The demo learns, shows who got what, and after Ctrl-C continues with the very next batch."""
 
+import io
 import re
 import signal
 import subprocess
@@ -134,6 +135,25 @@ def test_a_saved_model_is_the_same_when_loaded(tmp_path: Path) -> None:
     assert position == {"step": 3}
     for name, value in model.items():
         np.testing.assert_array_equal(loaded[name], value)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_a_live_bar_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    with train_digits.Progress(None, {"step": 0, "epochs": 2}, 8) as progress:
+        for _ in range(3):
+            progress.update(32.0, 48.0, 64.0)
+        progress.bar.refresh()  # it redraws itself ten times a second
+    shown = terminal.getvalue()
+    assert re.search(
+        r"\repoch  1\|.*\|ETA \d\d:\d\d, loss 0\.500, accuracy 75\.0%, \d+ steps/s", shown
+    )
+    assert "\nepoch" not in shown  # an epoch has four steps
 
 
 def test_resuming_without_a_file_says_what_to_do(tmp_path: Path) -> None:
