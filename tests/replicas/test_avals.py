@@ -10,6 +10,7 @@ import pytest
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.run.avals import Aval, PlainArrays, aval_of, avals_of_all
+from evenfeed.replicas.session import Session
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Other:
     def __init__(self, *answers):
         self.answers = list(answers)
         self.heard = []
-        self.replicas = Replicas([Device(0), Device(1)], self.tell)
+        self.replicas = Replicas.on([Device(0), Device(1)], Session(self.tell))
 
     def tell(self, text):
         what, said = json.loads(text)
@@ -85,7 +86,7 @@ def test_a_worker_at_another_place_is_an_error_on_both():
 
 
 def test_on_one_worker_nobody_is_asked():
-    assert avals_of_all(Replicas([Device(0), Device(0)]), [[1, 2.0]]) == [
+    assert avals_of_all(Replicas.on([Device(0), Device(0, 1)]), [[1, 2.0]]) == [
         (Aval((), "int32"), Aval((), "float32"))
     ]
 

@@ -138,7 +138,7 @@ def test_runs_at_the_same_time_have_seats_of_their_own():
     with callback_meetings.assign_seats(one) as first:
         with callback_meetings.assign_seats(other) as second:
             assert {seat.slot for seat in first} != {seat.slot for seat in second}
-            assert (first[0].threads, second[1].threads) == (one, other)
+            assert (first[0].board.threads, second[1].board.threads) == (one, other)
         with callback_meetings.assign_seats(other) as third:
             assert third == second, "a seat that is free is taken: its programs are there"
 

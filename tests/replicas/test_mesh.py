@@ -4,10 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.mirroring import each, mirrored, run, without_x64
+from tests.mirroring import context, each, mirrored, number, parts, run, without_x64
 
 import evenfeed as tf
-from evenfeed.replicas.mesh import Replicas, shards
+from evenfeed.replicas.mesh import Replicas, replicas_of, shards
+from evenfeed.strategy.strategy import Strategy
 
 DEVICES = jax.local_devices(backend="cpu")
 ALIGNMENT = 64  # bytes; XLA uses memory with this alignment directly if it can
@@ -31,7 +32,7 @@ def seen(array):
 @pytest.mark.parametrize("count", range(1, 9))
 def test_a_batch_does_not_share_memory_with_the_user(count):
     mine = aligned((count * 1024, 16))
-    placed = Replicas(DEVICES[:count]).put_sharded(seen(mine), "x")
+    placed = Replicas.on(DEVICES[:count]).put_sharded(seen(mine), "x")
     jax.block_until_ready(placed)
     mine[:] = 1
     assert not np.asarray(placed).any()
@@ -40,7 +41,7 @@ def test_a_batch_does_not_share_memory_with_the_user(count):
 @pytest.mark.parametrize("replica", range(8))
 def test_a_part_does_not_share_memory_with_the_user(replica):
     mine = aligned((1024, 16))
-    placed = Replicas(DEVICES).put(seen(mine), replica, "x")
+    placed = Replicas.on(DEVICES).put(seen(mine), replica, "x")
     jax.block_until_ready(placed)
     mine[:] = 1
     assert not np.asarray(placed).any()
@@ -65,19 +66,19 @@ def test_what_a_step_has_brought_stays_when_the_user_writes(names, rows, make):
 def test_an_array_of_our_own_is_not_copied_first():
     own = aligned((1024, 16))
     before = jax.device_put(own, DEVICES[0]).unsafe_buffer_pointer() == own.ctypes.data
-    after = Replicas(DEVICES[:1]).put(own, 0, "x").unsafe_buffer_pointer() == own.ctypes.data
+    after = Replicas.on(DEVICES[:1]).put(own, 0, "x").unsafe_buffer_pointer() == own.ctypes.data
     assert after == before
 
 
 def test_a_scalar_is_put_too():
     mine = aligned(())
-    placed = Replicas(DEVICES[:1]).put(seen(mine), 0, "x")
+    placed = Replicas.on(DEVICES[:1]).put(seen(mine), 0, "x")
     mine[...] = 1
     assert (placed.shape, float(placed)) == ((), 0.0)
 
 
 def test_each_part_lies_on_the_device_of_its_replica():
-    replicas = Replicas(DEVICES[2::-1])
+    replicas = Replicas.on(DEVICES[2::-1])
     assert replicas.count == 3
     for index, device in enumerate(replicas.devices):
         assert replicas.put(np.zeros(2), index, "x").devices() == {device}
@@ -90,19 +91,19 @@ def test_each_part_lies_on_the_device_of_its_replica():
 
 
 def test_the_mesh_has_the_devices_in_order():
-    replicas = Replicas(DEVICES[2::-1])
+    replicas = Replicas.on(DEVICES[2::-1])
     assert replicas.mesh.axis_names == ("replica",)
     assert list(replicas.mesh.devices) == DEVICES[2::-1]
 
 
 def test_text_stays_on_the_host():
     text = np.array([b"a", b"b"], object)
-    assert Replicas(DEVICES[:1]).put(text, 0, "x") is text
+    assert Replicas.on(DEVICES[:1]).put(text, 0, "x") is text
 
 
 @without_x64
 def test_64_bits_arrive_where_x64_is_on():
-    replicas = Replicas(DEVICES[:2])
+    replicas = Replicas.on(DEVICES[:2])
     assert replicas.arriving(np.dtype("int64")) == np.dtype("int32")
     with jax.enable_x64(True):
         assert replicas.arriving(np.dtype("int64")) == np.dtype("int64")
@@ -110,7 +111,7 @@ def test_64_bits_arrive_where_x64_is_on():
 
 
 def test_an_array_that_lies_on_its_replicas_device_is_not_touched():
-    replicas = Replicas(DEVICES[:2])
+    replicas = Replicas.on(DEVICES[:2])
     there = replicas.to_replica(np.arange(3), 1)
     assert there.committed
     assert there.devices() == {DEVICES[1]}
@@ -122,7 +123,7 @@ def test_an_array_that_lies_on_its_replicas_device_is_not_touched():
 
 @pytest.mark.parametrize("devices", [[0, 1, 2], [2, 0, 1], [1]])
 def test_shards_come_in_the_order_of_the_rows(devices):
-    replicas = Replicas([DEVICES[number] for number in devices])
+    replicas = Replicas.on([DEVICES[number] for number in devices])
     rows = np.arange(2 * len(devices))
     found = shards(jax.device_put(rows, replicas.sharding))
     assert [part.tolist() for part in found] == rows.reshape(-1, 2).tolist()
@@ -142,3 +143,59 @@ def test_empty_parts_of_a_compiled_result_have_their_own_shape(shape):
     value = each(strategy, lambda r: jnp.zeros(shape))
     found = run("compiled", strategy, lambda x: x * 2, value)
     assert [part.shape for part in strategy.experimental_local_results(found)] == [shape] * 2
+
+
+# --- several axes -----------------------------------------------------------------------------
+
+
+def grid(*axes):
+    return jax.sharding.Mesh(np.array(DEVICES[:4]).reshape(2, 2), ("outer", "inner")), axes
+
+
+def step(x, rows):
+    def loss(x):
+        return (context().all_reduce("SUM", x) ** 2).sum() * (number() + 1.0)
+
+    own = context().all_reduce("SUM", rows.sum())
+    return context().all_gather(x, 0), own, jax.grad(loss)(x), jnp.int32(number())
+
+
+@pytest.mark.parametrize("axes", [("outer", "inner"), ("inner", "outer")])
+@pytest.mark.parametrize("way", ["eager", "compiled"])
+@pytest.mark.parametrize("uneven", [0, 1])
+def test_replicas_may_differ_along_several_axes(axes, way, uneven):
+    strategies = [Strategy(Replicas(*grid(*axes))), mirrored(4)]
+    found, expected = (
+        parts(s, run(way, s, step, *(each(s, make) for make in (own, lambda r: jnp.ones(1 + r * uneven)))))
+        for s in strategies
+    )  # fmt: skip
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
+
+
+def own(replica):
+    return jnp.arange(2.0) + replica
+
+
+def test_a_replicas_part_is_on_its_device_whatever_the_order_of_the_axes():
+    mesh, axes = grid("inner", "outer")
+    replicas = Replicas(mesh, axes)
+    placed = replicas.put_sharded(np.arange(4.0, dtype=np.float32), "x")
+    assert [shard.tolist() for shard in shards(placed)] == [[0], [1], [2], [3]]
+    assert [shard.devices() for shard in shards(placed)] == [{d} for d in replicas.devices]
+    assert replicas.devices == tuple(DEVICES[k] for k in (0, 2, 1, 3))
+
+
+def test_replicas_of_several_devices_are_refused():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="all axes of the mesh"):
+        Replicas(*grid("outer"))
+
+
+def test_the_replicas_of_an_array_are_those_of_its_strategy():
+    strategy = mirrored(2)
+    value = each(strategy, lambda r: jnp.zeros(2))
+    assert replicas_of(value.array).mesh == strategy.mesh
+    elsewhere = jax.sharding.Mesh(np.array(DEVICES[:2]), ("user",))
+    spec = jax.sharding.PartitionSpec("user")
+    placed = jax.device_put(jnp.zeros(4), jax.sharding.NamedSharding(elsewhere, spec))
+    assert replicas_of(placed) is None
+    assert replicas_of(jnp.zeros(2)) is None

@@ -7,8 +7,9 @@ from jax import lax
 from tests.mirroring import mirrored
 
 from evenfeed.replicas.function.staging import Unstaged
-from evenfeed.replicas.mesh import AXIS
 from evenfeed.replicas.run.uneven_segments import cut, run_collectives
+
+AXIS = "replica"
 
 
 def total(x):
@@ -18,7 +19,7 @@ def total(x):
 def pieces(function, x=None):
     given = jnp.ones(2) if x is None else x
     closed = jax.make_jaxpr(function, axis_env=[(AXIS, 3)])(jnp.int32(0), given)
-    return cut(closed, closed.jaxpr.invars[0])
+    return cut(closed, closed.jaxpr.invars[0], (AXIS,))
 
 
 def alone(function, x):

@@ -7,14 +7,15 @@ from jax import lax
 from tests.mirroring import context, each, mirrored, number
 
 import evenfeed as tf
-from evenfeed.replicas.mesh import AXIS
 from evenfeed.replicas.run.varying import varying_outputs
+
+AXIS = "replica"
 
 
 def outputs(function, *own):
     """Return which outputs vary, for a function of x, which differs between replicas, and w, which does not."""
     closed = jax.make_jaxpr(function, axis_env=[(AXIS, 2)])(jnp.ones(2), jnp.ones(2))
-    return varying_outputs(closed.jaxpr, frozenset(own or (0,)))
+    return varying_outputs(closed.jaxpr, (AXIS,), frozenset(own or (0,)))
 
 
 def total(x):

@@ -13,6 +13,7 @@ Setting the global seed restarts every sequence.
 import os
 import threading
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 from threading import Lock
 from typing import Any, Final, TypeAlias, final
@@ -98,10 +99,12 @@ class _Thread(threading.local):
     Attributes:
         call: The seeds of the user function that it runs; None outside of one.
         traced_draws: How many random operations it has traced into compiled functions.
+        replica_index: Returns the index of the running replica, in a trace that stands for all replicas.
     """
 
     call: CallSeeds | None = None
     traced_draws = 0
+    replica_index: Callable[[], Any] | None = None
 
 
 calling: Final = _Thread()

@@ -74,7 +74,7 @@ def worker_of(replicas: Replicas) -> WorkerInput:
         return alone(replicas.count)
     workers = replicas.count // replicas.local_count
     worker = replicas.first // replicas.local_count
-    agreement = StoredAgreement(worker, workers, replicas.patience)
+    agreement = StoredAgreement(worker, workers, replicas.session.patience)
     return WorkerInput(Share(worker, workers, replicas.local_count), Topic(topic_name(), agreement))
 
 

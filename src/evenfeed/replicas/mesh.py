@@ -1,73 +1,86 @@
 """The replicas of all workers: their device mesh, and copying data to this worker's devices."""
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
+from weakref import ref
 
 import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.replicas.session import Session
 from evenfeed.tensors.device_arrays import bound, held_dtype, is_x64_on, narrowed
 
-AXIS: Final = "replica"
+_AXIS: Final = "replica"
 
-# Sends a string to all workers, and returns the strings of all workers, in worker order.
-Exchange: TypeAlias = Callable[[str], list[str]]
+# The meshes of strategies, with the newest replicas on each. JAX itself keeps meshes forever.
+_known: Final[dict[Any, "ref[Replicas]"]] = {}
 
 
 @final
 class Replicas:
-    """The devices of the replicas, one each, with each worker's devices next to each other.
+    """The replicas of all workers: a mesh of their devices, one each, with each worker's devices next to each other.
 
     A worker can only access its own replicas. Methods number replicas within this worker.
 
     Args:
-        devices: The devices.
-        exchange: Exchanges messages with the other workers over the network, if there are any.
-        patience: Seconds to wait for another worker's message, or None for the default.
+        mesh: The devices.
+        axes: The axes of the mesh that replicas differ along, from the outermost; by default all axes.
+        session: The state of the strategy; by default a new one.
+
+    Attributes:
+        mesh: The same.
+        axes: The same.
+        axis: The axes as `jax.lax` and `PartitionSpec` take them: the name of a single one, or all names.
+        devices: The devices in replica order.
+        count: The number of replicas, over all workers.
     """
 
     def __init__(
         self,
-        devices: Sequence[Any],
-        exchange: Exchange | None = None,
-        patience: float | None = None,
+        mesh: "jax.sharding.Mesh",
+        axes: Sequence[str] | None = None,
+        session: Session | None = None,
     ) -> None:
-        self.devices: tuple[Any, ...] = tuple(devices)  # JAX devices have no type stubs
-        self._exchange = exchange
-        self.patience = patience
-
-    def exchange(self, what: str, data: Any = None) -> list[Any]:
-        """Exchange data with all workers at the same point of the program. Return every worker's data.
-
-        Args:
-            what: The operation that the workers perform at this point, to detect a mismatch.
-            data: This worker's data, JSON-serializable.
-
-        Raises:
-            RuntimeError: The workers perform different operations.
-            InvalidArgumentError: They perform the same operation on incompatible tensors.
-        """
-        if self._exchange is None:
-            return [data]
-        received: list[Any] = [
-            json.loads(text) for text in self._exchange(json.dumps([what, data]))
-        ]
-        places = [place for place, _ in received]
-        if len(set(places)) > 1:
-            seen = "; ".join(f"worker {worker} at {place}" for worker, place in enumerate(places))
-            raise not_met(
-                places,
-                f"The workers are not at the same point of the program: {seen}.",
-                "run the same program on all workers, with the same collectives in the same order.",
+        names: tuple[str, ...] = mesh.axis_names
+        self.mesh = mesh
+        self.axes = names if axes is None else tuple(axes)
+        if sorted(self.axes) != sorted(names):
+            raise InvalidArgumentError(
+                f"Each replica has one device, so replicas must differ along all axes of the mesh, {names}, but got "
+                f"{self.axes}.",
+                fix="pass a mesh with the axes of the replicas only.",
             )
-        return [each for _, each in received]
+        first, *others = self.axes
+        self.axis: str | tuple[str, ...] = self.axes if others else first
+        grid: Any = mesh.devices
+        self.devices: tuple[Any, ...] = tuple(
+            grid.transpose(list(map(names.index, self.axes))).flat
+        )
+        self.count = len(self.devices)
+        self._given_session = session
+        _known[mesh] = ref(self)
+
+    @staticmethod
+    def on(devices: Sequence[Any], session: Session | None = None) -> "Replicas":
+        """Return one replica for each device. Their mesh has a single axis, `replica`."""
+        mesh = jax.sharding.Mesh(np.array(devices), (_AXIS,))
+        return Replicas(mesh, session=session)
+
+    @cached_property
+    def session(self) -> Session:
+        """The state of the strategy."""
+        return self._given_session or Session()
+
+    @property
+    def axis_env(self) -> list[tuple[str, int]]:
+        """The names and sizes of the axes, to trace a function that uses them."""
+        return [(name, self.mesh.shape[name]) for name in self.axes]
 
     @cached_property
     def local_devices(self) -> tuple[Any, ...]:
@@ -91,25 +104,20 @@ class Replicas:
         """Whether some replicas are on other workers."""
         return self.local_count < self.count
 
-    @property
-    def count(self) -> int:
-        """The number of replicas, over all workers."""
-        return len(self.devices)
-
     @cached_property
     def device_set(self) -> frozenset[Any]:
         """The devices, to compare with those of an array's sharding."""
         return frozenset(self.devices)
 
     @cached_property
-    def mesh(self) -> "jax.sharding.Mesh":
-        """The devices as a mesh with a single axis, `replica`."""
-        return jax.sharding.Mesh(np.array(self.devices), (AXIS,))
+    def spec(self) -> Any:
+        """The `PartitionSpec` of a batch."""
+        return jax.sharding.PartitionSpec(self.axis)
 
     @cached_property
     def sharding(self) -> "jax.sharding.NamedSharding":
         """The sharding of a batch: split along its first axis."""
-        return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(AXIS))
+        return jax.sharding.NamedSharding(self.mesh, self.spec)
 
     @cached_property
     def replicated(self) -> "jax.sharding.NamedSharding":
@@ -219,28 +227,25 @@ def shards(array: "jax.Array") -> tuple[Any, ...]:
         # A compiled program returns an empty array whole on every device, whatever its sharding.
         rows = array.shape[0] // mesh.size
         return tuple(shard.data[:rows] for shard in array.addressable_shards)
-    if mesh is not None and mesh.axis_names == (AXIS,) and not array.is_fully_replicated:
+    if mesh is not None and _is_in_mesh_order(sharding) and not array.is_fully_replicated:
         # Rows are in mesh order. Looking up the row indices of each shard is slow in JAX.
         return tuple(map(array.addressable_data, range(len(sharding.addressable_devices))))
     found = sorted(array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
     return tuple(shard.data for shard in found)
 
 
-def not_met(places: Sequence[str], what: str, fix: str) -> Exception:
-    """Return the error for replicas or workers that reached different collectives.
+def _is_in_mesh_order(sharding: Any) -> bool:
+    """Return True if an array's rows are split over all axes of its mesh, in their order."""
+    spec, names = sharding.spec, sharding.mesh.axis_names
+    return len(spec) > 0 and spec[0] == (names if len(names) > 1 else names[0])
 
-    Args:
-        places: For each of them, the collective, then " of " and its arguments.
-        what: The error message, which lists the places.
-        fix: The fix if the collectives differ.
-    """
-    kinds = {place.partition(" of ")[0] for place in places}
-    if len(kinds) > 1:
-        return RuntimeError(described(what, fix=fix))
-    return InvalidArgumentError(
-        what,
-        fix="pass tensors of one dtype and shape; for all_gather, lengths along its axis may differ.",
-    )
+
+def replicas_of(array: Any) -> Replicas | None:
+    """Return the replicas that hold an array; None if it is on one device, or on a mesh of the user's own."""
+    mesh = getattr(getattr(array, "sharding", None), "mesh", None)
+    if mesh is None or mesh.size == 1 or mesh not in _known:
+        return None
+    return _known[mesh]() or Replicas(mesh)
 
 
 def _copied(

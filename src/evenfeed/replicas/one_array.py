@@ -49,7 +49,7 @@ def joined_parts(
             "put each part on a different device with jax.device_put(part, device), or join them "
             "on one device with jax.numpy.concatenate(value.values).",
         )
-    replicas = Replicas(own) if of is None else of
+    replicas = Replicas.on(own) if of is None else of
     if parts[0].shape:
         return replicas.joined(parts), False
     with jax.ensure_compile_time_eval():  # a traced function may have captured the scalars
@@ -112,7 +112,7 @@ def _place(part: Any) -> str:
 
 def replicated_array(parts: Sequence[Any]) -> "jax.Array":
     """Make one replicated array from equal copies that are already on their devices."""
-    replicas = Replicas([device for part in parts if (device := device_of(part)) is not None])
+    replicas = Replicas.on([device for part in parts if (device := device_of(part)) is not None])
     return replicas.held_alike(parts)
 
 

@@ -1,7 +1,7 @@
 """Access to the parts of a distributed value, as one array or separately, for reduce and gather."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 from evenfeed.core.errors import InvalidArgumentError
@@ -9,7 +9,7 @@ from evenfeed.core.lazy_jax import jax
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.device_programs import unfolded
 from evenfeed.replicas.function.staging import Unstaged
-from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.run.avals import Aval, aval_of, avals_of_all
 from evenfeed.replicas.run.host_callback import call_on_host
@@ -44,7 +44,7 @@ def spread(replicas: Replicas, value: Any) -> Any:
         _with_rows,
         mesh=replicas.mesh,
         in_specs=spec(),
-        out_specs=spec(AXIS),
+        out_specs=replicas.spec,
         check_vma=False,
     )(unfolded(replicas, tensor))
     return PerReplica(array=rows, lifted=tensor.ndim == 0, count=replicas.count)
@@ -91,12 +91,12 @@ def computed(replicas: Replicas, array: Any, compute: Callable[..., Any], kind: 
         result = compute(array, *kind)
         # Otherwise XLA might shard the result.
         return jax.lax.with_sharding_constraint(result, replicas.replicated)
-    program = _program(getattr(array.sharding, "mesh", replicas.mesh), compute, kind)
-    return program(array).addressable_data(0)
+    mesh = getattr(array.sharding, "mesh", replicas.mesh)
+    make = partial(_program, mesh, compute, kind)
+    return replicas.session.program((mesh, compute, kind), make)(array).addressable_data(0)
 
 
-@lru_cache(maxsize=256)
-def _program(mesh: Any, compute: Callable[..., Any], kind: Any) -> Any:
+def _program(mesh: Any, compute: Callable[..., Any], kind: Any) -> Callable[..., Any]:
     everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
 
     def program(array: Any) -> Any:

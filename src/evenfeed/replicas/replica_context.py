@@ -4,8 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
+from evenfeed.core.lazy_jax import jax
+from evenfeed.core.seeds import calling
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.all_gather import AllGather
 from evenfeed.replicas.collectives.all_reduce import AllReduce
@@ -27,6 +30,16 @@ def noted(note: str) -> Generator[None]:
     except Exception as error:
         error.add_note(note)
         raise
+
+
+@contextmanager
+def drawing_for(replicas: Replicas) -> Generator[None]:
+    """Draw other random numbers for each replica in a block that is traced for all of them."""
+    outer, calling.replica_index = calling.replica_index, partial(jax.lax.axis_index, replicas.axis)
+    try:
+        yield
+    finally:
+        calling.replica_index = outer
 
 
 class Replica(ABC):

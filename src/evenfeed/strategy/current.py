@@ -29,7 +29,7 @@ class DefaultStrategy(Strategy):
     mirrors = False
 
     def __init__(self) -> None:
-        super().__init__(Replicas((jax.devices()[0],)))
+        super().__init__(Replicas.on(jax.devices()[:1]))
 
     @cached_property
     def _context(self) -> ReplicaContext:

@@ -206,7 +206,7 @@ class StrategyExtended:
 
     def _updated_inside(self, var: Variable, fn: Callable[..., Any], given: Any) -> Any:
         """Update in a merge_call of SPMD code, where one call stands for all replicas."""
-        own_args, own_kwargs = own_share(given)
+        own_args, own_kwargs = own_share(self.replicas, given)
         with contexts.entered(Frame(self._strategy, self.replicas, updating=0)):
             return fn(var, *own_args, **own_kwargs)
 

@@ -56,7 +56,7 @@ class MirroredStrategy(Strategy):
 def replicas_on(devices: Sequence[Any]) -> Replicas:
     """Return one replica for each device. Makes sure that their collectives have enough threads."""
     ensure_threads(sum(device.platform == "cpu" for device in devices))
-    return Replicas(devices)
+    return Replicas.on(devices)
 
 
 def _name(device: str | LogicalDevice) -> str:

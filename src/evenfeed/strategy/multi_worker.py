@@ -22,6 +22,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax
 from evenfeed.feeding.agreed_steps import Topic
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.session import Session
 from evenfeed.strategy.devices import default_devices, device_string, jax_device
 from evenfeed.strategy.mirrored import replicas_on
 from evenfeed.strategy.strategy import Strategy
@@ -136,7 +137,7 @@ def _replicas(membership: Membership, options: CommunicationOptions) -> Replicas
     agreement = StoredAgreement(membership.place, membership.worker_count, patience)
     # The replicas use a single conversation for everything they agree on during the program.
     conversation = Topic(topic_name(), agreement).next_pass()
-    return Replicas(devices, conversation.exchange, patience)
+    return Replicas.on(devices, Session(conversation.exchange, patience))
 
 
 def _check_equal_counts(membership: Membership, devices: Sequence[Any]) -> None:

@@ -24,4 +24,4 @@ class OneDeviceStrategy(Strategy):
 
     def __init__(self, device: str) -> None:
         found: Any = jax_device(device)
-        super().__init__(Replicas((found,)))
+        super().__init__(Replicas.on([found]))

@@ -23,7 +23,6 @@ _FLOATS: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float6
 _INTEGERS: Final = (dtypes.int32, dtypes.int64)
 
 # The mesh axis over which replicas run side by side (see ARCHITECTURE.md).
-_REPLICA_AXIS: Final = "replica"
 
 
 def uniform(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
@@ -176,7 +175,4 @@ def _words(words: tuple[int, int]) -> Array:
 
 def _lane() -> Any:
     """Return the index of the running replica. Each has its own sequence, in whatever order they run."""
-    try:
-        return jax.lax.axis_index(_REPLICA_AXIS)
-    except NameError:  # there is no such axis: not inside a replica
-        return 0
+    return 0 if calling.replica_index is None else calling.replica_index()

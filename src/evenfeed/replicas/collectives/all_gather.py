@@ -15,7 +15,7 @@ from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.collectives.device_programs import held_by_all
 from evenfeed.replicas.collectives.eager_primitive import LinearOperation, bind_eager
 from evenfeed.replicas.function.staging import Unstaged
-from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.run.callback_meetings import Seat
 from evenfeed.tensors.device_arrays import is_traced
 
@@ -59,12 +59,12 @@ class AllGather(Collective):
 
     def mapped(self, replicas: Replicas, index: Any, arrays: Sequence[Any]) -> list[Any]:
         del index
-        return [self._mapped(array, replicas.count) for array in arrays]
+        return [self._mapped(replicas, array) for array in arrays]
 
-    def _mapped(self, array: Any, count: int) -> Any:
+    def _mapped(self, replicas: Replicas, array: Any) -> Any:
         if array.size == 0:  # which XLA refuses to gather
-            return self.if_equal([array], count)[0]
-        return jax.lax.all_gather(array, AXIS, axis=self.axis, tiled=True)
+            return self.if_equal([array], replicas.count)[0]
+        return jax.lax.all_gather(array, replicas.axis, axis=self.axis, tiled=True)
 
     def uneven(self, replicas: Replicas, index: Any, arrays: Sequence[Any]) -> list[Any]:
         del replicas, index, arrays
@@ -79,7 +79,7 @@ def _exchanged(seat: Seat, own: list[int]) -> Sequence[list[int]]:
     replicas = seat.replicas
 
     def exchange(lengths: list[Any]) -> Sequence[Any]:
-        received = replicas.exchange("the lengths of all_gather", lengths)
+        received = replicas.session.exchange("the lengths of all_gather", lengths)
         every = [each for worker in received for each in worker]
         return [every] * replicas.local_count
 

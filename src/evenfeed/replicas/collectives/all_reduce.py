@@ -1,8 +1,8 @@
 """`AllReduce`: the sum or mean of the replicas' arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, final
 
 import numpy as np
@@ -14,7 +14,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.collectives.device_programs import mapped_over, run_together
 from evenfeed.replicas.collectives.eager_primitive import LinearOperation, bind_eager
-from evenfeed.replicas.mesh import AXIS, Replicas, shards
+from evenfeed.replicas.mesh import Replicas, shards
 from evenfeed.replicas.reduce.reduce_op import ReduceOp, divided
 from evenfeed.replicas.run.callback_meetings import Seat
 
@@ -47,7 +47,7 @@ class AllReduce(Collective):
 
     def mapped(self, replicas: Replicas, index: Any, arrays: Sequence[Any]) -> list[Any]:
         del index
-        return self._of(jax.lax.psum(list(arrays), AXIS), replicas.count)
+        return self._of(jax.lax.psum(list(arrays), replicas.axis), replicas.count)
 
     def if_equal(self, arrays: Sequence[Any], count: int) -> list[Any]:
         return self._of([(array * count).astype(array.dtype) for array in arrays], count)
@@ -118,16 +118,16 @@ def sum_parts(replicas: Replicas, parts: Sequence[Sequence[Any]]) -> list[list[A
     rows = [[part if part.ndim else jnp.expand_dims(part, 0) for part in row] for row in parts]
     scalars = [part.ndim == 0 for part in parts[0]]
     columns = [replicas.joined(column) for column in zip(*rows, strict=True)]
-    totals = run_together(replicas, _sum_program(replicas), columns)
+    program = replicas.session.program("sum", partial(_sum_program, replicas))
+    totals = run_together(replicas, program, columns)
     return [
         [total[0] if scalar else total for total, scalar in zip(row, scalars, strict=True)]
         for row in zip(*map(shards, totals), strict=True)
     ]
 
 
-@lru_cache(maxsize=64)
-def _sum_program(replicas: Replicas) -> Any:
+def _sum_program(replicas: Replicas) -> Callable[..., Any]:
     def summed(columns: list[Any]) -> list[Any]:
-        return jax.lax.psum(columns, AXIS)
+        return jax.lax.psum(columns, replicas.axis)
 
     return jax.jit(mapped_over(replicas, summed))

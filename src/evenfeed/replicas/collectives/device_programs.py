@@ -1,12 +1,12 @@
 """Programs over the devices of all replicas, which collectives run."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
-from evenfeed.core.concurrency.peers import MEETING_ERRORS, peers
+from evenfeed.core.concurrency.peers import MEETING_ERRORS
 from evenfeed.core.lazy_jax import jax
-from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.mesh import Replicas
 
 
 def unfolded(replicas: Replicas, arrays: Any) -> Any:
@@ -20,10 +20,13 @@ def unfolded(replicas: Replicas, arrays: Any) -> Any:
 
 def mapped_over(replicas: Replicas, function: Callable[..., Any]) -> Callable[..., Any]:
     """Map a function over the replicas. Its arguments and results are sharded along their first axis."""
-    spec = jax.sharding.PartitionSpec(AXIS)
     # With check_vma=True, gradients through collectives differ from TensorFlow's.
     return jax.shard_map(
-        function, mesh=replicas.mesh, in_specs=spec, out_specs=spec, check_vma=False
+        function,
+        mesh=replicas.mesh,
+        in_specs=replicas.spec,
+        out_specs=replicas.spec,
+        check_vma=False,
     )
 
 
@@ -34,16 +37,16 @@ def run_together(replicas: Replicas, program: Callable[[Any], Any], arrays: Any)
     try:
         return jax.block_until_ready(program(arrays))
     except MEETING_ERRORS as error:
-        peers.reraise(error)
+        replicas.session.peers.reraise(error)
 
 
 def held_by_all(replicas: Replicas, array: Any) -> Any:
     """Gather an array that is sharded over the replicas, on this worker's first device."""
-    return run_together(replicas, _copy_program(replicas), array).addressable_data(0)
+    program = replicas.session.program("copy", partial(_copy_program, replicas))
+    return run_together(replicas, program, array).addressable_data(0)
 
 
-@lru_cache(maxsize=64)
-def _copy_program(replicas: Replicas) -> Any:
+def _copy_program(replicas: Replicas) -> Callable[..., Any]:
     def same(array: Any) -> Any:
         return array
 

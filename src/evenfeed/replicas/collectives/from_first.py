@@ -8,7 +8,7 @@ from typing import Any, final
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.collectives.device_programs import held_by_all
-from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.run.callback_meetings import Seat
 from evenfeed.tensors.device_arrays import is_traced, unbound
 
@@ -31,8 +31,7 @@ class FromFirst(Collective):
         return [_met(seat, array) for array in arrays]
 
     def mapped(self, replicas: Replicas, index: Any, arrays: Sequence[Any]) -> list[Any]:
-        del replicas
-        return [_first(index, array) for array in arrays]
+        return [_first(replicas, index, array) for array in arrays]
 
     def if_equal(self, arrays: Sequence[Any], count: int) -> list[Any]:
         del count
@@ -48,11 +47,11 @@ def _met(seat: Seat, own: Any) -> Any:
     return unbound(seat.meet(f"an assignment of the first replica's {description}", own, resolve))
 
 
-def _first(index: Any, array: Any) -> Any:
+def _first(replicas: Replicas, index: Any, array: Any) -> Any:
     # The other arrays are replaced with zeros, not multiplied by zero, so their NaNs do not spread. JAX sums
     # bools as ints, so the dtype is restored.
     own = jnp.where(index == 0, array, jnp.zeros_like(array))
-    return jax.lax.psum(own, AXIS).astype(own.dtype)
+    return jax.lax.psum(own, replicas.axis).astype(own.dtype)
 
 
 def copies_of_first(replicas: Replicas, parts: Sequence[Any]) -> list[Any]:

@@ -6,20 +6,20 @@ from typing import Any, final
 
 from evenfeed.core import side_effects
 from evenfeed.core.callsite import where_raised
-from evenfeed.core.concurrency.peers import MEETING_ERRORS, peers
+from evenfeed.core.concurrency.peers import MEETING_ERRORS
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jax_tree
 from evenfeed.core.seeds import calling
 from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import close_containers, open_containers
-from evenfeed.replicas.function.last_step import last_step
 from evenfeed.replicas.function.nnx_objects import CLOSES_OVER, changes_from_outside
 from evenfeed.replicas.function.outputs import HOST_ARRAYS, is_tensor_leaf, of_one_replica
 from evenfeed.replicas.function.signatures import specs_of
 from evenfeed.replicas.function.staging import Staging, Unstaged, assigned_inside, live, used
-from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.mesh import Replicas, replicas_of
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.run.avals import PlainArrays
 from evenfeed.replicas.run.host_callback import is_done_in_python, run_unbound
+from evenfeed.replicas.session import Session
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
@@ -90,7 +90,7 @@ class Program:
         self._takes_out = self.replicas is not None and any(p >= 0 for p in self._places)
         self._run = self._compiled(needed)
         over = self._over or self.replicas
-        self._spans = over is not None and over.spans
+        self._session = over.session if over is not None and over.spans else None
         if over is not None and over.spans and over.local_count == 1:
             self._unflatten = partial(of_one_replica, over, self._unflatten)
         self.is_lasting = not any(map(is_traced, self.closed.consts))
@@ -101,7 +101,7 @@ class Program:
             self._consts or self.reads or self.writes or self._takes_out or self._rest is not None
         )
         self._is_simple = not others and len(self._uses) == len(tensors)
-        quick = self._is_simple and not self._spans and not self._draws
+        quick = self._is_simple and self._session is None and not self._draws
         self._is_quick = quick and self._shape_check is None
 
     # --- tracing ---------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class Program:
         """Return the check for arrays that are local to each worker; None if all shapes are known to all workers."""
         self._own: list[int] = []
         over = self._over or self.replicas
-        if over is None or not self._spans:
+        if over is None or not over.spans:
             return None
         # A scalar has only one shape. A distributed value knows the shapes of all its parts.
         own = {id(x) for x in leaves_of(arguments)[0] if is_tensor_leaf(x) and x.ndim}
@@ -172,7 +172,8 @@ class Program:
         for variable in (*self.reads, *self.writes):
             if (replicas := getattr(variable, "replicas", None)) is not None:
                 return replicas
-        return _replicas_of([leaves[index] for index in self._tensors])
+        found = (replicas_of(leaves[index]) for index in self._tensors)
+        return next((replicas for replicas in found if replicas is not None), None)
 
     def _compiled(self, needed: Sequence[int]) -> Callable[..., list[Any]]:
         closed = self.closed
@@ -215,18 +216,20 @@ class Program:
                     if id(getattr(array, "sharding", None)) not in known:
                         return self._called(arrays)
             return self._unflatten(self._run(*arrays))
-        return self._across_workers(arrays) if self._spans else self._called(arrays)
+        if self._session is None:
+            return self._called(arrays)
+        return self._across_workers(self._session, arrays)
 
-    def _across_workers(self, arrays: Sequence[Any]) -> Any:
-        peers.check()
-        last_step.settle()
+    def _across_workers(self, session: Session, arrays: Sequence[Any]) -> Any:
+        session.peers.check()
+        session.last_step.settle()
         before = [(variable, variable.held) for variable in self.writes]
         try:
             result = self._called(arrays)
         except MEETING_ERRORS as error:
-            peers.reraise(error)
+            session.peers.reraise(error)
         if before:
-            last_step.start(before, self.writes[0].held)
+            session.last_step.start(before, self.writes[0].held)
         return result
 
     def _called(self, arrays: Sequence[Any]) -> Any:
@@ -365,15 +368,6 @@ def _are_uneven(arguments: Any) -> bool:
     """Return True if an argument has parts that are not one array."""
     leaves, _ = leaves_of(arguments)
     return any(isinstance(leaf, PerReplica) and leaf.whole is None for leaf in leaves)
-
-
-def _replicas_of(arrays: Sequence[Any]) -> Replicas | None:
-    """Return the replicas that hold one of the arrays; None if there are none."""
-    for array in arrays:
-        mesh = getattr(getattr(array, "sharding", None), "mesh", None)
-        if mesh is not None and mesh.size > 1 and mesh.axis_names == (AXIS,):
-            return Replicas(list(mesh.devices.flat))
-    return None
 
 
 def _first_line(error: Exception) -> str:

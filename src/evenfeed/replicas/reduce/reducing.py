@@ -290,7 +290,7 @@ def _texts(replicas: Replicas, parts: Sequence[Array]) -> list[Array]:
     if not replicas.spans:
         return list(parts)
     own = [[part.shape, [text.decode("latin-1") for text in part.flat]] for part in parts]
-    received = [row for rows in replicas.exchange("gather of text", own) for row in rows]
+    received = [row for rows in replicas.session.exchange("gather of text", own) for row in rows]
     return [
         np.array([text.encode("latin-1") for text in texts], object).reshape(shape)
         for shape, texts in received

@@ -1,8 +1,8 @@
 """Shapes and dtypes of the parts on all workers: every worker must compile the same program."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, final
-from weakref import WeakKeyDictionary, ref
+from typing import Any, NamedTuple, final
+from weakref import ref
 from zlib import crc32
 
 from evenfeed.core.conversion import is_tensor
@@ -42,7 +42,7 @@ def avals_of_all(
     own = [[aval_of(part) for part in parts] for parts in values]
     if not replicas.spans:
         return [tuple(avals) for avals in own]
-    received = replicas.exchange("the shapes of values", own)
+    received = replicas.session.exchange("the shapes of values", own)
     if len(set(map(len, received))) > 1:
         raise InvalidArgumentError(
             f"Workers must pass the same number of values, but they pass {list(map(len, received))}.",
@@ -54,13 +54,9 @@ def avals_of_all(
     ]
 
 
-# Arrays that are known to have the same shape and dtype on all workers, by the replicas that used them.
-_SAME_ON_ALL: Final[WeakKeyDictionary[Replicas, dict[int, ref[Any]]]] = WeakKeyDictionary()
-
-
 def remember_alike(replicas: Replicas, array: Any) -> None:
     """Record that an array has the same shape and dtype on all workers, as a result of a common program has."""
-    known, number = _SAME_ON_ALL.setdefault(replicas, {}), id(array)
+    known, number = replicas.session.same_on_all, id(array)
     known[number] = ref(array, lambda _: known.pop(number, None))
 
 
@@ -76,7 +72,7 @@ class PlainArrays:
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
-        self._known = _SAME_ON_ALL.setdefault(replicas, {})
+        self._known = replicas.session.same_on_all
 
     def are_alike(self, arrays: Sequence[Any]) -> bool:
         """Return True if the arrays have the same shapes and dtypes on all workers. All workers must call this."""
@@ -86,7 +82,11 @@ class PlainArrays:
         number = crc32(repr(list(map(aval_of, own))).encode())
         if (
             len(
-                set(self._replicas.exchange("the arrays that a compiled function is given", number))
+                set(
+                    self._replicas.session.exchange(
+                        "the arrays that a compiled function is given", number
+                    )
+                )
             )
             > 1
         ):

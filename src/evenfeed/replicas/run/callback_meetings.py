@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
-from weakref import WeakSet
+from typing import Any, TypeAlias, final
 
 from evenfeed.core.callsite import Origin
 from evenfeed.core.conversion import Array
@@ -19,13 +18,6 @@ from evenfeed.replicas.run.replica_threads import ReplicaThreads, Resolve
 
 # Takes what each replica passed; returns the result for all of them.
 Combine: TypeAlias = Callable[[Sequence[Sequence[Array]]], list[Array]]
-
-# The active runs. A program outlives the run in which it was traced, so it must look up its run here.
-_boards: Final[dict[tuple[Replicas, int], "Board"]] = {}
-_lock: Final = threading.Lock()
-
-# The replicas whose programs have called back.
-_with_callbacks: Final[WeakSet[Replicas]] = WeakSet()
 
 
 @final
@@ -48,35 +40,35 @@ class Seat:
 
     def meet(self, what: str, value: Any, resolve: Resolve) -> Any:
         """Meet the other replicas, in their threads (see `ReplicaThreads.meet`)."""
-        threads = _boards[self.replicas, self.slot].threads
-        return threads.meet(self.number, what, value, resolve)
+        return self.board.threads.meet(self.number, what, value, resolve)
+
+    @property
+    def board(self) -> "Board":
+        """The board of the active run. A program outlives the run in which it was traced, so it must look it up."""
+        return self.replicas.session.boards[self.slot]
 
 
 @contextmanager
 def assign_seats(threads: ReplicaThreads) -> Generator[list[Seat]]:
     """Register a run, and yield the seats of its replicas."""
-    replicas = threads.replicas
-    with _lock:
-        slot = next(s for s in range(len(_boards) + 1) if (replicas, s) not in _boards)
-        _boards[replicas, slot] = Board(threads)
+    replicas, session = threads.replicas, threads.replicas.session
+    boards = session.boards
+    with session.lock:
+        slot = next(s for s in range(len(boards) + 1) if s not in boards)
+        boards[slot] = Board(threads)
     try:
         yield [Seat(replicas, slot, number) for number in range(replicas.local_count)]
     finally:
-        with _lock:
-            del _boards[replicas, slot]
+        with session.lock:
+            del boards[slot]
 
 
 def meet_in_callback(
     seat: Seat, what: str, origin: Origin | None, arrays: list[Array], combine: Combine
 ) -> list[Array]:
     """Meet the other replicas, from a callback of this replica's program."""
-    _with_callbacks.add(seat.replicas)
-    return _boards[seat.replicas, seat.slot].meet(seat.number, what, origin, arrays, combine)
-
-
-def have_callbacks(replicas: Replicas) -> bool:
-    """Return True if programs of these replicas have called back."""
-    return replicas in _with_callbacks
+    seat.replicas.session.has_callbacks = True
+    return seat.board.meet(seat.number, what, origin, arrays, combine)
 
 
 @final

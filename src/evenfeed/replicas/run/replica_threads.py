@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias, final
 from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.concurrency.threads import background
 from evenfeed.core.errors import described
-from evenfeed.replicas.mesh import Replicas, not_met
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.session import not_met
 
 # Takes what each replica passed to a meeting; returns each replica's share.
 Resolve: TypeAlias = Callable[[list[Any]], Sequence[Any]]
@@ -161,7 +162,7 @@ class ReplicaThreads:
         self._change.release()
         try:
             if self.replicas.spans:  # a mismatched collective would kill the workers' processes
-                self.replicas.exchange(stops[0].what)
+                self.replicas.session.exchange(stops[0].what)
             shares = list(stops[-1].resolve([stop.value for stop in stops]))
         finally:
             self._change.acquire()

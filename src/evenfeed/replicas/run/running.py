@@ -34,7 +34,7 @@ from evenfeed.replicas.function.staging import Staging, Unstaged
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.regrouping import leaves_of, packed, placed, regrouped, share_of
 from evenfeed.replicas.replica_context import Alone, Replica, Site
-from evenfeed.replicas.run.callback_meetings import Seat, assign_seats, have_callbacks
+from evenfeed.replicas.run.callback_meetings import Seat, assign_seats
 from evenfeed.replicas.run.eager import EagerReplica
 from evenfeed.replicas.run.replica_threads import ReplicaThreads
 from evenfeed.replicas.run.spmd import run_mapped
@@ -287,7 +287,7 @@ def run_eagerly(
                 result = fn(*own_args, **own_kwargs)
             given.check_nothing_added(fn, whole)
             # A program with callbacks needs this run until it has finished.
-            return jax.block_until_ready(result) if have_callbacks(replicas) else result
+            return jax.block_until_ready(result) if replicas.session.has_callbacks else result
 
         return call
 

@@ -12,10 +12,10 @@ from evenfeed.replicas.function.left_tracers import call_traced
 from evenfeed.replicas.function.modified_arguments import GivenArguments
 from evenfeed.replicas.function.outputs import Outputs, as_tensor
 from evenfeed.replicas.function.staging import Staging, Unstaged, used
-from evenfeed.replicas.mesh import AXIS, Replicas
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.regrouping import leaves_of, packed
-from evenfeed.replicas.replica_context import Replica, Site, noted
+from evenfeed.replicas.replica_context import Replica, Site, drawing_for, noted
 from evenfeed.replicas.run.uneven_warning import note_even
 from evenfeed.replicas.run.varying import varying_outputs
 from evenfeed.replicas.values import DistributedValues, PerReplica
@@ -37,7 +37,7 @@ class SpmdReplica(Replica):
     @property
     def index(self) -> Any:
         """Which replica runs, as a tensor."""
-        return jax.lax.axis_index(AXIS)
+        return jax.lax.axis_index(self.replicas.axis)
 
     def perform(self, collective: Collective, arrays: Sequence[Any]) -> list[Any]:
         own = unfolded(self.replicas, [jnp.asarray(array) for array in arrays])
@@ -49,7 +49,7 @@ class SpmdReplica(Replica):
         whole = [_MappedValue.of(leaf, self.replicas) for leaf in leaves]
         whole_args, whole_kwargs = packed(tree, whole)
         with self._site.across():
-            return own_share(function(*whole_args, **whole_kwargs))
+            return own_share(self.replicas, function(*whole_args, **whole_kwargs))
 
 
 @final
@@ -60,22 +60,22 @@ class _MappedValue:
     def of(leaf: Any, replicas: Replicas) -> Any:
         if not isinstance(leaf, jax.Array):
             return leaf
-        whole = jax.lax.all_gather(unfolded(replicas, leaf), AXIS, axis=0)
+        whole = jax.lax.all_gather(unfolded(replicas, leaf), replicas.axis, axis=0)
         return PerReplica([whole[replica] for replica in range(replicas.count)])
 
 
-def own_share(value: Any) -> Any:
+def own_share(replicas: Replicas, value: Any) -> Any:
     """Return the current replica's share of a structure of values, in mapped code."""
     leaves, tree = leaves_of(value)
-    return packed(tree, [_own_part(leaf) for leaf in leaves])
+    return packed(tree, [_own_part(replicas, leaf) for leaf in leaves])
 
 
-def _own_part(leaf: Any) -> Any:
+def _own_part(replicas: Replicas, leaf: Any) -> Any:
     if not isinstance(leaf, DistributedValues):
         return leaf
-    if leaf.part_count != jax.lax.axis_size(AXIS):
+    if leaf.part_count != replicas.count:
         raise Unstaged("the values of other workers are not known", expected=True)
-    return jnp.stack(leaf.values)[jax.lax.axis_index(AXIS)]
+    return jnp.stack(leaf.values)[jax.lax.axis_index(replicas.axis)]
 
 
 def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -89,7 +89,7 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     """
     outer: Staging = contexts.staging()
     replicas = outer.over = site.replicas
-    note_even(function)
+    note_even(replicas.session, function)
     whole_arguments = GivenArguments(args, kwargs)
     given, tree = leaves_of((tuple(args), kwargs))
     as_one = [_as_one(leaf, replicas) for leaf in given]
@@ -108,7 +108,7 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
             own_leaves[index] = part
         own_args, own_kwargs = packed(tree, own_leaves)
         own = with_swapped(function, lambda x: stand.get(id(x), x)) if stand else function
-        with site.inside(SpmdReplica(site)), contexts.staged(staging):
+        with site.inside(SpmdReplica(site)), contexts.staged(staging), drawing_for(replicas):
             result = call_traced(own, own_args, own_kwargs, whole_arguments)
             return found.of(result, staging)
 
@@ -117,7 +117,7 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     copies = [struct(outer.values[v].shape[1:], outer.values[v].dtype) for v in variables]
     whole = [struct(x.shape, x.dtype, weak_type=x.aval.weak_type) for x in spread]
     with noted(f"while its function was traced for all {replicas.count} replicas."):
-        closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(parts, copies, whole)
+        closed = jax.make_jaxpr(traced, axis_env=replicas.axis_env)(parts, copies, whole)
     return _add(outer, replicas, closed, found, [inputs[i] for i in cut], variables, spread)
 
 
@@ -166,7 +166,7 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
     rows = [*(value.array for value in cut), *(outer.values[v] for v in variables), *whole]
     given = [rows[index] for index in needed]
     tensors = len(jaxpr.outvars) - len(found.written)
-    differ = varying_outputs(jaxpr, frozenset(range(last)))
+    differ = varying_outputs(jaxpr, replicas.axes, frozenset(range(last)))
     if replicas.spans:
         # What is the same on all replicas of one worker may differ between workers. The state of a worker's own
         # objects stays local to it.
@@ -187,8 +187,8 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
     results, written = jax.shard_map(
         local,
         mesh=replicas.mesh,
-        in_specs=(spec(), *(spec(AXIS) if index < last else spec() for index in needed)),
-        out_specs=([spec(AXIS) if d else spec() for d in differ[:tensors]], spec(AXIS)),
+        in_specs=(spec(), *(replicas.spec if index < last else spec() for index in needed)),
+        out_specs=([replicas.spec if d else spec() for d in differ[:tensors]], replicas.spec),
         check_vma=False,
     )(consts, *given)
     for variable, stack in zip(found.written, written, strict=True):

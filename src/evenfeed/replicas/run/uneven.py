@@ -19,10 +19,10 @@ from evenfeed.replicas.function.left_tracers import call_traced
 from evenfeed.replicas.function.modified_arguments import GivenArguments
 from evenfeed.replicas.function.outputs import Outputs, as_tensor
 from evenfeed.replicas.function.staging import Staging, Unstaged
-from evenfeed.replicas.mesh import AXIS, Replicas, shards
+from evenfeed.replicas.mesh import Replicas, shards
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.regrouping import leaves_of, packed, regrouped
-from evenfeed.replicas.replica_context import Replica, Site, noted
+from evenfeed.replicas.replica_context import Replica, Site, drawing_for, noted
 from evenfeed.replicas.run.common_results import Common, common_results
 from evenfeed.replicas.run.common_results import Trace as CommonTrace
 from evenfeed.replicas.run.host_callback import call_on_host, parts_here
@@ -86,7 +86,11 @@ def run_uneven(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     stacks = [outer.values[variable] for variable in variables]
     pieces = _Pieces(every, spans=replicas.spans)
     joined = _UnevenProgram(
-        replicas, pieces, len(columns), len(stacks), Watch(function, _rows(columns))
+        replicas,
+        pieces,
+        len(columns),
+        len(stacks),
+        Watch(replicas.session, function, _rows(columns)),
     )
     flat = [
         *stacks,
@@ -190,20 +194,25 @@ class _Trace:
             values = {**outer.values, **{v: c[0] for v, c in zip(variables, copies, strict=True)}}
             staging = Staging(values, replicas)
             call = arguments.of_replica(function, own)
-            with site.inside(UnevenReplica(replicas, index)), contexts.staged(staging):
+            with (
+                site.inside(UnevenReplica(replicas, index)),
+                contexts.staged(staging),
+                drawing_for(replicas),
+            ):
                 found = self.outputs.of(call(), staging)
             count = len(found) - len(self.outputs.written)
             return [*found[:count], *(value[None] for value in found[count:])]
 
         struct = jax.ShapeDtypeStruct
         copies = [struct((1, *outer.values[v].shape[1:]), outer.values[v].dtype) for v in variables]
-        closed = jax.make_jaxpr(traced, axis_env=[(AXIS, replicas.count)])(
+        closed = jax.make_jaxpr(traced, axis_env=replicas.axis_env)(
             struct((), jnp.int32), copies, [struct(shape, dtype) for shape, dtype in avals]
         )
         first = 1 + len(variables)
         given = enumerate(arguments.inputs[place] for place in arguments.places)
         same = frozenset(first + i for i, value in given if isinstance(value, Mirrored))
-        self.common = CommonTrace(closed, same, results_of_collectives(closed))
+        self.axes = replicas.axes
+        self.common = CommonTrace(closed, same, results_of_collectives(closed, replicas.axes))
         self.closed = closed
         self.consts = list(closed.consts)
         self.results = list(closed.out_avals)
@@ -252,7 +261,8 @@ class _Pieces:
         jaxpr = trace.closed.jaxpr
         written = jaxpr.outvars[trace.tensors :]
         own = [jaxpr.outvars[k] for k in self.own]
-        return cut(trace.closed, jaxpr.invars[0], [*own, *written, *self.needs(trace)])
+        wanted = [*own, *written, *self.needs(trace)]
+        return cut(trace.closed, jaxpr.invars[0], trace.axes, wanted)
 
 
 def _check_results(traces: Sequence[_Trace]) -> None:

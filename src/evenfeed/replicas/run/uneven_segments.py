@@ -6,7 +6,7 @@ Between the segments, one program over all devices performs the collectives.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from typing import Any, final
 
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
@@ -77,12 +77,13 @@ class Cut:
     outputs: tuple[Any, ...]
 
 
-def cut(closed: Any, index: Any, wanted: Sequence[Any] | None = None) -> Cut:
+def cut(closed: Any, index: Any, axes: Sequence[str], wanted: Sequence[Any] | None = None) -> Cut:
     """Cut a trace at its collectives.
 
     Args:
         closed: The closed jaxpr. Its first input is the replica's index.
         index: The variable of that input.
+        axes: The axes that replicas differ along.
         wanted: The variables to return; by default the results.
 
     Raises:
@@ -91,7 +92,7 @@ def cut(closed: Any, index: Any, wanted: Sequence[Any] | None = None) -> Cut:
     """
     jaxpr = closed.jaxpr
     same = {e.outvars[0]: index for e in jaxpr.eqns if e.primitive.name == "axis_index"}
-    layers = _layers(jaxpr)
+    layers = _layers(jaxpr, axes)
     found = jaxpr.outvars if wanted is None else wanted
     outputs = tuple(same.get(var, var) if is_variable(var) else var for var in found)
     collectives = tuple(tuple(layer.calls) for layer in layers)
@@ -100,13 +101,13 @@ def cut(closed: Any, index: Any, wanted: Sequence[Any] | None = None) -> Cut:
     return Cut(segments, collectives, inputs, outputs)
 
 
-def results_of_collectives(closed: Any) -> dict[Any, tuple[int, int]]:
+def results_of_collectives(closed: Any, axes: Sequence[str]) -> dict[Any, tuple[int, int]]:
     """Return the results of collectives: for each variable, its layer and its position there.
 
     Raises:
         Unstaged: As for `cut`.
     """
-    layers = enumerate(_layers(closed.jaxpr))
+    layers = enumerate(_layers(closed.jaxpr, axes))
     return {var: (depth, p) for depth, layer in layers for p, var in enumerate(layer.results)}
 
 
@@ -124,11 +125,11 @@ def run_collectives(
         For each replica of this worker, the results, each with that axis.
     """
     columns = [replicas.joined(column) for column in zip(*operands, strict=True)]
-    found = run_together(replicas, _program(replicas, calls), columns)
+    program = replicas.session.program(calls, partial(_program, replicas, calls))
+    found = run_together(replicas, program, columns)
     return [list(row) for row in zip(*map(shards, found), strict=True)]
 
 
-@lru_cache(maxsize=256)
 def _program(replicas: Replicas, calls: tuple[CollectiveCall, ...]) -> Callable[[Any], Any]:
     def together(columns: list[Any]) -> list[Any]:
         own = iter(columns)
@@ -160,7 +161,7 @@ class _Layer:
         self.results += collective.outvars
 
 
-def _layers(jaxpr: Any) -> list[_Layer]:
+def _layers(jaxpr: Any, axes: Sequence[str]) -> list[_Layer]:
     """Group the equations of a trace by how many collectives they follow.
 
     Independent collectives, such as the sums of the leaves of a pytree, run in one program.
@@ -169,17 +170,17 @@ def _layers(jaxpr: Any) -> list[_Layer]:
     depths: dict[Any, int] = {}
     done = 0  # side effects keep their order
     for equation in jaxpr.eqns:
-        if equation.primitive.name == "axis_index":  # the replica's index is an input
-            continue
+        if equation.primitive.name == "axis_index" and len(axes) == 1:
+            continue  # the replica's index is an input
         depth = max((depths.get(var, 0) for var in equation.invars if is_variable(var)), default=0)
         if equation.effects:
             depth = done = max(depth, done)
-        if communicates(equation) and gives_all_the_same(equation):
+        if gives_all_the_same(equation, axes):
             layers[depth].add(equation)
             depth += 1
             if depth == len(layers):
                 layers.append(_Layer())
-        elif _has_collective(equation):
+        elif _has_collective(equation, axes):
             raise Unstaged(
                 "the replicas communicate inside a loop, a branch or a function", expected=True
             )
@@ -226,9 +227,9 @@ def _compiled(piece: Any, gives: int) -> Callable[..., Any]:
     return jax.jit(run)
 
 
-def _has_collective(equation: Any) -> bool:
+def _has_collective(equation: Any, axes: Sequence[str]) -> bool:
     """Return True if an equation, or one inside it, communicates with other replicas or reads the replica's index."""
     return any(
-        communicates(inner) or inner.primitive.name == "axis_index"
+        communicates(inner, axes) or inner.primitive.name == "axis_index"
         for inner in equations_in(equation)
     )

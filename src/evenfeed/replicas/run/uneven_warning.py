@@ -6,19 +6,16 @@ A partial last batch is no reason to warn: a function that has also run on even 
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
-from weakref import WeakSet
 
 from evenfeed.core.callsite import where_called
+from evenfeed.replicas.session import Session
 
 _STEPS: Final = 3
 
-# The code objects of functions that were compiled for even parts.
-_seen_even: Final[WeakSet[Any]] = WeakSet()
 
-
-def note_even(function: Callable[..., Any]) -> None:
+def note_even(session: Session, function: Callable[..., Any]) -> None:
     """Remember that a function also runs on even parts."""
-    _seen_even.add(_code(function))
+    session.even_functions.add(_code(function))
 
 
 @final
@@ -26,11 +23,15 @@ class Watch:
     """Counts the steps of a function that runs on uneven parts.
 
     Args:
+        session: Knows which functions also run on even parts.
         function: The user function.
         lengths: The number of rows of each replica; empty if the parts differ in something else.
     """
 
-    def __init__(self, function: Callable[..., Any], lengths: Sequence[int]) -> None:
+    def __init__(
+        self, session: Session, function: Callable[..., Any], lengths: Sequence[int]
+    ) -> None:
+        self._even_functions = session.even_functions
         self._code = _code(function)
         self._lengths = list(lengths)
         self._origin = where_called()
@@ -39,7 +40,7 @@ class Watch:
     def step(self) -> None:
         """Count a step. Warn, once, if the function has run on uneven parts only."""
         self._left -= 1
-        if self._left == 0 and self._lengths and self._code not in _seen_even:
+        if self._left == 0 and self._lengths and self._code not in self._even_functions:
             warnings.warn_explicit(
                 self._message(),
                 UserWarning,

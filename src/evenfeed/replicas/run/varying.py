@@ -8,10 +8,9 @@ A collective in a branch or loop that only some replicas take would deadlock: on
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, cast, final
 
 from evenfeed.core.errors import described
-from evenfeed.replicas.mesh import AXIS
 
 # Collectives whose results are the same on all replicas.
 _SAME_ON_ALL: Final = frozenset(
@@ -23,76 +22,98 @@ _REPLICA_DEPENDENT: Final = ("axis_index", "callback", "infeed")
 _CALLS: Final = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
 
-def varying_outputs(jaxpr: Any, own: frozenset[int] | None = None) -> list[bool]:
+def varying_outputs(
+    jaxpr: Any, axes: Sequence[str], own: frozenset[int] | None = None
+) -> list[bool]:
     """Return, for each output, whether it may differ between replicas.
 
     Args:
         jaxpr: The function of one replica. Its constants are the same for all replicas.
+        axes: The axes that replicas differ along.
         own: The indices of the inputs that differ; by default all.
 
     Raises:
         ValueError: A collective is in a branch or loop that not all replicas may take.
     """
     count = len(jaxpr.invars)
-    return _outputs(jaxpr, [own is None or index in own for index in range(count)])
+    inputs = [own is None or index in own for index in range(count)]
+    return _Analysis(axes).outputs(jaxpr, inputs)
 
 
-def _outputs(jaxpr: Any, inputs: Sequence[bool]) -> list[bool]:
-    differ = {var for var, own in zip(jaxpr.invars, inputs, strict=True) if own}
-    for equation in jaxpr.eqns:
-        given = [is_variable(atom) and atom in differ for atom in equation.invars]
-        results = _results(equation, given)
-        differ.update(var for var, own in zip(equation.outvars, results, strict=True) if own)
-    return [is_variable(atom) and atom in differ for atom in jaxpr.outvars]
+@final
+class _Analysis:
+    """Follows which values differ between replicas, into loops, branches and calls."""
 
+    def __init__(self, axes: Sequence[str]) -> None:
+        self._axes = axes
 
-def _results(equation: Any, given: Sequence[bool]) -> Sequence[bool]:
-    name, params = equation.primitive.name, equation.params
-    if communicates(equation) and gives_all_the_same(equation):
-        return [False] * len(equation.outvars)
-    if name == "cond":
-        return _branches(equation, given)
-    if name == "while":
-        return _while(equation, given)
-    if name == "scan":
-        return _scan(params, given)
-    inner = next((params[key] for key in _CALLS if key in params), None)
-    if inner is not None and len(_inner_jaxpr(inner).invars) == len(given):
-        return _outputs(_inner_jaxpr(inner), given)
-    return [any(given) or depends_on_replica(equation)] * len(equation.outvars)
+    def outputs(self, jaxpr: Any, inputs: Sequence[bool]) -> list[bool]:
+        """Return, for each output, whether it may differ, given the same for the inputs."""
+        differ = {var for var, own in zip(jaxpr.invars, inputs, strict=True) if own}
+        for equation in jaxpr.eqns:
+            given = [is_variable(atom) and atom in differ for atom in equation.invars]
+            results = self._results(equation, given)
+            differ.update(var for var, own in zip(equation.outvars, results, strict=True) if own)
+        return [is_variable(atom) and atom in differ for atom in jaxpr.outvars]
 
+    def _results(self, equation: Any, given: Sequence[bool]) -> Sequence[bool]:
+        name, params = equation.primitive.name, equation.params
+        if gives_all_the_same(equation, self._axes):
+            return [False] * len(equation.outvars)
+        if name == "cond":
+            return self._branches(equation, given)
+        if name == "while":
+            return self._while(equation, given)
+        if name == "scan":
+            return self._scan(params, given)
+        inner = next((params[key] for key in _CALLS if key in params), None)
+        if inner is not None and len(_inner_jaxpr(inner).invars) == len(given):
+            return self.outputs(_inner_jaxpr(inner), given)
+        return [any(given) or depends_on_replica(equation)] * len(equation.outvars)
 
-def _branches(equation: Any, given: Sequence[bool]) -> Sequence[bool]:
-    if given[0]:
-        _check_no_collective(equation, "branch (cond)")
-        return [True] * len(equation.outvars)
-    rows = [_outputs(_inner_jaxpr(branch), given[1:]) for branch in equation.params["branches"]]
-    return [any(column) for column in zip(*rows, strict=True)]
+    def _branches(self, equation: Any, given: Sequence[bool]) -> Sequence[bool]:
+        if given[0]:
+            self._check_no_collective(equation, "branch (cond)")
+            return [True] * len(equation.outvars)
+        rows = [
+            self.outputs(_inner_jaxpr(branch), given[1:]) for branch in equation.params["branches"]
+        ]
+        return [any(column) for column in zip(*rows, strict=True)]
 
+    def _while(self, equation: Any, given: Sequence[bool]) -> Sequence[bool]:
+        params = equation.params
+        first, second = params["cond_nconsts"], params["body_nconsts"]
+        of_cond, of_body = list(given[:first]), list(given[first : first + second])
+        carry = _fixed_point(
+            lambda held: self.outputs(_inner_jaxpr(params["body_jaxpr"]), of_body + held),
+            list(given[first + second :]),
+        )
+        if self.outputs(_inner_jaxpr(params["cond_jaxpr"]), of_cond + carry)[0]:
+            self._check_no_collective(equation, "loop (while_loop)")
+            return [True] * len(carry)
+        return carry
 
-def _while(equation: Any, given: Sequence[bool]) -> Sequence[bool]:
-    params = equation.params
-    first, second = params["cond_nconsts"], params["body_nconsts"]
-    of_cond, of_body = list(given[:first]), list(given[first : first + second])
-    carry = _fixed_point(
-        lambda held: _outputs(_inner_jaxpr(params["body_jaxpr"]), of_body + held),
-        list(given[first + second :]),
-    )
-    if _outputs(_inner_jaxpr(params["cond_jaxpr"]), of_cond + carry)[0]:
-        _check_no_collective(equation, "loop (while_loop)")
-        return [True] * len(carry)
-    return carry
+    def _scan(self, params: Any, given: Sequence[bool]) -> Sequence[bool]:
+        consts, carried = params["num_consts"], params["num_carry"]
+        body = _inner_jaxpr(params["jaxpr"])
+        before, rows = list(given[:consts]), list(given[consts + carried :])
+        carry = _fixed_point(
+            lambda held: self.outputs(body, [*before, *held, *rows])[:carried],
+            list(given[consts : consts + carried]),
+        )
+        return self.outputs(body, [*before, *carry, *rows])
 
-
-def _scan(params: Any, given: Sequence[bool]) -> Sequence[bool]:
-    consts, carried = params["num_consts"], params["num_carry"]
-    body = _inner_jaxpr(params["jaxpr"])
-    before, rows = list(given[:consts]), list(given[consts + carried :])
-    carry = _fixed_point(
-        lambda held: _outputs(body, [*before, *held, *rows])[:carried],
-        list(given[consts : consts + carried]),
-    )
-    return _outputs(body, [*before, *carry, *rows])
+    def _check_no_collective(self, equation: Any, where: str) -> None:
+        for inner in equations_in(equation):
+            if communicates(inner, self._axes):
+                raise ValueError(
+                    described(
+                        f"A collective ({inner.primitive.name}) is in a {where} that not all replicas may take: "
+                        "those that do would wait for the others forever.",
+                        fix="call it outside, or let the condition depend only on values that are the same on all "
+                        "replicas, such as results of all_reduce.",
+                    )
+                )
 
 
 def _fixed_point(inner: Callable[[list[bool]], Sequence[bool]], carry: list[bool]) -> list[bool]:
@@ -102,19 +123,6 @@ def _fixed_point(inner: Callable[[list[bool]], Sequence[bool]], carry: list[bool
         if more == carry:
             return carry
         carry = more
-
-
-def _check_no_collective(equation: Any, where: str) -> None:
-    for inner in equations_in(equation):
-        if communicates(inner):
-            raise ValueError(
-                described(
-                    f"A collective ({inner.primitive.name}) is in a {where} that not all replicas may take: "
-                    "those that do would wait for the others forever.",
-                    fix="call it outside, or let the condition depend only on values that are the same on all "
-                    "replicas, such as results of all_reduce.",
-                )
-            )
 
 
 # --- predicates on equations ----------------------------------------------------------------
@@ -134,18 +142,23 @@ def depends_on_replica(equation: Any) -> bool:
     )
 
 
-def communicates(equation: Any) -> bool:
-    """Return True if an equation itself, not one inside it, exchanges values with other replicas."""
+def communicates(equation: Any, axes: Sequence[str]) -> bool:
+    """Return True if an equation itself, not one inside it, exchanges values along the axes of the replicas."""
+    return equation.primitive.name != "axis_index" and not _axes_of(equation).isdisjoint(axes)
+
+
+def _axes_of(equation: Any) -> frozenset[Any]:
+    """Return the axes that an equation names. Positions of array axes may be among them."""
     params = equation.params
-    axes = params.get("axes", params.get("axis_name", ()))
-    named = axes == AXIS or (isinstance(axes, tuple) and AXIS in axes)
-    return named and equation.primitive.name != "axis_index"
+    named = params.get("axes", params.get("axis_name", ()))
+    return frozenset(cast("Sequence[Any]", named if isinstance(named, (tuple, list)) else (named,)))
 
 
-def gives_all_the_same(collective: Any) -> bool:
-    """Return True if a collective gives all replicas the same results, and is not one of groups of replicas."""
-    groups = collective.params.get("axis_index_groups")
-    return collective.primitive.name in _SAME_ON_ALL and groups is None
+def gives_all_the_same(equation: Any, axes: Sequence[str]) -> bool:
+    """Return True if an equation is a collective of all replicas, not of groups, that gives all the same results."""
+    groups = equation.params.get("axis_index_groups")
+    is_known = equation.primitive.name in _SAME_ON_ALL and groups is None
+    return is_known and _axes_of(equation).issuperset(axes)
 
 
 def equations_in(equation: Any) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.collectives.device_programs import held_by_all, unfolded
 from evenfeed.replicas.collectives.from_first import FromFirst, copies_of_first
 from evenfeed.replicas.function.staging import Staging, Unstaged
-from evenfeed.replicas.mesh import AXIS, Replicas, shards
+from evenfeed.replicas.mesh import Replicas, shards
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduce.reduce_op import ReduceOp, VariableAggregation, divided
 from evenfeed.replicas.replica_context import Replica
@@ -93,7 +93,7 @@ class DistributedVariable(ScopedVariable):
             return self.held
         held = level.read(self)
         if level.within is self.replicas:
-            return jax.lax.all_gather(unfolded(self.replicas, held), AXIS)
+            return jax.lax.all_gather(unfolded(self.replicas, held), self.replicas.axis)
         self._check_not_uneven(level)
         return held
 
@@ -245,7 +245,7 @@ class DistributedVariable(ScopedVariable):
         if level.within is self.replicas:  # in a merge_call inside a shard_map
             own = value
             if isinstance(value, DistributedValues):
-                own = jnp.stack(value.values)[jax.lax.axis_index(AXIS)]
+                own = jnp.stack(value.values)[jax.lax.axis_index(self.replicas.axis)]
             return self._change_own(how, self._fitting(how, own))
         if level.uneven:
             return self._change_in_callback(level, how, value)
@@ -365,7 +365,7 @@ class SyncOnReadVariable(DistributedVariable):
         return divided(total, self.replicas.count)
 
     def _aggregate_mapped(self, copy: Any) -> Any:
-        own, index = unfolded(self.replicas, copy), jax.lax.axis_index(AXIS)
+        own, index = unfolded(self.replicas, copy), jax.lax.axis_index(self.replicas.axis)
         return _collective(self.aggregation).mapped(self.replicas, index, [own])[0]
 
     def _change_all(self, how: How, value: Any) -> Any:

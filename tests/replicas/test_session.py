@@ -3,7 +3,7 @@
 import pytest
 
 import evenfeed as tf
-from evenfeed.replicas.function.last_step import LastStep
+from evenfeed.replicas.session import LastStep
 
 
 class Result:
