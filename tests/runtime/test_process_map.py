@@ -1,3 +1,5 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportMissingImports=false, reportOptionalMemberAccess=false
+
 """Maps functions in real processes, and checks that every process ends."""
 
 import functools
@@ -217,6 +219,22 @@ def test_what_a_process_takes_with_it_is_mapped_again(tmp_path):
     assert [row if row is UnavailableError else row[0][2] for row in found] == [
         0, 1, 2, UnavailableError, 4, 5, 6, 7,
     ]  # fmt: skip
+
+
+def test_a_process_that_closes_its_connection_is_blamed_on_the_element_that_closed_it():
+    pool = Processes(function(chores.closes_everything), 1)
+    pool._shared.together = 8  # the process has more elements to map when it closes its files
+    found = rows_of(MapInProcesses(numbers(8), pool), 8)
+    assert [row if row is UnavailableError else row[0][2] for row in found] == [
+        0, 1, 2, UnavailableError, 4, 5, 6, 7,
+    ]  # fmt: skip
+    dataset = Dataset.range(3, 4).map(
+        chores.closes_everything, 1, processes=True, output_signature=NUMBER
+    )
+    with pytest.raises(
+        UnavailableError, match="closed its connection to this program while it mapped element 0"
+    ):
+        list(dataset)
 
 
 def test_a_death_can_be_ignored():

@@ -20,7 +20,13 @@ from typing import Any, Final, Protocol, final
 
 from evenfeed.core.block import Block, Outcome, of_rows
 from evenfeed.runtime.processes.portable import LOADING_MAIN
-from evenfeed.runtime.processes.shared_memory import Counter, Link, counter_in, unpacked
+from evenfeed.runtime.processes.shared_memory import (
+    CONNECTION_CLOSED,
+    Counter,
+    Link,
+    counter_in,
+    unpacked,
+)
 
 # How often to check that the parent is alive, in case the socket is not closed.
 _PARENT_SECONDS: Final = 1.0
@@ -57,9 +63,10 @@ def _exit_with_parent(connection: socket.socket, parent: int) -> None:
     """End the process when the parent hangs up or dies, even in the middle of a function call."""
     poll = select.poll()
     poll.register(connection, select.POLLRDHUP)
-    while not poll.poll(1000 * _PARENT_SECONDS) and os.getppid() == parent:
+    while not (events := poll.poll(1000 * _PARENT_SECONDS)) and os.getppid() == parent:
         pass
-    _exit(0)
+    is_closed_here = any(event & select.POLLNVAL for _, event in events)
+    _exit(CONNECTION_CLOSED if is_closed_here else 0)
 
 
 def _exit(code: int) -> None:
@@ -91,15 +98,15 @@ def _work(
     while True:
         block, number = link.receive(unpickler)
         start = time.perf_counter()
-        outcomes = _outcomes(function, block, number, progress, name)
+        outcomes = _outcomes(link, function, block, number, progress=progress, name=name)
         seconds = time.perf_counter() - start
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         link.send((outcomes, seconds))
 
 
-def _outcomes(
-    function: _OneElement, block: Block, first: int, progress: Counter, name: str
+def _outcomes(  # noqa: PLR0913 - keyword-only arguments
+    link: Link, function: _OneElement, block: Block, first: int, *, progress: Counter, name: str
 ) -> list[Outcome]:
     outcomes: list[Outcome] = []
     rows: list[list[Any]] = []
@@ -113,6 +120,8 @@ def _outcomes(
                 outcomes.append(of_rows(rows))
                 rows = []
             outcomes.append(portable_error(error, name))
+        if not link.is_open():
+            _exit(CONNECTION_CLOSED)  # now, while `progress` shows the element that closed it
     return [*outcomes, of_rows(rows)] if rows else outcomes
 
 

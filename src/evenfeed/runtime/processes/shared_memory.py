@@ -24,6 +24,9 @@ _SHARED_BYTES: Final = 1 << 14
 
 _HEAD: Final = struct.Struct("<QI")  # the length of the pickle, and how many arrays are shared
 
+# The exit code of a process whose own code has closed the connection.
+CONNECTION_CLOSED: Final = 125
+
 Counter: TypeAlias = NDArray[np.int64]
 Unpickler: TypeAlias = Callable[..., pickle.Unpickler]
 
@@ -38,8 +41,17 @@ class Link:
 
     def __init__(self, connection: "socket.socket") -> None:
         self.connection = connection
+        self._descriptor = connection.fileno()
+        self._file = os.fstat(self._descriptor).st_ino
         self._outgoing: mmap.mmap | None = None
         self._incoming: mmap.mmap | None = None
+
+    def is_open(self) -> bool:
+        """Return False if other code in this process has closed the connection, or put another file in its place."""
+        try:
+            return os.fstat(self._descriptor).st_ino == self._file
+        except OSError:
+            return False
 
     def send(self, value: Any) -> int:
         """Send a value; return how many bytes it took."""

@@ -17,7 +17,13 @@ from evenfeed.core.errors import (
 from evenfeed.core.lazy import multiprocessing_spawn, socket, subprocess
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.processes.portable import GUARD
-from evenfeed.runtime.processes.shared_memory import Link, anonymous_memory, counter_in, packed
+from evenfeed.runtime.processes.shared_memory import (
+    CONNECTION_CLOSED,
+    Link,
+    anonymous_memory,
+    counter_in,
+    packed,
+)
 
 _START_SECONDS: Final = 120.0  # imports from a slow disk take long
 _END_SECONDS: Final = 1.0
@@ -135,6 +141,8 @@ class Child:
     def _how_it_ended(self) -> str:
         self.end()
         code = self._process.returncode
+        if code == CONNECTION_CLOSED:
+            return f"{self.name} closed its connection to this program"
         if code >= 0:
             return f"{self.name} ended with exit code {code}"
         try:
