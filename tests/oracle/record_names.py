@@ -6,8 +6,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-tf: Any = import_module("tensorflow")
-
 FILE = Path(__file__).with_name("tensorflow_names.json")
 
 # Kept out: what is not TensorFlow 2's own API, or another library's.
@@ -29,6 +27,7 @@ def public_names(owner: Any) -> list[str]:
 
 
 if __name__ == "__main__":
+    tf: Any = import_module("tensorflow")
     owners = namespaces(tf) | {"data.Dataset": tf.data.Dataset}
     names = {path: public_names(owner) for path, owner in owners.items()}
     FILE.write_text(json.dumps({"version": tf.__version__, "names": names}, indent=0) + "\n")

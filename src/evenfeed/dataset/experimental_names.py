@@ -1,6 +1,7 @@
 """Names of `tf.data.experimental`: `TFRecordWriter`, functions for `Dataset.apply`, and older names of methods."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import wraps
 from inspect import signature
 from typing import Any, Concatenate, ParamSpec, final
@@ -11,7 +12,38 @@ from evenfeed.core.callsite import where_called
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.dataset import Dataset
+from evenfeed.dataset.face import plan_of
 from evenfeed.formats.tfrecord import record_writer
+from evenfeed.rewrite.one_element import first_pass, one_element
+from evenfeed.runtime.elements import ElementIterator
+from evenfeed.runtime.run import Run
+
+
+def at(dataset: Dataset, index: Any) -> Any:
+    """Return the element of a dataset at an index, without reading the others.
+
+    A shuffled dataset is accessed in the order of its first pass, also if it is iterated in between.
+
+    Args:
+        dataset: A dataset whose elements have positions: not behind `filter`, `flat_map` and the like.
+        index: The position, from 0 on.
+
+    Raises:
+        UnimplementedError: A step of the dataset has no random access.
+        FailedPreconditionError: The cardinality is infinite or unknown.
+        OutOfRangeError: The dataset has no element at the index.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> dataset = tf.data.Dataset.range(10).map(lambda x: x * x).batch(4)
+        >>> tf.data.experimental.at(dataset, 1).tolist()
+        [16, 25, 36, 49]
+    """
+    plan = one_element(plan_of(dataset), whole_number(index, "index"))
+    with closing(
+        ElementIterator(plan, tensors=True, begun=Run(plan, first_pass).state())
+    ) as iterator:
+        return next(iterator)
 
 
 @final

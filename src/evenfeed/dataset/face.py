@@ -23,6 +23,7 @@ from evenfeed.plan.windows import DatasetLike, DatasetSpec
 from evenfeed.runtime.build import build, make_room
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.explain import Explanation, explained_plan
+from evenfeed.runtime.fingerprint import identity
 from evenfeed.runtime.functions.row_function import RowFunction, trace
 from evenfeed.runtime.peek import Beginning
 
@@ -107,6 +108,21 @@ class Face(DatasetLike):
                 )
         # Not a generator, which an exception would end, and not map(), in which Ctrl-C would lose an element.
         return ElementIterator(self._plan, form=_as_numpy)
+
+    def fingerprint(self) -> Any:
+        """Return a number that datasets share if they make the same elements: a uint64 scalar.
+
+        It depends on the steps, their functions and the data in memory, not on seeds. It may change with the version.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> a, b = (tf.data.Dataset.range(n).batch(2) for n in (4, 5))
+            >>> bool(a.fingerprint() == tf.data.Dataset.range(4).batch(2).fingerprint())
+            True
+            >>> bool(a.fingerprint() == b.fingerprint())
+            False
+        """
+        return host_tensor(np.uint64(int(identity(self._plan)[:16], 16)))
 
     def explain(self, measure: float = 0.0) -> Explanation:
         """Describe how this dataset runs, step by step from its sources.

@@ -75,8 +75,8 @@ def _selected(
         # A stored pass must not hold rows of other workers. Several children must all yield this worker's rows.
         if stops is None or (len(found) == 1 and not node.facts.keeps_passes):
             return with_own_children(node, tuple(rows for rows, _ in found)), stops
-    elif (lifted := _lifted(node)) is not node:
-        return select(lifted)
+    elif (above := lifted(node)) is not node:
+        return select(above)
     return own(node), node
 
 
@@ -87,11 +87,11 @@ def _has_own_rows(node: Node) -> bool:
     return facts.elementwise and alike and not facts.writes_files
 
 
-def _lifted(node: Node) -> Node:
+def lifted(node: Node) -> Node:
     """Shuffle(Map(x, f)) → Map(Shuffle(x), f), for all nodes that select by position: map only selected rows."""
     if node.facts.by_position and len(node.children) == 1:
-        below = _lifted(node.children[0])
+        below = lifted(node.children[0])
         computes = below.facts.elementwise and not below.facts.same_elements
         if computes and len(below.children) == 1:
-            return with_children(below, (_lifted(with_children(node, below.children)),))
+            return with_children(below, (lifted(with_children(node, below.children)),))
     return node
