@@ -5,7 +5,6 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Final, NamedTuple, final
 
 from evenfeed.core.callsite import Origin
@@ -42,9 +41,13 @@ class Called(NamedTuple):
 
 def functions_of(node: Node) -> list[RowFunction]:
     """Return the user functions that a node calls with elements."""
-    parts = [getattr(node, part.name) for part in fields(node)]
-    inner = [part.function if isinstance(part, InnerDatasets) else part for part in parts]
-    return [part for part in inner if isinstance(part, RowFunction)]
+    found: list[RowFunction] = []
+    for part in vars(node).values():
+        if isinstance(part, RowFunction):
+            found.append(part)
+        elif isinstance(part, InnerDatasets):
+            found.append(part.function)
+    return found
 
 
 def is_spec_known(node: Node) -> bool:
