@@ -6,6 +6,7 @@ backend.
 """
 
 import functools
+import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 
 from evenfeed.core import promised_shapes
 from evenfeed.core.callsite import Origin, where_called
-from evenfeed.core.lazy import LazyModule
+from evenfeed.core.lazy import LazyModule, random
 from evenfeed.core.promised_shapes import promise_checked, promise_result
 from evenfeed.core.promotion import array_of_list
 from evenfeed.core.shapes import ArrayShape
@@ -147,6 +148,8 @@ class _LazyJaxModule(LazyModule):
     """
 
     def __getattr__(self, name: str) -> Any:
+        if "jax" not in sys.modules:
+            _import_jax()
         value = super().__getattr__(name)
         arrays: Any = sys.modules["jax"].Array
         if not hasattr(arrays, "numpy"):
@@ -156,6 +159,18 @@ class _LazyJaxModule(LazyModule):
             let_arrays_meet_lists()
             _register_shapes(sys.modules["jax"].tree_util)
         return value
+
+
+def _import_jax() -> None:
+    """Import JAX without a trace in the global random generators, from which its import draws.
+
+    A program that has set its seeds draws the same numbers with and without JAX, and a function that uses JAX first
+    is not mistaken for one that draws.
+    """
+    states = random.getstate(), np.random.get_state(legacy=False)
+    importlib.import_module("jax")
+    random.setstate(states[0])
+    np.random.set_state(states[1])
 
 
 def refuse_as_argument(kind: type, refuse: Callable[[Any], NoReturn]) -> None:

@@ -7,7 +7,7 @@ from evenfeed.runtime.functions.calls import Calling
 from evenfeed.runtime.functions.compiled import RowShapes
 from evenfeed.runtime.functions.purity import RandomStates, generators
 from evenfeed.runtime.functions.python_state import PythonState
-from evenfeed.runtime.functions.vectorise import Call, Traced, on_host, traced
+from evenfeed.runtime.functions.vectorise import Call, Traced, traced
 
 Outcome: TypeAlias = Traced | Exception
 
@@ -37,9 +37,6 @@ class ComparedTraces:
 
     def trace(self, rows: RowShapes) -> Outcome:
         """Trace the function for elements of these shapes; return the exception if that fails."""
-        if any(rows):
-            with on_host():  # load JAX first, because its import draws random numbers
-                pass
         before = RandomStates(self._generators)
         try:
             found = traced(self._called, rows)
