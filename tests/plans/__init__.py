@@ -1,8 +1,10 @@
 """Random plans, and what they mean in plain Python.
 
-A new node needs one line in `STEPS` of `steps.py` (how to make a plan with it at the top) and one function
-marked `@means` (its elements, one at a time, without any Block). All laws then hold for it, or fail.
+A new node needs one function marked `@means` in `meaning_of_plain_nodes.py`: how to make a plan with it at the top,
+and its elements, one at a time, without any Block. All laws then hold for it, or fail.
 """
+
+# pyright: basic
 
 from typing import Final
 
@@ -26,9 +28,8 @@ from tests.plans.generate import (
     plans,
     ways,
 )
-from tests.plans.meaning import FAILED, any_failed
+from tests.plans.meaning import FAILED, STEPS, any_failed
 from tests.plans.sources import SOURCES, beginnings, elements, numbers_up
-from tests.plans.steps import STEPS
 
 __all__ = [
     "FAILED",
@@ -59,5 +60,5 @@ __all__ = [
 ]
 
 # The nodes that no random plan has: a HintedShard cannot be read, and OwnBatches needs OwnRows below
-# it (tests/feeding/test_reading.py has examples of both, and a resume). Who adds a node gives it a line in `STEPS`.
+# it (tests/feeding/test_reading.py has examples of both, and a resume). A new node gets a meaning.
 NOT_YET: Final = {"HintedShard", "OwnBatches"}

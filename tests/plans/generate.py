@@ -13,9 +13,9 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from hypothesis import strategies as st
-from tests.plans.meaning import every_path
+from tests.plans.meaning import STEPS, every_path
 from tests.plans.sources import SOURCES, beginnings
-from tests.plans.steps import STEPS, new_name
+from tests.plans.steps import new_name
 from tests.plans.user_functions import shared_functions
 
 import evenfeed.plan

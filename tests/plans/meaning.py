@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from hypothesis import strategies as st
+
 from evenfeed.core.random_bits import key_of
 from evenfeed.core.seeds import AnySeed
 from evenfeed.plan.buffering import Cache, Snapshot
@@ -38,6 +40,11 @@ Seeds = list[list[int]]  # of all that is random in a plan, or opens datasets, e
 Opened = Callable[[int, Callable[[], Node]], Events]
 
 _MEANINGS: Final[dict[type[Node], Callable[..., Events]]] = {}
+
+Plans = st.SearchStrategy[Node]
+
+# How to make random plans with a node at the top, from plans below it.
+STEPS: Final[dict[type[Node], Callable[[Plans], Plans]]] = {}
 
 
 @dataclass(frozen=True)
@@ -101,15 +108,23 @@ def _paths(node: Node) -> int:
     return sum(map(_paths, node.children)) or 1
 
 
-def means(kind: type[Node]) -> Callable[[Callable[..., Events]], Callable[..., Events]]:
+def means(
+    kind: type[Node], made_by: Callable[[Plans], Plans] | None = None
+) -> Callable[[Callable[..., Events]], Callable[..., Events]]:
     """Mark a function that is given a node and the elements of its children, and yields the node's.
 
     That of a node in which something is random is given its key before these, and that of one that opens
     datasets a function that gives their elements: of their number, and of what makes them.
+
+    Args:
+        kind: The node.
+        made_by: Returns random plans with the node at the top, of plans below it. Sources have none.
     """
 
     def mark(function: Callable[..., Events]) -> Callable[..., Events]:
         _MEANINGS[kind] = function
+        if made_by is not None:
+            STEPS[kind] = made_by
         return function
 
     return mark

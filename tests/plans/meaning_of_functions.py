@@ -1,9 +1,13 @@
 """What the nodes with users' functions mean, and those that have datasets as elements."""
 
+# pyright: basic, reportAttributeAccessIssue=false, reportIndexIssue=false, reportArgumentType=false
+
 import itertools
 from typing import Any
 
 import numpy as np
+from tests.plans import steps
+from tests.plans import user_functions as users
 from tests.plans.meaning import FAILED, Events, Opened, any_failed, means
 from tests.plans.user_functions import PLAIN
 
@@ -36,15 +40,15 @@ def _part(value: Any) -> Any:
     return np.array(value, object) if isinstance(value, bytes) else np.asarray(value)
 
 
-@means(Map)
+@means(Map, made_by=steps.maps)
 def _mapped(node: Map, child: Events) -> Events:
     for parts in child:
         failed = parts is FAILED
         yield FAILED if failed else _called(node.function.name, node.child.element_spec, parts)
 
 
-@means(Filter)
-@means(TakeWhile)
+@means(Filter, made_by=steps.chosen(Filter, users.is_even))
+@means(TakeWhile, made_by=steps.chosen(TakeWhile, users.is_small))
 def _chosen(node: Filter | TakeWhile, child: Events) -> Events:
     for parts in child:
         failed = parts is FAILED
@@ -57,7 +61,7 @@ def _chosen(node: Filter | TakeWhile, child: Events) -> Events:
             return
 
 
-@means(Scan)
+@means(Scan, made_by=steps.scans)
 def _scanned(node: Scan, child: Events) -> Events:
     state = list(node.initial)
     for parts in child:
@@ -71,7 +75,7 @@ def _scanned(node: Scan, child: Events) -> Events:
         yield output
 
 
-@means(FlatMap)
+@means(FlatMap, made_by=steps.flattened)
 def _flat(node: FlatMap, opened: Opened, child: Events) -> Events:
     for number, parts in enumerate(child):
         yield from _inner(node, opened, number, parts) or [FAILED]
@@ -85,7 +89,7 @@ def _inner(node: FlatMap | Interleave, opened: Opened, number: int, parts: Any) 
         return None
 
 
-@means(Interleave)
+@means(Interleave, made_by=steps.interleaved)
 def _in_turn(node: Interleave, opened: Opened, child: Events) -> Events:
     open_ones: list[Events | None] = [None] * node.cycle_length
     turn, ended, number = 0, False, 0
@@ -111,7 +115,7 @@ def _in_turn(node: Interleave, opened: Opened, child: Events) -> Events:
         turn = (turn + 1) % node.cycle_length
 
 
-@means(GroupByWindow)
+@means(GroupByWindow, made_by=steps.groups)
 def _by_key(node: GroupByWindow, opened: Opened, child: Events) -> Events:
     groups: dict[int, list[Any]] = {}
     count = itertools.count()
@@ -139,7 +143,7 @@ def _held(spec: Any, rows: list[Any]) -> Held:
     return Held(spec, tuple(columns), len(rows))
 
 
-@means(Window)
+@means(Window, made_by=steps.windows)
 def _windows(node: Window, child: Events) -> Events:
     span = (node.length - 1) * node.stride + 1
     held, ended = list[Any](), False

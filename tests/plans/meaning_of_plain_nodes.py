@@ -1,24 +1,34 @@
 """What sources, orders, batches and combinations mean."""
 
+# pyright: basic, reportCallIssue=false, reportArgumentType=false
+
 from typing import Any
 
 import numpy as np
-from tests.plans.meaning import FAILED, Events, any_failed, means
+from hypothesis import strategies as st
+from tests.plans import steps
+from tests.plans.meaning import FAILED, STEPS, Events, any_failed, means
 from tests.plans.sources import Yields
 
 from evenfeed.core.random_bits import Permutation, key_of, numbers_below, raw, words_at
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
-from evenfeed.plan.buffering import Prefetch
+from evenfeed.plan.buffering import Cache, Prefetch, Snapshot
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
 from evenfeed.plan.choosing import Choose, Counter, Random, Sample
-from evenfeed.plan.combining import Zip
+from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, WithKeys
 from evenfeed.plan.grouping import Batch
-from evenfeed.plan.options import WithOptions
-from evenfeed.plan.ordering import Shard, Shuffle, Skip, Take
+from evenfeed.plan.options import Options, WithOptions
+from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.own_rows import OwnRows
 from evenfeed.plan.sources import FromGenerator, Range, Tensor, TensorSlice
 from evenfeed.plan.windows import Held
+
+# Their meaning is in `meaning`: they have passes of their own.
+STEPS[Repeat] = lambda child: st.builds(Repeat, child, st.integers(-1, 3))
+STEPS[Concatenate] = steps.chains
+STEPS[Cache] = steps.caches
+STEPS[Snapshot] = steps.snapshots
 
 
 @means(Range)
@@ -74,7 +84,7 @@ def _pulled(node: FromGenerator) -> Events:
             return
 
 
-@means(Take)
+@means(Take, made_by=lambda child: st.builds(Take, child, st.integers(-1, 6)))
 def _first(node: Take, child: Events) -> Events:
     left = node.count
     while left != 0:
@@ -85,7 +95,7 @@ def _first(node: Take, child: Events) -> Events:
         yield element
 
 
-@means(Skip)
+@means(Skip, made_by=lambda child: st.builds(Skip, child, st.integers(-1, 4)))
 def _rest(node: Skip, child: Events) -> Events:
     passed = 0
     while passed < node.count:
@@ -99,7 +109,7 @@ def _rest(node: Skip, child: Events) -> Events:
         yield from child
 
 
-@means(Shard)
+@means(Shard, made_by=steps.shards)
 def _every(node: Shard, child: Events) -> Events:
     number = 0
     for element in child:
@@ -108,7 +118,7 @@ def _every(node: Shard, child: Events) -> Events:
         number += element is not FAILED
 
 
-@means(OwnRows)
+@means(OwnRows, made_by=steps.own_rows)
 def _own(node: OwnRows, child: Events) -> Events:
     for group in _grouped(child, node.batch_size, node.drop_remainder):
         if group is FAILED:
@@ -118,7 +128,7 @@ def _own(node: OwnRows, child: Events) -> Events:
             yield from group[start:stop]
 
 
-@means(Shuffle)
+@means(Shuffle, made_by=steps.shuffles)
 def _shuffled(node: Shuffle, key: int, child: Events) -> Events:
     buffer: list[Any] = []
     for element in child:
@@ -141,18 +151,18 @@ def _shuffled(node: Shuffle, key: int, child: Events) -> Events:
         yield buffer[slot]
 
 
-@means(Prefetch)
-@means(WithOptions)
+@means(Prefetch, made_by=lambda child: st.builds(Prefetch, child, st.sampled_from([-1, 0, 1, 3])))
+@means(WithOptions, made_by=lambda child: st.builds(WithOptions, child, st.builds(Options)))
 def _as_they_are(node: Any, child: Events) -> Events:
     yield from child
 
 
-@means(IgnoreErrors)
+@means(IgnoreErrors, made_by=lambda child: st.builds(IgnoreErrors, child.map(steps.finite)))
 def _good_ones(node: IgnoreErrors, child: Events) -> Events:
     yield from (element for element in child if element is not FAILED)
 
 
-@means(Unique)
+@means(Unique, made_by=steps.unique)
 def _new_ones(node: Unique, child: Events) -> Events:
     seen = set[int]()
     for element in child:
@@ -163,7 +173,7 @@ def _new_ones(node: Unique, child: Events) -> Events:
             yield element
 
 
-@means(AssertCardinality)
+@means(AssertCardinality, made_by=steps.promised)
 def _promised(node: AssertCardinality, child: Events) -> Events:
     passed = 0
     for element in child:
@@ -176,14 +186,16 @@ def _promised(node: AssertCardinality, child: Events) -> Events:
         yield FAILED
 
 
-@means(WithKeys)
+@means(
+    WithKeys, made_by=lambda child: st.builds(WithKeys, child, steps.seeds, reshuffle=st.booleans())
+)
 def _keyed(node: WithKeys, key: int, child: Events) -> Events:
     for number, element in enumerate(child):
         words = words_at(key, np.array([number]))[0]
         yield FAILED if element is FAILED else [words, *element]
 
 
-@means(Enumerate)
+@means(Enumerate, made_by=lambda child: st.builds(Enumerate, child, st.integers(-2, 2)))
 def _numbered(node: Enumerate, child: Events) -> Events:
     number = node.start
     for element in child:
@@ -191,7 +203,12 @@ def _numbered(node: Enumerate, child: Events) -> Events:
         number += 1
 
 
-@means(Batch)
+@means(
+    Batch,
+    made_by=lambda child: st.builds(
+        Batch, child.map(steps.tensors), st.integers(1, 4), drop_remainder=st.booleans()
+    ),
+)
 def _batches(node: Batch, child: Events) -> Events:
     for group in _grouped(child, node.batch_size, node.drop_remainder):
         yield FAILED if group is FAILED else _stacked(group)
@@ -221,7 +238,7 @@ def _stacked(group: list[Any]) -> Any:
         return FAILED
 
 
-@means(Zip)
+@means(Zip, made_by=steps.zips)
 def _side_by_side(node: Zip, *children: Events) -> Events:
     while True:
         row: list[Any] = []
@@ -233,7 +250,7 @@ def _side_by_side(node: Zip, *children: Events) -> Events:
         yield FAILED if any_failed(row) else [value for part in row for value in part]
 
 
-@means(PaddedBatch)
+@means(PaddedBatch, made_by=steps.padded)
 def _padded_batches(node: PaddedBatch, child: Events) -> Events:
     for group in _grouped(child, node.batch_size, node.drop_remainder):
         yield FAILED if group is FAILED else _padded(node, group)
@@ -253,7 +270,7 @@ def _padded(node: PaddedBatch, group: list[Any]) -> Any:
     return parts
 
 
-@means(Unbatch)
+@means(Unbatch, made_by=lambda child: st.builds(Unbatch, child.map(steps.with_rows)))
 def _rows(node: Unbatch | Rebatch, child: Events) -> Events:
     for element in child:
         lengths = set() if element is FAILED else {p.shape[:1] for p in element if p is not None}
@@ -264,7 +281,7 @@ def _rows(node: Unbatch | Rebatch, child: Events) -> Events:
             yield [None if part is None else part[row, ...] for part in element]
 
 
-@means(Rebatch)
+@means(Rebatch, made_by=steps.rebatched)
 def _batched_anew(node: Rebatch, child: Events) -> Events:
     turn, group = 0, list[Any]()
     for row in _rows(node, child):
@@ -280,13 +297,13 @@ def _batched_anew(node: Rebatch, child: Events) -> Events:
         yield _stacked(group)
 
 
-@means(Choose)
+@means(Choose, made_by=steps.choices)
 def _chosen(node: Choose, *children: Events) -> Events:
     *parts, choices = children
     yield from _read_chosen(parts, choices, stop_on_empty=node.stop_on_empty)
 
 
-@means(Sample)
+@means(Sample, made_by=steps.samples)
 def _sampled(node: Sample, key: int, *children: Events) -> Events:
     parts = children[: len(node.parts)]
     weights = children[len(parts)] if len(children) > len(parts) else None

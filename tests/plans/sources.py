@@ -1,5 +1,7 @@
 """Random plans without a child: where elements come from."""
 
+# pyright: basic
+
 from collections import namedtuple
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from hypothesis import strategies as st
 from tests.plans.files import FILES
+from tests.plans.meaning import Plans
 
 from evenfeed.core import dtypes
 from evenfeed.core.specs import TensorSpec, TypeSpec
@@ -21,7 +24,6 @@ from evenfeed.plan.sources import FromGenerator, Range, Tensor, TensorSlice
 from evenfeed.plan.windows import Held
 
 Pair = namedtuple("Pair", "y x")
-Plans = st.SearchStrategy[Node]
 
 
 def columns(rows: int) -> list[Any]:

@@ -1,4 +1,9 @@
-"""Random plans with one node at the top: each node has its line in `STEPS`."""
+"""Random plans with one node at the top, for nodes that need more than `st.builds`.
+
+`@means(Shuffle, made_by=steps.shuffles)` names them where the meaning of the node is.
+"""
+
+# pyright: basic, reportCallIssue=false, reportArgumentType=false
 
 import copy
 import tempfile
@@ -20,16 +25,14 @@ from evenfeed.core.errors import EvenfeedError
 from evenfeed.core.specs import UNKNOWN, TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
-from evenfeed.plan.buffering import Cache, Prefetch, Snapshot
-from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique
+from evenfeed.plan.batching import Rebatch, Unbatch
+from evenfeed.plan.buffering import Cache
+from evenfeed.plan.checking import AssertCardinality, Unique
 from evenfeed.plan.choosing import Choose, Sample
 from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.elementwise import Enumerate, Filter, Map, Scan, TakeWhile, WithKeys
-from evenfeed.plan.flattening import FlatMap, GroupByWindow, Interleave
+from evenfeed.plan.elementwise import Map, Scan
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
-from evenfeed.plan.options import Options, WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.own_rows import OwnRows
 from evenfeed.plan.sources import Range
@@ -57,7 +60,7 @@ def finite(node: Node) -> Node:
     return node if node.size >= 0 else Zip((0, 0), (Range(0, 12), node))
 
 
-def _with_rows(node: Node) -> Node:
+def with_rows(node: Node) -> Node:
     """Return a plan whose elements can be cut along a first axis."""
     node = finite(tensors(node))
     try:
@@ -88,30 +91,30 @@ def _variation(node: Node, number: int) -> Node:
 # --- one function for each node -----------------------------------------------------------------
 
 
-_seeds: Final = st.tuples(st.integers(0, 9), st.integers(0, 9))
+seeds: Final = st.tuples(st.integers(0, 9), st.integers(0, 9))
 
 
-def _shuffles(child: Plans) -> Plans:
+def shuffles(child: Plans) -> Plans:
     sizes = st.sampled_from([-2, 1, 2, 3, 5, 100])
 
     def shuffled(node: Node, size: int, seed: tuple[int, int], reshuffle: bool) -> Node:
         size = 4 if size == UNKNOWN and node.size < 0 else size
         return Shuffle(node, size, seed, reshuffle=reshuffle)
 
-    return st.builds(shuffled, child, sizes, _seeds, st.booleans())
+    return st.builds(shuffled, child, sizes, seeds, st.booleans())
 
 
-def _shards(child: Plans) -> Plans:
+def shards(child: Plans) -> Plans:
     places = _some.flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n - 1)))
     return st.builds(lambda node, place: Shard(node, *place), child, places)
 
 
-def _own_rows(child: Plans) -> Plans:
+def own_rows(child: Plans) -> Plans:
     shares = st.sampled_from([Share(0, 1, 2), Share(0, 2, 1), Share(1, 2, 1), Share(1, 2, 2)])
     return st.builds(OwnRows, child, st.integers(3, 6), shares, drop_remainder=st.booleans())
 
 
-def _zips(child: Plans) -> Plans:
+def zips(child: Plans) -> Plans:
     others = st.one_of(child, beginnings)
     return st.one_of(
         st.builds(lambda one, two: Zip((0, 0), (one, two)), child, others),
@@ -119,7 +122,7 @@ def _zips(child: Plans) -> Plans:
     )
 
 
-def _chains(child: Plans) -> Plans:
+def chains(child: Plans) -> Plans:
     """Return plans whose second part is a variation of the first: the specs must fit."""
     others = st.sampled_from(
         [
@@ -142,7 +145,7 @@ def _chains(child: Plans) -> Plans:
 _TRACEABLE: Final = (users.doubled, users.first, users.nested, users.looked_up)
 
 
-def _maps(child: Plans) -> Plans:
+def maps(child: Plans) -> Plans:
     functions = st.sampled_from([*_TRACEABLE, users.described, users.picky, users.branching])
     calls = st.sampled_from([None, None, 1, 3])
     return st.builds(_mapped, child, functions, calls, st.sampled_from([True, True, False]))
@@ -173,7 +176,7 @@ def _mapped(node: Node, plain: users.Function, calls: int | None, signed: bool) 
     return Map(node, function, num_parallel_calls=calls)
 
 
-def _chosen(kind: type[Node], compiled: users.Function) -> Callable[[Plans], Plans]:
+def chosen(kind: type[Node], compiled: users.Function) -> Callable[[Plans], Plans]:
     """Return plans whose elements a predicate chooses: one that traces, or one that looks at values."""
 
     def built(node: Node, plain: users.Function) -> Node:
@@ -186,7 +189,7 @@ def _chosen(kind: type[Node], compiled: users.Function) -> Callable[[Plans], Pla
     return lambda child: st.builds(built, child, functions)
 
 
-def _scans(child: Plans) -> Plans:
+def scans(child: Plans) -> Plans:
     def scanned(node: Node, plain: users.Function) -> Node:
         node = tensors(node)
         spec = (_NUMBER, node.element_spec)
@@ -200,7 +203,7 @@ def _scans(child: Plans) -> Plans:
 _NUMBER: Final = TensorSpec([], dtypes.int64)
 
 
-def _flattened(child: Plans) -> Plans:
+def flattened(child: Plans) -> Plans:
     def flat(node: Node, plain: users.Function, again: bool) -> Node:
         dataset = Dataset(finite(tensors(node)))
         once = dataset.flat_map(user_function(plain, dataset.element_spec))
@@ -213,7 +216,7 @@ def _flattened(child: Plans) -> Plans:
 _inner: Final = st.sampled_from(users.INNER)
 
 
-def _interleaved(child: Plans) -> Plans:
+def interleaved(child: Plans) -> Plans:
     def in_turn(node: Node, plain: users.Function, cycle: int, block: int) -> Node:
         dataset = Dataset(finite(tensors(node)))
         function = user_function(plain, dataset.element_spec)
@@ -222,7 +225,7 @@ def _interleaved(child: Plans) -> Plans:
     return st.builds(in_turn, child, _inner, _some, _some)
 
 
-def _groups(child: Plans) -> Plans:
+def groups(child: Plans) -> Plans:
     def grouped(node: Node, size: int, per_key: bool, batched: bool) -> Node:
         dataset = Dataset(finite(tensors(node)))
         spec = dataset.element_spec
@@ -240,7 +243,7 @@ def _groups(child: Plans) -> Plans:
     return st.builds(grouped, child, _some, st.booleans(), st.booleans())
 
 
-def _padded(child: Plans) -> Plans:
+def padded(child: Plans) -> Plans:
     def padded(node: Node, size: int, drop: bool, at_most: int | None) -> Node:
         specs = flatten(node.element_spec, DATA)
         if not all(isinstance(s, TensorSpec) and s.shape.rank is not None for s in specs):
@@ -251,12 +254,12 @@ def _padded(child: Plans) -> Plans:
     return st.builds(padded, child, _some, st.booleans(), st.sampled_from([None, None, 1]))
 
 
-def _rebatched(child: Plans) -> Plans:
+def rebatched(child: Plans) -> Plans:
     sizes = st.lists(_some, min_size=1, max_size=3).map(tuple)
-    return st.builds(Rebatch, child.map(_with_rows), sizes, drop_remainder=st.booleans())
+    return st.builds(Rebatch, child.map(with_rows), sizes, drop_remainder=st.booleans())
 
 
-def _windows(child: Plans) -> Plans:
+def windows(child: Plans) -> Plans:
     return st.builds(
         Window,
         child.map(tensors),
@@ -268,21 +271,21 @@ def _windows(child: Plans) -> Plans:
     )
 
 
-def _caches(child: Plans) -> Plans:
+def caches(child: Plans) -> Plans:
     def cached(node: Node, in_files: bool) -> Node:
         return Cache(tensors(node), new_name()) if in_files else Cache(node)
 
     return st.builds(cached, child, st.booleans())
 
 
-def _snapshots(child: Plans) -> Plans:
+def snapshots(child: Plans) -> Plans:
     def kept(node: Node, compression: str | None) -> Node:
         return plan_of(Dataset(tensors(node)).snapshot(new_name(), compression))
 
     return st.builds(kept, child, st.sampled_from([None, "GZIP"]))
 
 
-def _choices(child: Plans) -> Plans:
+def choices(child: Plans) -> Plans:
     numbers = st.lists(st.sampled_from([0, 0, 1, 1, 0, 1, 2, -1]), max_size=9)
 
     def chosen(node: Node, number: int, places: list[int], stop: bool) -> Node:
@@ -293,7 +296,7 @@ def _choices(child: Plans) -> Plans:
     return st.builds(chosen, child, st.integers(0, 3), numbers, st.booleans())
 
 
-def _samples(child: Plans) -> Plans:
+def samples(child: Plans) -> Plans:
     fixed_weights = st.sampled_from([(0.5, 0.5), (0.9, 0.1)])
     given = st.integers(0, 9).map(
         lambda n: plan_of(Dataset.from_tensor_slices(np.linspace(0, 1, 2 * n).reshape(n, 2)))
@@ -314,7 +317,7 @@ def _samples(child: Plans) -> Plans:
     )
 
 
-def _promised(child: Plans) -> Plans:
+def promised(child: Plans) -> Plans:
     def promised(node: Node, other: int | None) -> Node:
         count = node.size if other is None and node.size >= -1 else other or 3
         return AssertCardinality(node, count)
@@ -322,7 +325,7 @@ def _promised(child: Plans) -> Plans:
     return st.builds(promised, child, st.one_of(st.none(), st.integers(-1, 6)))
 
 
-def _unique(child: Plans) -> Plans:
+def unique(child: Plans) -> Plans:
     def different(node: Node) -> Node:
         node = finite(tensors(node))
         if node.element_spec != _NUMBER:
@@ -330,40 +333,3 @@ def _unique(child: Plans) -> Plans:
         return Unique(node)
 
     return st.builds(different, child)
-
-
-STEPS: Final[dict[type[Node], Callable[[Plans], Plans]]] = {
-    Repeat: lambda child: st.builds(Repeat, child, st.integers(-1, 3)),
-    Take: lambda child: st.builds(Take, child, st.integers(-1, 6)),
-    Skip: lambda child: st.builds(Skip, child, st.integers(-1, 4)),
-    Shard: _shards,
-    OwnRows: _own_rows,
-    Shuffle: _shuffles,
-    Enumerate: lambda child: st.builds(Enumerate, child, st.integers(-2, 2)),
-    WithKeys: lambda child: st.builds(WithKeys, child, _seeds, reshuffle=st.booleans()),
-    Batch: lambda child: st.builds(
-        Batch, child.map(tensors), st.integers(1, 4), drop_remainder=st.booleans()
-    ),
-    Zip: _zips,
-    Concatenate: _chains,
-    Map: _maps,
-    Filter: _chosen(Filter, users.is_even),
-    TakeWhile: _chosen(TakeWhile, users.is_small),
-    Scan: _scans,
-    FlatMap: _flattened,
-    Interleave: _interleaved,
-    GroupByWindow: _groups,
-    PaddedBatch: _padded,
-    Unbatch: lambda child: st.builds(Unbatch, child.map(_with_rows)),
-    Rebatch: _rebatched,
-    Window: _windows,
-    Prefetch: lambda child: st.builds(Prefetch, child, st.sampled_from([-1, 0, 1, 3])),
-    Cache: _caches,
-    Snapshot: _snapshots,
-    Choose: _choices,
-    Sample: _samples,
-    Unique: _unique,
-    IgnoreErrors: lambda child: st.builds(IgnoreErrors, child.map(finite)),
-    AssertCardinality: _promised,
-    WithOptions: lambda child: st.builds(WithOptions, child, st.builds(Options)),
-}
