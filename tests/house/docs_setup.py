@@ -55,6 +55,12 @@ def files() -> Names:
     return {"names": ["names.tfrecord"]}
 
 
+def from_tensorflow() -> Names:
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 3)
+    return {}
+
+
 def images() -> Names:
     Path("train").mkdir()
     for number in range(3):
@@ -97,7 +103,7 @@ def workers() -> Names:
 PAGES: dict[str, Callable[[], Names]] = {
     "datasets": datasets,
     "files": files,
-    "from_tensorflow": dict,
+    "from_tensorflow": from_tensorflow,
     "images": images,
     "input": input_,
     "resume": dict,
