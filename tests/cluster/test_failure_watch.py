@@ -1,3 +1,5 @@
+# pyright: basic
+
 """What the service reports to workers about each other."""
 
 import asyncio
@@ -8,8 +10,12 @@ import threading
 import pytest
 from tests.sockets import connected
 
-from evenfeed.cluster.survival.failure_watch import Lines
-from evenfeed.cluster.survival.keepalive import SECONDS, describe_end, watch
+from evenfeed.cluster.survival.failure_watch import (
+    SILENCE_SECONDS,
+    Lines,
+    describe_end,
+    watch,
+)
 from evenfeed.core.lazy import socket
 
 
@@ -107,6 +113,7 @@ def test_a_machine_that_is_silent_is_noticed_by_the_system():
     with worker, service:
         watch(worker)
         assert worker.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-    assert describe_end(TimeoutError(), "it") == f"its machine did not answer for {SECONDS} seconds"
+    silent = f"its machine did not answer for {SILENCE_SECONDS} seconds"
+    assert describe_end(TimeoutError(), "it") == silent
     unreachable = OSError(113, "No route to host")
     assert describe_end(unreachable, "it") == "its machine cannot be reached (No route to host)"

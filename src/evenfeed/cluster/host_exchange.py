@@ -54,9 +54,8 @@ class StoredAgreement:
                 message if worker == self._worker else self._read(key, worker, start, is_closed)
                 for worker in range(self._workers)
             ]
-            while not written.wait(
-                _POLL_SECONDS
-            ):  # else the program might end before the others read it
+            # Otherwise the program might end before the others have read it.
+            while not written.wait(_POLL_SECONDS):
                 peers.check()
                 _check_open(is_closed)
             return heard

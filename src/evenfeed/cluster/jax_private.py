@@ -90,9 +90,8 @@ def leave_runtime() -> None:
     state.client = None
 
 
-_kept_alive: Final[
-    list[Any]
-] = []  # C++ would disconnect from the service when the last reference is dropped
+# C++ would disconnect from the service when the last reference is dropped.
+_kept_alive: Final[list[Any]] = []
 
 
 def joined_runtime() -> tuple[int, int] | None:

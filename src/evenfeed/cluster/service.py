@@ -33,8 +33,7 @@ from evenfeed.cluster.handshake import (
 from evenfeed.cluster.jax_private import load_runtime, runtime_service
 from evenfeed.cluster.listening import BACKLOG, EVERYWHERE, listeners, private_folder
 from evenfeed.cluster.meeting import Claim, Meeting
-from evenfeed.cluster.survival.failure_watch import Lines
-from evenfeed.cluster.survival.keepalive import watch
+from evenfeed.cluster.survival.failure_watch import Lines, watch
 from evenfeed.core.lazy import socket
 
 _CLAIM_SECONDS: Final = 10.0
@@ -81,9 +80,8 @@ class Service:
         self._has_started = asyncio.Event()
         self._writers: dict[int, StreamWriter] = {}
         self._keys: dict[int, bytes] = {}
-        self._unknown: dict[
-            StreamWriter, None
-        ] = {}  # connections that have not sent a claim yet, oldest first
+        # Connections that have not sent a claim yet, oldest first.
+        self._unknown: dict[StreamWriter, None] = {}
         self._refused: dict[str, None] = {}  # addresses of processes without the token
         self._lines: Lines | None = None
         self._jax_path = ""

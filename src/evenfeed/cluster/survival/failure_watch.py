@@ -3,6 +3,9 @@
 Each worker keeps one connection to the service open as long as it lives. `Line` is the worker's end of it, `Lines`
 holds the service's ends of all workers. A worker that fails or finishes reports it on its connection. If a worker
 dies without a report, its connection ends. Either way the service tells the others.
+
+TCP keepalive ends a connection if the other machine is silent. The operating systems probe each other, not the
+programs. So a program that computes, or is stopped in a debugger, does not count as silent.
 """
 
 import os
@@ -17,10 +20,20 @@ from typing import Any, Final, final
 from evenfeed.cluster import gloo
 from evenfeed.cluster.handshake import MAX_BYTES, decode, encode
 from evenfeed.cluster.jax_private import leave_runtime
-from evenfeed.cluster.survival.keepalive import describe_end, watch
 from evenfeed.core.concurrency.peers import Peers
 from evenfeed.core.concurrency.threads import background
 from evenfeed.core.lazy import socket
+
+SILENCE_SECONDS: Final = 4  # survivors are told within five seconds
+
+# By name, because not every system has all of them.
+_KEEPALIVE: Final = {
+    "TCP_KEEPIDLE": 1,
+    "TCP_KEEPALIVE": 1,  # the name of TCP_KEEPIDLE on macOS
+    "TCP_KEEPINTVL": 1,
+    "TCP_KEEPCNT": SILENCE_SECONDS - 1,
+    "TCP_USER_TIMEOUT": 1000 * SILENCE_SECONDS,
+}
 
 _MAX_CHARACTERS: Final = 500
 
@@ -29,6 +42,24 @@ _MESSAGES: Final = {
     "failed": "failed: {}",
     "left": "has finished its program.",
 }
+
+
+def watch(connection: Any) -> None:
+    """Make a connection fail when the machine at its other end is silent."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE.items():
+        number = getattr(socket, name, None)
+        if number is not None:
+            connection.setsockopt(socket.IPPROTO_TCP, number, value)
+
+
+def describe_end(error: OSError | None, process: str) -> str:
+    """Describe how the connection to a process ended."""
+    if isinstance(error, TimeoutError):
+        return f"its machine did not answer for {SILENCE_SECONDS} seconds"
+    if error is None or isinstance(error, ConnectionError):
+        return f"{process} exited unexpectedly"
+    return f"its machine cannot be reached ({error.strerror})"
 
 
 @final
