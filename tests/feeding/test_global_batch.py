@@ -7,14 +7,10 @@ import pytest
 from tests.feeding.distribution import with_policy
 
 import evenfeed as tf
-from evenfeed.core.batch_split import Share
 from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.dataset import plan_of
-from evenfeed.feeding.global_batch import (
-    global_batch_size,
-    nominal_sizes,
-)
-from evenfeed.rewrite.worker_plan import sharded
+from evenfeed.feeding.global_batch import global_batch_size
+from evenfeed.feeding.reading import BatchReading, alone
 
 D = tf.data.Dataset
 BATCHES = D.range(10).batch(4)
@@ -62,8 +58,7 @@ def test_the_size_is_hidden_by(name):
 
 
 def sizes_under(dataset, policy, replicas):
-    plan, share = plan_of(with_policy(dataset, policy)), Share(replicas=replicas)
-    return nominal_sizes(plan, sharded(plan, share).policy, share)
+    return BatchReading(plan_of(with_policy(dataset, policy)), alone(replicas)).sizes
 
 
 @pytest.mark.parametrize("policy", ["AUTO", "DATA"])

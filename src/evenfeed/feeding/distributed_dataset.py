@@ -1,73 +1,25 @@
-"""`DistributedDataset` and its iterators, over per-replica values or over sharded `jax.Array`s."""
+"""`DistributedDataset` and its iterators, and how a strategy makes them from a dataset or a `dataset_fn`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, final
 
-import numpy as np
-
-from evenfeed.core import dtypes, side_effects
-from evenfeed.core.conversion import to_array
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.cluster.host_exchange import StoredAgreement, topic_name
+from evenfeed.core import side_effects
+from evenfeed.core.batch_split import Share
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import described
 from evenfeed.core.iteration import Iterator, Owner, reading
-from evenfeed.core.shapes import TensorShape
-from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec, TypeSpec
-from evenfeed.core.structure import DATA, flatten, pack
-from evenfeed.dataset import Dataset
-from evenfeed.feeding.step_sources import StepSource
+from evenfeed.core.specs import INFINITE, UNKNOWN
+from evenfeed.dataset import Dataset, plan_of
+from evenfeed.feeding.agreed_steps import Topic
+from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
+from evenfeed.feeding.placing import array_of, array_specs_of
+from evenfeed.feeding.reading import WorkerInput, alone
+from evenfeed.feeding.step_sources import CutFeed, StepSource, TakeFeed
 from evenfeed.replicas import contexts
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.values import PerReplica, PerReplicaSpec
 from evenfeed.runtime.explain import Explanation
-
-
-def array_specs_of(spec: Any, replicas: Replicas) -> Any:
-    """Return the specs of the values that `array_of` returns, from the spec of a step."""
-    return pack(spec, [_array_spec(part, replicas) for part in flatten(spec, DATA)], DATA)
-
-
-def _array_spec(spec: TypeSpec, replicas: Replicas) -> TypeSpec:
-    if not isinstance(spec, PerReplicaSpec):
-        return spec
-    part = spec.value_specs[0]
-    if not isinstance(part, TensorSpec) or part.shape.rank is None:
-        return part
-    rows = part.shape[0] if part.shape.rank else 1
-    whole = TensorShape([None if rows is None else rows * replicas.count])
-    return TensorSpec(whole.concatenate(part.shape[1:]), part.dtype)
-
-
-def array_of(replicas: Replicas, value: Any) -> Any:
-    """Return a value of a step as one sharded array."""
-    if not isinstance(value, PerReplica):
-        return None if value is None else _on_devices([value], replicas)
-    if value.parts[0] is None:
-        return None
-    whole = value.whole
-    if whole is not None:
-        return whole
-    shapes = value.shapes or [getattr(part, "shape", None) for part in value.parts]
-    if len(set(shapes)) == 1:
-        return _on_devices(value.parts, replicas)
-    raise InvalidArgumentError(
-        f"A step cannot be one array: its parts have the shapes {list(shapes)}.",
-        fix="pass InputOptions(pad_partial_batches=True), or batch with drop_remainder=True and a size that is a "
-        "multiple of the number of replicas.",
-    )
-
-
-def _on_devices(parts: Sequence[Any], replicas: Replicas) -> Any:
-    """Make one array from parts of one shape, which are on one device or still on the host."""
-    if any(part.dtype == dtypes.string for part in parts):
-        raise InvalidArgumentError(
-            "A step cannot be one array: it has strings, which stay on the host.",
-            fix="drop the strings with map, or iterate over the distributed dataset itself.",
-        )
-    if not parts[0].ndim and replicas.count == 1:
-        return replicas.everywhere(parts[0])
-    if any(isinstance(part, np.ndarray) for part in parts):
-        return replicas.put_pieces([to_array(part) for part in parts], "a step")
-    return replicas.joined(parts)
 
 
 class DistributedDataset:
@@ -294,3 +246,97 @@ class InputIterator(Iterator):
 
     def __next__(self) -> Any:
         return self._steps.__next__()  # with next(), a Ctrl-C right after it would lose the step
+
+
+def distributed(dataset: Any, replicas: Replicas, options: InputOptions) -> DistributedDataset:
+    """Split the global batches of a dataset over the replicas."""
+    if options.experimental_replication_mode is InputReplicationMode.PER_REPLICA:
+        raise NotImplementedError(
+            described(
+                "PER_REPLICA needs one dataset per replica, but got a single dataset.",
+                fix="use distribute_datasets_from_function(dataset_fn, options).",
+            )
+        )
+    plan = plan_of(checked_dataset(dataset, Dataset))
+    return DistributedDataset(CutFeed(plan, replicas, options, worker_of(replicas)))
+
+
+def distributed_from_function(
+    dataset_fn: Callable[[InputContext], Any],
+    replicas: Replicas,
+    options: InputOptions,
+    *,
+    fills: bool = True,
+) -> DistributedDataset:
+    """Distribute the datasets that a function makes. `fills` allows replicas without rows in a step."""
+    worker = worker_of(replicas)
+    if not callable(dataset_fn):
+        raise TypeError(
+            described(
+                f"dataset_fn must be a function that returns a dataset, but got {shortened(dataset_fn)}.",
+                fix="pass a function of an InputContext; for a dataset use experimental_distribute_dataset.",
+            )
+        )
+    if options.pad_partial_batches:
+        raise NotImplementedError(
+            described(
+                "pad_partial_batches pads global batches, but a dataset_fn makes per-replica batches.",
+                fix="use experimental_distribute_dataset, or pad the batches in dataset_fn.",
+            )
+        )
+    per_replica = options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
+    if options.experimental_place_dataset_on_device:
+        _check_placement(options, per_replica=per_replica)
+    contexts = input_contexts(worker.share, per_replica=per_replica)
+    made = [checked_dataset(dataset_fn(context), Dataset) for context in contexts]
+    plans = [plan_of(dataset) for dataset in made]
+    return DistributedDataset(TakeFeed(plans, replicas, options, worker, fills=fills))
+
+
+def input_contexts(share: Share, *, per_replica: bool) -> list[InputContext]:
+    """Return the contexts for a `dataset_fn`: one for this worker, or one for each of its replicas."""
+    own = share.replicas if per_replica else 1
+    first, pipelines = share.worker * own, share.workers * own
+    return [InputContext(pipelines, first + i, share.everyone) for i in range(own)]
+
+
+def worker_of(replicas: Replicas) -> WorkerInput:
+    """Return this worker's share of the replicas, and its connection to the other workers."""
+    if not replicas.spans:
+        return alone(replicas.count)
+    workers = replicas.count // replicas.local_count
+    worker = replicas.first // replicas.local_count
+    agreement = StoredAgreement(worker, workers, replicas.session.patience)
+    return WorkerInput(Share(worker, workers, replicas.local_count), Topic(topic_name(), agreement))
+
+
+def _check_placement(options: InputOptions, *, per_replica: bool) -> None:
+    if per_replica and not options.experimental_fetch_to_device:
+        return
+    raise ValueError(
+        described(
+            "experimental_place_dataset_on_device requires PER_REPLICA and experimental_fetch_to_device=False.",
+            fix="leave it out, because datasets always run on the host; or pass InputOptions("
+            "experimental_fetch_to_device=False, experimental_replication_mode=InputReplicationMode.PER_REPLICA, "
+            "experimental_place_dataset_on_device=True).",
+        )
+    )
+
+
+def checked_dataset(dataset: Any, kind: type) -> Any:
+    """Return the dataset. Raise TypeError for anything else."""
+    if isinstance(dataset, kind):
+        return dataset
+    if isinstance(dataset, DistributedDataset):
+        raise TypeError(
+            described(
+                "The dataset is already distributed.",
+                fix="iterate over it, or pass the Dataset that it was made from.",
+            )
+        )
+    raise TypeError(
+        described(
+            f"dataset must be a Dataset, but got {shortened(dataset)}.",
+            fix="make one first: evenfeed.data.Dataset.from_tensor_slices(value).batch(n).",
+        )
+    )

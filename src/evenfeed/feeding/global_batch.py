@@ -1,10 +1,8 @@
-"""The size of a plan's global batches, and how they are split over replicas."""
+"""The size of a plan's global batches."""
 
-from evenfeed.core.batch_split import Share
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.node import Node
-from evenfeed.plan.options import AutoShardPolicy
 
 
 def global_batch_size(plan: Node) -> int | None:
@@ -18,17 +16,3 @@ def global_batch_size(plan: Node) -> int | None:
     if lengths and None not in lengths:
         return lengths.pop() if len(lengths) == 1 else None
     return plan.batch_size_seen
-
-
-def nominal_sizes(plan: Node, policy: AutoShardPolicy, share: Share) -> tuple[int, ...] | None:
-    """Return the sizes of a worker's pieces, in turn, or None if every batch is split separately.
-
-    Batches are split separately unless the sharding policy lets rows flow on from batch to batch.
-
-    Args:
-        plan: The user's plan.
-        policy: The sharding policy, not AUTO.
-        share: The worker.
-    """
-    size = global_batch_size(plan)
-    return None if policy == AutoShardPolicy.DATA or size is None else share.sizes(size)

@@ -1,14 +1,20 @@
-"""Turns the host columns of a step into per-replica values on the devices."""
+"""Turns the host columns of a step into per-replica values on the devices, or into sharded arrays."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+import numpy as np
+
 from evenfeed.core import dtypes
-from evenfeed.core.structure import DATA, packer, paths
+from evenfeed.core.conversion import to_array
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.shapes import TensorShape
+from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.structure import DATA, flatten, pack, packer, paths
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.feeding.host_steps import Column, Pieces, cut
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.values import PerReplica
+from evenfeed.replicas.values import PerReplica, PerReplicaSpec
 
 
 @final
@@ -94,3 +100,52 @@ def _all_alike(pieces: Pieces) -> bool:
 
 def _name(path: str) -> str:
     return f"the element's component {path}" if path else "the element"
+
+
+def array_specs_of(spec: Any, replicas: Replicas) -> Any:
+    """Return the specs of the values that `array_of` returns, from the spec of a step."""
+    return pack(spec, [_array_spec(part, replicas) for part in flatten(spec, DATA)], DATA)
+
+
+def _array_spec(spec: TypeSpec, replicas: Replicas) -> TypeSpec:
+    if not isinstance(spec, PerReplicaSpec):
+        return spec
+    part = spec.value_specs[0]
+    if not isinstance(part, TensorSpec) or part.shape.rank is None:
+        return part
+    rows = part.shape[0] if part.shape.rank else 1
+    whole = TensorShape([None if rows is None else rows * replicas.count])
+    return TensorSpec(whole.concatenate(part.shape[1:]), part.dtype)
+
+
+def array_of(replicas: Replicas, value: Any) -> Any:
+    """Return a value of a step as one sharded array."""
+    if not isinstance(value, PerReplica):
+        return None if value is None else _on_devices([value], replicas)
+    if value.parts[0] is None:
+        return None
+    whole = value.whole
+    if whole is not None:
+        return whole
+    shapes = value.shapes or [getattr(part, "shape", None) for part in value.parts]
+    if len(set(shapes)) == 1:
+        return _on_devices(value.parts, replicas)
+    raise InvalidArgumentError(
+        f"A step cannot be one array: its parts have the shapes {list(shapes)}.",
+        fix="pass InputOptions(pad_partial_batches=True), or batch with drop_remainder=True and a size that is a "
+        "multiple of the number of replicas.",
+    )
+
+
+def _on_devices(parts: Sequence[Any], replicas: Replicas) -> Any:
+    """Make one array from parts of one shape, which are on one device or still on the host."""
+    if any(part.dtype == dtypes.string for part in parts):
+        raise InvalidArgumentError(
+            "A step cannot be one array: it has strings, which stay on the host.",
+            fix="drop the strings with map, or iterate over the distributed dataset itself.",
+        )
+    if not parts[0].ndim and replicas.count == 1:
+        return replicas.everywhere(parts[0])
+    if any(isinstance(part, np.ndarray) for part in parts):
+        return replicas.put_pieces([to_array(part) for part in parts], "a step")
+    return replicas.joined(parts)

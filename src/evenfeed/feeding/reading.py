@@ -10,7 +10,7 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.feeding.agreed_steps import AgreedSteps, Topic
-from evenfeed.feeding.global_batch import global_batch_size, nominal_sizes
+from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.feeding.host_steps import (
     CutInTurn,
     FlowingBatches,
@@ -54,6 +54,13 @@ class BatchReading:
     Args:
         plan: The user's plan, the same on all workers.
         worker: The worker.
+
+    Attributes:
+        plan: The user's plan.
+        share: The worker's share of the replicas.
+        sharded: The worker's plan.
+        sizes: The sizes of the worker's pieces, in turn, if rows flow on from batch to batch. None if every batch
+            is split separately.
     """
 
     def __init__(self, plan: Node, worker: WorkerInput) -> None:
@@ -61,15 +68,20 @@ class BatchReading:
         self.share = worker.share
         self._worker = worker
         self.sharded = sharded(plan, worker.share)
-        alone = worker.share.everyone == 1
-        self.sizes = None if alone else nominal_sizes(plan, self.sharded.policy, worker.share)
+        self._shares_rows = self.sharded.policy == AutoShardPolicy.DATA
+        self.sizes = self._sizes()
+
+    def _sizes(self) -> tuple[int, ...] | None:
+        if self._shares_rows or self.share.everyone == 1:
+            return None
+        size = global_batch_size(self.plan)
+        return None if size is None else self.share.sizes(size)
 
     def steps(self) -> HostSteps:
         """Return the steps of a new iteration."""
-        shares_rows = self.sharded.policy == AutoShardPolicy.DATA
         if self._worker.topic is None:
             return self._own_steps(self.sharded.plan)
-        if shares_rows:
+        if self._shares_rows:
             begun = run_of_chief(self.sharded.plan, self._worker.topic)
             return self._own_steps(self.sharded.plan, begun)
         return self._agreed_steps(self._worker.topic)
@@ -83,7 +95,7 @@ class BatchReading:
     def _own_steps(self, plan: Node, begun: Any = None) -> HostSteps:
         if self.sharded.in_parts:
             return OwnParts(plan, self.share, begun)
-        if self.sharded.policy == AutoShardPolicy.DATA or self.share.everyone == 1:
+        if self._shares_rows or self.share.everyone == 1:
             return SplitSteps(plan, self.share, begun)
         if self.sizes is not None:
             return FlowingBatches(plan, self.sizes, self.share.replicas)

@@ -12,7 +12,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax
 from evenfeed.dataset import Dataset
-from evenfeed.feeding.distributing import checked_dataset
+from evenfeed.feeding.distributed_dataset import checked_dataset
 from evenfeed.feeding.input_options import InputContext, input_options
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame

@@ -12,7 +12,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.structure import NEST, flatten, map_structure, opened
 from evenfeed.dataset import Dataset
-from evenfeed.feeding.distributing import distributed, distributed_from_function
+from evenfeed.feeding.distributed_dataset import distributed, distributed_from_function
 from evenfeed.feeding.input_options import InputContext, input_options
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
