@@ -8,7 +8,7 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.formats.reader import DataFile
 from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.flattening import Opens
-from evenfeed.plan.node import Node, SameElements, UserFunction
+from evenfeed.plan.node import Node, SameElements, UserFunction, once
 
 AUTOTUNE: Final = -1
 _IN_ORDER: Final = "elements are held in the order in which they arrive"
@@ -63,6 +63,7 @@ class Cache(SameElements):
     filename: str = ""
 
     @property
+    @once
     def facts(self) -> NodeFacts:
         return replace(self.FACTS, writes_files=self.filename != "")
 

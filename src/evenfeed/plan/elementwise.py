@@ -10,7 +10,7 @@ from evenfeed.core.specs import UNKNOWN, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.plan.checking import BY_VALUE
 from evenfeed.plan.facts import NodeFacts
-from evenfeed.plan.node import Node, SameElements, UserFunction
+from evenfeed.plan.node import Node, SameElements, UserFunction, once
 from evenfeed.plan.ordering import nesting_now
 
 _LARGEST_START: Final = 1 << 62  # counting from here on may exceed 64 bits
@@ -108,6 +108,13 @@ class Map(Node):
     def size(self) -> int:
         return self.child.size
 
+    @property
+    @once
+    def facts(self) -> NodeFacts:
+        return replace(
+            self.FACTS, works_ahead=self.processes or self.num_parallel_calls is not None
+        )
+
     def why_sequential(self, *, selected: bool) -> str | None:
         del selected
         return self.function.why_sequential
@@ -158,7 +165,7 @@ class Filter(_Chosen):
 class TakeWhile(_Chosen):
     """Keeps elements until the predicate is first False."""
 
-    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=BY_VALUE)
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=BY_VALUE, calls_in_order=True)
 
 
 def _is_one_bool(spec: Any) -> bool:
@@ -173,7 +180,7 @@ class Scan(Node):
     """Carries a state from element to element, and yields an output for each."""
 
     FACTS: ClassVar[NodeFacts] = NodeFacts(
-        sequential="each element needs the state that the previous one left"
+        sequential="each element needs the state that the previous one left", calls_in_order=True
     )
 
     child: Node

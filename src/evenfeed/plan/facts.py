@@ -22,6 +22,8 @@ class NodeFacts:
         passes_files: It can be sharded by file: each worker runs it over the files of that worker.
         rewinds: It can go back a few elements at once, and read them again unobserved.
         counts_by_value: How many elements it yields depends on the values of the child's elements.
+        calls_in_order: It calls its function for one element after another, even if that could run on whole Blocks.
+        works_ahead: It calls its function for several elements at a time, ahead of the reader.
         replays: It cannot restore a position, and re-reads all elements up to it instead.
         random: It has the fields of `RandomNode`, and different elements in each pass if `reshuffle` is set.
         keeps_passes: It stores the elements of a pass, and later passes read these.
@@ -39,6 +41,8 @@ class NodeFacts:
     passes_files: bool = False
     rewinds: bool = False
     counts_by_value: bool = False
+    calls_in_order: bool = False
+    works_ahead: bool = False
     replays: bool = False
     random: bool = False
     keeps_passes: bool = False

@@ -142,7 +142,9 @@ class GroupByWindow(Opens):
     `effects` are those of `reduce` and `window_size` that were known when they were passed.
     """
 
-    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=UNCOUNTED, random=True, replays=True)
+    FACTS: ClassVar[NodeFacts] = NodeFacts(
+        sequential=UNCOUNTED, random=True, replays=True, calls_in_order=True
+    )
 
     child: Node
     key: UserFunction

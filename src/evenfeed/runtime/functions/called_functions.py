@@ -12,7 +12,6 @@ from evenfeed.core.errors import EvenfeedError, FailedPreconditionError
 from evenfeed.core.side_effects import Effect, Effects
 from evenfeed.formats.pages.saved import find_saved
 from evenfeed.plan.buffering import Cache, Snapshot
-from evenfeed.plan.elementwise import Map, Scan, TakeWhile
 from evenfeed.plan.flattening import GroupByWindow, read_by
 from evenfeed.plan.node import Node, walk
 from evenfeed.plan.options import ExternalStatePolicy, options_of
@@ -59,7 +58,7 @@ def is_spec_known(node: Node) -> bool:
 
 def runs_on_blocks(function: RowFunction, node: Node) -> bool:
     """Return True if a node calls a function on whole Blocks."""
-    return function.is_vectorised and not isinstance(node, Scan | TakeWhile | GroupByWindow)
+    return function.is_vectorised and not node.facts.calls_in_order
 
 
 def _is_waited_for(function: RowFunction, node: Node) -> bool:
@@ -70,7 +69,7 @@ def _is_waited_for(function: RowFunction, node: Node) -> bool:
     if function.is_vectorised or function.opens_datasets:
         return False
     # Pending work in threads and processes does not hold back finished results.
-    return not (isinstance(node, Map) and (node.num_parallel_calls or node.processes))
+    return not node.facts.works_ahead
 
 
 def called_in(plan: Node) -> list[Called]:
