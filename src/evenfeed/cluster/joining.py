@@ -299,9 +299,8 @@ def _coordination_proxy(membership: Membership, key: bytes) -> Generator[str]:
             stderr=subprocess.DEVNULL,
         )
         with process.stdin, process.stdout:
-            process.stdin.write(
-                key + b"\n"
-            )  # not an argument: all users of a machine can read those
+            # Not as an argument: all users of a machine can read those.
+            process.stdin.write(key + b"\n")
             process.stdin.flush()
             process.stdout.readline()
         process.returncode = 0  # it ends after this process: do not wait for it

@@ -46,43 +46,43 @@ class StepTarget:
         return self.replicas.arriving(given) if self.fetch else given
 
 
-def cut_spec(plan: Node, arrival: StepTarget) -> Any:
+def cut_spec(plan: Node, target: StepTarget) -> Any:
     """Return the spec of a step if each global batch is split over the replicas."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
-    return _for_all(plan, [_cut(part, arrival) for part in parts], arrival, short=False)
+    return _for_all(plan, [_cut(part, target) for part in parts], target, short=False)
 
 
-def taken_spec(plan: Node, arrival: StepTarget) -> Any:
+def taken_spec(plan: Node, target: StepTarget) -> Any:
     """Return the spec of a step if each replica takes whole elements."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
-    short = arrival.share.everyone > 1 and not is_static(plan)  # replicas may get no element
-    return _for_all(plan, [_arriving(part, arrival) for part in parts], arrival, short=short)
+    short = target.share.everyone > 1 and not is_static(plan)  # replicas may get no element
+    return _for_all(plan, [_arriving(part, target) for part in parts], target, short=short)
 
 
-def padded_spec(plan: Node, arrival: StepTarget, rows: int) -> Any:
+def padded_spec(plan: Node, target: StepTarget, rows: int) -> Any:
     """Return the spec of a step with `rows` rows per replica and a `valid` mask."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
-    pieces = [_with_rows(_cut(part, arrival), rows) for part in parts]
-    valid = _several(TensorSpec([rows], dtypes.bool), arrival)
-    return pack(plan.element_spec, [_several(p, arrival) for p in pieces], DATA), valid
+    pieces = [_with_rows(_cut(part, target), rows) for part in parts]
+    valid = _several(TensorSpec([rows], dtypes.bool), target)
+    return pack(plan.element_spec, [_several(p, target) for p in pieces], DATA), valid
 
 
-def _for_all(plan: Node, pieces: Sequence[TypeSpec], arrival: StepTarget, *, short: bool) -> Any:
-    if plan.size != INFINITE and (arrival.share.workers > 1 or short):
+def _for_all(plan: Node, pieces: Sequence[TypeSpec], target: StepTarget, *, short: bool) -> Any:
+    if plan.size != INFINITE and (target.share.workers > 1 or short):
         # The last step may be short in every component, and a worker may run out of rows before it.
         pieces = [_with_rows(piece, None) for piece in pieces]
-    return pack(plan.element_spec, [_several(piece, arrival) for piece in pieces], DATA)
+    return pack(plan.element_spec, [_several(piece, target) for piece in pieces], DATA)
 
 
-def _several(piece: TypeSpec, arrival: StepTarget) -> TypeSpec:
-    if arrival.share.everyone == 1:
+def _several(piece: TypeSpec, target: StepTarget) -> TypeSpec:
+    if target.share.everyone == 1:
         return piece
-    return PerReplicaSpec(*[piece] * arrival.share.replicas)
+    return PerReplicaSpec(*[piece] * target.share.replicas)
 
 
-def _arriving(spec: TypeSpec, arrival: StepTarget) -> TypeSpec:
+def _arriving(spec: TypeSpec, target: StepTarget) -> TypeSpec:
     if isinstance(spec, TensorSpec):
-        return TensorSpec(spec.shape, arrival.dtype(spec.dtype))
+        return TensorSpec(spec.shape, target.dtype(spec.dtype))
     if isinstance(spec, NoneTensorSpec):
         return spec
     raise TypeError(
@@ -93,8 +93,8 @@ def _arriving(spec: TypeSpec, arrival: StepTarget) -> TypeSpec:
     )
 
 
-def _cut(spec: TypeSpec, arrival: StepTarget) -> TypeSpec:
-    arriving, count = _arriving(spec, arrival), arrival.share.everyone
+def _cut(spec: TypeSpec, target: StepTarget) -> TypeSpec:
+    arriving, count = _arriving(spec, target), target.share.everyone
     if not isinstance(arriving, TensorSpec) or count == 1:
         return arriving
     if arriving.shape.rank == 0:
@@ -131,7 +131,7 @@ class StepSource(ABC):
         self._share = share = worker.share
         self._topic = worker.topic
         self._is_same = worker.topic is None  # as on the other workers
-        self._arrival = StepTarget(replicas, share, bool(options.experimental_fetch_to_device))
+        self._target = StepTarget(replicas, share, bool(options.experimental_fetch_to_device))
 
     @property
     def replicas(self) -> Replicas:
@@ -171,7 +171,7 @@ class StepSource(ABC):
             convert: Converts each value of a step.
         """
         self._check_same()
-        fetch = self._arrival.fetch
+        fetch = self._target.fetch
         placing = Placing(self._structure(), self._replicas, fetch=fetch, convert=convert)
         return StepsAhead(self._steps, placing, self.depth)
 
@@ -184,7 +184,7 @@ class StepSource(ABC):
     @property
     def depth(self) -> int:
         """The number of steps to prefetch to the devices."""
-        if not self._arrival.fetch:
+        if not self._target.fetch:
             return 0
         return self._options.experimental_per_replica_buffer_size
 
@@ -261,8 +261,8 @@ class CutFeed(StepSource):
 
     def spec(self) -> Any:
         if self._options.pad_partial_batches:
-            return padded_spec(self._plan, self._arrival, self._rows_of_each)
-        return cut_spec(self._plan, self._arrival)
+            return padded_spec(self._plan, self._target, self._rows_of_each)
+        return cut_spec(self._plan, self._target)
 
     @property
     def _rows_of_each(self) -> int:
@@ -325,7 +325,7 @@ class TakeFeed(StepSource):
         return max(known) if len(sizes) > 1 else -(-known[0] // self._share.replicas)
 
     def spec(self) -> Any:
-        return taken_spec(self._plans[0], self._arrival)
+        return taken_spec(self._plans[0], self._target)
 
     def external_states(self) -> list[ExternalState]:
         return [ExternalState(plan) for plan in self._plans]

@@ -8,7 +8,8 @@ programs can read back what they set. evenfeed itself uses `deterministic`, `thr
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast, final, overload
+from functools import reduce
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar, cast, final, overload
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
@@ -346,10 +347,11 @@ class WithOptions(Node):
         return self.child.size
 
 
+_UNSET: Final[Options] = frozen(Options())
+
+
 def options_of(plan: Node) -> Options:
     """Merge all options in a plan. Later calls of with_options win."""
-    found = Options()
-    for node in plan.bottom_up():
-        if isinstance(node, WithOptions):
-            found = found.merge(node.options)
-    return frozen(found)
+    given = [node.options for node in plan.bottom_up() if isinstance(node, WithOptions)]
+    # Most plans set none, and each dataset that a function opens asks.
+    return frozen(reduce(Options.merge, given, Options())) if given else _UNSET
