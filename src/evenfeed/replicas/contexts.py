@@ -1,14 +1,49 @@
 """Thread-local state: the strategy and the replica that the code of a thread runs for."""
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from evenfeed.core.iteration import reading
 from evenfeed.core.side_effects import watched_by
 from evenfeed.replicas.mesh import Replicas
+
+if TYPE_CHECKING:
+    from evenfeed.replicas.function.function import Function
+    from evenfeed.replicas.function.staging import Staging
+    from evenfeed.replicas.replica_context import ReplicaContext
+
+
+class ExtendedLike(Protocol):
+    """What replicas use of `Strategy.extended`."""
+
+    replicas: Replicas
+
+    def variable_kind(self, plain: Any, asked: dict[str, Any]) -> type:
+        """Return the class for a new variable in the strategy's scope."""
+        ...
+
+
+class StrategyLike(Protocol):
+    """What replicas use of a strategy. The class is in `strategy/strategy.py`, a room further out."""
+
+    is_default: ClassVar[bool]  # the strategy of programs that chose none
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The full names of the replicas' devices, in replica order."""
+        ...
+
+    @property
+    def extended(self) -> ExtendedLike:
+        """Its additional API."""
+        ...
+
+    def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function on each replica."""
+        ...
 
 
 @final
@@ -23,9 +58,9 @@ class Frame:
         updating: The replica whose copy of a variable `extended.update` is updating.
     """
 
-    strategy: Any
+    strategy: StrategyLike
     replicas: Replicas
-    context: Any = None
+    context: "ReplicaContext | None" = None
     updating: int | None = None
 
 
@@ -34,10 +69,10 @@ class _Thread(threading.local):
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []
-        self.chosen: Any = None
-        self.stagings: list[Any] = []
-        self.driving: Any = None
-        self.creators: list[Any] = []
+        self.chosen: Frame | None = None
+        self.stagings: list[Staging] = []
+        self.driving: Function | None = None
+        self.creators: list[Callable[..., Any]] = []
 
 
 here = _Thread()
@@ -58,13 +93,13 @@ def entered(level: Frame) -> Generator[None]:
         here.frames.pop()
 
 
-def staging() -> Any:
+def staging() -> "Staging | None":
     """Return the function that is being traced, or None outside a trace."""
     return here.stagings[-1] if here.stagings else None
 
 
 @contextmanager
-def staged(what: Any) -> Generator[None]:
+def staged(what: "Staging") -> Generator[None]:
     """Run a block while a function is traced."""
     here.stagings.append(what)
     try:
@@ -75,7 +110,7 @@ def staged(what: Any) -> Generator[None]:
         here.stagings.pop()
 
 
-def replica_context() -> Any:
+def replica_context() -> "ReplicaContext | None":
     """Return the running replica's ReplicaContext; None across replicas or without a strategy."""
     level = frame()
     return None if level is None else level.context

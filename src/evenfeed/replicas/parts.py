@@ -110,14 +110,15 @@ def _program(mesh: Any, compute: Callable[..., Any], kind: Any) -> Callable[...,
 
 def is_uneven(value: Any) -> bool:
     """Return True if the value is traced as separate parts, one per device, of any shapes."""
+    level = contexts.staging()
     return (
-        isinstance(value, PerReplica)
+        level is not None
+        and level.uneven
+        and isinstance(value, PerReplica)
         and not value.is_open
         and value.whole is None
         and bool(value.parts)
         and all(is_traced(part) for part in value.parts)
-        and contexts.staging() is not None
-        and contexts.staging().uneven
     )
 
 

@@ -14,7 +14,7 @@ from evenfeed.replicas.collectives.all_gather import AllGather
 from evenfeed.replicas.collectives.all_reduce import AllReduce
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.containers import close_containers, open_containers
-from evenfeed.replicas.contexts import Frame
+from evenfeed.replicas.contexts import Frame, StrategyLike
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.reduce.reduce_op import reduce_op as named
@@ -94,7 +94,7 @@ class Alone(Replica):
 class Site:
     """A strategy and its replicas, for entering their contexts."""
 
-    strategy: Any
+    strategy: StrategyLike
     replicas: Replicas
 
     def inside(self, replica: Replica) -> AbstractContextManager[None]:
@@ -115,7 +115,7 @@ class ReplicaContext:
         replica: The running replica, which performs the collectives.
     """
 
-    def __init__(self, strategy: Any, replica: Replica) -> None:
+    def __init__(self, strategy: StrategyLike, replica: Replica) -> None:
         self._strategy = strategy
         self.replica = replica
 
@@ -140,7 +140,7 @@ class ReplicaContext:
     def devices(self) -> tuple[str, ...]:
         """The name of this replica's device. In a compiled function, the names of all replicas' devices."""
         index = self.replica.index
-        every: tuple[str, ...] = self._strategy.devices
+        every = self._strategy.devices
         return (every[index],) if isinstance(index, int) else every
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: object = None) -> Any:

@@ -49,8 +49,8 @@ def valid_mean(values: Any, valid: Any) -> Any:
         >>> [float(part) for part in strategy.experimental_local_results(mean)]
         [3.0, 3.0]
     """
-    level = contexts.frame()
-    if isinstance(values, PerReplica) or (level is not None and level.context is None):
+    level, context = contexts.frame(), contexts.replica_context()
+    if isinstance(values, PerReplica) or (level is not None and context is None):
         raise RuntimeError(
             described(
                 "valid_mean was called across replicas, but it must be called by each replica inside run().",
@@ -59,7 +59,7 @@ def valid_mean(values: Any, valid: Any) -> Any:
         )
     kept = _kept(values, valid)
     own = jnp.sum(kept, axis=0, dtype=kept.dtype), jnp.sum(_counts(valid))
-    total, count = own if level is None else level.context.all_reduce(ReduceOp.SUM, own)
+    total, count = own if context is None else context.all_reduce(ReduceOp.SUM, own)
     return divided(total, jnp.maximum(count, 1))
 
 

@@ -6,7 +6,7 @@ device.
 
 from contextlib import nullcontext
 from functools import cache, cached_property
-from typing import Any, final
+from typing import Any, ClassVar, cast, final
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
@@ -25,8 +25,8 @@ from evenfeed.strategy.strategy import Strategy
 class DefaultStrategy(Strategy):
     """One replica on JAX's default device. Functions run unchanged."""
 
-    is_default = True
-    mirrors = False
+    is_default: ClassVar[bool] = True
+    mirrors: ClassVar[bool] = False
 
     def __init__(self) -> None:
         super().__init__(Replicas.on(jax.devices()[:1]))
@@ -65,7 +65,7 @@ def default_strategy() -> DefaultStrategy:
 def get_strategy() -> Strategy:
     """Return the strategy whose `scope` or `run` the code is in, or else the default strategy."""
     level = contexts.frame()
-    return default_strategy() if level is None else level.strategy
+    return default_strategy() if level is None else cast("Strategy", level.strategy)
 
 
 def has_strategy() -> bool:
@@ -109,7 +109,7 @@ def experimental_set_strategy(strategy: Strategy | None) -> None:
                 fix="pass a strategy, or None.",
             )
         )
-    chosen: Any = None
+    chosen: Frame | None = None
     if strategy is not None and strategy is not default_strategy():
         chosen = Frame(strategy, strategy.extended.replicas)
     contexts.here.chosen = chosen

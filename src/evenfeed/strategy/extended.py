@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from evenfeed.core.conversion import is_tensor, shortened
 from evenfeed.core.errors import described
@@ -27,6 +27,9 @@ from evenfeed.replicas.variables.scoped_variables import LoneVariable
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.replicas.variables.variable_rules import check_synchronization
 
+if TYPE_CHECKING:
+    from evenfeed.strategy.strategy import Strategy
+
 
 class StrategyExtended:
     """The additional API of a strategy for libraries. Programs use the strategy itself.
@@ -36,7 +39,7 @@ class StrategyExtended:
         replicas: Its replicas.
     """
 
-    def __init__(self, strategy: Any, replicas: Replicas) -> None:
+    def __init__(self, strategy: "Strategy", replicas: Replicas) -> None:
         self._strategy = strategy
         self.replicas = replicas
 

@@ -17,6 +17,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.containers import call_closed, has_containers, open_containers
+from evenfeed.replicas.contexts import StrategyLike
 from evenfeed.replicas.function.closures import (
     HOLE,
     NotComparable,
@@ -119,7 +120,7 @@ class CreatingReplica(Replica):
 def run_creating(site: Site, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call a function for one replica, so that it creates its variables."""
     replica, replicas = CreatingReplica(site), site.replicas
-    outer: Staging = contexts.staging()
+    outer = contexts.here.stagings[-1]
     own = {
         v: x[0] if getattr(v, "replicas", None) is replicas else x for v, x in outer.values.items()
     }
@@ -134,7 +135,7 @@ _lock: Final = Lock()
 
 def compiled_run(  # noqa: PLR0913, PLR0917 - a run and its owner
     owner: Function,
-    strategy: Any,
+    strategy: StrategyLike,
     fn: Callable[..., Any],
     args: Any,
     kwargs: Any,
@@ -207,7 +208,7 @@ def _name(fn: Callable[..., Any]) -> str:
 
 
 def run_on_replicas(
-    strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+    strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     """Call `fn` on each replica, and regroup the results."""
     if replicas.count == 1:
@@ -240,10 +241,10 @@ def _runner_for(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _traced(
-    strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+    strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     """Call `fn` on each replica inside the current trace."""
-    staging = contexts.staging()
+    staging = contexts.here.stagings[-1]
     run = run_creating if staging.creates else run_uneven if staging.uneven else run_mapped
     return run(Site(strategy, replicas), *_with_containers(fn, args, kwargs))
 
@@ -258,14 +259,19 @@ def _with_containers(
 
 
 def _compiled(  # noqa: PLR0913, PLR0917 - a run and its owner
-    owner: Any, strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+    owner: Function,
+    strategy: StrategyLike,
+    replicas: Replicas,
+    fn: Callable[..., Any],
+    args: Any,
+    kwargs: Any,
 ) -> Any:
     del replicas
     return compiled_run(owner, strategy, fn, args, kwargs, run_eagerly)
 
 
 def run_eagerly(
-    strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+    strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     """Call `fn` for each replica as plain Python, in threads that meet at collectives."""
     fn, args, kwargs = _with_containers(fn, args, kwargs)
@@ -310,7 +316,7 @@ def explain_device_error() -> Generator[None]:
 
 
 def _run_on_one(
-    strategy: Any, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+    strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     site = Site(strategy, replicas)
     with site.inside(Alone(replicas, site.across)):

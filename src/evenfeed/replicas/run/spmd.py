@@ -87,7 +87,7 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
         args: Its arguments. Per-replica values are split, others are passed to each replica as they are.
         kwargs: Its keyword arguments.
     """
-    outer: Staging = contexts.staging()
+    outer = contexts.here.stagings[-1]
     replicas = outer.over = site.replicas
     note_even(replicas.session, function)
     whole_arguments = GivenArguments(args, kwargs)

@@ -66,7 +66,7 @@ def run_uneven(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
 
     It is traced for the shapes of other workers too, because all workers must run the same collectives.
     """
-    outer: Staging = contexts.staging()
+    outer = contexts.here.stagings[-1]
     replicas = outer.over = site.replicas
     leaves, tree = leaves_of((args, kwargs))
     spread = [x for x in spread_arrays(function, leaves) if x.is_fully_replicated]
