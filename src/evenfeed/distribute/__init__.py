@@ -8,8 +8,8 @@ from evenfeed.feeding.distributed_dataset import DistributedDataset, Distributed
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
+from evenfeed.replicas.reduce.valid_rows import valid_mean
 from evenfeed.replicas.replica_context import ReplicaContext
-from evenfeed.replicas.valid_rows import valid_mean
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.strategy.cross_device_ops import (
     CrossDeviceOps,

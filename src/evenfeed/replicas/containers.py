@@ -5,7 +5,7 @@ classes with `__tf_flatten__`, which are registered themselves.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, cast, final
 
 from evenfeed.core.lazy_jax import jax_tree
@@ -77,6 +77,15 @@ def call_closed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a function after undoing `open_containers` on its arguments."""
     closed_args, closed_kwargs = close_containers((args, kwargs))
     return function(*closed_args, **closed_kwargs)
+
+
+def opened_call(
+    fn: Callable[..., Any], args: Any, kwargs: Any
+) -> tuple[Callable[..., Any], Any, Any]:
+    """Return a call of the same function whose arguments JAX can flatten."""
+    if not has_containers((args, kwargs)):
+        return fn, args, kwargs
+    return partial(call_closed, fn), *open_containers((args, kwargs))
 
 
 def _open(leaf: Any) -> Any:

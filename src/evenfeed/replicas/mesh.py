@@ -241,7 +241,7 @@ def _is_in_mesh_order(sharding: Any) -> bool:
 
 
 def replicas_of(array: Any) -> Replicas | None:
-    """Return the replicas that hold an array; None if it is on one device, or on a mesh of the user's own."""
+    """Return the replicas that hold an array; None if it is on one device, or on a mesh that no strategy uses."""
     mesh = getattr(getattr(array, "sharding", None), "mesh", None)
     if mesh is None or mesh.size == 1 or mesh not in _known:
         return None

@@ -7,9 +7,8 @@ from typing import Any, final
 import numpy as np
 
 from evenfeed.core.lazy_jax import jax
-from evenfeed.replicas.flax_states import register_state
 from evenfeed.replicas.one_array import copies_of, count_here, replicated_array
-from evenfeed.replicas.values import DistributedValues
+from evenfeed.replicas.values import DistributedValues, register_state
 from evenfeed.replicas.variables.variable_arithmetic import Operators
 
 

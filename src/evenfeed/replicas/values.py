@@ -1,14 +1,14 @@
 """`PerReplica` and its spec, and `DistributedValues`, the base class of distributed values."""
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
-from evenfeed.core.lazy_jax import jax
+from evenfeed.core.lazy_jax import jax, jax_tree
 from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import Composite
-from evenfeed.replicas.flax_states import register_state
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.one_array import (
     Shapes,
@@ -246,6 +246,28 @@ class PerReplica(DistributedValues):
 def _register() -> None:
     """Register the pytree node when the first value is made, because JAX is loaded by then."""
     jax.tree_util.register_pytree_node(PerReplica, PerReplica.opened, _closed)
+
+
+_FLAX: Final = "flax.serialization"
+_known_to_flax: Final[set[type]] = set()
+
+
+def register_state(kind: type) -> None:
+    """Let flax save values of a pytree class. Does nothing unless the program has imported flax."""
+    if kind in _known_to_flax or _FLAX not in sys.modules:
+        return
+    _known_to_flax.add(kind)
+    flax: Any = sys.modules[_FLAX]
+    flax.register_serialization_state(kind, _state_of, _with_state, override=True)
+
+
+def _state_of(value: Any) -> dict[str, Any]:
+    return {str(index): leaf for index, leaf in enumerate(jax_tree.tree_leaves(value))}
+
+
+def _with_state(value: Any, state: dict[str, Any]) -> Any:
+    tree = jax_tree.tree_structure(value)
+    return jax_tree.tree_unflatten(tree, [state[str(index)] for index in range(tree.num_leaves)])
 
 
 def agree(values: Sequence[PerReplica]) -> bool:

@@ -23,9 +23,8 @@ from evenfeed.replicas.variables.mirrored_variables import (
     MirroredVariable,
     SyncOnReadVariable,
 )
-from evenfeed.replicas.variables.scoped_variables import LoneVariable
+from evenfeed.replicas.variables.scoped_variables import LoneVariable, check_synchronization
 from evenfeed.replicas.variables.variable import Variable
-from evenfeed.replicas.variables.variable_rules import check_synchronization
 
 if TYPE_CHECKING:
     from evenfeed.strategy.strategy import Strategy

@@ -20,8 +20,8 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.reduce.reduce_op import reduce_op as named
 from evenfeed.replicas.reduce.reducing import gathered, reduced
+from evenfeed.replicas.reduce.valid_rows import reduced_valid
 from evenfeed.replicas.run.running import run_on_replicas
-from evenfeed.replicas.valid_rows import reduced_valid
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.strategy.devices import device_string

@@ -282,7 +282,7 @@ _COMPILER_LOCK: Final = RLock()
 
 
 def compiled_function(value: object) -> Function | None:
-    """Return the `Function` of a value, for a method that of its object; None for any other value."""
+    """Return the `Function` behind a value, which may be a bound method; None for any other value."""
     if isinstance(value, Method):
         return value.function
     return value if isinstance(value, Function) else None

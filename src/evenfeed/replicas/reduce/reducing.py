@@ -15,7 +15,7 @@ from evenfeed.replicas.collectives.all_gather import gather_parts
 from evenfeed.replicas.collectives.all_reduce import sum_parts
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
-from evenfeed.replicas.parts import (
+from evenfeed.replicas.reduce.parts import (
     afterwards,
     avals_of,
     check_one_dtype,

@@ -1,16 +1,66 @@
-"""A replica whose function runs as plain Python, in its own thread."""
+"""Runs a function as plain Python, in one thread per replica.
+
+The threads take over the caller's JAX settings, because `with jax.enable_x64(True):` and the like hold for one thread
+only.
+"""
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
-from typing import Any, final
+from typing import Any, Final, final
 
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
 from evenfeed.replicas.collectives.collective import Collective
-from evenfeed.replicas.regrouping import placed, regrouped, share_of
-from evenfeed.replicas.replica_context import Replica
-from evenfeed.replicas.run.callback_meetings import Seat
+from evenfeed.replicas.containers import opened_call
+from evenfeed.replicas.contexts import StrategyLike
+from evenfeed.replicas.function.modified_arguments import GivenArguments
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.regrouping import leaves_of, placed, regrouped, share_of
+from evenfeed.replicas.replica_context import Replica, Site
+from evenfeed.replicas.run.callback_meetings import Seat, assign_seats
+from evenfeed.replicas.run.replica_threads import ReplicaThreads
+from evenfeed.replicas.worker_parts import check_part_count
+
+# JAX's context managers that change one setting; in `jax.config` each has the prefix `jax_`.
+_NAMES: Final = (
+    "check_tracer_leaks",
+    "debug_infs",
+    "debug_key_reuse",
+    "debug_nans",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "disable_jit",
+    "enable_checks",
+    "enable_x64",
+    "legacy_prng_key",
+    "log_compiles",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "softmax_custom_jvp",
+    "threefry_partitionable",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
+)
+
+
+def current_settings() -> Callable[[], AbstractContextManager[Any]]:
+    """Return a function that applies this thread's JAX settings to a block in another thread."""
+    here = {name: _read(name) for name in _NAMES}
+
+    def apply() -> AbstractContextManager[Any]:
+        stack = ExitStack()
+        for name, value in here.items():
+            if _read(name) != value:
+                stack.enter_context(getattr(jax, name)(value))
+        return stack
+
+    return apply
+
+
+def _read(name: str) -> Any:
+    return getattr(jax.config, f"jax_{name}")
 
 
 @cache
@@ -75,3 +125,48 @@ class EagerReplica(Replica):
             return [placed(self.replicas, share_of(result, r), r) for r in every]
 
         return self._seat.meet("merge_call", (tuple(args), kwargs), merged)
+
+
+def run_eagerly(
+    strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    """Call `fn` for each replica as plain Python, in threads that meet at collectives."""
+    fn, args, kwargs = opened_call(fn, args, kwargs)
+    for leaf in leaves_of((args, kwargs))[0]:
+        check_part_count(replicas, leaf)
+    threads = ReplicaThreads(replicas)
+    whole = GivenArguments(args, kwargs)
+    site = Site(strategy, replicas)
+    apply_settings = current_settings()
+
+    def call_for(seat: Seat) -> Callable[[], Any]:
+        replica = EagerReplica(seat, site.across)
+
+        def call() -> Any:
+            share = placed(replicas, share_of((args, kwargs), seat.number), seat.number)
+            own_args, own_kwargs = share
+            given = GivenArguments(own_args, own_kwargs)
+            with apply_settings(), replica.at_work(), site.inside(replica), explain_device_error():
+                result = fn(*own_args, **own_kwargs)
+            given.check_nothing_added(fn, whole)
+            # A program with callbacks needs this run until it has finished.
+            return jax.block_until_ready(result) if replicas.session.has_callbacks else result
+
+        return call
+
+    with assign_seats(threads) as seats:
+        return regrouped(threads.run([call_for(seat) for seat in seats]), replicas)
+
+
+@contextmanager
+def explain_device_error() -> Generator[None]:
+    """Add advice to the error for an array that lies on another replica's device."""
+    try:
+        yield
+    except ValueError as error:
+        if "incompatible devices" in str(error):
+            error.add_note(
+                "A replica's function uses an array on other devices, such as a result of a compiled step. Pass it "
+                "through strategy.run(fn, args=(array,)): then each replica gets a copy on its device."
+            )
+        raise

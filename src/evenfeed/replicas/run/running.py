@@ -3,12 +3,10 @@
 `run_on_replicas` is the entry. During a trace of an `evenfeed.function`, the replicas are added to that trace; if it
 only creates variables, one replica runs for all (`run_creating`). If no trace is active, but `fn` or its caller is an
 `evenfeed.function`, the step is compiled (`compiled_run`). All else, and steps that cannot be compiled, run as plain
-Python in one thread per replica (`run_eagerly`). These threads take over the caller's JAX settings
-(`current_settings`), because `with jax.enable_x64(True):` and the like hold for one thread only.
+Python in one thread per replica (`run_eagerly`).
 """
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, Final, final
@@ -16,7 +14,7 @@ from typing import Any, Final, final
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.collective import Collective
-from evenfeed.replicas.containers import call_closed, has_containers, open_containers
+from evenfeed.replicas.containers import opened_call
 from evenfeed.replicas.contexts import StrategyLike
 from evenfeed.replicas.function.closures import (
     HOLE,
@@ -28,67 +26,24 @@ from evenfeed.replicas.function.closures import (
 )
 from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.function import Function, compiled_function
-from evenfeed.replicas.function.modified_arguments import GivenArguments
 from evenfeed.replicas.function.nnx_objects import is_nnx_object, nnx_objects_in, with_nnx_objects
 from evenfeed.replicas.function.plain_python import mode, warn_not_compiled
 from evenfeed.replicas.function.staging import Staging, Unstaged
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.regrouping import leaves_of, packed, placed, regrouped, share_of
+from evenfeed.replicas.regrouping import leaves_of, packed, share_of
 from evenfeed.replicas.replica_context import Alone, Replica, Site
-from evenfeed.replicas.run.callback_meetings import Seat, assign_seats
-from evenfeed.replicas.run.eager import EagerReplica
-from evenfeed.replicas.run.replica_threads import ReplicaThreads
+from evenfeed.replicas.run.eager import run_eagerly
 from evenfeed.replicas.run.spmd import run_mapped
 from evenfeed.replicas.run.uneven import run_uneven
 from evenfeed.replicas.values import PerReplica
-from evenfeed.replicas.worker_parts import check_part_count, of_all_workers
-
-# JAX's context managers that change one setting; in `jax.config` each has the prefix `jax_`.
-_NAMES: Final = (
-    "check_tracer_leaks",
-    "debug_infs",
-    "debug_key_reuse",
-    "debug_nans",
-    "default_matmul_precision",
-    "default_prng_impl",
-    "disable_jit",
-    "enable_checks",
-    "enable_x64",
-    "legacy_prng_key",
-    "log_compiles",
-    "numpy_dtype_promotion",
-    "numpy_rank_promotion",
-    "softmax_custom_jvp",
-    "threefry_partitionable",
-    "transfer_guard_device_to_device",
-    "transfer_guard_device_to_host",
-    "transfer_guard_host_to_device",
-)
-
-
-def current_settings() -> Callable[[], AbstractContextManager[Any]]:
-    """Return a function that applies this thread's JAX settings to a block in another thread."""
-    here = {name: _read(name) for name in _NAMES}
-
-    def apply() -> AbstractContextManager[Any]:
-        stack = ExitStack()
-        for name, value in here.items():
-            if _read(name) != value:
-                stack.enter_context(getattr(jax, name)(value))
-        return stack
-
-    return apply
-
-
-def _read(name: str) -> Any:
-    return getattr(jax.config, f"jax_{name}")
+from evenfeed.replicas.worker_parts import of_all_workers
 
 
 @final
 class CreatingReplica(Replica):
     """Stands for all replicas: the others are assumed to have equal values.
 
-    There is no mesh here, so whatever needs no argument is concrete: variables are initialized from it.
+    It runs outside of the mesh, so values that do not depend on arguments are concrete, and can initialize variables.
     """
 
     def __init__(self, site: Site) -> None:
@@ -246,16 +201,7 @@ def _traced(
     """Call `fn` on each replica inside the current trace."""
     staging = contexts.here.stagings[-1]
     run = run_creating if staging.creates else run_uneven if staging.uneven else run_mapped
-    return run(Site(strategy, replicas), *_with_containers(fn, args, kwargs))
-
-
-def _with_containers(
-    fn: Callable[..., Any], args: Any, kwargs: Any
-) -> tuple[Callable[..., Any], Any, Any]:
-    """Convert a call so that JAX can flatten its arguments."""
-    if not has_containers((args, kwargs)):
-        return fn, args, kwargs
-    return partial(call_closed, fn), *open_containers((args, kwargs))
+    return run(Site(strategy, replicas), *opened_call(fn, args, kwargs))
 
 
 def _compiled(  # noqa: PLR0913, PLR0917 - a run and its owner
@@ -268,51 +214,6 @@ def _compiled(  # noqa: PLR0913, PLR0917 - a run and its owner
 ) -> Any:
     del replicas
     return compiled_run(owner, strategy, fn, args, kwargs, run_eagerly)
-
-
-def run_eagerly(
-    strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
-) -> Any:
-    """Call `fn` for each replica as plain Python, in threads that meet at collectives."""
-    fn, args, kwargs = _with_containers(fn, args, kwargs)
-    for leaf in leaves_of((args, kwargs))[0]:
-        check_part_count(replicas, leaf)
-    threads = ReplicaThreads(replicas)
-    whole = GivenArguments(args, kwargs)
-    site = Site(strategy, replicas)
-    apply_settings = current_settings()
-
-    def call_for(seat: Seat) -> Callable[[], Any]:
-        replica = EagerReplica(seat, site.across)
-
-        def call() -> Any:
-            share = placed(replicas, share_of((args, kwargs), seat.number), seat.number)
-            own_args, own_kwargs = share
-            given = GivenArguments(own_args, own_kwargs)
-            with apply_settings(), replica.at_work(), site.inside(replica), explain_device_error():
-                result = fn(*own_args, **own_kwargs)
-            given.check_nothing_added(fn, whole)
-            # A program with callbacks needs this run until it has finished.
-            return jax.block_until_ready(result) if replicas.session.has_callbacks else result
-
-        return call
-
-    with assign_seats(threads) as seats:
-        return regrouped(threads.run([call_for(seat) for seat in seats]), replicas)
-
-
-@contextmanager
-def explain_device_error() -> Generator[None]:
-    """Add advice to the error for an array that lies on another replica's device."""
-    try:
-        yield
-    except ValueError as error:
-        if "incompatible devices" in str(error):
-            error.add_note(
-                "A replica's function uses an array on other devices, such as a result of a compiled step. Pass it "
-                "through strategy.run(fn, args=(array,)): then each replica gets a copy on its device."
-            )
-        raise
 
 
 def _run_on_one(

@@ -44,24 +44,20 @@ class SpmdReplica(Replica):
         return collective.mapped(self.replicas, self.index, own)
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call the function in the program, with values that stand for those of all replicas."""
+        """Call the function inside the program, with the values of all replicas."""
         leaves, tree = leaves_of((tuple(args), kwargs))
-        whole = [_MappedValue.of(leaf, self.replicas) for leaf in leaves]
+        whole = [_of_all(self.replicas, leaf) for leaf in leaves]
         whole_args, whole_kwargs = packed(tree, whole)
         with self._site.across():
             return own_share(self.replicas, function(*whole_args, **whole_kwargs))
 
 
-@final
-class _MappedValue:
-    """Creates values that stand for those of all replicas, in mapped code."""
-
-    @staticmethod
-    def of(leaf: Any, replicas: Replicas) -> Any:
-        if not isinstance(leaf, jax.Array):
-            return leaf
-        whole = jax.lax.all_gather(unfolded(replicas, leaf), replicas.axis, axis=0)
-        return PerReplica([whole[replica] for replica in range(replicas.count)])
+def _of_all(replicas: Replicas, leaf: Any) -> Any:
+    """Return the values of all replicas for an array of the current one, in mapped code."""
+    if not isinstance(leaf, jax.Array):
+        return leaf
+    whole = jax.lax.all_gather(unfolded(replicas, leaf), replicas.axis, axis=0)
+    return PerReplica([whole[replica] for replica in range(replicas.count)])
 
 
 def own_share(replicas: Replicas, value: Any) -> Any:

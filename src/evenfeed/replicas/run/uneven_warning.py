@@ -1,6 +1,6 @@
 """Warns if every batch is uneven, and recommends a batch size that divides evenly.
 
-A partial last batch is no reason to warn: a function that has also run on even parts gets no warning.
+A function that has also run on even parts gets no warning: only its last batch is partial.
 """
 
 import warnings

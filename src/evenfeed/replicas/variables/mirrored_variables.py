@@ -20,14 +20,14 @@ from evenfeed.replicas.replica_context import Replica
 from evenfeed.replicas.run.avals import avals_of_all
 from evenfeed.replicas.run.host_callback import call_on_host, parts_here
 from evenfeed.replicas.values import DistributedValues, PerReplica
-from evenfeed.replicas.variables.scoped_variables import ScopedVariable
-from evenfeed.replicas.variables.variable import How, add, subtract
-from evenfeed.replicas.variables.variable_rules import (
+from evenfeed.replicas.variables.scoped_variables import (
+    ScopedVariable,
     check_adds_up,
     check_assignable,
     check_readable,
     check_summable,
 )
+from evenfeed.replicas.variables.variable import How, add, subtract
 from evenfeed.replicas.worker_parts import of_all_workers
 from evenfeed.tensors.device_arrays import unbound
 

@@ -1,19 +1,17 @@
-"""The base class of variables made in a strategy's scope, and the variable of a single replica."""
+"""Variables made in a strategy's scope: their base class, their rules, and the variable of a single replica."""
 
-from typing import Any, final
+from collections.abc import Sequence
+from typing import Any, cast, final
+
+import numpy as np
 
 from evenfeed.core import side_effects
-from evenfeed.core.errors import described
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
-from evenfeed.replicas.reduce.reduce_op import VariableSynchronization
+from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
 from evenfeed.replicas.variables.variable import How, Variable, add, shown, subtract
-from evenfeed.replicas.variables.variable_rules import (
-    check_assignable,
-    check_created,
-    check_readable,
-    is_on_read,
-)
 
 
 class ScopedVariable(Variable):
@@ -79,3 +77,103 @@ class LoneVariable(ScopedVariable):
         if not self._is_inside():
             check_assignable(self, adds=how in (add, subtract))
         return super()._change(how, value)
+
+
+# --- which variables can be created, read and assigned, and where ---------------------------
+
+
+def check_synchronization(asked: dict[str, Any]) -> None:
+    """Reject None in the scope of a strategy that mirrors variables, as in TensorFlow."""
+    if asked.get("synchronization", VariableSynchronization.AUTO) is None:
+        raise ValueError(
+            described(
+                "synchronization must not be None in a strategy's scope.",
+                fix="leave it out, or pass VariableSynchronization.AUTO, ON_WRITE or ON_READ.",
+            )
+        )
+
+
+def check_created(variable: Any) -> None:
+    """Check that replicas can synchronize and aggregate the variable."""
+    if variable.synchronization is VariableSynchronization.NONE:
+        raise ValueError(
+            described(
+                f"The variable {variable.name!r} has synchronization NONE, but every replica has a copy "
+                "of it.",
+                fix="pass VariableSynchronization.ON_WRITE or ON_READ, or create it outside the scope.",
+            )
+        )
+    if variable.aggregation is VariableAggregation.MEAN and variable.dtype.kind in "iub":
+        raise ValueError(
+            described(
+                "Aggregation MEAN needs a floating-point variable, but "
+                f"{variable.name!r} has dtype {variable.dtype.name}.",
+                fix="create it with a floating-point dtype, or with aggregation=VariableAggregation.SUM.",
+            )
+        )
+
+
+def is_on_read(variable: Any) -> bool:
+    """Return True if the copies are aggregated when the variable is read."""
+    return variable.synchronization is VariableSynchronization.ON_READ
+
+
+def check_readable(variable: Any) -> None:
+    """Check that the copies can be read as one value across replicas."""
+    if is_on_read(variable) and variable.aggregation is VariableAggregation.NONE:
+        raise ValueError(
+            described(
+                f"The variable {variable.name!r} has no aggregation, so its copies have no common value "
+                "outside run.",
+                fix="create it with aggregation=evenfeed.VariableAggregation.SUM or MEAN, or read its "
+                "copies with strategy.experimental_local_results(variable).",
+            )
+        )
+
+
+def check_assignable(variable: Any, *, adds: bool) -> None:
+    """Check that the variable can be assigned across replicas."""
+    check_readable(variable)
+    if adds and is_on_read(variable) and variable.aggregation is VariableAggregation.SUM:
+        raise ValueError(
+            described(
+                f"The variable {variable.name!r} is the sum of its replicas' copies, and outside run there "
+                "is no replica to add to.",
+                fix="add to it inside strategy.run, or assign the total with assign().",
+            )
+        )
+
+
+def check_adds_up(variable: Any) -> None:
+    """Reject the sum of bools over replicas, because it would not be a bool."""
+    sums = variable.aggregation is VariableAggregation.SUM and variable.replicas.count > 1
+    if sums and variable.dtype.kind == "b":
+        raise InvalidArgumentError(
+            f"The variable {variable.name!r} of dtype bool cannot be summed over the replicas.",
+            fix="create it with aggregation=evenfeed.VariableAggregation.ONLY_FIRST_REPLICA, or with an integer "
+            "dtype.",
+        )
+
+
+def check_summable(variable: Any, value: Any) -> None:
+    """Reject a Python number assigned by each replica to a sum: it is unclear if it counts once or n times."""
+    if variable.aggregation is VariableAggregation.SUM and _is_python_number(value):
+        raise ValueError(
+            described(
+                f"Each replica assigns the Python number {shortened(value)} to the variable {variable.name!r}, "
+                "which has aggregation SUM. It is unclear whether the number counts once or once per replica.",
+                fix="pass a tensor to sum it over the replicas, evenfeed.constant(value); or create the variable "
+                "with aggregation=evenfeed.VariableAggregation.MEAN or ONLY_FIRST_REPLICA.",
+            )
+        )
+
+
+def _is_python_number(value: Any) -> bool:
+    """Return True for a number other than 0, and for lists and tuples that contain one."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_python_number, cast("Sequence[Any]", value)))
+    return (
+        isinstance(value, (bool, int, float, complex))
+        and not isinstance(value, np.generic)
+        and value != 0
+    )

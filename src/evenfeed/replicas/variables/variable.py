@@ -86,7 +86,7 @@ class Variable(Facts, metaclass=Created):
         synchronization: When the replicas' copies are synchronized. None means AUTO, except in the scope
             of a strategy that mirrors variables.
         aggregation: How the values that replicas assign are combined. None means NONE.
-        shape: The shapes that it may hold, if not only that of the initial value.
+        shape: The shapes that it may hold; by default only the shape of the initial value.
 
     Examples:
         >>> import evenfeed as tf
