@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Hashable, Sequence
+from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 from weakref import WeakSet, ref
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 Exchange: TypeAlias = Callable[[str], list[str]]
 
 _MAX_PROGRAMS: Final = 256
+_numbers: Final = count()
 
 
 @final
@@ -27,6 +29,7 @@ class Session:
         patience: Seconds to wait for another worker's message, or None for the default.
 
     Attributes:
+        number: Identifies it in caches that must not keep it alive.
         patience: The same.
         peers: The workers of the cluster that are lost.
         last_step: Restores variables if the last step across workers failed.
@@ -38,6 +41,7 @@ class Session:
     """
 
     def __init__(self, exchange: Exchange | None = None, patience: float | None = None) -> None:
+        self.number = next(_numbers)
         self._exchange = exchange
         self.patience = patience
         self.peers: Peers = peers

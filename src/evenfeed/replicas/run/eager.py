@@ -100,7 +100,9 @@ class EagerReplica(Replica):
     def at_work(self) -> Generator[None]:
         """Make JAX compute on this replica's device, with its own cache entries."""
         device = self.replicas.local_devices[self.place]
-        with jax.default_device(device), _cache_key_context()(self._seat):
+        seat = self._seat
+        key = seat.replicas.session.number, seat.slot, seat.number
+        with jax.default_device(device), _cache_key_context()(key):
             self._base_trace_state = jax_extend_core.get_opaque_trace_state()
             yield
 
