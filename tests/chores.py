@@ -1,5 +1,3 @@
-# pyright: basic
-
 """Functions for processes to run: they are found by name, so they stand in a module of their own."""
 
 import os

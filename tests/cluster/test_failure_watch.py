@@ -1,5 +1,3 @@
-# pyright: basic
-
 """What the service reports to workers about each other."""
 
 import asyncio

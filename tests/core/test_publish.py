@@ -1,5 +1,3 @@
-# pyright: basic, reportAttributeAccessIssue=false
-
 import re
 from operator import attrgetter
 

@@ -1,5 +1,3 @@
-# pyright: basic
-
 import gc
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

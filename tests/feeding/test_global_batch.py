@@ -1,7 +1,5 @@
 """The size of a global batch, by TensorFlow's rules."""
 
-# pyright: basic
-
 import numpy as np
 import pytest
 from tests.feeding.distribution import with_policy

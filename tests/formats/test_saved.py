@@ -1,5 +1,3 @@
-# pyright: basic, reportArgumentType=false
-
 import json
 import os
 from collections import namedtuple

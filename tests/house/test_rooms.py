@@ -1,7 +1,5 @@
 """A newcomer finds a file by its name: no folder is crowded, and no name stands for two things."""
 
-# pyright: basic
-
 import ast
 from collections import Counter
 from pathlib import Path

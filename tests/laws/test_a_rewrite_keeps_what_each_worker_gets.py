@@ -1,5 +1,3 @@
-# pyright: basic
-
 """A rewrite keeps what each worker gets: its plan delivers what the global plan does, sharded by TensorFlow's rule.
 
 The rules are plain Python, in `tests/feeding/model.py`. By row, all workers split the same batches. By file, a worker

@@ -1,7 +1,5 @@
 """Datasets share what is kept of a node that both contain. Datasets that are only equal share nothing."""
 
-# pyright: basic
-
 import copy
 import pickle
 from itertools import count, islice

@@ -1,7 +1,5 @@
 """Elements equal those of a plain Python reference, whether read by position or sequentially."""
 
-# pyright: basic, reportAttributeAccessIssue=false
-
 from collections import Counter
 
 import pytest

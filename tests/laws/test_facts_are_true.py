@@ -1,7 +1,5 @@
 """What nodes say of themselves is true of random plans, and the plan alone tells what is read by position."""
 
-# pyright: basic, reportOptionalMemberAccess=false
-
 from unittest.mock import patch
 
 import pytest

@@ -1,7 +1,5 @@
 """Reading a plan changes none of its nodes, functions and files."""
 
-# pyright: basic, reportArgumentType=false
-
 import warnings
 from contextlib import suppress
 

@@ -4,8 +4,6 @@
 `python -m tests.laws.test_states_of_earlier_versions_load NAME` with a new name, and commit the folder.
 """
 
-# pyright: basic
-
 import json
 import shutil
 import sys

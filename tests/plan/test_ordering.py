@@ -1,5 +1,3 @@
-# pyright: basic
-
 import pytest
 from tests.saying import error_saying
 from tests.unknown import UnknownSize

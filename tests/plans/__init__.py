@@ -4,8 +4,6 @@ A new node needs one function marked `@means` in `meaning_of_plain_nodes.py`: ho
 and its elements, one at a time, without any Block. All laws then hold for it, or fail.
 """
 
-# pyright: basic
-
 from typing import Final
 
 from tests.plans import meaning_of_functions, meaning_of_plain_nodes

@@ -1,7 +1,5 @@
 """Random plans: a source and some steps over it, run in more than one way."""
 
-# pyright: basic
-
 import copy
 import importlib
 import pkgutil

@@ -4,8 +4,6 @@ A function marked `@means` is given a node and the elements of its children, and
 is random, or has passes or datasets of its own, stands in `meaning`.
 """
 
-# pyright: basic
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace

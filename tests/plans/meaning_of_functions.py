@@ -1,7 +1,5 @@
 """What the nodes with users' functions mean, and those that have datasets as elements."""
 
-# pyright: basic, reportAttributeAccessIssue=false, reportIndexIssue=false, reportArgumentType=false
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What sources, orders, batches and combinations mean."""
 
-# pyright: basic, reportCallIssue=false, reportArgumentType=false
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a plan holds, down to the last attribute, to compare before and after it is read."""
 
-# pyright: basic
-
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import fields
 from typing import Any, Final, cast

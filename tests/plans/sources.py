@@ -1,7 +1,5 @@
 """Random plans without a child: where elements come from."""
 
-# pyright: basic
-
 from collections import namedtuple
 from collections.abc import Iterator
 from dataclasses import dataclass

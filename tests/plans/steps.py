@@ -3,8 +3,6 @@
 `@means(Shuffle, made_by=steps.shuffles)` names them where the meaning of the node is.
 """
 
-# pyright: basic, reportCallIssue=false, reportArgumentType=false
-
 import copy
 import tempfile
 import uuid

@@ -1,5 +1,3 @@
-# pyright: basic, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false
-
 import numpy as np
 import pytest
 from tests.unknown import UnknownSize

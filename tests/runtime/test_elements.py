@@ -1,5 +1,3 @@
-# pyright: basic
-
 from itertools import islice
 
 import numpy as np

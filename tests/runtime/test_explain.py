@@ -1,5 +1,3 @@
-# pyright: basic, reportArgumentType=false
-
 import time
 
 import numpy as np

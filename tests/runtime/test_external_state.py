@@ -1,5 +1,3 @@
-# pyright: basic
-
 import json
 import random
 import time

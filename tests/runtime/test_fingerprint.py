@@ -1,5 +1,3 @@
-# pyright: basic
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,6 +1,3 @@
-# pyright: basic, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false
-# pyright: reportArgumentType=false, reportOptionalIterable=false, reportGeneralTypeIssues=false
-
 import pytest
 from tests.unknown import UnknownSize
 

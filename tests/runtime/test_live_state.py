@@ -1,7 +1,5 @@
 """What is kept beside nodes is shared by what is derived from them, and by nothing else."""
 
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-
 import copy
 import gc
 import pickle

@@ -1,5 +1,3 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """Variables and iterators in user functions: probing leaves them unchanged, and when they are read."""
 
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-
 import functools
 import os
 import threading

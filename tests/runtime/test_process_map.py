@@ -1,5 +1,3 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportMissingImports=false, reportOptionalMemberAccess=false
-
 """Maps functions in real processes, and checks that every process ends."""
 
 import functools

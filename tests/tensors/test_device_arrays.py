@@ -1,5 +1,3 @@
-# pyright: basic
-
 import subprocess
 import sys
 import threading

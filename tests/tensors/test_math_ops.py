@@ -1,5 +1,3 @@
-# pyright: basic
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,6 +1,6 @@
 """Every use of JAX's private modules that concerns devices and the cluster.
 
-tests/cluster/test_jax_private.py and tests/strategy/test_threads.py fail when a version of JAX changes one of these.
+tests/cluster/test_jax_private.py and tests/strategy/test_xla_threads.py fail if JAX changes one of these.
 """
 
 import sys

@@ -1,7 +1,5 @@
 """Mathematics: every function on floats, integers, bools, text and complex numbers, and in a map."""
 
-# pyright: basic
-
 from operator import attrgetter
 
 import numpy as np
