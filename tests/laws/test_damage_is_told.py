@@ -1,5 +1,7 @@
 """A damaged file never just shortens the data: a reader who gets other rows than the intact file has gets an error."""
 
+# pyright: basic
+
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ WAYS = {
     "take": lambda d: d.take(99),
     "batch": lambda d: d.batch(3),
     "drop": lambda d: d.batch(4, drop_remainder=True),
+    "batch and skip": lambda d: d.batch(3).skip(1),
+    "batch and shuffle": lambda d: d.batch(2).shuffle(4, seed=3),
     "shuffle": lambda d: d.shuffle(4, seed=3),
     "shuffle and skip": lambda d: d.shuffle(100, seed=3).skip(2),
     "repeat": lambda d: d.repeat(2).skip(9),

@@ -1,3 +1,5 @@
+# pyright: basic, reportOptionalSubscript=false, reportOptionalMemberAccess=false, reportAttributeAccessIssue=false
+
 import numpy as np
 import pytest
 from tests.unknown import Watched, count, read_all, slices
@@ -5,8 +7,12 @@ from tests.unknown import Watched, count, read_all, slices
 from evenfeed.core.block import Block
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.grouping import Batch
+from evenfeed.plan.ordering import Skip
 from evenfeed.plan.sources import Range
+from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.operators.grouping import StackBatches
+from evenfeed.runtime.positions.indexing import indexed
+from evenfeed.runtime.run import Run
 
 
 def stacked(child, size, *, drop=False):
@@ -130,3 +136,36 @@ def test_a_position_counts_batches_not_blocks(done):
     again = stacked(Shapes(2, 2, 1, 1, 2, 2, 3, 3, 3), 2)
     again.restore(batches.state())
     assert read_all(again, 9) == whole[done:]
+
+
+def rows_of(size, batch, *, drop=False):
+    plan = Batch(Range(0, size), batch, drop_remainder=drop)
+    return indexed(plan, Run(plan))[0]
+
+
+@pytest.mark.parametrize(
+    ("size", "drop"), [(10, False), (10, True), (9, False), (2, False), (0, False)]
+)
+def test_batches_with_positions_are_those_of_the_operator(size, drop):
+    rows = rows_of(size, 3, drop=drop)
+    expected = [
+        batch for block in read_values(stacked(count(size), 3, drop=drop), 2) for batch in block
+    ]
+    assert rows.size == len(expected)
+    assert [rows.run(at, 1).columns[0][0].tolist() for at in range(rows.size)] == expected
+    assert [
+        rows.fetch(np.array([at])).columns[0][0].tolist() for at in range(rows.size)
+    ] == expected
+
+
+def test_a_short_batch_is_a_block_of_its_own():
+    rows = rows_of(10, 3)
+    assert rows.run(1, 3).columns[0].tolist() == [[3, 4, 5], [6, 7, 8]]
+    assert rows.run(3, 1).columns[0].tolist() == [[9]]
+    assert rows.fetch(np.array([2, 3, 0])).columns[0].tolist() == [[6, 7, 8]]
+    assert rows.fetch(np.array([3, 0])).columns[0].tolist() == [[9]]
+
+
+def test_skipped_batches_are_not_read():
+    plan = Skip(Batch(Range(0, 10**15), 10), 10**14 - 2)
+    assert [x.tolist() for x in ElementIterator(plan)][-1][-1] == 10**15 - 1
