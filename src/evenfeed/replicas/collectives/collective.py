@@ -9,7 +9,9 @@ from evenfeed.replicas.run.callback_meetings import Seat
 
 
 class Collective(ABC):
-    """One call of a collective. Each replica passes its arrays, and each gets a list of results.
+    """One call of a collective. Each replica passes its arrays, and all get the same list of results.
+
+    A single replica is not asked: it gets its own arrays.
 
     All ways to run it must agree: `tests/laws/test_collectives_agree.py` checks that for every subclass in this folder.
     """
