@@ -26,7 +26,7 @@ def test_all_kinds_give_the_same_sum(ops):
 @pytest.mark.parametrize("kind", ["NcclAllReduce", "HierarchicalCopyAllReduce"])
 def test_packs_are_counted_from_zero(kind):
     with error_saying(
-        ValueError, "num_packs must be at least 0, but got -1.", fix="pass 1, or nothing."
+        ValueError, "num_packs must be at least 0, but got -1.", fix="pass 1, or leave it out."
     ):
         getattr(tf.distribute, kind)(-1)
 

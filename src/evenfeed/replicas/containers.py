@@ -118,7 +118,7 @@ _seen: Final[set[type]] = set()
 
 
 def opens_more(leaves: Iterable[Any]) -> bool:
-    """Register classes with `__tf_flatten__`. Return True if there were new ones: flatten again."""
+    """Register the classes of leaves that have `__tf_flatten__`. Return True if any is new; then flatten again."""
     kinds = set(map(type, leaves))
     if kinds <= _seen:
         return False

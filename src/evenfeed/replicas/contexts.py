@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ExtendedLike(Protocol):
-    """What replicas use of `Strategy.extended`."""
+    """The part of `Strategy.extended` that replicas use."""
 
     replicas: Replicas
 
@@ -27,7 +27,7 @@ class ExtendedLike(Protocol):
 
 
 class StrategyLike(Protocol):
-    """What replicas use of a strategy. The class is in `strategy/strategy.py`, a room further out."""
+    """The part of a strategy that replicas use. The class is in `strategy/strategy.py`, a room further out."""
 
     is_default: ClassVar[bool]  # the strategy of programs that chose none
 

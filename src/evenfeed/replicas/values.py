@@ -192,7 +192,7 @@ class PerReplica(DistributedValues):
 
     @property
     def is_local(self) -> bool:
-        """Whether all parts, as far as it knows, are on this worker."""
+        """Whether all known parts are on this worker."""
         if self._replicas is not None and self._replicas.spans:
             return False
         return is_at_hand(self._array)

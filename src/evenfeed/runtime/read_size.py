@@ -80,10 +80,10 @@ class Stretch:
         return count if took <= _LONGEST_READ else max(self._least, self._shorter(count, took))
 
     def _shorter(self, count: int, took: float) -> int:
-        """Return how many to read after a stretch that took too long.
+        """Return how many elements to read after a read that took too long.
 
-        A single such stretch of a length that did well before is due to a busy machine or a file's end: stretches that
-        vary in length make the memory allocator return and request pages all the time.
+        If reads of this length were fast before, one slow read is no reason to shorten them: the machine is busy, or a
+        file ends. And if lengths vary, the memory allocator keeps returning and requesting pages.
         """
         proven, self._proven = self._proven, 0
         if took >= _LONGEST_TRIAL or not proven:
@@ -112,7 +112,7 @@ class ReadWide(PushbackOperator):
 
     @property
     def reads_freely(self) -> bool:
-        """It is used only where that holds."""
+        """Always True: it is used only where extra reads go unnoticed."""
         return True
 
     def read(self, most: int) -> Block | None:

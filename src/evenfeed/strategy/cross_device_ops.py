@@ -67,7 +67,9 @@ class HierarchicalCopyAllReduce(CrossDeviceOps):
 def _packs(number: int) -> int:
     if number < 0:
         raise ValueError(
-            described(f"num_packs must be at least 0, but got {number}.", fix="pass 1, or nothing.")
+            described(
+                f"num_packs must be at least 0, but got {number}.", fix="pass 1, or leave it out."
+            )
         )
     return number
 

@@ -55,7 +55,8 @@ def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | No
     numbers = to_array(key)
     if numbers.shape != (2,) or numbers.dtype.kind not in "iu":
         raise InvalidArgumentError(
-            f"key must be two integers, but got {shortened(key)}.", fix="pass [1, 2] or the like."
+            f"key must be two integers, but got {shortened(key)}.",
+            fix="pass two integers, such as [1, 2].",
         )
     first, second = (int(number) % 2**64 for number in numbers)
     return applied(HashBucket("strong", _buckets(num_buckets), (first, second)), input)

@@ -1,4 +1,4 @@
-"""`ClusterResolver`, the base of all cluster resolvers, and the two whose answers the program itself provides."""
+"""`ClusterResolver`, the base of all cluster resolvers, and two that return what the program passes to them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

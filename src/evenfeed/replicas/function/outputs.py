@@ -82,7 +82,7 @@ _TENSOR = object()
 def of_one_replica(
     replicas: Replicas, unflatten: Callable[[list[Any]], Any], outputs: list[Any]
 ) -> Any:
-    """Return a result on a worker with one replica: its part of a value is a plain tensor there."""
+    """Return a result on a worker with one replica, as plain tensors in place of per-replica values."""
     leaves, tree = leaves_of(unflatten(outputs))
     return packed(tree, [_only_part(replicas, leaf) for leaf in leaves])
 

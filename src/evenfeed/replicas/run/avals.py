@@ -62,9 +62,9 @@ def remember_alike(replicas: Replicas, array: Any) -> None:
 
 @final
 class PlainArrays:
-    """Checks arrays that are local to each worker and passed to a program: they need one shape on all workers.
+    """Checks that the plain arrays passed to a program have the same shape on all workers.
 
-    An array is compared only once, as long as it lives.
+    Each array object is compared only once.
 
     Args:
         replicas: The replicas that run the program.
@@ -80,16 +80,8 @@ class PlainArrays:
         if all(map(self._knows, own)):
             return True
         number = crc32(repr(list(map(aval_of, own))).encode())
-        if (
-            len(
-                set(
-                    self._replicas.session.exchange(
-                        "the arrays that a compiled function is given", number
-                    )
-                )
-            )
-            > 1
-        ):
+        subject = "the arrays that a compiled function is given"
+        if len(set(self._replicas.session.exchange(subject, number))) > 1:
             return False
         for array in own:
             remember_alike(self._replicas, array)

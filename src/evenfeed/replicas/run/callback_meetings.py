@@ -1,7 +1,7 @@
 """Meetings of plain Python replicas inside code that the user compiles: `jit`, `scan`, `cond`.
 
-A compiled program calls back to Python, and the callbacks of all replicas meet. They are paired by what they are for
-and how often that was reached, not by time: a program may run its parts in any order.
+A compiled program calls back to Python, and the callbacks of all replicas meet. They are paired by
+collective, line of user code and how often it was reached, not by time: a program may run its parts in any order.
 """
 
 import threading

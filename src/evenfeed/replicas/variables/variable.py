@@ -142,7 +142,7 @@ class Variable(Facts, metaclass=Created):
     # --- what it is ------------------------------------------------------------------------
 
     def set_shape(self, shape: Any) -> None:
-        """Restrict the shapes that it may hold."""
+        """Restrict the shapes that the variable may hold."""
         self._check_shape(TensorShape(shape))
         self._shape = self._shape.merge_with(shape)
 

@@ -225,7 +225,7 @@ class KeepElements(Operator):
             raise
 
     def _note_failure(self) -> None:
-        """Update a pass that is stored already: elements failed after the last one that its size promised."""
+        """Record failures in a pass that is already stored, because elements failed after its last promised one."""
         content = self._store.content() if self._ended else None
         if content is not None and content.origin == self._origin:
             content.failed = self._failed

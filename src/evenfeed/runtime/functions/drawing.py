@@ -20,7 +20,7 @@ NOT_TRACED: Final = "it draws from a NumPy Generator"
 
 
 def drawing(function: Callable[..., Any], source: Source) -> Callable[..., Any]:
-    """Return a function of random bits and an element that passes the user function a key or generator."""
+    """Wrap a user function: the wrapper takes random bits and an element, and passes it a key or generator made from the bits."""
     if source not in _CALLS:
         raise ValueError(
             described(
@@ -32,7 +32,7 @@ def drawing(function: Callable[..., Any], source: Source) -> Callable[..., Any]:
 
 
 def drawing_inside(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of random bits and an element; evenfeed's random functions draw from the bits."""
+    """Wrap a user function: the wrapper takes random bits and an element. evenfeed's random functions draw from the bits."""
     return bound(_with_draws, function)
 
 

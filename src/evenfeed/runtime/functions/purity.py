@@ -120,5 +120,5 @@ def _attributes(value: Any) -> Iterable[Any]:
 
 
 def _is_library_class(kind: type) -> bool:
-    """Return True if a class belongs to a library; such objects, like modules, can reach everything."""
+    """Return True if a class belongs to a library. Its objects are not searched: like modules, they can reach everything."""
     return kind.__module__.partition(".")[0] in ("builtins", "jax", "jaxlib", "numpy", "evenfeed")

@@ -138,7 +138,7 @@ class RowFunction:
 
     @property
     def variables(self) -> tuple[Any, ...]:
-        """The variables that it reads, if it runs on whole Blocks. It sees their values at that time."""
+        """The variables that it reads, if it runs on whole Blocks. It uses their values at the time it runs."""
         return self._kernels.variables
 
     @property

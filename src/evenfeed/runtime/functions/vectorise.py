@@ -108,7 +108,7 @@ def stand_in(spec: Any) -> Any:
 
 
 def typed_key(words: Any) -> Any:
-    """Return a threefry key for jax.random made of two words, whatever the default implementation is."""
+    """Return a key for jax.random, made from two words. It is always threefry, whatever JAX's default."""
     # The words may arrive as wider integers, when `_divided` tries that out.
     return jax.random.wrap_key_data(jax.numpy.asarray(words, np.uint32), impl="threefry2x32")
 

@@ -259,7 +259,7 @@ class ShuffleBuffer(Replayed):
         self._slots = Slots(key_of(*self._seed), self._held.length if self._held else 1)
 
     def _exchanged(self, most: int) -> Block | None:
-        """Read new elements, and return equally many drawn from the buffer and the new ones."""
+        """Read new elements, and return as many, drawn from the buffer and from the new ones."""
         if self._held is None or self._slots is None or self._rest is not None:
             return None
         incoming = self._child.read(most)
