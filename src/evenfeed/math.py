@@ -5,6 +5,13 @@
 from typing import TYPE_CHECKING
 
 from evenfeed.core.publish import publish, refusal
+from evenfeed.tensors.arrays.picking import invert_permutation
+from evenfeed.tensors.arrays.sorting import (
+    in_top_k,
+    is_non_decreasing,
+    is_strictly_increasing,
+    top_k,
+)
 from evenfeed.tensors.math.arithmetic import (
     accumulate_n,
     add,
@@ -40,6 +47,8 @@ from evenfeed.tensors.math.comparisons import (
     not_equal,
 )
 from evenfeed.tensors.math.cumulative import cumprod, cumsum, cumulative_logsumexp
+from evenfeed.tensors.math.histograms import bincount, confusion_matrix
+from evenfeed.tensors.math.norms import l2_normalize
 from evenfeed.tensors.math.reductions import (
     argmax,
     argmin,
@@ -56,6 +65,19 @@ from evenfeed.tensors.math.reductions import (
     reduce_sum,
     reduce_variance,
     zero_fraction,
+)
+from evenfeed.tensors.math.segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
 )
 from evenfeed.tensors.math.single_values import (
     abs,
@@ -121,6 +143,7 @@ from evenfeed.tensors.math.trigonometry import (
     tan,
     tanh,
 )
+from evenfeed.tensors.nn.activations import log_softmax, softmax
 
 mod = floormod
 
@@ -144,7 +167,9 @@ __all__ = [
     "bessel_i1",
     "bessel_i1e",
     "betainc",
+    "bincount",
     "ceil",
+    "confusion_matrix",
     "conj",
     "cos",
     "cosh",
@@ -170,9 +195,14 @@ __all__ = [
     "igamma",
     "igammac",
     "imag",
+    "in_top_k",
+    "invert_permutation",
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_non_decreasing",
+    "is_strictly_increasing",
+    "l2_normalize",
     "lbeta",
     "less",
     "less_equal",
@@ -180,6 +210,7 @@ __all__ = [
     "log",
     "log1p",
     "log_sigmoid",
+    "log_softmax",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -214,10 +245,16 @@ __all__ = [
     "round",
     "rsqrt",
     "scalar_mul",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
     "sigmoid",
     "sign",
     "sin",
     "sinh",
+    "softmax",
     "softplus",
     "softsign",
     "sqrt",
@@ -226,7 +263,14 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
+    "top_k",
     "truediv",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
+    "unsorted_segment_sum",
     "xdivy",
     "xlog1py",
     "xlogy",

@@ -3,11 +3,125 @@
 from typing import TYPE_CHECKING
 
 from evenfeed.core.publish import publish, refusal
+from evenfeed.replicas.reduce.average_loss import compute_average_loss, scale_regularization_loss
+from evenfeed.tensors.arrays.cutting import depth_to_space, space_to_depth
+from evenfeed.tensors.arrays.sorting import in_top_k, top_k
+from evenfeed.tensors.math.norms import l2_normalize
 from evenfeed.tensors.math.reductions import zero_fraction
 from evenfeed.tensors.math.single_values import sigmoid, softplus, softsign
 from evenfeed.tensors.math.trigonometry import tanh
+from evenfeed.tensors.nn.activations import (
+    bias_add,
+    crelu,
+    elu,
+    gelu,
+    leaky_relu,
+    log_softmax,
+    relu,
+    relu6,
+    selu,
+    silu,
+    softmax,
+)
+from evenfeed.tensors.nn.convolutions import (
+    atrous_conv2d,
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    convolution,
+    depthwise_conv2d,
+    separable_conv2d,
+)
+from evenfeed.tensors.nn.losses import (
+    l2_loss,
+    log_poisson_loss,
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+    weighted_cross_entropy_with_logits,
+)
+from evenfeed.tensors.nn.normalization import (
+    batch_normalization,
+    dropout,
+    embedding_lookup,
+    local_response_normalization,
+    moments,
+    normalize_moments,
+    sufficient_statistics,
+    weighted_moments,
+)
+from evenfeed.tensors.nn.pooling import (
+    avg_pool,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    max_pool,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+)
 
-__all__ = ["sigmoid", "softplus", "softsign", "tanh", "zero_fraction"]
+lrn = local_response_normalization
+swish = silu
+
+__all__ = [
+    "atrous_conv2d",
+    "avg_pool",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_normalization",
+    "bias_add",
+    "compute_average_loss",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "convolution",
+    "crelu",
+    "depth_to_space",
+    "depthwise_conv2d",
+    "dropout",
+    "elu",
+    "embedding_lookup",
+    "gelu",
+    "in_top_k",
+    "l2_loss",
+    "l2_normalize",
+    "leaky_relu",
+    "local_response_normalization",
+    "log_poisson_loss",
+    "log_softmax",
+    "lrn",
+    "max_pool",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "moments",
+    "normalize_moments",
+    "relu",
+    "relu6",
+    "scale_regularization_loss",
+    "selu",
+    "separable_conv2d",
+    "sigmoid",
+    "sigmoid_cross_entropy_with_logits",
+    "silu",
+    "softmax",
+    "softmax_cross_entropy_with_logits",
+    "softplus",
+    "softsign",
+    "space_to_depth",
+    "sparse_softmax_cross_entropy_with_logits",
+    "sufficient_statistics",
+    "swish",
+    "tanh",
+    "top_k",
+    "weighted_cross_entropy_with_logits",
+    "weighted_moments",
+    "zero_fraction",
+]
 
 publish(__name__, __all__, globals())
 

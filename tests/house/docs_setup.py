@@ -108,6 +108,7 @@ PAGES: dict[str, Callable[[], Names]] = {
     "input": input_,
     "resume": dict,
     "strategies": strategies,
+    "tensors": dict,
     "text": dict,
     "training": training,
     "workers": workers,

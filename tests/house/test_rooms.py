@@ -12,7 +12,14 @@ MOST_FILES = 25
 FAMILIES = {"dataset", "plan", "runtime/operators", "runtime/positions"}
 
 # Names that TensorFlow has twice.
-TWICE_IN_TENSORFLOW = {"dtypes.py", "errors.py", "experimental.py", "Tensor", "TFRecordWriter"}
+TWICE_IN_TENSORFLOW = {
+    "dtypes.py",
+    "errors.py",
+    "experimental.py",
+    "Tensor",
+    "TFRecordWriter",
+    "Unique",
+}
 
 
 def room(path):

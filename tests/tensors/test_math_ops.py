@@ -238,7 +238,7 @@ def test_the_extreme_of_empty_64_bit_values_is_that_of_the_32_bit_dtype(reduce):
 
 def test_extremes_of_complex_numbers_are_an_error():
     with pytest.raises(
-        tf.errors.InvalidArgumentError, match=r"reduce_max needs numbers.*complex128"
+        tf.errors.InvalidArgumentError, match=r"reduce_max needs real numbers.*complex128"
     ):
         tf.reduce_max([1j])
 

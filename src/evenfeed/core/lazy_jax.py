@@ -1,6 +1,6 @@
 """JAX as lazily imported modules, and what evenfeed adds to JAX's arrays.
 
-Once JAX is loaded, its arrays get TensorFlow's `numpy()`, `read_value()` and `set_shape()`, and accept lists in
+Once JAX is loaded, its arrays get TensorFlow's `numpy()`, `read_value()`, `get_shape()` and `set_shape()`, and accept lists in
 arithmetic, as TensorFlow's tensors do: `x - [0.5, 0.4, 0.3]`. The module also records which line started JAX's
 backend.
 """
@@ -19,7 +19,7 @@ from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.lazy import LazyModule, random
 from evenfeed.core.promised_shapes import promise_checked, promise_result
 from evenfeed.core.promotion import array_of_list
-from evenfeed.core.shapes import ArrayShape
+from evenfeed.core.shapes import ArrayShape, TensorShape
 
 _EITHER_WAY: Final = [
     "add",
@@ -156,6 +156,7 @@ class _LazyJaxModule(LazyModule):
             arrays.numpy = _numpy
             arrays.read_value = _read_value
             arrays.set_shape = sys.modules["jax"].core.Tracer.set_shape = promise_checked
+            arrays.get_shape = sys.modules["jax"].core.Tracer.get_shape = _get_shape
             let_arrays_meet_lists()
             _register_shapes(sys.modules["jax"].tree_util)
         return value
@@ -200,6 +201,11 @@ def _tuple_of(_: None, lengths: Iterable[Any]) -> tuple[Any, ...]:
 def _numpy(self: Any) -> Any:
     """Return the values as a NumPy array, or as a NumPy scalar for a scalar array."""
     return np.asarray(self)[()]
+
+
+def _get_shape(self: Any) -> TensorShape:
+    """Return the shape, with TensorFlow's methods."""
+    return TensorShape(self.shape)
 
 
 def _read_value(self: Any) -> Any:

@@ -14,7 +14,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.promised_shapes import promise_checked
-from evenfeed.core.shapes import ArrayShape, ShapeLike
+from evenfeed.core.shapes import ArrayShape, ShapeLike, TensorShape
 from evenfeed.core.text.text_values import appended, compared, encoded
 
 # By identity, because JAX arrays are not hashable. An entry is removed with its tensor.
@@ -89,6 +89,16 @@ class HostTensor(np.ndarray[Any, Any]):
         # NumPy 2.0 accepts none of these arguments; its TypeError says so to the caller.
         given: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
         return plain.__dlpack__(stream=stream, **given)
+
+    def get_shape(self) -> TensorShape:
+        """Return the shape, with TensorFlow's methods.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> next(iter(tf.data.Dataset.from_tensors([1, 2, 3]))).get_shape().as_list()
+            [3]
+        """
+        return TensorShape(self.shape)
 
     def set_shape(self, shape: ShapeLike) -> None:
         """Promise this shape for every element, so that `element_spec` has it; see `ensure_shape`."""

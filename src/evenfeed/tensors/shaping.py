@@ -29,7 +29,7 @@ from evenfeed.tensors.device_arrays import asked_dtype, is_tracing, to_device_ar
 
 def shape(
     input: object,  # noqa: A002 - TensorFlow's name
-    out_type: DTypeLike = dtypes.int32,
+    out_type: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Return the length of each axis, as a vector.
@@ -41,7 +41,7 @@ def shape(
         >>> tf.shape([[1, 2, 3], [4, 5, 6]]).tolist()
         [2, 3]
     """
-    dtype = dtypes.as_dtype(out_type)
+    dtype = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if dtype not in (dtypes.int32, dtypes.int64):
         raise InvalidArgumentError(
             f"out_type must be int32 or int64, but got {dtypes.name_of(dtype)}.",

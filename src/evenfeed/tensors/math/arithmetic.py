@@ -2,6 +2,7 @@
 
 # jax.numpy's type annotations are incomplete.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
 
 # ruff: noqa: A001, ARG001 - TensorFlow's names; there is no graph to show `name` in
 

@@ -1,0 +1,197 @@
+"""Functions whose result has as many entries as the values say: `where`, `boolean_mask`, `unique` and so on."""
+
+# jax.numpy's type annotations are incomplete.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+
+# ruff: noqa: ARG001 - TensorFlow's names; there is no graph to show `name` in
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.lazy_jax import jnp
+from evenfeed.core.tensor_types import host_tensor
+from evenfeed.tensors.axes import axis_of, known_integer
+from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor
+from evenfeed.tensors.device_arrays import to_device_array
+from evenfeed.tensors.operands import (
+    ANY,
+    BOOLS,
+    check_dtypes,
+    converted_together,
+    elementwise,
+    in_dtype,
+    is_text,
+)
+
+
+class Unique(NamedTuple):
+    """The result of `unique`."""
+
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple):
+    """The result of `unique_with_counts`."""
+
+    y: Tensor
+    idx: Tensor
+    count: Tensor  # pyright: ignore[reportIncompatibleMethodOverride] - TensorFlow's name
+
+
+def where(condition: object, x: object = None, y: object = None, name: str | None = None) -> Tensor:
+    """Return the values of `x` where the condition is True, and those of `y` elsewhere; or the places that are True.
+
+    Args:
+        condition: Bools; with `x` and `y`, the three are broadcast.
+        x: The values where it is True.
+        y: The values where it is False.
+        name: Accepted for compatibility.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.where([True, False], [1, 2], 0).tolist()
+        [1, 0]
+        >>> tf.where([False, True, True]).tolist()
+        [[1], [2]]
+    """
+    if (x is None) != (y is None):
+        raise ValueError(
+            described("where needs both x and y, or neither.", fix="pass the other one too.")
+        )
+    chosen = convert_to_tensor(condition)
+    if x is None:
+        places = np.argwhere(known(chosen) if not is_text(chosen) else known(chosen) != b"")
+        return in_dtype(to_device_array(places.astype(np.int32), "the places"), dtypes.int64)
+    check_dtypes("where", [chosen], BOOLS)
+    left, right = converted_together([x, y])
+    if is_text(left) or is_text(right):
+        return host_tensor(np.where(known(chosen), left, right).astype(dtypes.string))
+    return elementwise("where", _chosen(chosen), left, right, accepts=ANY)
+
+
+def boolean_mask(
+    tensor: object, mask: object, axis: object = None, name: str | None = None
+) -> Tensor:
+    """Return the entries where the mask is True. In a `map`, the function runs per element.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.boolean_mask([1, 2, 3], [True, False, True]).tolist()
+        [1, 3]
+    """
+    values, chosen = convert_to_tensor(tensor), convert_to_tensor(mask)
+    check_dtypes("boolean_mask", [chosen], BOOLS)
+    along = 0 if axis is None else axis_of(values.ndim, axis)
+    covered = values.shape[along : along + chosen.ndim]
+    if not chosen.ndim or tuple(covered) != tuple(chosen.shape):
+        raise ValueError(
+            described(
+                f"A mask of shape {tuple(chosen.shape)} does not fit {tuple(covered)}, the shape that it covers.",
+                fix="pass a mask with the lengths of the axes from `axis` on.",
+            )
+        )
+    return _from_host(known(values)[(*(slice(None),) * along, known(chosen))])
+
+
+def unique(x: object, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Unique:
+    """Return the different values in the order in which they appear, and for each value its place among them.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> [part.tolist() for part in tf.unique([5, 3, 5])]
+        [[5, 3], [0, 1, 0]]
+    """
+    different, places, _ = _unique(x)
+    return Unique(_from_host(different), _index(places, out_idx))
+
+
+def unique_with_counts(
+    x: object, out_idx: DTypeLike = dtypes.int32, name: str | None = None
+) -> UniqueWithCounts:
+    """Like `unique`, and count how often each value appears.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> [part.tolist() for part in tf.unique_with_counts([5, 3, 5])]
+        [[5, 3], [0, 1, 0], [2, 1]]
+    """
+    different, places, counts = _unique(x)
+    return UniqueWithCounts(_from_host(different), _index(places, out_idx), _index(counts, out_idx))
+
+
+def dynamic_partition(
+    data: object, partitions: object, num_partitions: object, name: str | None = None
+) -> list[Tensor]:
+    """Sort entries into lists by their partition.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> [x.tolist() for x in tf.dynamic_partition([1, 2, 3], [0, 1, 0], 2)]
+        [[1, 3], [2]]
+    """
+    values, groups = convert_to_tensor(data), known(convert_to_tensor(partitions))
+    count = known_integer(num_partitions, "num_partitions")
+    if groups.size and not 0 <= groups.min() <= groups.max() < count:
+        raise InvalidArgumentError(
+            f"partitions must be from 0 to {count - 1}, but got {groups.min()} to {groups.max()}.",
+            fix="pass a larger num_partitions.",
+        )
+    return [_from_host(known(values)[groups == group]) for group in range(count)]
+
+
+def dynamic_stitch(indices: object, data: object, name: str | None = None) -> Tensor:
+    """Put entries together: `data[i][j]` comes to the place `indices[i][j]`.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.dynamic_stitch([[0, 2], [1]], [[1, 3], [2]]).tolist()
+        [1, 2, 3]
+    """
+    places = [known(convert_to_tensor(one)) for one in cast("Iterable[object]", indices)]
+    parts = [known(convert_to_tensor(one)) for one in cast("Iterable[object]", data)]
+    rest = parts[0].shape[places[0].ndim :]
+    length = max((int(place.max(initial=-1)) for place in places), default=-1) + 1
+    found = np.zeros((length, *rest), parts[0].dtype)
+    for place, part in zip(places, parts, strict=True):
+        found[place.reshape(-1)] = part.reshape(-1, *rest)
+    return _from_host(found)
+
+
+def known(tensor: Any) -> Array:
+    """Return concrete values. A tracer raises JAX's own error, and the function then runs per element."""
+    return np.asarray(tensor)
+
+
+def _from_host(array: Array) -> Tensor:
+    return host_tensor(array) if is_text(array) else to_device_array(array, "the tensor")
+
+
+def _chosen(condition: Any) -> Callable[[Any, Any], Any]:
+    return lambda left, right: jnp.where(condition, left, right)
+
+
+def _unique(x: object) -> tuple[Array, Array, Array]:
+    values = known(convert_to_tensor(x))
+    if values.ndim != 1:
+        raise InvalidArgumentError(
+            f"unique needs a vector, but got the shape {values.shape}.",
+            fix="flatten it first: evenfeed.reshape(x, [-1]).",
+        )
+    different, first, places, counts = np.unique(
+        values, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return different[order], rank[places], counts[order]
+
+
+def _index(places: Array, out_idx: DTypeLike) -> Any:
+    return in_dtype(to_device_array(places.astype(np.int32), "the indices"), out_idx)

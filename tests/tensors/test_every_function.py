@@ -1,0 +1,366 @@
+"""Every tensor function in a map: traced or per element, the dtypes and the values are the same."""
+
+# pyright: basic
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import evenfeed as tf
+from evenfeed.tensors import top_level
+
+NAMESPACES = {
+    "": top_level,
+    "bitwise": tf.bitwise,
+    "linalg": tf.linalg,
+    "math": tf.math,
+    "nn": tf.nn,
+}
+FUNCTIONS = {
+    f"{namespace}.{name}".lstrip("."): getattr(module, name)
+    for namespace, module in NAMESPACES.items()
+    for name in module.__all__
+}
+ALIASES = {id(function): name for name, function in FUNCTIONS.items()}
+
+ONE_FLOAT = """
+    abs acos asin asinh atan atanh cos cosh exp floor negative round sigmoid sign sin sinh sqrt square tan tanh
+    identity stop_gradient ones_like zeros_like norm argmax argmin sort argsort reduce_sum reduce_mean reduce_prod
+    reduce_max reduce_min reduce_logsumexp transpose squeeze size rank shape cumsum
+    math.angle math.bessel_i0 math.bessel_i0e math.bessel_i1 math.bessel_i1e math.ceil math.conj math.count_nonzero
+    math.cumprod math.cumulative_logsumexp math.digamma math.erf math.erfc math.erfcinv math.erfinv math.expm1
+    math.imag math.is_finite math.is_inf math.is_nan math.is_non_decreasing math.is_strictly_increasing
+    math.lbeta math.lgamma math.log math.log1p math.log_sigmoid math.ndtri math.real math.reciprocal
+    math.reciprocal_no_nan math.reduce_euclidean_norm math.reduce_std math.reduce_variance math.rint math.rsqrt
+    nn.elu nn.gelu nn.l2_loss nn.leaky_relu nn.log_softmax nn.relu nn.relu6 nn.selu nn.silu nn.softmax nn.softplus
+    nn.softsign nn.top_k nn.zero_fraction nn.crelu nn.l2_normalize
+    linalg.adjoint linalg.det linalg.diag linalg.diag_part linalg.expm linalg.inv linalg.matrix_rank
+    linalg.matrix_transpose linalg.pinv linalg.qr linalg.slogdet linalg.tensor_diag linalg.tensor_diag_part linalg.trace
+    linalg.lu
+"""
+TWO_FLOATS = """
+    add atan2 divide equal greater greater_equal less less_equal maximum minimum multiply not_equal pow realdiv
+    subtract truediv truncatediv truncatemod complex matmul math.divide_no_nan math.floordiv math.floormod math.igamma
+    math.igammac math.multiply_no_nan math.nextafter math.squared_difference math.xdivy math.xlog1py math.xlogy
+    linalg.solve linalg.triangular_solve linalg.cholesky_solve
+    nn.sigmoid_cross_entropy_with_logits nn.softmax_cross_entropy_with_logits nn.log_poisson_loss
+"""
+IMAGE = np.linspace(0, 1, 32, dtype=np.float32).reshape(1, 4, 4, 2)
+FILTER = np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 2, 2, 2)
+
+# How to call the others with an element: x floats of shape [2, 2], i integers of shape [3], b bools of shape [3].
+OTHERS = {
+    "acosh": lambda x, i, b: tf.acosh(x + 1),
+    "add_n": lambda x, i, b: tf.add_n([x, x]),
+    "bitcast": lambda x, i, b: tf.bitcast(tf.cast(i, tf.int32), tf.float32),
+    "boolean_mask": lambda x, i, b: tf.boolean_mask(i, b),
+    "broadcast_dynamic_shape": lambda x, i, b: tf.broadcast_dynamic_shape([2, 1], [3]),
+    "broadcast_to": lambda x, i, b: tf.broadcast_to(x, [2, 2, 2]),
+    "case": lambda x, i, b: tf.case([(b[0], lambda: x)], default=lambda: -x),
+    "cast": lambda x, i, b: tf.cast(x, tf.int32),
+    "clip_by_global_norm": lambda x, i, b: tf.clip_by_global_norm([x, x[0]], 0.5)[0][1],
+    "clip_by_norm": lambda x, i, b: tf.clip_by_norm(x, 0.5),
+    "clip_by_value": lambda x, i, b: tf.clip_by_value(i, 1, 2),
+    "concat": lambda x, i, b: tf.concat([x, x], 0),
+    "cond": lambda x, i, b: tf.cond(b[0], lambda: x, lambda: -x),
+    "dynamic_partition": lambda x, i, b: tf.dynamic_partition(i, i, 3)[1],
+    "dynamic_stitch": lambda x, i, b: tf.dynamic_stitch([[0], [1, 2]], [i[:1], i[1:]]),
+    "einsum": lambda x, i, b: tf.einsum("ij,jk->ik", x, x),
+    "ensure_shape": lambda x, i, b: tf.ensure_shape(x, [2, None]),
+    "expand_dims": lambda x, i, b: tf.expand_dims(x, 1),
+    "eye": lambda x, i, b: tf.eye(2),
+    "fill": lambda x, i, b: tf.fill([2], x[0, 0]),
+    "foldl": lambda x, i, b: tf.foldl(lambda a, y: a + y, x),
+    "foldr": lambda x, i, b: tf.foldr(lambda a, y: a - y, x),
+    "gather": lambda x, i, b: tf.gather(i, i),
+    "gather_nd": lambda x, i, b: tf.gather_nd(i, i[:, None]),
+    "histogram_fixed_width": lambda x, i, b: tf.histogram_fixed_width(x, [0.0, 1.0], 4),
+    "histogram_fixed_width_bins": lambda x, i, b: tf.histogram_fixed_width_bins(x, [0.0, 1.0], 4),
+    "identity_n": lambda x, i, b: tf.identity_n([x])[0],
+    "linspace": lambda x, i, b: tf.linspace(x[0, 0], x[1, 1], 3),
+    "logical_and": lambda x, i, b: tf.logical_and(b, b),
+    "logical_not": lambda x, i, b: tf.logical_not(b),
+    "logical_or": lambda x, i, b: tf.logical_or(b, b),
+    "map_fn": lambda x, i, b: tf.map_fn(lambda y: y * 2, x),
+    "meshgrid": lambda x, i, b: tf.meshgrid(i, i)[1],
+    "one_hot": lambda x, i, b: tf.one_hot(i, 3),
+    "pad": lambda x, i, b: tf.pad(x, [[1, 0], [0, 0]]),
+    "reduce_all": lambda x, i, b: tf.reduce_all(b),
+    "reduce_any": lambda x, i, b: tf.reduce_any(b),
+    "repeat": lambda x, i, b: tf.repeat(x, 2),
+    "reshape": lambda x, i, b: tf.reshape(x, [-1]),
+    "reverse": lambda x, i, b: tf.reverse(i, [0]),
+    "reverse_sequence": lambda x, i, b: tf.reverse_sequence(x, [1, 2], 1, 0),
+    "roll": lambda x, i, b: tf.roll(i, 1, 0),
+    "saturate_cast": lambda x, i, b: tf.saturate_cast(i * 200, tf.uint8),
+    "scan": lambda x, i, b: tf.scan(lambda a, y: a + y, x),
+    "scatter_nd": lambda x, i, b: tf.scatter_nd(i[:, None], i, [3]),
+    "searchsorted": lambda x, i, b: tf.searchsorted(tf.sort(i), i),
+    "sequence_mask": lambda x, i, b: tf.sequence_mask(i),
+    "shape_n": lambda x, i, b: tf.shape_n([x])[0],
+    "slice": lambda x, i, b: tf.slice(x, [0, 1], [2, 1]),
+    "split": lambda x, i, b: tf.split(x, 2)[0],
+    "stack": lambda x, i, b: tf.stack([x, x], 1),
+    "strided_slice": lambda x, i, b: tf.strided_slice(i, [0], [3], [2]),
+    "switch_case": lambda x, i, b: tf.switch_case(i[1], [lambda: x, lambda: -x, lambda: x * 2]),
+    "tensor_scatter_nd_add": lambda x, i, b: tf.tensor_scatter_nd_add(i, [[0]], [5]),
+    "tensor_scatter_nd_max": lambda x, i, b: tf.tensor_scatter_nd_max(i, [[0]], [5]),
+    "tensor_scatter_nd_min": lambda x, i, b: tf.tensor_scatter_nd_min(i, [[0]], [-5]),
+    "tensor_scatter_nd_sub": lambda x, i, b: tf.tensor_scatter_nd_sub(i, [[0]], [5]),
+    "tensor_scatter_nd_update": lambda x, i, b: tf.tensor_scatter_nd_update(i, [[0]], [5]),
+    "tensordot": lambda x, i, b: tf.tensordot(x, x, 1),
+    "tile": lambda x, i, b: tf.tile(x, [1, 2]),
+    "unique": lambda x, i, b: tf.unique(i).idx,
+    "unique_with_counts": lambda x, i, b: tf.unique_with_counts(i).count,
+    "unravel_index": lambda x, i, b: tf.unravel_index(i, [2, 3]),
+    "unstack": lambda x, i, b: tf.unstack(x)[1],
+    "vectorized_map": lambda x, i, b: tf.vectorized_map(lambda y: y * 2, x),
+    "where": lambda x, i, b: tf.where(b, i, 0),
+    "while_loop": lambda x, i, b: tf.while_loop(lambda y: y[0] < 9, lambda y: [y + 3], [i])[0],
+    "bitwise.bitwise_and": lambda x, i, b: tf.bitwise.bitwise_and(i, 1),
+    "bitwise.bitwise_or": lambda x, i, b: tf.bitwise.bitwise_or(i, 1),
+    "bitwise.bitwise_xor": lambda x, i, b: tf.bitwise.bitwise_xor(i, 1),
+    "bitwise.invert": lambda x, i, b: tf.bitwise.invert(i),
+    "bitwise.left_shift": lambda x, i, b: tf.bitwise.left_shift(i, 1),
+    "bitwise.right_shift": lambda x, i, b: tf.bitwise.right_shift(i, 1),
+    "linalg.band_part": lambda x, i, b: tf.linalg.band_part(x, 0, 1),
+    "linalg.cholesky": lambda x, i, b: tf.linalg.cholesky(tf.eye(2, dtype=x.dtype) + x * 0),
+    "linalg.cross": lambda x, i, b: tf.linalg.cross(i, i + 1),
+    "linalg.eig": lambda x, i, b: tf.abs(tf.linalg.eig(x)[0]),
+    "linalg.eigh": lambda x, i, b: tf.linalg.eigh(x + tf.transpose(x))[0],
+    "linalg.eigvals": lambda x, i, b: tf.abs(tf.linalg.eigvals(x)),
+    "linalg.eigvalsh": lambda x, i, b: tf.linalg.eigvalsh(x + tf.transpose(x)),
+    "linalg.global_norm": lambda x, i, b: tf.linalg.global_norm([x, x]),
+    "linalg.logdet": lambda x, i, b: tf.linalg.logdet(tf.eye(2, dtype=x.dtype) + x * 0),
+    "linalg.lstsq": lambda x, i, b: tf.linalg.lstsq(x, x[:, :1]),
+    "linalg.matvec": lambda x, i, b: tf.linalg.matvec(x, x[0]),
+    "linalg.normalize": lambda x, i, b: tf.linalg.normalize(x)[0],
+    "linalg.set_diag": lambda x, i, b: tf.linalg.set_diag(x, x[0]),
+    "linalg.svd": lambda x, i, b: tf.linalg.svd(x, compute_uv=False),
+    "math.accumulate_n": lambda x, i, b: tf.math.accumulate_n([x, x]),
+    "math.betainc": lambda x, i, b: tf.math.betainc(x, x, x),
+    "math.bincount": lambda x, i, b: tf.math.bincount(i),
+    "math.confusion_matrix": lambda x, i, b: tf.math.confusion_matrix(i, i, 3),
+    "math.in_top_k": lambda x, i, b: tf.math.in_top_k(i[:2] // 2, x, 1),
+    "math.invert_permutation": lambda x, i, b: tf.math.invert_permutation(i),
+    "math.logical_xor": lambda x, i, b: tf.math.logical_xor(b, b),
+    "math.polygamma": lambda x, i, b: tf.math.polygamma(x * 0 + 1, x),
+    "math.polyval": lambda x, i, b: tf.math.polyval([2.0, 1.0], x),
+    "math.scalar_mul": lambda x, i, b: tf.math.scalar_mul(2, x),
+    "math.zeta": lambda x, i, b: tf.math.zeta(x + 1, x),
+    "nn.batch_normalization": lambda x, i, b: tf.nn.batch_normalization(x, x, x, x, x, 0.1),
+    "nn.bias_add": lambda x, i, b: tf.nn.bias_add(x, x[0]),
+    "nn.dropout": lambda x, i, b: tf.nn.dropout(x, 0.0),
+    "nn.embedding_lookup": lambda x, i, b: tf.nn.embedding_lookup(x, i // 2),
+    "nn.moments": lambda x, i, b: tf.nn.moments(x, [0])[1],
+    "nn.normalize_moments": lambda x, i, b: tf.nn.normalize_moments(2.0, x, x, None)[1],
+    "nn.sparse_softmax_cross_entropy_with_logits": (
+        lambda x, i, b: tf.nn.sparse_softmax_cross_entropy_with_logits(i[:2] // 2, x)
+    ),
+    "nn.sufficient_statistics": lambda x, i, b: tf.nn.sufficient_statistics(x, [0])[2],
+    "nn.weighted_cross_entropy_with_logits": (
+        lambda x, i, b: tf.nn.weighted_cross_entropy_with_logits(x, x, 2.0)
+    ),
+    "nn.weighted_moments": lambda x, i, b: tf.nn.weighted_moments(x, [0], x)[1],
+    "nn.local_response_normalization": lambda x, i, b: tf.nn.lrn(x[None, None]),
+    "nn.depth_to_space": lambda x, i, b: tf.nn.depth_to_space(tf.ones([1, 1, 1, 4]) * x[0, 0], 2),
+    "nn.space_to_depth": lambda x, i, b: tf.nn.space_to_depth(x[None, :, :, None], 2),
+    "nn.compute_average_loss": lambda x, i, b: tf.nn.compute_average_loss(x[0]),
+    "nn.scale_regularization_loss": lambda x, i, b: tf.nn.scale_regularization_loss(x[0]),
+    "nn.conv1d": lambda x, i, b: tf.nn.conv1d(x[None], FILTER[0], 1, "SAME"),
+    "nn.conv2d": lambda x, i, b: tf.nn.conv2d(IMAGE * x[0, 0], FILTER, 1, "SAME"),
+    "nn.conv3d": lambda x, i, b: tf.nn.conv3d(IMAGE[None] * x[0, 0], FILTER[None], [1] * 5, "SAME"),
+    "nn.convolution": lambda x, i, b: tf.nn.convolution(IMAGE * x[0, 0], FILTER),
+    "nn.depthwise_conv2d": (
+        lambda x, i, b: tf.nn.depthwise_conv2d(IMAGE * x[0, 0], FILTER, [1] * 4, "SAME")
+    ),
+    "nn.separable_conv2d": lambda x, i, b: tf.nn.separable_conv2d(
+        IMAGE * x[0, 0], FILTER, np.ones((1, 1, 4, 1), np.float32), [1] * 4, "SAME"
+    ),
+    "nn.atrous_conv2d": lambda x, i, b: tf.nn.atrous_conv2d(IMAGE * x[0, 0], FILTER, 2, "SAME"),
+    "nn.conv2d_transpose": (
+        lambda x, i, b: tf.nn.conv2d_transpose(IMAGE * x[0, 0], FILTER, [1, 8, 8, 2], 2)
+    ),
+}
+
+# What does not compute with tensors.
+NOT_IN_MAPS = {
+    "Assert", "TensorArray", "assert_equal", "assert_greater", "assert_less", "assert_rank",
+    "broadcast_static_shape", "control_dependencies", "device", "executing_eagerly",
+    "get_current_name_scope", "get_static_value", "group", "is_symbolic_tensor", "name_scope",
+    "no_op", "numpy_function", "print", "py_function",
+}  # fmt: skip
+
+
+POOLED = {"": [1, 2, 2, 1], "1d": [1, 4, 1], "2d": [1, 2, 2, 1], "3d": [1, 1, 2, 2, 1]}
+
+
+def pooled(function, shape, x, i, b):
+    return function(tf.reshape(x, shape), 2, 1, "SAME")
+
+
+def of_segments(function, x, i, b):
+    return function(x, [0, 0])
+
+
+def of_unsorted_segments(function, x, i, b):
+    return function(x, i[:2], 3)
+
+
+def families():
+    """Return the calls of functions that are called alike."""
+    for kind in ("sum", "mean", "prod", "max", "min"):
+        yield f"math.segment_{kind}", of_segments
+        yield f"math.unsorted_segment_{kind}", of_unsorted_segments
+    yield "math.unsorted_segment_sqrt_n", of_unsorted_segments
+
+
+def calls():
+    alike = {name: partial(call, FUNCTIONS[name]) for name, call in families()}
+    pools = {
+        f"nn.{kind}_pool{rank}": partial(pooled, FUNCTIONS[f"nn.{kind}_pool{rank}"], shape)
+        for kind in ("max", "avg")
+        for rank, shape in POOLED.items()
+    }
+    one = {name: lambda x, i, b, f=FUNCTIONS[name]: f(x) for name in ONE_FLOAT.split()}
+    two = {name: lambda x, i, b, f=FUNCTIONS[name]: f(x, x + 0.25) for name in TWO_FLOATS.split()}
+    return {**one, **two, **alike, **pools, **OTHERS}
+
+
+CALLS = calls()
+X = np.array([[[0.5, 0.125], [0.25, 0.75]], [[0.75, 0.25], [0.125, 0.5]]])
+I = np.array([[2, 0, 1], [1, 2, 0]])  # noqa: E741 - integers
+B = np.array([[True, False, True], [False, True, True]])
+
+
+def test_every_function_is_called():
+    called = {id(FUNCTIONS[name]) for name in CALLS}
+    missing = {name for key, name in ALIASES.items() if key not in called}
+    assert not missing - NOT_IN_MAPS
+
+
+# Functions whose result has a shape that follows from the values.
+PER_ELEMENT = {
+    "boolean_mask", "dynamic_partition", "dynamic_stitch", "math.bincount", "sequence_mask", "unique", "unique_with_counts",
+}  # fmt: skip
+
+
+def chunks(names, size=60):
+    ordered = sorted(names)
+    return [ordered[start : start + size] for start in range(0, len(ordered), size)]
+
+
+# float32 beside int64: defaults must not become wider, and 64 bits must not be lost.
+ELEMENTS = tf.data.Dataset.from_tensor_slices((X.astype(np.float32), I.astype(np.int64), B))
+
+
+@pytest.mark.parametrize(
+    "names", chunks(CALLS.keys() - PER_ELEMENT), ids=lambda names: f"{names[0]}-{names[-1]}"
+)
+def test_a_map_gives_the_same_traced_and_per_element(names):
+    def compute(x, i, b):
+        return {name: first_of(CALLS[name](x, i, b)) for name in names}
+
+    mapped = ELEMENTS.map(compute)
+    traced, one_by_one = list(mapped), list(ELEMENTS.map(compute, vectorize=False))
+    assert "it traces" in str(mapped.explain())
+    for name in names:
+        for fast, slow in zip(traced, one_by_one, strict=True):
+            assert fast[name].dtype == slow[name].dtype, name
+            np.testing.assert_allclose(fast[name], slow[name], rtol=2e-5, atol=1e-6, err_msg=name)
+
+
+def test_functions_with_results_of_unknown_length_run_per_element():
+    for name in PER_ELEMENT:
+        mapped = ELEMENTS.map(lambda x, i, b, f=CALLS[name]: first_of(f(x, i, b)))
+        assert "needs the values" in str(mapped.explain()), name
+        assert len(list(mapped)) == 2
+
+
+def first_of(found):
+    return found[0] if isinstance(found, tuple) else found
+
+
+# --- what the functions accept -------------------------------------------------------------------
+
+
+def kinds_of(numbers):
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    return {
+        "list": numbers,
+        "NumPy array": np.array(numbers, np.float32),
+        "jax.Array": jnp.asarray(numbers, jnp.float32),
+        "variable": tf.Variable(numbers),
+        "list of tensors": [tf.constant(number) for number in numbers],
+        "Mirrored": strategy.reduce(
+            "SUM", strategy.run(lambda: tf.constant(numbers) / 2), axis=None
+        ),
+        "element": next(iter(tf.data.Dataset.from_tensors(np.array(numbers, np.float32)))),
+    }
+
+
+@pytest.mark.parametrize("function", [tf.square, tf.reduce_sum, tf.cumsum, tf.nn.relu, tf.reverse])
+def test_a_function_accepts_all_kinds_of_tensors(function):
+    arguments = ([0],) if function is tf.reverse else ()
+    found = {kind: function(x, *arguments) for kind, x in kinds_of([1.0, -2.0, 4.0]).items()}
+    compiled = jax.jit(lambda x: function(x, *arguments))(jnp.asarray([1.0, -2.0, 4.0]))
+    for kind, result in found.items():
+        assert result.dtype == tf.float32, kind
+        assert result.tolist() == compiled.tolist(), kind
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "dtype"),
+    [
+        (np.array([1], np.uint8), 2, tf.uint8),
+        (np.array([1], np.uint8), 0.5, tf.float32),
+        (np.array([1], np.int8), [1.5], tf.float32),
+        (2, np.array([1], np.float16), tf.float16),
+        (1, 2.5, tf.float32),
+    ],
+)
+def test_python_numbers_take_the_dtype_of_the_tensor_if_they_can(x, y, dtype):
+    assert tf.multiply(x, y).dtype == dtype
+
+
+def test_wide_integers_on_the_host_are_computed_exactly():
+    assert tf.subtract(np.array([2**40 + 7]), np.array([2**40])).tolist() == [7]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="does not fit into int32"):
+        tf.multiply(np.array([2**20]), np.array([2**20]))
+
+
+def test_a_default_of_64_bits_does_not_warn_and_datasets_know_it():
+    index = tf.argmax([1.0, 3.0, 2.0])
+    assert index.dtype == tf.int32  # JAX runs with 32 bits here
+    assert tf.data.Dataset.from_tensors(index).element_spec.dtype == tf.int64
+
+
+def test_lengths_that_follow_from_a_shape_are_known_in_a_trace():
+    half = ELEMENTS.map(lambda x, i, b: tf.reshape(x, [tf.maximum(tf.size(x) // 2, 1), -1]))
+    assert half.element_spec == tf.TensorSpec([2, 2], tf.float32)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: tf.exp([1]), "exp needs floats, but got int32"),
+        (lambda: tf.nn.relu(["a"]), "relu needs real numbers, but got string"),
+        (lambda: tf.add([1, 2], [1, 2, 3]), r"shapes \(2,\) and \(3,\), which do not broadcast"),
+        (lambda: tf.gather([1, 2], [5]), "index 5, but there are 2 entries"),
+        (lambda: tf.matmul([1.0], [[1.0]]), "matmul needs matrices"),
+        (lambda: tf.cond([True, False], int, int), "must be a single bool"),
+        (lambda: tf.math.floordiv([1], [0]), "divided by 0"),
+    ],
+)
+def test_an_error_says_what_and_what_to_do(call, text):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text) as caught:
+        call()
+    assert "fix:" in str(caught.value)
+
+
+def test_every_kind_of_tensor_has_get_shape():
+    assert jnp.zeros((2, 3)).get_shape().as_list() == [2, 3]  # pyright: ignore
+    assert jax.jit(lambda x: x.get_shape().as_list()[0] * x)(jnp.ones(3)).tolist() == [3, 3, 3]
