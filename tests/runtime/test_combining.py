@@ -7,6 +7,10 @@ from evenfeed.runtime.operators.combining import ReadInTurn, ReadTogether
 BAD = ValueError("bad")
 
 
+def together_of(parts):
+    return ReadTogether(parts, [True] * len(parts))
+
+
 def rows(operator, most, blocks=20):
     """Return the elements, with the class of an error in its place."""
     found = []
@@ -26,7 +30,7 @@ def rows(operator, most, blocks=20):
 
 @pytest.mark.parametrize("most", [1, 2, 3, 9])
 def test_blocks_of_unlike_lengths_are_cut_to_one(most):
-    together = ReadTogether([count(5), Watched(7, 8, 9), count(4)])
+    together = together_of([count(5), Watched(7, 8, 9), count(4)])
     assert rows(together, most) == [(0, 7, 0), (1, 8, 1), (2, 9, 2)]
 
 
@@ -34,24 +38,24 @@ def test_blocks_of_unlike_lengths_are_cut_to_one(most):
 @pytest.mark.parametrize("turned", [False, True])
 def test_where_one_fails_all_pass_an_element(most, turned):
     parts = [count(10, 15), Watched(0, BAD, 2, 3, BAD)]
-    found = rows(ReadTogether(parts[::-1] if turned else parts), most)
+    found = rows(together_of(parts[::-1] if turned else parts), most)
     pairs = [(10, 0), ValueError, (12, 2), (13, 3), ValueError]
     assert found == [p if p is ValueError or not turned else p[::-1] for p in pairs]
 
 
 def test_the_end_stays_the_end_whatever_the_others_hold():
-    together = ReadTogether([Watched(0, 1, BAD), count(1)])
+    together = together_of([Watched(0, 1, BAD), count(1)])
     assert rows(together, 1) == [(0, 0)]
     for _ in range(3):
         assert together.read(1) is None
-    again = ReadTogether([Watched(0, 1, BAD), count(1)])
+    again = together_of([Watched(0, 1, BAD), count(1)])
     again.restore(together.state())
     assert again.read(1) is None
 
 
 def test_the_first_error_of_an_element_stands_for_it():
     other = ValueError("other")
-    together = ReadTogether([Watched(BAD, 1), Watched(other, 2)])
+    together = together_of([Watched(BAD, 1), Watched(other, 2)])
     with pytest.raises(ValueError, match="bad"):
         together.read(1)
     assert rows(together, 1) == [(1, 2)]
@@ -60,7 +64,7 @@ def test_the_first_error_of_an_element_stands_for_it():
 @pytest.mark.parametrize("done", range(5))
 def test_parts_go_on_side_by_side(done):
     def make():
-        return ReadTogether([count(10, 19), Watched(0, BAD, 2, 3)])
+        return together_of([count(10, 19), Watched(0, BAD, 2, 3)])
 
     whole = [(10, 0), ValueError, (12, 2), (13, 3)]
     one, two = make(), make()
@@ -99,5 +103,5 @@ def in_turn(parts):
 
 def test_closing_closes_all_that_is_read():
     parts = [Watched(), Watched()]
-    ReadTogether(parts).close()
+    together_of(parts).close()
     assert [part.closed for part in parts] == [True, True]

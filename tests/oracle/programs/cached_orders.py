@@ -45,6 +45,11 @@ def orders(tf, ask):
         ]
         return [all(equal) for equal in pairs]
 
+    def beside_rows_that_are_not_counted(size):
+        counted = dataset.range(size).filter(lambda _: True)
+        made = dataset.zip((counted, mixed().filter(lambda _: True).cache()))
+        return passes(made.map(_pair(tf)))
+
     def given(made):
         return _same(_numbers(dataset.range(3).flat_map(lambda _: made)), rows)
 
@@ -68,6 +73,12 @@ def orders(tf, ask):
         "a shuffle behind itself": ask(shuffle_behind_itself),
         "one order behind itself": ask(shuffle_behind_itself, reshuffle_each_iteration=False),
         "a cache beside itself": ask(beside_itself),
+        **{
+            f"a cache beside {size} rows that are not counted": ask(
+                beside_rows_that_are_not_counted, size
+            )
+            for size in (rows - 1, rows, rows + 1)
+        },
         "a function that is given a cache": ask(lambda: given(mixed().cache())),
         "a function that is given a shuffle": ask(lambda: given(mixed())),
         "overlapping windows": ask(windows),

@@ -68,15 +68,25 @@ def _side_by_side(lookup: Lookup[Zip]) -> Indexed:
 
 @runs(Zip)
 def _read_together(step: Step[Zip]) -> Operator:
-    return ReadTogether(step.children)
+    return ReadTogether(step.children, [_keeps_passes(child) for child in step.node.children])
+
+
+def _keeps_passes(node: Node) -> bool:
+    return any(part.facts.keeps_passes for part in node.walk())
 
 
 @final
 class ReadTogether(Operator):
-    """Zips the elements of several operators, until one ends."""
+    """Zips the elements of several operators, until one ends.
 
-    def __init__(self, children: Sequence[Operator]) -> None:
+    Args:
+        children: The operators.
+        keeping: For each of them, whether it stores its elements once it is read to its end.
+    """
+
+    def __init__(self, children: Sequence[Operator], keeping: Sequence[bool]) -> None:
         self._feeds = [PushbackReader(child) for child in children]
+        self._keeping = keeping
 
     def read(self, most: int) -> Block | None:
         blocks: list[Block] = []
@@ -88,11 +98,19 @@ class ReadTogether(Operator):
                 raise
             if block is None:
                 self._give_back(blocks, 0)  # so that the next read finds the same end
+                self._end_caches(len(blocks) + 1)
                 return None
             most = min(most, block.length)
             blocks.append(block)
         self._give_back(blocks, most)
         return side_by_side([block.cut(0, most) for block in blocks])
+
+    def _end_caches(self, start: int) -> None:
+        """Let the caches in the children from `start` on find their end, which may be here: only then they store."""
+        for feed, keeps in zip(self._feeds[start:], self._keeping[start:], strict=True):
+            with suppress(Exception):  # the zip has ended: this element is not asked for
+                if keeps and (block := feed.read(1)) is not None:
+                    feed.give_back(block.length)
 
     def _give_back(self, read: list[Block], kept: int) -> None:
         for feed, block in zip(self._feeds, read, strict=False):
