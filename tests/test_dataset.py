@@ -16,7 +16,7 @@ from tests.plans import elements
 from tests.saying import error_saying
 
 import evenfeed as tf
-from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.plan.combining import Concatenate
 from evenfeed.plan.elementwise import Enumerate
@@ -450,8 +450,3 @@ def test_two_iterators_over_one_dataset_are_independent():
 def test_a_dataset_is_not_an_iterator():
     with pytest.raises(TypeError, match="not an iterator"):
         next(Dataset.range(3))
-
-
-def test_ragged_batch_says_what_to_use():
-    with pytest.raises(UnimplementedError, match=r"use padded_batch\(batch_size\)"):
-        Dataset.range(3).ragged_batch(2)

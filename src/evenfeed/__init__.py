@@ -42,7 +42,8 @@ from evenfeed.core.publish import members_of, namespaces, publish, refusal
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.sparse_tensors import SparseTensor
+from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.tensor_types import Tensor
 from evenfeed.replicas.function.function import function
@@ -71,6 +72,7 @@ __all__ = [
     "RaggedTensor",
     "RaggedTensorSpec",
     "SparseTensor",
+    "SparseTensorSpec",
     "Tensor",
     "TensorArray",
     "TensorShape",

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from evenfeed.core.publish import publish, refusal
-from evenfeed.core.sparse_tensors import SparseTensor, to_dense
+from evenfeed.core.sparse.sparse_tensors import SparseTensor, to_dense
 
 __all__ = [
     "SparseTensor",

@@ -55,7 +55,15 @@ _OPAQUE = "Palette colours without an alpha value are opaque: 255, not 15."
 
 _NEXT_BATCH = "The batch after a failed element starts with the next element; TensorFlow drops the rest of the batch if a `map` is directly below."
 
+_ROWS_UNTRACED = "A function that gets a ragged or sparse tensor is not traced, so `element_spec` lacks the lengths of its results."
+_BATCHES_OF_ROWS = (
+    "Batches of ragged or sparse batches may have different numbers of rows; TensorFlow raises."
+)
+
 DIFFERENT: dict[str, str] = {
+    "ragged_elements.functions.the spec of doubled": _ROWS_UNTRACED,
+    "ragged_elements.functions.the spec of sparse made dense": _ROWS_UNTRACED,
+    "ragged_elements.batches.uneven batches": _BATCHES_OF_ROWS,
     "replica_idioms.open_lengths.3, kept: taken, steps": _LENGTHS_OF_NEIGHBOURS,
     "replica_idioms.open_lengths.2, dropped: taken": _NO_ROWS,
     "replica_idioms.open_lengths.3, dropped: taken": _NO_ROWS,

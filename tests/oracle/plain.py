@@ -52,6 +52,10 @@ def _object(value: Any) -> Any:
     if name == "RaggedTensor":
         held = [plain(part) for part in (value.flat_values, *value.nested_row_splits)]
         return {"ragged": held, "shape": repr(value.shape)}
+    if name == "SparseTensor":
+        return {
+            "sparse": [plain(part) for part in (value.indices, value.values, value.dense_shape)]
+        }
     fields = getattr(value, "__attrs_attrs__", None) or getattr(value, "__dataclass_fields__", None)
     if fields:
         return {name: [[field, plain(getattr(value, field))] for field in _names(fields)]}

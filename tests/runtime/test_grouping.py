@@ -8,7 +8,7 @@ from evenfeed.core.block import Block
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Skip
-from evenfeed.plan.sources import Range
+from evenfeed.plan.sources import Range, TensorSlice
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.operators.grouping import StackBatches
 from evenfeed.runtime.positions.indexing import indexed
@@ -16,7 +16,9 @@ from evenfeed.runtime.run import Run
 
 
 def stacked(child, size, *, drop=False):
-    return StackBatches(child, Batch(Range(0, 0), size, drop_remainder=drop))
+    # What Watched reads has a second part, which is None.
+    plan = TensorSlice((0, 0), [np.zeros(0), None]) if type(child) is Watched else Range(0, 0)
+    return StackBatches(child, Batch(plan, size, drop_remainder=drop))
 
 
 def read_values(operator, most):

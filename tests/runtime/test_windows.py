@@ -104,7 +104,7 @@ def test_the_spec_of_a_dataset_says_what_its_elements_are():
     assert spec.is_subtype_of(wider)
     assert spec.most_specific_common_supertype([wider]) == wider
     assert spec != wider
-    assert spec.stand_in().element_spec == tf.TensorSpec([2], tf.int32)
+    assert spec.stand_in(1).element_spec == tf.TensorSpec([2], tf.int32)
 
 
 def test_every_window_with_an_error_in_it_is_one_and_gaps_do_not_count():

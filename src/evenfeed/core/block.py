@@ -10,6 +10,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.structure import Composite
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_columns import joined as joined_texts
 
@@ -150,7 +151,8 @@ def _item(column: Column, index: int) -> Any:
     return column[index, ...]
 
 
-def _items(column: Column) -> list[Any]:
+def items(column: Column) -> list[Any]:
+    """Return the parts of a column, one for each element."""
     return [] if column is None else [_item(column, index) for index in range(len(column))]
 
 
@@ -165,7 +167,7 @@ def _replaced(column: Column, rows: Positions, by: Column) -> Column:
     if column is None or by is None:
         return None
     if not _fits(column, by):
-        column = _items(column)
+        column = items(column)
     if isinstance(column, list):
         for place, row in enumerate(rows.tolist()):
             column[row] = _item(by, place)
@@ -182,13 +184,19 @@ def _fits(column: Array | list[Any], by: Array | list[Any]) -> bool:
 
 def _bytes(column: Column) -> int:
     if isinstance(column, list):
-        return sum(getattr(item, "nbytes", 8) for item in column)
+        return sum(map(_item_bytes, column))
     if isinstance(column, Texts):
         return column.nbytes
     if column is None or column.dtype != dtypes.string or not column.size:
         return 0 if column is None else column.nbytes
     some = column.ravel()[:: -(-column.size // _SAMPLES)].tolist()
     return column.nbytes + column.size * sum(map(_text_bytes, some)) // len(some)
+
+
+def _item_bytes(item: Any) -> int:
+    if isinstance(item, Composite):  # a ragged or sparse tensor
+        return sum(map(_item_bytes, item._components()))  # pyright: ignore[reportPrivateUsage]
+    return getattr(item, "nbytes", 8)
 
 
 def _text_bytes(value: Any) -> int:
@@ -205,7 +213,7 @@ def _joined(parts: tuple[Column, ...]) -> Column:
         return np.concatenate(arrays)
     if parts[0] is None:
         return None
-    return list(chain.from_iterable(map(_items, parts)))
+    return list(chain.from_iterable(map(items, parts)))
 
 
 def read_only(block: Block) -> Block:

@@ -289,6 +289,33 @@ def get_next_as_optional(iterator: Any) -> Any:
     return iterator.get_next_as_optional()
 
 
+def dense_to_ragged_batch(
+    batch_size: int, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
+) -> Callable[[Dataset], Dataset]:
+    """Return a function for `Dataset.apply`; an older name of `ragged_batch`.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> rows = tf.data.Dataset.from_tensor_slices(tf.ragged.constant([[1], [2, 3]]))
+        >>> list(rows.apply(tf.data.experimental.dense_to_ragged_batch(2)))
+        [<tf.RaggedTensor [[1], [2, 3]]>]
+    """
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
+
+
+def dense_to_sparse_batch(batch_size: int, row_shape: Any) -> Callable[[Dataset], Dataset]:
+    """Return a function for `Dataset.apply`; an older name of `sparse_batch`.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> rows = tf.data.Dataset.from_tensor_slices([[0, 0], [1, 1]])
+        >>> batches = rows.apply(tf.data.experimental.dense_to_sparse_batch(2, [3]))
+        >>> tf.sparse.to_dense(next(iter(batches))).tolist()
+        [[0, 0, 0], [1, 1, 0]]
+    """
+    return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
+
+
 def get_structure(dataset_or_iterator: Any) -> Any:
     """Return the element spec of a dataset or an iterator; an older name of `element_spec`.
 

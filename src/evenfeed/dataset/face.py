@@ -12,7 +12,9 @@ from evenfeed.core.arguments import (
 from evenfeed.core.callsite import where_called
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.seeds import any_seed, operation_seed
+from evenfeed.core.sparse.sparse_tensors import SparseTensor, to_dense
 from evenfeed.core.specs import INFINITE, UNKNOWN, CompositeSpec
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.core.tensor_types import host_tensor
@@ -90,8 +92,10 @@ class Face(DatasetLike):
     def as_numpy_iterator(self) -> ElementIterator:
         """Iterate over the elements as plain NumPy values, with scalar strings as bytes.
 
+        A ragged tensor becomes an array of arrays, and a sparse tensor a dense array.
+
         Raises:
-            TypeError: An element holds something other than arrays, such as a dataset or an Optional.
+            TypeError: An element holds a dataset or an Optional.
 
         Examples:
             >>> import evenfeed as tf
@@ -287,4 +291,8 @@ def _as_numpy(element: Any) -> Any:
 
 
 def _unwrapped(part: Any) -> Any:
+    if isinstance(part, RaggedTensor):
+        return part.numpy()
+    if isinstance(part, SparseTensor):  # dense, as in TensorFlow
+        return to_dense(part)
     return part if part is None or part.ndim else part[()]

@@ -11,12 +11,17 @@ from evenfeed.core.arguments import (
     whole_number,
     yes_or_no,
 )
-from evenfeed.core.errors import UnimplementedError, described
+from evenfeed.core.errors import described
+from evenfeed.core.ragged.row_partitions import splits_dtype
+from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import Effects, ProbeAbandoned
+from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
+from evenfeed.core.sparse.sparse_tensors import sparse_row
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.dataset.face import Face, checked_function, dataset_of, plan_made
 from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
+from evenfeed.plan.elementwise import Map
 from evenfeed.plan.flattening import Buckets, GroupByWindow
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
@@ -106,28 +111,56 @@ class Grouping(Face):
         row_splits_dtype: dtypes.DType = dtypes.int64,
         name: str | None = None,
     ) -> "Dataset":
-        """Raise UnimplementedError, because JAX has no ragged arrays.
+        """Stack consecutive elements into batches; tensors whose lengths differ become a RaggedTensor.
 
-        Raises:
-            UnimplementedError: Always.
+        Args:
+            batch_size: The number of elements in a full batch.
+            drop_remainder: Drop a short last batch.
+            row_splits_dtype: int64 or int32.
+            name: Accepted for compatibility; ignored.
 
         Examples:
             >>> import evenfeed as tf
             >>> spec = tf.TensorSpec([None], tf.int32)
             >>> rows = tf.data.Dataset.from_generator(lambda: [[1], [2, 3]], output_signature=spec)
-            >>> try:
-            ...     rows.ragged_batch(2)
-            ... except tf.errors.UnimplementedError as error:
-            ...     print(error.message)
-            ragged_batch is not supported: JAX has no arrays whose rows differ in length.
-            >>> next(iter(rows.padded_batch(2))).tolist()
-            [[1, 0], [2, 3]]
+            >>> list(rows.ragged_batch(2))
+            [<tf.RaggedTensor [[1], [2, 3]]>]
         """
-        del batch_size, drop_remainder, row_splits_dtype, name
-        raise UnimplementedError(
-            "ragged_batch is not supported: JAX has no arrays whose rows differ in length.",
-            fix="use padded_batch(batch_size); if a step needs the lengths, map each row to (row, length) first.",
+        del name
+        size = whole_number(batch_size, "batch_size")
+        drop = yes_or_no(drop_remainder, "drop_remainder")
+        splits = splits_dtype(row_splits_dtype)
+        return dataset_of(Batch(self._plan, size, drop_remainder=drop, row_splits_dtype=splits))
+
+    def sparse_batch(self, batch_size: int, row_shape: Any, name: str | None = None) -> "Dataset":
+        """Stack consecutive tensors of different lengths into a SparseTensor.
+
+        Args:
+            batch_size: The number of elements in a full batch.
+            row_shape: The dense shape of a row. None stands for the longest row of a batch.
+            name: Accepted for compatibility; ignored.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> spec = tf.TensorSpec([None], tf.int32)
+            >>> rows = tf.data.Dataset.from_generator(lambda: [[1], [2, 3]], output_signature=spec)
+            >>> next(iter(rows.sparse_batch(2, [4]))).indices.tolist()
+            [[0, 0], [1, 0], [1, 1]]
+        """
+        del name
+        spec, shape = self.element_spec, TensorShape(row_shape)
+        if not isinstance(spec, TensorSpec):
+            raise TypeError(
+                described(
+                    f"sparse_batch needs elements that are one tensor, but they are {spec}.",
+                    fix="select one part first: map(lambda x, y: x).",
+                )
+            )
+        row_spec = SparseTensorSpec(shape, spec.dtype)
+        traced = self._traced(
+            partial(sparse_row, shape=shape), "batching", output_signature=row_spec
         )
+        return dataset_of(Map(self._plan, traced)).batch(batch_size)
 
     def unbatch(self, name: str | None = None) -> "Dataset":
         """Split each element along its first axis.

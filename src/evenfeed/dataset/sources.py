@@ -11,13 +11,15 @@ from evenfeed.core.arguments import (
 )
 from evenfeed.core.conversion import Array, shortened, to_array, to_component
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.dataset.face import Face, dataset_of, plan_of, plans_of, shuffle_seed
 from evenfeed.plan.choosing import Choose, Counter, Random, Sample
 from evenfeed.plan.combining import Zip
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Take
-from evenfeed.plan.sources import FromGenerator, Range, Tensor, TensorSlice, signature_of
+from evenfeed.plan.sources import FromGenerator, Range, Sliced, Tensor, TensorSlice, signature_of
 from evenfeed.plan.windows import DatasetBatch, DatasetLike, DatasetSpec, ElementValue
 
 if TYPE_CHECKING:
@@ -60,7 +62,8 @@ class Sources(Face):
         """Create a dataset with a single element, the given value.
 
         Args:
-            tensors: An array, a dataset, an Optional, or a tuple or dict of them.
+            tensors: An array, a ragged or sparse tensor, a dataset, an Optional, or a tuple or dict of
+                them.
             name: Accepted for compatibility; ignored.
 
         Examples:
@@ -79,7 +82,8 @@ class Sources(Face):
         Arrays are not copied. A list becomes an array; a tuple or a dict is a structure.
 
         Args:
-            tensors: An array, or a structure of arrays with the same first dimension.
+            tensors: An array, a ragged or sparse tensor, or a structure of them with the same first
+                dimension.
             name: Accepted for compatibility; ignored.
 
         Examples:
@@ -113,8 +117,8 @@ class Sources(Face):
             output_shapes: The shapes that go with `output_types`.
             args: Arguments for the function, passed as arrays.
             output_signature: A `TensorSpec`, or a tuple or dict of them. Yielded values are cast to it;
-                a value that does not fit raises an error when it is read. Use `DatasetSpec` and
-                `OptionalSpec` for datasets and Optionals.
+                a value that does not fit raises an error when it is read. Use `RaggedTensorSpec`,
+                `SparseTensorSpec`, `DatasetSpec` and `OptionalSpec` for values other than arrays.
             name: Accepted for compatibility; ignored.
 
         Examples:
@@ -313,7 +317,7 @@ def zipped(structure: Any) -> "Dataset":
 
 
 def _element(value: object) -> tuple[Any, list[Array | ElementValue | None]]:
-    """Return the structure of `value` and its components: arrays, datasets and Optionals."""
+    """Return the structure of `value` and its components."""
     return value, [_part(leaf) for leaf in _leaves(value)]
 
 
@@ -324,12 +328,14 @@ def _part(leaf: object) -> Array | ElementValue | None:
     return to_component(leaf) if datasets is None else DatasetBatch(datasets)
 
 
-def _rows(value: object) -> tuple[Any, list[Array | list[Any] | None]]:
-    """Return the structure of `value` and its components: arrays and lists of datasets."""
+def _rows(value: object) -> tuple[Any, list[Sliced | None]]:
+    """Return the structure of `value` and its components."""
     return value, [None if leaf is None else _row_parts(leaf) for leaf in _leaves(value)]
 
 
-def _row_parts(leaf: object) -> Array | list[Any]:
+def _row_parts(leaf: object) -> Sliced:
+    if isinstance(leaf, RaggedTensor | SparseTensor):
+        return leaf
     datasets = _datasets(leaf)
     return to_component(leaf) if datasets is None else datasets
 

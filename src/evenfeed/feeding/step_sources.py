@@ -88,7 +88,8 @@ def _arriving(spec: TypeSpec, target: StepTarget) -> TypeSpec:
     raise TypeError(
         described(
             f"Only tensors can be distributed, but the elements have a component {spec}.",
-            fix="turn it into tensors first: use flat_map for datasets, and map for an Optional.",
+            fix="turn it into tensors first, in a map: x.to_tensor() for a RaggedTensor, sparse.to_dense(x) for a "
+            "SparseTensor, x.get_value() for an Optional. Use flat_map for datasets.",
         )
     )
 

@@ -69,7 +69,8 @@ def part_to_json(spec: TypeSpec) -> Any:
         return {"dtype": dtypes.name_of(spec.dtype), "shape": shape}
     raise InvalidArgumentError(
         f"Files hold tensors, but a part of the elements is {shortened(spec)}.",
-        fix="convert it to tensors first: flat_map for nested datasets, map for an Optional.",
+        fix="convert it to tensors first, in a map: x.to_tensor() for a RaggedTensor, sparse.to_dense(x) for a "
+        "SparseTensor, x.get_value() for an Optional. Use flat_map for nested datasets.",
     )
 
 

@@ -6,16 +6,16 @@ from typing import Any, ClassVar, Final, cast, final
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.batchable_specs import BatchableSpec
 from evenfeed.core.conversion import Array, is_tensor, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import INFINITE, UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, is_branch, map_structure, pack, paths
 from evenfeed.plan.facts import NodeFacts
-from evenfeed.plan.grouping import Batches
+from evenfeed.plan.grouping import Batches, batched
 from evenfeed.plan.node import Node
 from evenfeed.plan.sources import parts_up_to
-from evenfeed.plan.windows import DatasetSpec
 
 UNCOUNTED: Final = "the number of elements is known only after they are read"
 
@@ -151,7 +151,9 @@ class Unbatch(Node):
         length = _leading(self.child, "unbatch")
         if self.child.size == INFINITE:
             return INFINITE
-        return UNKNOWN if length is None or self.child.size < 0 else self.child.size * length
+        if length is None or self.child.size < 0 or not _are_rows_counted(self.child):
+            return UNKNOWN
+        return self.child.size * length
 
 
 @final
@@ -167,7 +169,7 @@ class Rebatch(Node):
     drop_remainder: bool = False
 
     def __post_init__(self) -> None:
-        map_structure(_row, self.child.element_spec, rules=DATA)
+        _ = self.row_spec  # raises now if a part cannot be split
         _leading(self.child, "rebatch")
         if not any(self.batch_sizes) or min(self.batch_sizes) < 0:
             raise InvalidArgumentError(
@@ -178,15 +180,17 @@ class Rebatch(Node):
             )
 
     @property
+    def row_spec(self) -> Any:
+        """The spec of the rows of a batch."""
+        return map_structure(_row, self.child.element_spec, rules=DATA)
+
+    @property
     def element_spec(self) -> Any:
         known = self._length()
 
         def rebatched(spec: TypeSpec) -> TypeSpec:
-            if isinstance(spec, DatasetSpec):
-                return spec.of_shape(TensorShape([known]).concatenate(spec.shape[1:]))
-            if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
-                return spec
-            return TensorSpec(TensorShape([known]).concatenate(spec.shape[1:]), spec.dtype)
+            has_rows = isinstance(spec, TensorSpec | BatchableSpec) and spec.shape.rank is not None
+            return batched(_row(spec), known) if has_rows else spec
 
         return map_structure(rebatched, self.child.element_spec, rules=DATA)
 
@@ -208,7 +212,7 @@ _NEEDS_ROWS: Final = "call batch() first, so that elements have a first axis."
 def _leading(child: Node, name: str) -> int | None:
     """Return the length of a batch, which all components must share; None if it is unknown for any."""
     specs = flatten(child.element_spec, DATA)
-    shapes = [spec.shape for spec in specs if isinstance(spec, TensorSpec | DatasetSpec)]
+    shapes = [spec.shape for spec in specs if isinstance(spec, TensorSpec | BatchableSpec)]
     if any(shape.rank == 0 for shape in shapes):
         raise ValueError(described(f"{name}() cannot split scalars.", fix=_NEEDS_ROWS))
     lengths = [None if shape.rank is None else shape[0] for shape in shapes]
@@ -223,12 +227,17 @@ def _leading(child: Node, name: str) -> int | None:
     return known.pop() if known and None not in lengths else None
 
 
+def _are_rows_counted(child: Node) -> bool:
+    specs = flatten(child.element_spec, DATA)
+    return all(not isinstance(spec, BatchableSpec) or spec.rows_are_counted for spec in specs)
+
+
 def _row(spec: TypeSpec) -> TypeSpec:
     match spec:
         case TensorSpec():
             return TensorSpec(None if spec.shape.rank is None else spec.shape[1:], spec.dtype)
-        case DatasetSpec():
-            return spec.of_shape(spec.shape[1:])
+        case BatchableSpec():
+            return spec.unbatched()
         case NoneTensorSpec():
             return spec
         case _:

@@ -3,7 +3,10 @@
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, final
 
+from evenfeed.core.batchable_specs import BatchableSpec
+from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import (
     INFINITE,
@@ -16,7 +19,6 @@ from evenfeed.core.specs import (
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.node import Node
-from evenfeed.plan.windows import DatasetSpec
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,12 @@ class Batch(Batches):
     """Stacks consecutive elements along a new leading axis.
 
     `parallel` means that num_parallel_calls was passed. It does not change the batches, but TensorFlow does not
-    know the size of such batches when it splits them among replicas.
+    know the size of such batches when it splits them among replicas. `row_splits_dtype` is set if tensors of different
+    shapes become a ragged tensor.
     """
 
     parallel: bool = field(default=False, repr=False)
+    row_splits_dtype: DType | None = None
 
     FACTS: ClassVar[NodeFacts] = replace(Batches.FACTS, sequential=None, addressed_since=3)
 
@@ -89,28 +93,44 @@ class Batch(Batches):
 
     @property
     def _may_not_stack(self) -> bool:
-        return not all(map(is_of_one_shape, flatten(self.child.element_spec, DATA)))
+        return not all(map(is_of_one_shape, flatten(self.row_spec, DATA)))
 
     @property
     def batch_size_seen(self) -> int | None:
         return None if self.parallel else self.batch_size
 
     @property
+    def row_spec(self) -> Any:
+        """The spec of the rows of a batch."""
+        if self.row_splits_dtype is None:
+            return self.child.element_spec
+        return map_structure(self._of_row, self.child.element_spec, rules=DATA)
+
+    def _of_row(self, spec: TypeSpec) -> TypeSpec:
+        if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
+            return spec
+        unknown = [axis for axis, length in enumerate(spec.shape) if length is None]
+        if not unknown:
+            return spec
+        return RaggedTensorSpec(spec.shape, spec.dtype, unknown[-1], self.row_splits_dtype)
+
+    @property
     def element_spec(self) -> Any:
         length = self.batch_size if self.drop_remainder else None
 
-        def batched(spec: TypeSpec) -> TypeSpec:
-            return _batched(spec, length)
+        def of_batch(spec: TypeSpec) -> TypeSpec:
+            return batched(spec, length)
 
-        return map_structure(batched, self.child.element_spec, rules=DATA)
+        return map_structure(of_batch, self.row_spec, rules=DATA)
 
 
-def _batched(spec: TypeSpec, length: int | None) -> TypeSpec:
+def batched(spec: TypeSpec, length: int | None) -> TypeSpec:
+    """Return the spec of a batch of values with a spec."""
     match spec:
         case TensorSpec():
             return TensorSpec(TensorShape([length]).concatenate(spec.shape), spec.dtype)
-        case DatasetSpec():
-            return spec.of_shape(TensorShape([length]).concatenate(spec.shape))
+        case BatchableSpec():
+            return spec.batched(length)
         case NoneTensorSpec():
             return spec
         case _:

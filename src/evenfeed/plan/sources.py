@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final, TypeAlias, final
 
 from evenfeed.core import dtypes
+from evenfeed.core.batchable_specs import BatchableSpec
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.optional import OptionalSpec
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import TensorShape
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import DATA, flatten, map_structure, opened, outline, pack
 from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.node import Node
-from evenfeed.plan.windows import DatasetSpec, ElementValue, common_spec
+from evenfeed.plan.windows import ElementValue, common_spec
 
 
 @final
@@ -56,7 +59,7 @@ class Range(Node):
 @final
 @dataclass(frozen=True, eq=False)
 class Tensor(Node):
-    """Yields a single element: a structure of arrays, datasets and Optionals."""
+    """Yields a single element: a structure of arrays, ragged and sparse tensors, datasets and Optionals."""
 
     FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=None, rewinds=True, method="from_tensors")
 
@@ -76,17 +79,21 @@ class Tensor(Node):
         return 1
 
 
+# What has rows: an array, a ragged or sparse tensor, or a list of datasets.
+Sliced: TypeAlias = Array | RaggedTensor | SparseTensor | list[Any]
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class TensorSlice(Node):
-    """Yields the slices of arrays with the same first dimension, and the datasets of lists of datasets."""
+    """Yields the rows of arrays and of ragged and sparse tensors, and the datasets of lists of datasets."""
 
     FACTS: ClassVar[NodeFacts] = NodeFacts(
         sequential=None, rewinds=True, method="from_tensor_slices"
     )
 
     structure: Any
-    arrays: Sequence[Array | list[Any] | None]
+    arrays: Sequence[Sliced | None]
 
     def __post_init__(self) -> None:
         if _is_empty(self.arrays):
@@ -102,7 +109,8 @@ class TensorSlice(Node):
             )
         _ = self.element_spec  # Raises now if a list contains datasets with incompatible elements.
         if len(lengths) > 1:
-            shown = pack(self.structure, [None if a is None else len(a) for a in self.arrays], DATA)
+            counts = [None if array is None else _rows_of(array)[0] for array in self.arrays]
+            shown = pack(self.structure, counts, DATA)
             raise ValueError(
                 described(
                     f"All components must have the same first dimension, but they have {shown}.",
@@ -117,7 +125,7 @@ class TensorSlice(Node):
 
     @property
     def size(self) -> int:
-        return next(len(array) for array in self.arrays if array is not None)
+        return next(_rows_of(array)[0] for array in self.arrays if array is not None)
 
 
 _NO_TENSOR: Final = "The elements of a dataset must contain at least one tensor."
@@ -128,14 +136,19 @@ def _is_empty(arrays: Sequence[Any]) -> bool:
     return all(array is None for array in arrays)
 
 
-def _rows_of(array: Array | list[Any]) -> tuple[int, ...]:
-    return (len(array),) if isinstance(array, list) else array.shape[:1]
+def _rows_of(values: Sliced) -> tuple[int, ...]:
+    if isinstance(values, list):
+        return (len(values),)
+    return tuple(values.shape[:1])  # pyright: ignore[reportReturnType] - lengths of values are known
 
 
-def _row_spec(array: Array | list[Any] | None) -> TypeSpec:
-    if isinstance(array, list):
-        return common_spec(array)
-    return NoneTensorSpec() if array is None else TensorSpec(array.shape[1:], array.dtype)
+def _row_spec(values: Sliced | None) -> TypeSpec:
+    if isinstance(values, list):
+        return common_spec(values)
+    spec = type_spec_from_value(values)
+    if isinstance(spec, BatchableSpec):
+        return spec.unbatched()
+    return TensorSpec(spec.shape[1:], spec.dtype) if isinstance(spec, TensorSpec) else spec
 
 
 @final
@@ -164,7 +177,7 @@ class FromGenerator(Node):
                 )
             )
         for spec in flatten(self.signature, DATA):
-            if not isinstance(spec, TensorSpec | NoneTensorSpec | DatasetSpec | OptionalSpec):
+            if not isinstance(spec, TensorSpec | NoneTensorSpec | BatchableSpec | OptionalSpec):
                 raise TypeError(
                     described(
                         f"output_signature must contain TensorSpecs, but contains {shortened(spec)}.",

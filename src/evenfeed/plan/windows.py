@@ -5,10 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, TypeAlias, final
 
+from evenfeed.core.batchable_specs import BatchableSpec
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.optional import Optional
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import ShapeLike, TensorShape
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import (
     INFINITE,
     UNKNOWN,
@@ -38,7 +41,7 @@ class DatasetLike(Specified):
 
 
 @final
-class DatasetSpec(CompositeSpec):
+class DatasetSpec(CompositeSpec, BatchableSpec):
     """The spec of a dataset that is a component of an element.
 
     Args:
@@ -83,10 +86,29 @@ class DatasetSpec(CompositeSpec):
         """Return the spec with the given `face`."""
         return DatasetSpec(self.element_spec, self.shape, face=face)
 
-    def stand_in(self) -> Any:
-        """Return an empty dataset with this spec, for tracing a function."""
+    def batched(self, length: int | None) -> "DatasetSpec":
+        return self.of_shape(TensorShape([length]).concatenate(self.shape))
+
+    def unbatched(self) -> "DatasetSpec":
+        return self.of_shape(self.shape[1:])
+
+    def stacked(self, values: Sequence[Any]) -> "DatasetBatch":
+        shapes = dict.fromkeys(v.shape for v in values if isinstance(v, DatasetBatch))
+        if len(shapes) > 1:
+            raise InvalidArgumentError(
+                "All elements of a batch must have the same shape, but got "
+                + " and ".join(map(str, shapes)),
+                fix="to batch batches, pass drop_remainder=True to the first batch().",
+            )
+        return DatasetBatch(values)
+
+    def rows_of(self, value: "DatasetBatch") -> list[Any]:
+        return value.datasets
+
+    def stand_in(self, length: int) -> Any:
+        """Return an empty dataset with this spec, or a batch of one, for probing a function."""
         if self.shape.rank:
-            return DatasetBatch([self.of_shape(self.shape[1:]).stand_in()])
+            return DatasetBatch([self.unbatched().stand_in(length)])
         columns: tuple[list[Any], ...] = tuple([] for _ in self._parts)
         held = Held(self.element_spec, columns, 0)
         return held if self._face is None else self._face(held)
@@ -135,7 +157,7 @@ class DatasetBatch(Specified):
 
 
 # What an element may contain besides arrays and None.
-ElementValue: TypeAlias = DatasetLike | DatasetBatch | Optional
+ElementValue: TypeAlias = DatasetLike | DatasetBatch | Optional | RaggedTensor | SparseTensor
 
 
 def common_spec(datasets: Sequence[Any]) -> DatasetSpec:

@@ -136,8 +136,8 @@ def _is_of_library(value: Any) -> bool:
     return str(value.__module__).partition(".")[0] in _LIBRARIES
 
 
-# Seeds are part of the state itself, and the spec describes the structure of elements. Files may have
-# other names on another machine.
+# Seeds are part of the state itself, and the spec describes the structure of elements and the dtype of row splits. Files
+# may have other names on another machine.
 _NOT_IN_FINGERPRINT = {
     "origin",
     "identity",
@@ -148,6 +148,7 @@ _NOT_IN_FINGERPRINT = {
     "filename",
     "folder",
     "effects",
+    "row_splits_dtype",
 }
 # Once fields of these nodes. States that were saved then have them in their fingerprints.
 _FORMER_FIELDS = {"Cache": [("memory", "Memory")], "IgnoreErrors": [("ignored", "Ignored")]}

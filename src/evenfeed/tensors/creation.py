@@ -27,7 +27,7 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.shapes import TensorShape, partly_unknown
-from evenfeed.core.sparse_tensors import SparseTensor
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.tensor_types import Tensor as AnyTensor
 from evenfeed.core.tensor_types import asked_width, host_tensor
 from evenfeed.tensors.device_arrays import asked_dtype, held_dtype, remembering, to_device_array

@@ -14,7 +14,7 @@ from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged import row_partitions
 from evenfeed.core.ragged.row_partitions import checked_splits, whole_vector
-from evenfeed.core.sparse_tensors import SparseTensor
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 
 if TYPE_CHECKING:
     from evenfeed.core.ragged import ragged_conversion

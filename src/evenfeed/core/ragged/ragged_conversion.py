@@ -11,7 +11,7 @@ from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor, slice_of
 from evenfeed.core.ragged.row_partitions import inside, whole_vector
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.sparse_tensors import SparseTensor, empty_value
+from evenfeed.core.sparse.sparse_tensors import SparseTensor, empty_value
 
 
 def dense(rows: RaggedTensor, default: Any, shape: TensorShape) -> Any:

@@ -3,22 +3,28 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, final
 
+import numpy as np
+
 from evenfeed.core import dtypes
+from evenfeed.core.batchable_specs import BatchableSpec
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import described
 from evenfeed.core.lazy import LazyModule
+from evenfeed.core.ragged.building import len_of
 from evenfeed.core.ragged.row_partitions import splits_dtype
 from evenfeed.core.shapes import ShapeLike, TensorShape
-from evenfeed.core.specs import TypeSpec
+from evenfeed.core.sparse.sparse_tensors import empty_value
+from evenfeed.core.specs import TensorSpec, TypeSpec
 
 if TYPE_CHECKING:
-    from evenfeed.core.ragged import ragged_tensors
+    from evenfeed.core.ragged import ragged_functions, ragged_tensors
 else:  # its class knows its spec
+    ragged_functions = LazyModule("evenfeed.core.ragged.ragged_functions")
     ragged_tensors = LazyModule("evenfeed.core.ragged.ragged_tensors")
 
 
 @final
-class RaggedTensorSpec(TypeSpec):
+class RaggedTensorSpec(BatchableSpec):
     """The spec of a RaggedTensor.
 
     Args:
@@ -88,6 +94,47 @@ class RaggedTensorSpec(TypeSpec):
     def value_type(self) -> type:
         return ragged_tensors.RaggedTensor
 
+    def batched(self, length: int | None) -> "RaggedTensorSpec":
+        return self.with_shape(
+            TensorShape([length]).concatenate(self._shape), self._ragged_rank + 1
+        )
+
+    def unbatched(self) -> TypeSpec:
+        shape = None if self._shape.rank is None else self._shape[1:]
+        if self._ragged_rank == 0:
+            return TensorSpec(shape, self._dtype)
+        return self.with_shape(shape, self._ragged_rank - 1)
+
+    def stacked(self, values: Sequence[Any]) -> Any:
+        parts = [self.as_value(value) for value in values] or [self.stand_in(0)]
+        splits = np.cumsum([0, *map(len_of, parts)])
+        length = self._shape[0] if self._shape.rank else None
+        rows = ragged_tensors.RaggedTensor(ragged_functions.joined(parts), splits, length)
+        rows = rows if values else rows.rows(np.zeros(0, np.int64))
+        return rows.with_row_splits_dtype(self._splits_dtype)
+
+    def rows_of(self, value: Any) -> list[Any]:
+        is_ragged = isinstance(
+            value, self.value_type
+        )  # else plain tensors, whose rows are plain too
+        return ragged_tensors.rows_of(value) if is_ragged else list(map(np.asarray, value))
+
+    def stand_in(self, length: int) -> Any:
+        shape = [length if dim is None else dim for dim in self._shape or ()]
+        return self.as_value(np.full(shape, empty_value(self._dtype), self._dtype))
+
+    def as_value(self, value: Any) -> Any:
+        """Return a dense array as a value of this spec; others unchanged."""
+        if self._ragged_rank == 0 or isinstance(value, self.value_type):
+            return value
+        return ragged_tensors.RaggedTensor.from_tensor(
+            value, ragged_rank=self._ragged_rank, row_splits_dtype=self._splits_dtype
+        )
+
+    def as_argument(self) -> TypeSpec:
+        """Return a TensorSpec if values are plain tensors."""
+        return self if self._ragged_rank else TensorSpec(self._shape, self._dtype)
+
     def is_subtype_of(self, other: TypeSpec) -> bool:
         return (
             isinstance(other, RaggedTensorSpec)
@@ -111,6 +158,8 @@ class RaggedTensorSpec(TypeSpec):
         return RaggedTensorSpec(shape, self._dtype, rank, self._splits_dtype)
 
     def _accepts(self, spec: TypeSpec) -> bool:
+        if self._ragged_rank == 0 and isinstance(spec, TensorSpec):
+            return self.as_argument().is_compatible_with(spec)
         return (
             isinstance(spec, RaggedTensorSpec)
             and self._frame == spec._frame

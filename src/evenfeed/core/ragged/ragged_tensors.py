@@ -17,7 +17,7 @@ from evenfeed.core.ragged import row_partitions
 from evenfeed.core.ragged.building import BuiltFromRows, held_values, len_of
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.shapes import ShapeLike, TensorShape
-from evenfeed.core.sparse_tensors import SparseTensor
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import Specified
 from evenfeed.core.structure import Composite
 
@@ -317,6 +317,11 @@ def slice_of(values: Any, start: int, stop: int) -> Any:
     inner = slice_of(values.values, int(splits[0]), int(splits[-1]))
     length = values.uniform_row_length
     return RaggedTensor(inner, splits - splits[0], None if length is None else int(length))
+
+
+def rows_of(rows: RaggedTensor) -> list[Any]:
+    """Return the rows: plain arrays, or ragged tensors."""
+    return [row if isinstance(row, RaggedTensor) else np.asarray(row) for row in rows]
 
 
 def _inner_lengths(values: Any, axis: int) -> Any:

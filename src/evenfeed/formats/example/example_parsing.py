@@ -11,7 +11,7 @@ from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import Handle, Kernel, results_of
-from evenfeed.core.sparse_tensors import SparseTensor
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.example.example_batches import fixed_columns

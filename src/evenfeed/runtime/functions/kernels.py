@@ -147,7 +147,7 @@ class Kernels:
             if probe.new:
                 raise NewVariables(probe.new)
             if any(isinstance(leaf, ElementValue) for leaf in result[1]):
-                raise ProbeAbandoned("it returns datasets or Optionals")
+                raise ProbeAbandoned("it returns values that are not arrays")
             return result
 
         return called

@@ -12,8 +12,10 @@ from typing import Any, Final, final
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.batchable_specs import BatchableSpec
 from evenfeed.core.conversion import to_array
 from evenfeed.core.optional import ElementOptional, OptionalSpec
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.seeds import CallSeeds
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import (
@@ -24,9 +26,9 @@ from evenfeed.core.side_effects import (
     short_name,
     watched_by,
 )
+from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.specs import CompositeSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import DATA, flatten, pack
-from evenfeed.plan.windows import DatasetSpec
 from evenfeed.runtime.functions.calls import Calling, as_argument, host_rules, on_the_host
 from evenfeed.runtime.functions.purity import RandomStates, generators
 from evenfeed.runtime.functions.python_state import PythonState, uses_iterator
@@ -173,7 +175,7 @@ def _probe(calling: Calling, effects: Effects, length: int) -> tuple[Any, list[T
         except (Exception, ProbeAbandoned):  # noqa: BLE001, S112 - zeros may have too few values to be reshaped
             continue
         widen = of_any_rank if declares else of_any_length
-        own = [widen(type_spec_from_value(on_the_host(leaf))) for leaf in leaves]
+        own = [_spec_of(leaf, calling, arguments) or widen(_value_spec(leaf)) for leaf in leaves]
         own = own if declares else _without_varying_ranks(own, calling, arguments, effects)
         pairs = zip(own, promises, strict=True)
         return structure, [_narrowed(spec, promise.likely) for spec, promise in pairs]
@@ -190,7 +192,9 @@ def spec_of_first(
     """
     structure, leaves, promises = calling.promising(arguments)
     leaves = [on_the_host(leaf) for leaf in leaves]
-    own = [of_any_length(type_spec_from_value(leaf)) for leaf in leaves]
+    own = [
+        _spec_of(leaf, calling, arguments) or of_any_length(_value_spec(leaf)) for leaf in leaves
+    ]
     own = _without_varying_ranks(own, calling, arguments, effects)
     known = [promise.sure for promise in promises]
     if any(promise.says_a_length for promise in promises):
@@ -200,6 +204,17 @@ def spec_of_first(
             known = [_agreed_shape(promise.likely, other) for promise, other in pairs]
     found = [_narrowed(spec, shape) for spec, shape in zip(own, known, strict=True)]
     return found[0] if structure is None else pack(structure, found, DATA), structure, leaves
+
+
+def _value_spec(leaf: Any) -> TypeSpec:
+    return type_spec_from_value(on_the_host(leaf))
+
+
+def _spec_of(leaf: Any, calling: Calling, arguments: list[Any]) -> TypeSpec | None:
+    """Return the spec of a ragged or sparse argument that a function returns unchanged; None for other results."""
+    pairs = zip(arguments, calling.specs, strict=True)
+    known = (spec for value, spec in pairs if value is leaf and isinstance(spec, BatchableSpec))
+    return next(known, None)
 
 
 def _without_varying_ranks(
@@ -218,7 +233,7 @@ def _without_varying_ranks(
     try:
         with host_rules(), looked_at(calling.function, effects):
             leaves = calling(deeper)[1]
-            other = [of_any_length(type_spec_from_value(on_the_host(leaf))) for leaf in leaves]
+            other = [of_any_length(_value_spec(leaf)) for leaf in leaves]
     except (Exception, ProbeAbandoned):  # noqa: BLE001 - it may need exactly the rank of the first element
         return found
     if len(other) != len(found):
@@ -265,8 +280,8 @@ def _agreed_shape(shape: TensorShape, other: TypeSpec) -> TensorShape:
 
 def zeros(spec: TypeSpec, length: int = 1) -> Any:
     """Return a stand-in of zeros for a part of an element, with `length` for unknown lengths."""
-    if isinstance(spec, DatasetSpec):
-        return spec.stand_in()
+    if isinstance(spec, BatchableSpec):
+        return spec.stand_in(length)
     if isinstance(spec, OptionalSpec):
         parts = [zeros(part, length) for part in flatten(spec.element_spec, DATA)]
         return ElementOptional(pack(spec.element_spec, parts, DATA), spec.element_spec)
@@ -282,6 +297,8 @@ def of_any_length(spec: TypeSpec) -> TypeSpec:
     """Return a spec with the same dtype and rank, and unknown lengths."""
     if isinstance(spec, CompositeSpec):
         return spec.mapped(of_any_length)
+    if isinstance(spec, RaggedTensorSpec | SparseTensorSpec):
+        return spec.with_shape(None if spec.shape.rank is None else [None] * spec.shape.rank)
     if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
         return spec
     return TensorSpec([None] * spec.shape.rank, spec.dtype)
@@ -291,4 +308,6 @@ def of_any_rank(spec: TypeSpec) -> TypeSpec:
     """Return a spec with the same dtype, and an unknown shape."""
     if isinstance(spec, CompositeSpec):
         return spec.mapped(of_any_rank)
+    if isinstance(spec, RaggedTensorSpec | SparseTensorSpec):
+        return spec.with_shape(None)
     return TensorSpec(None, spec.dtype) if isinstance(spec, TensorSpec) else spec

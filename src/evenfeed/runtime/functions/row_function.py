@@ -10,12 +10,14 @@ from typing import Any, Literal, TypeAlias, final
 
 from numpy import ndarray
 
+from evenfeed.core.batchable_specs import spec_of_argument
 from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import described
 from evenfeed.core.handles import NewKernel
 from evenfeed.core.seeds import begin_call
 from evenfeed.core.side_effects import Effects, ProbeAbandoned, noted
+from evenfeed.core.structure import DATA, map_structure
 from evenfeed.plan.node import Identity
 from evenfeed.runtime.functions.blockwise import can_fail, on_blocks, threads_for
 from evenfeed.runtime.functions.calls import (
@@ -355,7 +357,7 @@ def trace(  # noqa: PLR0913 - the options of a user function
     return _traced(
         TraceArguments(
             function,
-            input_spec,
+            map_structure(spec_of_argument, input_spec, rules=DATA),
             origin,
             vectorize,
             output_signature,

@@ -10,8 +10,10 @@ import numpy as np
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import Computed, Handle, NewKernel
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.random_bits import DrawsForElements
 from evenfeed.core.side_effects import Effect, Effects, ProbeAbandoned
+from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.runtime.functions.calls import (
@@ -71,10 +73,17 @@ def finding_of(asked: TraceArguments) -> Finding:
     if asked.returns_values:
         return Finding(calling, None, kernels, "it returns a dataset", None)
     request = _TraceRequest(asked, calling, kernels, Effects())
-    if asked.untraced is not None:
-        return _untraced(request, asked.untraced)
+    untraced = asked.untraced or _why_values_are_needed(calling)
+    if untraced is not None:
+        return _untraced(request, untraced)
     found = _traced(request)
     return replace(found, output_spec=asked.returns) if found.output_spec is None else found
+
+
+def _why_values_are_needed(calling: Calling) -> str | None:
+    """Return why a function gets values instead of handles: it may ask for their class."""
+    rows = (isinstance(s, RaggedTensorSpec | SparseTensorSpec) for s in calling.specs)
+    return "it gets a ragged or sparse tensor" if any(rows) else None
 
 
 def finding_elsewhere(

@@ -5,7 +5,8 @@ from typing import Any, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column, concatenated, stacked
+from evenfeed.core.batchable_specs import BatchableSpec
+from evenfeed.core.block import Block, Column, concatenated
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
 from evenfeed.core.shapes import TensorShape
@@ -13,10 +14,9 @@ from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten, paths
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
-from evenfeed.plan.windows import DatasetBatch, DatasetSpec
 from evenfeed.runtime.functions.probing import zeros
 from evenfeed.runtime.operator import Operator, PushbackReader, State, read_full
-from evenfeed.runtime.operators.grouping import folded, holds_datasets
+from evenfeed.runtime.operators.grouping import folded, stackable
 from evenfeed.runtime.step import Step, runs
 
 
@@ -105,6 +105,7 @@ class SplitBatches(Operator):
     def __init__(self, child: Operator, node: Unbatch | Rebatch) -> None:
         self._feed = PushbackReader(child)
         self._node = node
+        self._specs: list[TypeSpec] = flatten(node.child.element_spec, DATA)
         self._rows: Block | None = None
         self._used = 0
         self._before: State = None
@@ -132,9 +133,9 @@ class SplitBatches(Operator):
         return self._split_one(batches.row(0))
 
     def _split_one(self, parts: Sequence[Any]) -> Block:
-        lengths = {part.shape[:1] for part in parts if part is not None}
+        lengths = {tuple(part.shape[:1]) for part in parts if part is not None}
         if len(lengths) != 1 or () in lengths:
-            shapes = [None if part is None else part.shape for part in parts]
+            shapes = [None if part is None else tuple(part.shape) for part in parts]
             raise InvalidArgumentError(
                 f"All parts of an element must have the same first dimension, but got the shapes {shapes}.",
                 fix="give all parts of each element the same length before unbatch or rebatch.",
@@ -142,7 +143,8 @@ class SplitBatches(Operator):
             )
         (length,) = lengths.pop()
         self._per_batch = max(1, length)
-        return Block(tuple(map(_rows_of, parts)), length)
+        pairs = zip(parts, self._specs, strict=True)
+        return Block(tuple(_rows_of(*pair) for pair in pairs), length)
 
     def state(self) -> State:
         if self._rows is None or self._used == self._rows.length:
@@ -172,6 +174,7 @@ class RecutBatches(Operator):
     def __init__(self, rows: Operator, node: Rebatch) -> None:
         self._feed = PushbackReader(rows)
         self._node = node
+        self._specs: list[TypeSpec] = flatten(node.row_spec, DATA)
         self._turn = 0
 
     def read(self, most: int) -> Block | None:
@@ -193,16 +196,17 @@ class RecutBatches(Operator):
         self._turn = self._turn if rows.length < size else following
         full = max(1, rows.length // size)
         self._feed.give_back(max(0, rows.length - full * size))
-        return folded(rows.cut(0, full * size), full)
+        return folded(rows.cut(0, full * size), full, self._specs)
 
     def _batch_of_nothing(self) -> Block:
-        return Block(tuple(map(_no_rows, flatten(self._node.element_spec, DATA))), 1)
+        specs = zip(flatten(self._node.element_spec, DATA), self._specs, strict=True)
+        return Block(tuple(_no_rows(*pair) for pair in specs), 1)
 
     def _joined(self, blocks: Sequence[Block]) -> Block:
         rows = concatenated(blocks)
-        columns = tuple(stacked(c) if isinstance(c, list) else c for c in rows.columns)
-        for column in columns:
-            if isinstance(column, list) and not holds_datasets(column):
+        columns = tuple(stackable(*pair) for pair in zip(rows.columns, self._specs, strict=True))
+        for column, spec in zip(columns, self._specs, strict=True):
+            if isinstance(column, list) and not isinstance(spec, BatchableSpec):
                 raise InvalidArgumentError(
                     "All rows of a batch must have the same shape, but got "
                     f"{_distinct([row.shape for row in column])}.",
@@ -227,16 +231,16 @@ def _length(column: Array | Texts | list[Any]) -> int | None:
     return None if isinstance(column, list) or column.ndim < 2 else column.shape[1]
 
 
-def _no_rows(spec: TypeSpec) -> Column:
+def _no_rows(batch_spec: TypeSpec, row_spec: TypeSpec) -> Column:
     """Return a column that holds one batch without rows."""
-    if isinstance(spec, DatasetSpec):
-        return [DatasetBatch([])]
-    batch = zeros(spec, 0)
+    if isinstance(row_spec, BatchableSpec):
+        return [row_spec.stacked([])]
+    batch = zeros(batch_spec, 0)
     return None if batch is None else batch[np.newaxis]
 
 
-def _rows_of(batch: Any) -> Column:
-    return batch.datasets if isinstance(batch, DatasetBatch) else batch
+def _rows_of(batch: Any, spec: TypeSpec) -> Column:
+    return spec.rows_of(batch) if isinstance(spec, BatchableSpec) else batch
 
 
 def _flattened(batches: Block) -> Block:

@@ -6,12 +6,12 @@ from typing import Any, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column, Positions, concatenated, stacked
+from evenfeed.core.batchable_specs import BatchableSpec
+from evenfeed.core.block import Block, Column, Positions, concatenated, items, stacked
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.specs import INFINITE
-from evenfeed.core.structure import DATA, paths
+from evenfeed.core.specs import INFINITE, TypeSpec
+from evenfeed.core.structure import DATA, flatten, paths
 from evenfeed.plan.grouping import Batch
-from evenfeed.plan.windows import DatasetBatch, DatasetLike
 from evenfeed.runtime.operator import (
     FailedRow,
     Operator,
@@ -39,6 +39,7 @@ class BatchedRows(Rows):
         self._rows = rows
         self._node = node
         self._batch = node.batch_size
+        self._specs: list[TypeSpec] = flatten(node.row_spec, DATA)
         full, rest = divmod(rows.size, self._batch)
         self._short = 0 if node.drop_remainder or rows.size == INFINITE else rest
         self._last = full  # the position of a short batch
@@ -62,7 +63,7 @@ class BatchedRows(Rows):
 
     def _stacked(self, fetch: Callable[[], Block], count: int) -> Block:
         try:
-            return folded(_joined([fetch()], self._node), count)
+            return folded(_joined([fetch()], self._node), count, self._specs)
         except FailedRow as failed:
             error, damaged = failed.error, min(1, failed.damaged)
         except InvalidArgumentError as unlike:
@@ -90,6 +91,7 @@ class StackBatches(Operator):
     def __init__(self, child: Operator, node: Batch) -> None:
         self._child = child
         self._node = node
+        self._specs: list[TypeSpec] = flatten(node.row_spec, DATA)
         self._runs: list[list[Block] | Exception] = []
         self._before: State = child.state()
         self._asked = 0
@@ -114,7 +116,7 @@ class StackBatches(Operator):
             # The usual case: full batches of one shape.
             if block.length == self._asked and list not in map(type, block.columns):
                 self._last = 0, most
-                return folded(block, most)
+                return folded(block, most, self._specs)
             self._runs = self._read_runs(block)
         while self._runs:
             run = self._runs.pop(0)
@@ -124,7 +126,7 @@ class StackBatches(Operator):
             count = _length(run) // self._node.batch_size
             self._last = first, max(1, count)
             if count or not self._node.drop_remainder:
-                return folded(_joined(run, self._node), max(1, count))
+                return folded(_joined(run, self._node), max(1, count), self._specs)
         return None
 
     def _read_runs(self, *first: Block) -> list[list[Block] | Exception]:
@@ -170,11 +172,11 @@ def _of_batch(first: RowOrigin | None) -> RowOrigin | None:
 
 
 def _joined(run: Sequence[Block], node: Batch) -> Block:
-    """Return the rows of batches as one Block of dense columns."""
-    rows = concatenated(run)
-    columns = tuple(stacked(c) if isinstance(c, list) else c for c in rows.columns)
+    """Return the rows of batches as one Block of columns that can be stacked."""
+    rows, specs = concatenated(run), flatten(node.row_spec, DATA)
+    columns = tuple(stackable(*pair) for pair in zip(rows.columns, specs, strict=True))
     for part, column in enumerate(columns):
-        if isinstance(column, list) and not holds_datasets(column):
+        if isinstance(column, list) and not isinstance(specs[part], BatchableSpec):
             path = paths(node.element_spec, DATA)[part]
             raise InvalidArgumentError(
                 f"All elements of a batch must have the same shape, but got {_shapes(column)}"
@@ -231,24 +233,26 @@ def _shapes(column: list[Any]) -> str:
     return " and ".join(map(str, dict.fromkeys(part.shape for part in column)))
 
 
-def holds_datasets(column: list[Any]) -> bool:
-    """Return True if a column holds datasets, or batches of equally many datasets."""
-    alike = isinstance(column[0], DatasetBatch) and len({batch.shape for batch in column}) == 1
-    return alike or isinstance(column[0], DatasetLike)
+def stackable(column: Column, spec: TypeSpec) -> Column:
+    """Return rows with a spec as one array if they are arrays of one shape."""
+    if not isinstance(column, list) or isinstance(spec, BatchableSpec):
+        return column
+    return stacked(column)
 
 
-def folded(rows: Block, count: int) -> Block:
-    """Return the rows as `count` batches."""
-    if count == 1 and list not in map(type, rows.columns):
-        dense: Any = rows.columns
-        return Block(tuple([None if column is None else column[np.newaxis] for column in dense]), 1)
+def folded(rows: Block, count: int, specs: Sequence[TypeSpec]) -> Block:
+    """Return the rows, which have these specs, as `count` batches."""
     size = rows.length // count
 
-    def fold(column: Column) -> Column:
-        if isinstance(column, list):
-            return [
-                DatasetBatch(column[start : start + size]) for start in range(0, rows.length, size)
-            ]
-        return None if column is None else column.reshape(count, size, *column.shape[1:])
+    def fold(column: Column, spec: TypeSpec) -> Column:
+        if isinstance(spec, BatchableSpec):
+            values = items(column)
+            return [spec.stacked(values[at : at + size]) for at in range(0, rows.length, size)]
+        if column is None or isinstance(column, list):
+            return None
+        if count == 1:
+            return column[np.newaxis]
+        return column.reshape(count, size, *column.shape[1:])
 
-    return Block(tuple(map(fold, rows.columns)), count)
+    pairs = zip(rows.columns, specs, strict=True)
+    return Block(tuple([fold(*pair) for pair in pairs]), count)

@@ -8,14 +8,17 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
-from evenfeed.core.errors import described
+from evenfeed.core.errors import DataLossError, InvalidArgumentError, described
+from evenfeed.core.shapes import TensorShape
+from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
+from evenfeed.core.specs import Specified
 from evenfeed.core.structure import Composite
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class SparseTensor(Composite):
-    """An array that stores only some of its values. Datasets cannot hold it: call `to_dense` first.
+class SparseTensor(Composite, Specified):
+    """An array that stores only some of its values. It stays on the host: call `to_dense` before a step.
 
     Attributes:
         indices: The index of each value, one row per value.
@@ -52,6 +55,15 @@ class SparseTensor(Composite):
         """The dtype of the values."""
         return self.values.dtype
 
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the dense array."""
+        return TensorShape(self.dense_shape.tolist())
+
+    @property
+    def _type_spec(self) -> SparseTensorSpec:
+        return SparseTensorSpec.from_value(self)
+
 
 def to_dense(sp_input: Any, default_value: Any = None, name: str | None = None) -> Array:
     """Convert a sparse tensor to a dense array.
@@ -80,6 +92,24 @@ def to_dense(sp_input: Any, default_value: Any = None, name: str | None = None) 
     dense = np.full(tuple(sp_input.dense_shape), empty, dtype)
     dense[tuple(sp_input.indices.T)] = sp_input.values
     return dense
+
+
+def sparse_row(tensor: Any, shape: TensorShape) -> SparseTensor:
+    """Return all values of a tensor as a sparse tensor of a shape that may be larger; None is its own length."""
+    array = to_array(tensor)
+    if array.ndim != shape.rank:
+        raise InvalidArgumentError(
+            f"The row shape {shape} does not fit a tensor of shape {array.shape}.",
+            fix="pass one length for each axis of the elements.",
+        )
+    lengths = [own if dim is None else dim for own, dim in zip(array.shape, shape, strict=True)]
+    if any(own > length for own, length in zip(array.shape, lengths, strict=True)):
+        raise DataLossError(
+            f"A tensor of shape {array.shape} does not fit in the row shape {shape}.",
+            fix="pass larger lengths, or None.",
+        )
+    indices = np.argwhere(np.ones(array.shape, np.bool_))
+    return SparseTensor(indices, array.reshape(-1), np.array(lengths, np.int64))
 
 
 def empty_value(dtype: dtypes.DType) -> Any:

@@ -1,0 +1,1 @@
+"""Sparse tensors: the nonempty values of an array, with their indices."""
