@@ -22,7 +22,7 @@ help: ## Say what there is to do
 demo: .venv/run ## Train a classifier of handwritten digits on four replicas
 	$(BIN)/evenfeed demo
 
-test: .venv/dev ## Run every check: style, types, layers, tests, docs
+test: .venv/dev ## Run every check: format, lint, types, layers, tests, docs
 	$(BIN)/python tools/check.py
 
 fast: .venv/dev ## Run the quick tests only

@@ -37,8 +37,7 @@ def test_ranks_of_several_hosts_need_a_list_of_that_length(monkeypatch, hosts):
     set_all(monkeypatch, OPEN)
     with error_saying(
         ValueError,
-        "mpirun started 2 ranks, 1 of them on this host, but does not tell where the others are, and "
-        f"hosts={hosts!r}.",
+        f"hosts must have one entry for each of the 2 ranks (1 on this host), but got {hosts!r}.",
         fix="pass the host of each rank, in rank order: hosts=['node1', 'node1', 'node2'].",
     ):
         make(hosts)

@@ -236,7 +236,7 @@ class _Group:
 
 
 def _lines(pipe: int, is_over: Callable[[], bool]) -> Iterator[str]:
-    """Yield the lines from a pipe until it ends or `is_over()`. A process that outlives its worker may hold it open."""
+    """Yield the lines from a pipe, until it ends or `is_over()`: a process that outlives its worker may keep it open."""
     decode = codecs.getincrementaldecoder(locale.getpreferredencoding(False))("replace")
     decoder = io.IncrementalNewlineDecoder(decode, translate=True)
     ready = select.poll()

@@ -81,7 +81,8 @@ class Node(ABC):
     A node may occur several times in a plan, as in `zip(data, data)`. So a plan is a graph, which can have
     far fewer nodes than paths. Traversals and derived properties visit each node once.
 
-    Other rooms never ask for the class of a node. They ask for its `facts`, and call the methods below `NodeFacts`.
+    Other rooms ask for the `facts` of a node and the properties below, and for its class only if a rule is about that
+    one node.
     """
 
     FACTS: ClassVar[NodeFacts] = NodeFacts()

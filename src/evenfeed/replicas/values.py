@@ -186,7 +186,7 @@ class PerReplica(DistributedValues):
 
     @property
     def is_open(self) -> bool:
-        """Whether other workers have parts, of unknown shapes."""
+        """Whether other workers have parts whose shapes are not known here."""
         own = self._replicas is None or not self._replicas.spans
         return not own and self._array is None and self._shapes is None
 

@@ -102,8 +102,8 @@ class StrategyExtended:
         Args:
             reduce_op: SUM or MEAN.
             value: A per-replica value.
-            destinations: A distributed variable or value to copy the result to all replicas. With anything
-                else, the result stays on the first device.
+            destinations: If this is a distributed variable or value, the result is copied to all replicas.
+                Otherwise it stays on the first device.
             options: Accepted for compatibility.
         """
         del options

@@ -49,8 +49,7 @@ class MPIClusterResolver(ClusterResolver):
         if len(self._hosts) != size or (hosts is None and here != size):
             raise ValueError(
                 described(
-                    f"mpirun started {size} ranks, {here} of them on this host, but does not tell where the others "
-                    f"are, and hosts={hosts!r}.",
+                    f"hosts must have one entry for each of the {size} ranks ({here} on this host), but got {hosts!r}.",
                     fix="pass the host of each rank, in rank order: hosts=['node1', 'node1', 'node2'].",
                 )
             )

@@ -153,7 +153,7 @@ class DistributedVariable(ScopedVariable):
         pass
 
     def _aggregate_in_callback(self, stack: Any) -> Any:
-        """Return the value of all copies in a trace with separate parts, with a host callback."""
+        """Aggregate the copies in a host callback, for a trace in which replicas have separate parts."""
 
         def aggregate(array: Any) -> list[Any]:
             return [self._aggregate_held(array)]

@@ -122,7 +122,7 @@ class KeptPasses:
         return frozenset(map(_key, self._nodes))
 
     def agrees_with(self, other: "KeptPasses") -> bool:
-        """Return True if this run may adopt the decisions of another run that started here."""
+        """Return True if this run may adopt the decisions of another run of this process."""
         return self._known is None or not other._places
 
     def adopt(self, other: "KeptPasses", place: int) -> None:

@@ -220,9 +220,9 @@ def _spec_of(leaf: Any, calling: Calling, arguments: list[Any]) -> TypeSpec | No
 def _without_varying_ranks(
     found: list[TypeSpec], calling: Calling, arguments: list[Any], effects: Effects
 ) -> list[TypeSpec]:
-    """Drop the ranks of results that depend on unknown ranks of arguments, which the next element may change.
+    """Drop the ranks of results that follow an argument of unknown rank: the next element may have another rank.
 
-    A call with one more axis on these arguments shows which. If the function fails then, the rank is kept.
+    To find these results, call the function with one more axis on such arguments. If it fails, keep all ranks.
     """
     if all(map(_has_rank, calling.specs)):
         return found

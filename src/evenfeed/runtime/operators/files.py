@@ -124,7 +124,7 @@ class FileRows(Rows):
 
 
 def _damaged(error: Exception, file: DataFile, lost: int = 1) -> FailedRow:
-    """Return the error for rows that cannot be read, which fail one by one: those before them are returned first."""
+    """Return the error for `lost` rows that cannot be read. The rows before them are returned first."""
     _add_path(error, file)
     return FailedRow(0, None, error, damaged=lost)
 
