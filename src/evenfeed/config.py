@@ -1,6 +1,8 @@
 """Devices and eager execution: TensorFlow's `tf.config`."""
 
-from evenfeed.core.publish import publish
+from typing import TYPE_CHECKING
+
+from evenfeed.core.publish import publish, refusal
 from evenfeed.replicas.function.plain_python import functions_run_eagerly, run_functions_eagerly
 from evenfeed.strategy.device_names import LogicalDevice, PhysicalDevice
 from evenfeed.strategy.devices import (
@@ -28,3 +30,6 @@ __all__ = [
 ]
 
 publish(__name__, __all__, globals())
+
+if not TYPE_CHECKING:
+    __getattr__ = refusal(__name__, __all__, "The README lists what evenfeed provides.")

@@ -4,6 +4,7 @@ from operator import attrgetter
 import pytest
 
 import evenfeed as tf
+from evenfeed.core.names.use_instead import USE_INSTEAD
 from evenfeed.core.publish import publish, refusal
 
 NAMESPACES = [tf, tf.data, tf.distribute, tf.errors, tf.experimental, tf.nest, tf.random, tf.config]
@@ -83,6 +84,12 @@ def test_a_known_name_gets_its_advice_and_no_suggestion(name, said):
     with pytest.raises(AttributeError, match=re.escape(said)) as caught:
         attrgetter(name)(tf)
     assert "Did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", USE_INSTEAD)
+def test_every_name_that_is_left_out_is_missing_and_says_what_to_write(name):
+    with pytest.raises(AttributeError, match=re.escape(USE_INSTEAD[name])):
+        attrgetter(name)(tf)
 
 
 def test_an_unrelated_name_is_not_suggested():
