@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
-from weakref import WeakSet, ref
+from weakref import ref
 
 from evenfeed.core.concurrency.peers import Peers, peers
 from evenfeed.core.errors import InvalidArgumentError, described
@@ -37,7 +37,6 @@ class Session:
         lock: Protects `boards`.
         has_callbacks: Whether compiled code of replicas that run as plain Python has called back.
         same_on_all: Arrays that are known to have the same shape and dtype on all workers, by id.
-        even_functions: The code objects of functions that were compiled for even parts.
     """
 
     def __init__(self, exchange: Exchange | None = None, patience: float | None = None) -> None:
@@ -52,7 +51,6 @@ class Session:
         self.lock = Lock()
         self.has_callbacks = False
         self.same_on_all: dict[int, ref[Any]] = {}
-        self.even_functions = WeakSet[Any]()
         self._programs: dict[Hashable, Callable[..., Any]] = {}
 
     def program(self, key: Hashable, make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:

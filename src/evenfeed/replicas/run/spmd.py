@@ -85,7 +85,7 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     """
     outer = contexts.here.stagings[-1]
     replicas = outer.over = site.replicas
-    note_even(replicas.session, function)
+    note_even(function)
     whole_arguments = GivenArguments(args, kwargs)
     given, tree = leaves_of((tuple(args), kwargs))
     as_one = [_as_one(leaf, replicas) for leaf in given]

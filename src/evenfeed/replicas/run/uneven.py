@@ -90,7 +90,7 @@ def run_uneven(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
         pieces,
         len(columns),
         len(stacks),
-        Watch(replicas.session, function, _rows(columns)),
+        Watch(function, _rows(columns)),
     )
     flat = [
         *stacks,

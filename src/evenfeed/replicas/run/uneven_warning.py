@@ -6,16 +6,19 @@ A function that has also run on even parts gets no warning: only its last batch 
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
+from weakref import WeakSet
 
 from evenfeed.core.callsite import where_called
-from evenfeed.replicas.session import Session
 
 _STEPS: Final = 3
 
+# The code objects of functions that were compiled for even parts, by any strategy.
+_seen_even: Final[WeakSet[Any]] = WeakSet()
 
-def note_even(session: Session, function: Callable[..., Any]) -> None:
+
+def note_even(function: Callable[..., Any]) -> None:
     """Remember that a function also runs on even parts."""
-    session.even_functions.add(_code(function))
+    _seen_even.add(_code(function))
 
 
 @final
@@ -23,15 +26,11 @@ class Watch:
     """Counts the steps of a function that runs on uneven parts.
 
     Args:
-        session: Knows which functions also run on even parts.
         function: The user function.
         lengths: The number of rows of each replica; empty if the parts differ in something else.
     """
 
-    def __init__(
-        self, session: Session, function: Callable[..., Any], lengths: Sequence[int]
-    ) -> None:
-        self._even_functions = session.even_functions
+    def __init__(self, function: Callable[..., Any], lengths: Sequence[int]) -> None:
         self._code = _code(function)
         self._lengths = list(lengths)
         self._origin = where_called()
@@ -40,7 +39,7 @@ class Watch:
     def step(self) -> None:
         """Count a step. Warn, once, if the function has run on uneven parts only."""
         self._left -= 1
-        if self._left == 0 and self._lengths and self._code not in self._even_functions:
+        if self._left == 0 and self._lengths and self._code not in _seen_even:
             warnings.warn_explicit(
                 self._message(),
                 UserWarning,
