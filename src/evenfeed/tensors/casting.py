@@ -1,8 +1,5 @@
 """Conversions between dtypes: `cast`, `saturate_cast`, `bitcast`, `complex`."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: A001, A002, ARG001 - TensorFlow's names; there is no graph to show `name` in
 
 from functools import partial

@@ -4,9 +4,6 @@ A tensor function is a signature, a docstring, and one call of `apply`, `element
 arguments, check their dtypes, keep 64-bit host values exact, and turn errors of JAX into errors of evenfeed.
 """
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass

@@ -1,8 +1,5 @@
 """Random tensors: `uniform` and `normal`, drawn by jax.random from the seeds of `set_seed`."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
 
 from functools import partial

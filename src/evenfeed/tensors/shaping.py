@@ -1,8 +1,5 @@
 """`shape`, `reshape`, `stack` and `concat`: text in NumPy, numbers in JAX."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
 
 import math

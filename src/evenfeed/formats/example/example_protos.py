@@ -18,9 +18,6 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy import descriptor_pb2, descriptor_pool, message_factory
 from evenfeed.formats.example.features import DTYPES, Fixed, Sequenced, Varying, Wanted
 
-# Message classes are created at runtime, so their types are unknown statically.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 _PACKAGE: Final = "tensorflow"
 
 # The fields of each message, in the order of their numbers, or prefixed with them. "[x]" is a repeated x, "{x}" a map

@@ -1,9 +1,5 @@
 """Functions that move, repeat and count values: `expand_dims`, `tile`, `transpose`, `size` and so on."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownLambdaType=false
-
 # ruff: noqa: A002, ARG001 - TensorFlow's names; there is no graph to show `name` in
 
 from collections.abc import Iterable

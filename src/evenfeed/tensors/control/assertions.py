@@ -4,9 +4,6 @@ While a function is traced they are not: the function of a `map` with such a che
 function runs as plain Python. Checks of shapes and dtypes cost nothing.
 """
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: ARG001 - TensorFlow's arguments; `summarize` and `name` change nothing
 
 from collections.abc import Callable

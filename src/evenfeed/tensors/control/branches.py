@@ -1,9 +1,5 @@
 """Branches on tensors: `cond`, `case`, `switch_case`. On known values they are Python's own branches."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownLambdaType=false
-
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,9 +1,5 @@
 """Functions of two values: `add`, `divide`, `pow`, `maximum` and so on."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownLambdaType=false
-
 # ruff: noqa: A001, ARG001 - TensorFlow's names; there is no graph to show `name` in
 
 from collections.abc import Callable, Iterable

@@ -1,8 +1,5 @@
 """Comparisons, and what to do with their bools: `equal`, `less`, `logical_and` and so on."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in
 
 from typing import Any

@@ -1,8 +1,5 @@
 """Functions of all values up to each place: `cumsum`, `cumprod`."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in
 
 from collections.abc import Callable

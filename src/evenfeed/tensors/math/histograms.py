@@ -1,8 +1,5 @@
 """Functions that count: `bincount`, `confusion_matrix`, `histogram_fixed_width`."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: ARG001 - TensorFlow's names; there is no graph to show `name` in
 
 from functools import partial

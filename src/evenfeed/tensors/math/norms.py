@@ -1,8 +1,5 @@
 """Norms, and limits for values: `norm`, `l2_normalize`, `clip_by_value`, `clip_by_global_norm` and so on."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: A002, ARG001 - TensorFlow's names; there is no graph to show `name` in
 
 from collections.abc import Iterable

@@ -1,8 +1,5 @@
 """Functions that reduce axes: `reduce_sum`, `reduce_all`, `argmax`, `count_nonzero` and so on."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: A002, ARG001 - `name` is TensorFlow's argument; there is no graph to show it in
 
 from collections.abc import Callable

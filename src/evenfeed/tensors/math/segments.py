@@ -1,8 +1,5 @@
 """Functions of groups of entries that share an id: `segment_sum`, `unsorted_segment_max` and so on."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: ARG001 - TensorFlow's names; there is no graph to show `name` in
 
 from collections.abc import Callable

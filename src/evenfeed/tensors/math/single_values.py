@@ -1,8 +1,5 @@
 """Functions of each value alone: `abs`, `exp`, `sqrt`, `round`, `is_nan` and so on."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: A001, A002, ARG001 - TensorFlow's names; there is no graph to show `name` in
 
 from typing import Any

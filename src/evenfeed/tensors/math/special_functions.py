@@ -1,8 +1,5 @@
 """Special functions of mathematics: `erf`, `lgamma`, `bessel_i0` and so on."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in
 
 from typing import Any

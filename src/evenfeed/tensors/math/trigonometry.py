@@ -1,8 +1,5 @@
 """Angles and hyperbolic functions: `sin`, `atan2`, `tanh` and so on."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in
 
 from evenfeed.core.lazy_jax import jnp

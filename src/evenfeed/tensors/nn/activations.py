@@ -1,8 +1,5 @@
 """Activation functions: `relu`, `gelu`, `softmax` and so on."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: ARG001 - TensorFlow's names; there is no graph to show `name` in
 
 from collections.abc import Callable

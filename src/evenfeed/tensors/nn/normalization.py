@@ -1,8 +1,5 @@
 """Means and variances, normalization, `dropout` and `embedding_lookup`."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: A002, ARG001 - TensorFlow's names; there is no graph to show `name` in
 
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,5 @@
 """Pooling: `max_pool`, `avg_pool` and their kin."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: A002, ARG001 - TensorFlow's names; there is no graph to show `name` in
 
 from typing import Any, Final
