@@ -153,6 +153,8 @@ def _item(column: Column, index: int) -> Any:
 
 def items(column: Column) -> list[Any]:
     """Return the parts of a column, one for each element."""
+    if isinstance(column, list):
+        return column
     return [] if column is None else [_item(column, index) for index in range(len(column))]
 
 

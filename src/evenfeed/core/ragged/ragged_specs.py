@@ -1,6 +1,7 @@
 """`RaggedTensorSpec`: the shape and dtype of a ragged tensor."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -8,8 +9,9 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.batchable_specs import BatchableSpec
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import described
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy import LazyModule
+from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.building import len_of
 from evenfeed.core.ragged.row_partitions import splits_dtype
 from evenfeed.core.shapes import ShapeLike, TensorShape
@@ -106,12 +108,27 @@ class RaggedTensorSpec(BatchableSpec):
         return self.with_shape(shape, self._ragged_rank - 1)
 
     def stacked(self, values: Sequence[Any]) -> Any:
-        parts = [self.as_value(value) for value in values] or [self.stand_in(0)]
-        splits = np.cumsum([0, *map(len_of, parts)])
+        parts = list(values) or [self.stand_in(0)]
+        if self._ragged_rank == 0:
+            inner, lengths = self._concatenated(parts), map(len, parts)
+        else:
+            parts = list(map(self.as_value, parts))
+            inner, lengths = ragged_functions.joined(parts), map(len_of, parts)
+        splits = np.fromiter(accumulate(lengths, initial=0), np.int64, len(parts) + 1)
         length = self._shape[0] if self._shape.rank else None
-        rows = ragged_tensors.RaggedTensor(ragged_functions.joined(parts), splits, length)
+        rows = ragged_tensors.RaggedTensor(inner, splits, length)
         rows = rows if values else rows.rows(np.zeros(0, np.int64))
         return rows.with_row_splits_dtype(self._splits_dtype)
+
+    def _concatenated(self, rows: Sequence[Any]) -> Any:
+        try:
+            return computed_tensor(np.concatenate(rows))
+        except ValueError:
+            shapes = " and ".join(map(str, dict.fromkeys(row.shape for row in rows)))
+            raise InvalidArgumentError(
+                f"Rows of ragged rank 0 may differ in their first length only, but have the shapes {shapes}.",
+                fix="make them ragged tensors, or call ragged_batch on tensors of unknown lengths.",
+            ) from None
 
     def rows_of(self, value: Any) -> list[Any]:
         is_ragged = isinstance(

@@ -321,7 +321,11 @@ def slice_of(values: Any, start: int, stop: int) -> Any:
 
 def rows_of(rows: RaggedTensor) -> list[Any]:
     """Return the rows: plain arrays, or ragged tensors."""
-    return [row if isinstance(row, RaggedTensor) else np.asarray(row) for row in rows]
+    inner = rows.values
+    if isinstance(inner, RaggedTensor):
+        return list(rows)
+    values, ends = np.asarray(inner), np.asarray(rows.row_splits).tolist()
+    return [values[start:stop] for start, stop in pairwise(ends)]
 
 
 def _inner_lengths(values: Any, axis: int) -> Any:
