@@ -87,6 +87,7 @@ class Run:
         # Why nodes must be read sequentially, by their ids; and those of which only reading shows it.
         self._reasons: dict[int, Reason | None] = {}
         self._found_sequential: dict[int, Reason] = {}
+        self._judged: list[Node] = []  # keeps nodes alive, so that no other gets their ids
         self._version: int | None = None
         self._kept = KeptPasses(plan, around and around._kept, opened=not below)
         self._lasting: dict[int, Closable] = {}
@@ -104,6 +105,7 @@ class Run:
     def why_sequential(self, node: Node) -> Reason | None:
         """Return why a node must be read sequentially; None if its elements have positions."""
         if id(node) not in self._reasons:
+            self._judged.append(node)
             found = addressing(node, self.version, self._found_sequential)
             self._reasons.update((key, reason) for key, (reason, _) in found.items())
         return self._reasons[id(node)]
