@@ -71,6 +71,7 @@ def test_a_tensor_is_written_as_tensorflow_writes_it(value, text):
         (np.complex64(1 + 2j), "(1+2j)"),
         (np.array(["a"]), '["a"]'),
         (np.array(b"\xff", object), r"\xff"),
+        (np.array([b"\xff"], object), r'["\xff"]'),
     ],
 )
 def test_a_numpy_array_is_written_as_a_tensor(value, text):

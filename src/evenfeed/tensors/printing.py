@@ -99,7 +99,10 @@ def tensor_repr(value: Any) -> str:
 
 
 def summary(array: Array, summarize: int = 3, *, quoted: bool = False) -> str:
-    """Format the values of `array`: the first and last `summarize` along each axis."""
+    """Format the values of `array`: the first and last `summarize` along each axis.
+
+    Bytes that are not UTF-8 are surrogates in the result, as `surrogateescape` makes them.
+    """
     if array.ndim == 0:
         return _element(array[()], quoted=quoted)
     shown = array.size if summarize < 0 else min(summarize, array.size)
@@ -139,7 +142,7 @@ def _between(depth: int, rank: int) -> str:
 
 def _element(value: Any, *, quoted: bool) -> str:
     if isinstance(value, (str, bytes)):
-        text = value if isinstance(value, str) else value.decode(errors="backslashreplace")
+        text = value if isinstance(value, str) else value.decode(errors="surrogateescape")
         return f'"{_escaped(text)}"' if quoted else text
     if isinstance(value, (bool, np.bool_)):
         return str(int(value))
@@ -237,7 +240,9 @@ def _write(template: str, summarize: int, stream: Stream, end: str, tensors: lis
     def text_of(found: re.Match[str]) -> str:
         place, *digits = found.groups()
         high, low = (ord(digit) - _PLANE for digit in digits)
-        return summary(_on_host(tensors[high * _BASE + low]), summarize, quoted=place == _QUOTED)
+        array = _on_host(tensors[high * _BASE + low])
+        text = summary(array, summarize, quoted=place == _QUOTED)
+        return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
     _send(_SLOT.sub(text_of, template), stream, end)
 

@@ -217,4 +217,4 @@ def format(  # noqa: A001 - TensorFlow's name
         )
     texts = [summary(to_array(value), summarize, quoted=True) for value in values]
     filled = "".join(piece + text for piece, text in zip(pieces, [*texts, ""], strict=True))
-    return computed_tensor(bytes_array([filled]).reshape(()))
+    return computed_tensor(bytes_array([filled.encode(errors="surrogateescape")]).reshape(()))

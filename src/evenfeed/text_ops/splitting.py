@@ -138,13 +138,18 @@ class TextPieces(Kernel):
 
     @final
     def run(self, *columns: Column) -> list[Column]:
-        column = cut_up(columns[0])
-        texts = [] if column is None else [np.asarray(text).item() for text in column]
-        return [[self.vector(found) for found in self.pieces(texts)]]
+        return [[self.vector(found) for found in self.pieces(_texts(cut_up(columns[0])))]]
 
     def vector(self, found: list[Any]) -> Array:
         """Return pieces as an array."""
         return bytes_array(found) if self.gives == dtypes.string else np.array(found, self.gives)
+
+
+def _texts(column: Array | list[Any] | None) -> list[bytes]:
+    """Return the scalar texts of a column. An array made of bytes would lose zeros at their end."""
+    if isinstance(column, np.ndarray):
+        return column.tolist()
+    return [text.item() for text in column or []]
 
 
 def pieces_of(kernel: TextPieces, texts: Any) -> Any:

@@ -3,6 +3,7 @@
 import codecs
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any, Final, final
 
 from evenfeed.core import dtypes
@@ -194,8 +195,9 @@ def unicode_encode(
             )
         return computed_tensor(bytes_array([encode(row) for row in input.to_list()]))
     points = to_array(input)
-    rows = points.reshape(-1, points.shape[-1]).tolist()
-    return computed_tensor(bytes_array(list(map(encode, rows))).reshape(points.shape[:-1]))
+    *outer, length = points.shape
+    rows = points.reshape(prod(outer), length).tolist()
+    return computed_tensor(bytes_array(list(map(encode, rows))).reshape(outer))
 
 
 def unicode_transcode(

@@ -57,6 +57,8 @@ def several_texts(tf, ask):
         "reduce_join, an axis kept": lambda x: s.reduce_join(x, axis=0, keepdims=True),
     }
     answers = _each(tf, ask, functions)
+    zeros = tf.data.Dataset.from_tensor_slices([b"a b\0", b"\0", b"\0\xff\0"])
+    answers |= {f"{name}, of zeros": ask(_all, zeros, f) for name, f in functions.items()}
     rows = tf.data.Dataset.from_tensor_slices([["Ab c", "de"], ["f", " g h "]])
     paths = tf.data.Dataset.from_tensor_slices(["a/cat/1.png", "b/dog/2.png"])
     return answers | {
@@ -182,6 +184,7 @@ def formatted(tf, ask):
         "all of it": ask(lambda: format_("{}", tf.range(10), summarize=-1)),
         "none": ask(lambda: format_("none", ())),
         "texts": ask(lambda: format_("{}", tf.constant(["a", "b"]))),
+        "bytes": ask(lambda: format_("é{}", tf.constant([b"\xff\\", b"\0"]))),
         "too many": ask(lambda: format_("{}", (1, 2))),
         "another placeholder": ask(lambda: format_("% %", (1, 2), placeholder="%")),
     }
@@ -205,6 +208,12 @@ def unicode(tf, ask):
         "utf-16": ask(lambda: s.unicode_decode(b"\x00a\x00b", "UTF-16-BE")),
         "unknown encoding": ask(lambda: s.unicode_decode("a", "nope")),
         "encoded": ask(lambda: s.unicode_encode([[104, 233], [8364, 33]], "UTF-8")),
+        **{
+            f"encoded, of shape {shape}": ask(
+                lambda shape=shape: s.unicode_encode(tf.zeros(shape, tf.int32), "UTF-8")
+            )
+            for shape in ([0], [2, 0], [0, 2], [2, 1, 2])
+        },
         "encoded rows": ask(
             lambda: s.unicode_encode(tf.ragged.constant([[104], [233, 33]]), "UTF-8")
         ),
