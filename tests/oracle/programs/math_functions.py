@@ -67,7 +67,6 @@ def unary(tf, ask):
         for name, floats in UNARY.items()
         for label, value in {
             "float64": floats,
-            "float32": floats[0].item(),
             "int32": [1, 2],
             "bool": True,
             "text": "a",
@@ -93,7 +92,6 @@ def binary(tf, ask):
         for name, floats in BINARY.items()
         for label, pair in {
             "float64": (floats, OTHERS),
-            "float32 and a number": (floats.astype(np.float32), 2.0),
             "int32": ([5, 7], 2),
             "text": ("a", "b"),
             "unlike shapes": (np.ones(2), np.ones(3)),
@@ -255,6 +253,8 @@ def several(tf, ask):
         "accumulate_n": ask(tf.math.accumulate_n, [[1.0], [2.0]]),
         "polyval": ask(tf.math.polyval, [1.0, 2.0, 3.0], [2.0, 0.5]),
         "betainc": ask(tf.math.betainc, np.array([1.5]), np.array([2.0]), np.array([0.25])),
+        "float32": ask(tf.exp, 0.0),
+        "float32 and a number": ask(tf.pow, np.array([1.5], np.float32), 2.0),
         "scalar_mul": ask(lambda: tf.math.scalar_mul(2.0, tf.constant([1.0, 2.0]))),
         "saturate_cast": ask(tf.saturate_cast, [300, -5, 7], tf.uint8),
         "saturate_cast floats": ask(tf.saturate_cast, [3e9, -3e9, 1.7], tf.int32),
