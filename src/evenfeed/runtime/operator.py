@@ -63,7 +63,7 @@ class Operator(ABC):
             child.close()
 
     def children(self) -> "tuple[Operator, ...]":
-        """Return the operators that this one reads from."""
+        """Return the operators that this one reads from; `close` closes them."""
         return ()
 
 
