@@ -138,11 +138,16 @@ def test_an_invalid_uniform_is_an_error(arguments, error, text):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "error"), [(tf.int32, TypeError), (tf.complex64, tf.errors.InvalidArgumentError)]
+    ("arguments", "error", "text"),
+    [
+        ((0.0, 1.0, tf.int32), TypeError, "0.0 cannot become"),
+        ((0, 1, tf.int32), tf.errors.InvalidArgumentError, "are floats, but dtype is int32"),
+        ((0, 1, tf.complex64), tf.errors.InvalidArgumentError, "floats, but dtype is complex64"),
+    ],
 )
-def test_normal_numbers_are_floats(dtype, error):
-    with pytest.raises(error, match="normal draws floats"):
-        tf.random.normal([1], dtype=dtype)
+def test_normal_numbers_are_floats(arguments, error, text):
+    with pytest.raises(error, match=text):
+        tf.random.normal([1], *arguments)
 
 
 def test_a_compiled_function_draws_new_numbers_each_time_and_repeats_after_set_seed():

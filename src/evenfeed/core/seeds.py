@@ -86,11 +86,15 @@ class CallSeeds:
 
     def draw(self, kind: str, operation: OperationSeed) -> tuple[int, int]:
         """Return the next two random words of the latest operation."""
+        return _hashed(self.seed, (kind, operation, 0), self.reserve(kind, operation, 1))
+
+    def reserve(self, kind: str, operation: OperationSeed, count: int) -> int:
+        """Return how much the latest operation has reserved in this pass, and reserve `count` more."""
         key = self._place, kind, operation
         with _lock:  # several threads may call the function
-            step = self._drawn[key]
-            self._drawn[key] += 1
-        return _hashed(self.seed, (kind, operation, 0), step)
+            at = self._drawn[key]
+            self._drawn[key] += count
+        return at
 
 
 class _Thread(threading.local):
@@ -202,6 +206,18 @@ def draw(
         if counted:
             _current.draws[key] += 1
     return _hashed(seed, key, step)
+
+
+def reserve(kind: str, operation: OperationSeed, blocks: int) -> int:
+    """Return how many blocks of random words an operation has reserved so far, and reserve `blocks` more."""
+    if calling.call is not None:
+        return calling.call.reserve(kind, operation, blocks)
+    key = kind, operation, 0
+    with _lock:
+        at = _current.draws[key]
+        if blocks:
+            _current.draws[key] += blocks
+    return at
 
 
 def _hashed(seed: int | None, key: tuple[str, OperationSeed, int], step: int) -> tuple[int, int]:

@@ -1,25 +1,33 @@
-"""Random tensors: `uniform` and `normal`, drawn by jax.random from the seeds of `set_seed`."""
+"""Random tensors, drawn from the seeds of `set_seed`: `uniform`, `normal`, `shuffle` and others."""
 
 # ruff: noqa: ARG001 - `name` is TensorFlow's argument; there is no graph to show it in.
 
+import math
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from evenfeed.core import dtypes, side_effects
-from evenfeed.core.conversion import Array, shortened
-from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core import dtypes, philox, side_effects
+from evenfeed.core.conversion import Array
+from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.core.seeds import OperationSeed, calling, draw, operation_seed
-from evenfeed.tensors.creation import DTypeLike, convert_to_tensor, static_shape, whole_numbers
-from evenfeed.tensors.device_arrays import asked_dtype, is_traced, is_tracing
-
-_FLOATS: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
-_INTEGERS: Final = (dtypes.int32, dtypes.int64)
+from evenfeed.core.philox import Stream, stream_of_words
+from evenfeed.core.seeds import OperationSeed, calling, draw, operation_seed, reserve
+from evenfeed.tensors.creation import DTypeLike, convert_to_tensor
+from evenfeed.tensors.device_arrays import is_tracing
+from evenfeed.tensors.distributions import (
+    Source,
+    categories_of,
+    normal_of,
+    shuffled_by,
+    uniform_of,
+)
 
 # The mesh axis over which replicas run side by side (see ARCHITECTURE.md).
+
+_LOW_32: Final = 2**32 - 1
+_NO_SEED: Final = 2**31 - 1  # TensorFlow's second seed if both are 0, which would mean "no seed"
 
 
 def uniform(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
@@ -46,14 +54,14 @@ def uniform(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         >>> set(dice.tolist()) <= {1, 2, 3, 4, 5, 6}
         True
     """
-    asked = dtypes.as_dtype(dtype)
-    if asked not in (*_FLOATS, *_INTEGERS):
-        raise ValueError(_not_drawn(asked))
-    lengths, held = _vector(shape), asked_dtype(dtype)
-    if asked in _INTEGERS:
-        return _uniform_integers(lengths, _integer_bounds(minval, maxval, held), held, seed)
-    low, high = _number(minval, held), _number(1 if maxval is None else maxval, held)
-    return jax.random.uniform(_key("uniform", seed), lengths, held) * (high - low) + low
+    if minval is None and dtypes.as_dtype(dtype).kind in "iu":
+        raise ValueError(
+            described(
+                f"uniform needs minval for {dtypes.name_of(dtypes.as_dtype(dtype))}, but got None.",
+                fix="pass minval and maxval; evenfeed.random.stateless_uniform draws from the whole range.",
+            )
+        )
+    return uniform_of(_source("uniform", dtype, seed), shape, minval, maxval, dtype)
 
 
 def normal(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
@@ -81,78 +89,105 @@ def normal(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         >>> tf.random.normal([2], mean=5.0, stddev=0.0).tolist()
         [5.0, 5.0]
     """
-    asked = dtypes.as_dtype(dtype)
-    if asked not in _FLOATS:
-        kind = InvalidArgumentError if asked.kind == "c" else TypeError
-        raise kind(f"normal draws floats, but dtype is {dtypes.name_of(asked)}.")
-    lengths, held = _vector(shape), asked_dtype(dtype)
-    center, width = _number(mean, held), _number(stddev, held)
-    return jax.random.normal(_key("normal", seed), lengths, held) * width + center
+    return normal_of(_source("normal", dtype, seed), shape, mean, stddev, dtype)
 
 
-def _uniform_integers(
-    shape: tuple[int, ...], bounds: tuple[Any, Any], held: DType, seed: int | None
+def truncated_normal(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
+    shape: object,
+    mean: object = 0.0,
+    stddev: object = 1.0,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> "jax.Array":
-    return jax.random.randint(_key("uniform", seed), shape, *bounds, held)
+    """Draw normal numbers that are less than 2 standard deviations from the mean.
+
+    The arguments are those of `normal`.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> bool(abs(tf.random.truncated_normal([1000])).max() < 2)
+        True
+    """
+    source = _source("truncated_normal", dtype, seed)
+    return normal_of(source, shape, mean, stddev, dtype, draw=philox.truncated_normals)
 
 
-def _integer_bounds(minval: object, maxval: object, held: DType) -> tuple[Any, Any]:
-    if minval is None or maxval is None:
-        raise ValueError(
-            described(
-                f"uniform needs maxval for {held.name}: integers have no default range.",
-                fix="pass maxval; it is exclusive.",
-            )
-        )
-    low, high = _number(minval, held), _number(maxval, held)
-    if low.ndim or high.ndim:
-        raise InvalidArgumentError(
-            f"minval and maxval of integers must be single numbers, but got "
-            f"{shortened(minval)} and {shortened(maxval)}.",
-            fix="draw each range separately and stack the results.",
-        )
-    known = not is_traced(low) and not is_traced(high)
-    if known and not int(low) < int(high):
-        raise InvalidArgumentError(
-            f"minval must be below maxval, but got {low} and {high}.",
-            fix="pass a maxval that is one above the highest number to draw.",
-        )
-    return low, high
+def categorical(
+    logits: object,
+    num_samples: object,
+    dtype: DTypeLike = dtypes.int64,
+    seed: int | None = None,
+    name: str | None = None,
+) -> "jax.Array":
+    """Draw classes.
+
+    Args:
+        logits: For each row, the logarithm of the probability of each class, up to a constant.
+        num_samples: The number of draws for each row.
+        dtype: int32 or int64.
+        seed: Makes the sequence of this operation reproducible, together with `set_seed`.
+        name: Accepted for compatibility.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.random.categorical([[0.0, -100.0]], 3, dtype=tf.int32).tolist()
+        [[0, 0, 0]]
+    """
+    return categories_of(_source("categorical", dtype, seed), logits, num_samples, dtype)
 
 
-def _number(value: object, held: DType) -> Any:
-    return convert_to_tensor(value, held)
+def shuffle(value: object, seed: int | None = None, name: str | None = None) -> Any:
+    """Return a tensor with its first axis in a random order.
+
+    Args:
+        value: A tensor with at least one axis; it may be of text.
+        seed: Makes the sequence of this operation reproducible, together with `set_seed`.
+        name: Accepted for compatibility.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> sorted(tf.random.shuffle([1, 2, 3]).tolist())
+        [1, 2, 3]
+    """
+    tensor = convert_to_tensor(value)
+    return shuffled_by(_source("shuffle", tensor.dtype, seed, blocks_each=0.25), tensor)
 
 
-def _vector(shape: object) -> tuple[int, ...]:
-    lengths = whole_numbers(shape)
-    if lengths is None or lengths.ndim != 1:
-        raise InvalidArgumentError(
-            f"A shape must be a vector of lengths, but got {shortened(shape)}.",
-            fix="pass the length of each axis, for example [2, 3].",
-        )
-    return static_shape(shape)
+def _source(
+    kind: str, dtype: object, seed: int | None, blocks_each: float = philox.RESERVED_BLOCKS
+) -> Source:
+    """Return the source of an operation's numbers.
+
+    Outside compiled functions, the numbers of an operation with a seed are TensorFlow's: a stream for each operation with its seeds,
+    in which each call reserves some blocks for each number.
+    """
+    name = f"{kind} {dtypes.name_of(dtypes.as_dtype(dtype))}"
+
+    def stream(count: int) -> Stream:
+        watcher = side_effects.here.watcher
+        if watcher is not None:
+            watcher.draw()
+        operation = operation_seed(seed)
+        if is_tracing():
+            return _keyed(jnp, _words_at_run_time(name, operation))
+        if operation is None or operation[1] < 0:  # its place in a function of a dataset
+            return _keyed(np, _words(draw(name, operation, counted=seed is not None)))
+        blocks = math.ceil(count * blocks_each)
+        at = reserve(name, operation, blocks if seed is not None else 0)
+        return _eager(operation, at)
+
+    return stream
 
 
-def _not_drawn(dtype: DType) -> str:
-    drawn = ", ".join(known.name for known in (*_FLOATS, *_INTEGERS))
-    return described(
-        f"uniform draws {drawn}, but dtype is {dtypes.name_of(dtype)}.",
-        fix="draw one of those, and convert it with evenfeed.cast.",
-    )
+def _keyed(xp: Any, key: Any) -> Stream:
+    return stream_of_words(xp, xp.concatenate([xp.zeros(4, dtypes.uint32), key]))
 
 
-def _key(kind: str, seed: int | None) -> "jax.Array":
-    """Return a new key; in a compiled function, a new one each time it runs."""
-    watcher = side_effects.here.watcher
-    if watcher is not None:
-        watcher.draw()
-    operation = operation_seed(seed)
-    if is_tracing():
-        words = _words_at_run_time(kind, operation)
-    else:
-        words = jnp.asarray(_words(draw(kind, operation, counted=seed is not None)))
-    return jax.random.wrap_key_data(words, impl="threefry2x32")
+def _eager(operation: OperationSeed, at: int) -> Stream:
+    first, second = operation if any(operation) else (0, _NO_SEED)
+    words = [at & _LOW_32, at >> 32, second, 0, first, 0]
+    return stream_of_words(np, np.array(words, dtypes.uint32))
 
 
 def _words_at_run_time(kind: str, operation: OperationSeed | None) -> "jax.Array":

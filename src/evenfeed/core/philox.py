@@ -1,0 +1,218 @@
+"""Philox 4x32-10: TensorFlow's counter-based random bits, and the numbers that it makes of them.
+
+The functions compute with NumPy or with `jax.numpy`, whichever module a `Stream` has. Integers and uniform floats are
+equal in both, and to TensorFlow's. Normal numbers may differ in their last bits: each library has its own logarithm.
+"""
+
+# Arrays of NumPy or jax.numpy.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.dtypes import DType
+
+_ROUNDS: Final = 10
+_MULTIPLIERS: Final = (0xD2511F53, 0xCD9E8D57)
+_WEYL: Final = (0x9E3779B9, 0xBB67AE85)
+_SCRAMBLE_KEY: Final = (0x3EC8F720, 0x02461E29)
+_LOW_16: Final = 0xFFFF
+_LOW_32: Final = 2**32 - 1
+
+# How many blocks of 4 words TensorFlow reserves for each number, if later calls continue the stream.
+RESERVED_BLOCKS: Final = 256
+# How many words it reserves for each number within one call, if a number may need several draws.
+_RESERVED_WORDS: Final = 256
+# Pairs of normal numbers drawn for each group of truncated ones. All are rejected with a probability below 1e-25.
+_CANDIDATES: Final = 12
+_LEAST: Final = 1e-7  # the smallest number whose logarithm Box and Muller's method takes
+
+
+@final
+@dataclass(frozen=True)
+class Stream:
+    """The random words that follow a counter, 4 per step.
+
+    Attributes:
+        xp: The module that computes: `numpy` or `jax.numpy`.
+        key: Two words.
+        counter: Four words, the low ones first.
+    """
+
+    xp: Any
+    key: Any
+    counter: Any
+
+    def words(self, count: int) -> Any:
+        """Return the next `count` words."""
+        steps = self.xp.arange(-(-count // 4), dtype=dtypes.uint32)
+        return self.blocks(steps).reshape(-1)[:count]
+
+    def blocks(self, steps: Any) -> Any:
+        """Return the 4 words of each step, which are counted from the counter."""
+        xp, words = self.xp, []
+        carry = steps
+        for word in self.counter:
+            total = word + carry
+            words.append(total)
+            carry = (total < carry).astype(dtypes.uint32)
+        return xp.stack(_mixed(xp, self.key, words), axis=-1)
+
+
+def stream_of_words(xp: Any, words: Any) -> Stream:
+    """Return the stream of 6 words: the counter, then the key."""
+    # Slices keep an axis: NumPy warns if single numbers wrap around, as random words are meant to.
+    parts = [words[place : place + 1] for place in range(6)]
+    return Stream(xp, parts[4:], parts[:4])
+
+
+def scrambled(xp: Any, seed: Any) -> Stream:
+    """Return the stream of two 64-bit seeds, given as 4 words. Similar seeds give unrelated streams."""
+    parts = [seed[place : place + 1] for place in range(4)]
+    key = [xp.full(1, word, dtypes.uint32) for word in _SCRAMBLE_KEY]
+    mixed = _mixed(xp, key, parts)
+    zero = xp.zeros(1, dtypes.uint32)
+    return Stream(xp, mixed[:2], [zero, zero, *mixed[2:]])
+
+
+def seed_words(xp: Any, seed: Any) -> Any:
+    """Return the 4 words of two integers of 32 or 64 bits."""
+    if seed.dtype.itemsize == 8:
+        wide = seed.astype(dtypes.uint64)
+        low, high = wide & _LOW_32, wide >> 32
+    else:
+        low, high = seed, seed >> 31  # the sign
+    return xp.stack([low.astype(dtypes.uint32), high.astype(dtypes.uint32)], axis=-1).reshape(-1)
+
+
+def whole_range(stream: Stream, count: int, dtype: DType) -> Any:
+    """Return integers from the whole range of `dtype`."""
+    if dtype.itemsize == 4:
+        return stream.words(count).astype(dtype)
+    low, high = _pairs(stream, count)
+    return (low.astype(dtypes.uint64) | high.astype(dtypes.uint64) << 32).astype(dtype)
+
+
+def integers(stream: Stream, count: int, low: Any, high: Any) -> Any:
+    """Return integers from `low` up to `high`, exclusive, with the dtype of these bounds."""
+    unsigned = dtypes.uint32 if low.dtype.itemsize == 4 else dtypes.uint64
+    # Slices of one number, so that NumPy lets the difference and the sum wrap around.
+    first, last = low.reshape(1).astype(unsigned), high.reshape(1).astype(unsigned)
+    return (first + whole_range(stream, count, unsigned) % (last - first)).astype(low.dtype)
+
+
+def units(stream: Stream, count: int, dtype: DType) -> Any:
+    """Return floats in [0, 1), which have the random bits as their mantissa."""
+    if dtype == dtypes.float64:
+        high, low = _pairs(stream, count)
+        return _unit_doubles(high, low)
+    words = stream.words(count)
+    if dtype == dtypes.float32:
+        return _unit_floats(words)
+    bits, one = (10, 0x3C00) if dtype == dtypes.float16 else (7, 0x3F80)
+    short = (words & (1 << bits) - 1 | one).astype(dtypes.uint16)
+    return short.view(dtype) - np.ones((), dtype)
+
+
+def normals(stream: Stream, count: int, dtype: DType) -> Any:
+    """Return floats from the normal distribution with mean 0 and deviation 1."""
+    size = _group(dtype)
+    words = stream.words(-(-count // size) * 4).reshape(-1, 4)
+    return _box_muller(stream.xp, words, dtype).reshape(-1)[:count].astype(dtype)
+
+
+def truncated_normals(stream: Stream, count: int, dtype: DType) -> Any:
+    """Return floats from the normal distribution, without those that are 2 or more deviations from the mean."""
+    xp, size = stream.xp, _group(dtype)
+    groups = -(-count // size)
+    tries = _CANDIDATES * 2 // size
+    apart = size * _RESERVED_WORDS // 4
+    steps = xp.arange(groups, dtype=dtypes.uint32)[:, None] * apart + xp.arange(
+        tries, dtype=dtypes.uint32
+    )
+    words = stream.blocks(steps.reshape(-1).astype(dtypes.uint32))
+    found = _box_muller(xp, words, dtype).reshape(groups, tries * size)
+    # A stable sort by "is rejected" keeps the accepted ones in order.
+    order = xp.argsort((abs(found) >= 2).astype(dtypes.int32), axis=1, stable=True)[:, :size]
+    return xp.take_along_axis(found, order, axis=1).reshape(-1)[:count].astype(dtype)
+
+
+def _group(dtype: DType) -> int:
+    """Return how many floats are made of the 4 words of a step."""
+    return 2 if dtype == dtypes.float64 else 4
+
+
+def _pairs(stream: Stream, count: int) -> tuple[Any, Any]:
+    words = stream.words(2 * count).reshape(-1, 2)
+    return words[:, 0], words[:, 1]
+
+
+def _unit_floats(words: Any) -> Any:
+    return (words & 0x7FFFFF | 0x3F800000).astype(dtypes.uint32).view(dtypes.float32) - np.float32(
+        1
+    )
+
+
+def _unit_doubles(high: Any, low: Any) -> Any:
+    bits = high.astype(dtypes.uint64) << 32 & 0xFFFFF00000000 | low.astype(dtypes.uint64)
+    return (bits | 1023 << 52).view(dtypes.float64) - 1.0
+
+
+def _box_muller(xp: Any, words: Any, dtype: DType) -> Any:
+    """Return the normal numbers of each step, in an array with an axis for the steps."""
+    if dtype == dtypes.float64:
+        first = _unit_doubles(words[:, 0], words[:, 1])[:, None]
+        second = _unit_doubles(words[:, 2], words[:, 3])[:, None]
+        return _polar(xp, xp.maximum(first, _LEAST), 2 * np.pi * second, dtypes.float64)
+    floats = _unit_floats(words)
+    first = xp.maximum(floats[:, 0::2], np.float32(_LEAST))
+    # NumPy computes in 64 bits and rounds, as the C library does in effect. JAX may have no 64 bits.
+    wide = dtypes.float64 if xp is np else dtypes.float32
+    angle = (floats[:, 1::2].astype(wide) * (2 * np.pi)).astype(dtypes.float32)
+    return _polar(xp, first.astype(wide), angle.astype(wide), dtypes.float32)
+
+
+def _polar(xp: Any, first: Any, angle: Any, dtype: DType) -> Any:
+    log = xp.log(first).astype(dtype)
+    radius = xp.sqrt(-2 * log)
+    both = xp.stack([xp.sin(angle).astype(dtype), xp.cos(angle).astype(dtype)], axis=-1)
+    return both * radius[..., None]
+
+
+def _mixed(xp: Any, key: Any, counter: Any) -> list[Any]:
+    words, keys = list(counter), list(key)
+    for _ in range(_ROUNDS):
+        high_0, low_0 = _product(xp, _MULTIPLIERS[0], words[0])
+        high_1, low_1 = _product(xp, _MULTIPLIERS[1], words[2])
+        words = [high_1 ^ words[1] ^ keys[0], low_1, high_0 ^ words[3] ^ keys[1], low_0]
+        keys = [
+            key + xp.asarray(step, dtypes.uint32) for key, step in zip(keys, _WEYL, strict=True)
+        ]
+    return words
+
+
+def _product(xp: Any, factor: int, word: Any) -> tuple[Any, Any]:
+    """Return the high and the low word of a product, from products of 16 bits: JAX may have no 64 bits."""
+    high, low = (xp.asarray(part, dtypes.uint32) for part in (factor >> 16, factor & _LOW_16))
+    word_high, word_low = word >> 16, word & _LOW_16
+    middle = high * word_low + (low * word_low >> 16)
+    other = low * word_high + (middle & _LOW_16)
+    return high * word_high + (middle >> 16) + (other >> 16), xp.asarray(
+        factor, dtypes.uint32
+    ) * word
+
+
+def advanced(xp: Any, words: Any, low: Any, high: Any) -> Any:
+    """Return the 6 words of a stream, with a 64-bit number, given as two words, added to the counter."""
+    parts, carry = [], xp.zeros(1, dtypes.uint32)
+    for place in range(4):
+        word = words[place : place + 1]
+        added = (low, high, 0, 0)[place] + carry
+        total = word + added
+        # The sum of the number and the carry may wrap around too, to 0.
+        carry = ((total < word) | (added < carry)).astype(dtypes.uint32)
+        parts.append(total)
+    return xp.concatenate([*parts, words[4:]])

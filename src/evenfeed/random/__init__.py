@@ -1,0 +1,51 @@
+"""Random tensors and the global seed: TensorFlow's `tf.random`."""
+
+from typing import TYPE_CHECKING
+
+from evenfeed.core.publish import publish, refusal
+from evenfeed.core.seeds import set_seed
+from evenfeed.random import experimental
+from evenfeed.replicas.generators import (
+    Generator,
+    create_rng_state,
+    get_global_generator,
+    set_global_generator,
+)
+from evenfeed.tensors.randomness import categorical, normal, shuffle, truncated_normal, uniform
+from evenfeed.tensors.stateless_random import (
+    Algorithm,
+    fold_in,
+    split,
+    stateless_categorical,
+    stateless_normal,
+    stateless_truncated_normal,
+    stateless_uniform,
+)
+
+__all__ = [
+    "Algorithm",
+    "Generator",
+    "categorical",
+    "create_rng_state",
+    "experimental",
+    "fold_in",
+    "get_global_generator",
+    "normal",
+    "set_global_generator",
+    "set_seed",
+    "shuffle",
+    "split",
+    "stateless_categorical",
+    "stateless_normal",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+]
+
+publish(__name__, __all__, globals())
+
+if not TYPE_CHECKING:
+    __getattr__ = refusal(
+        __name__, __all__, "The page of names in the docs lists what evenfeed provides."
+    )
