@@ -12,12 +12,13 @@ from typing import Any, Final, cast, final
 
 import numpy as np
 
-from evenfeed.core import dtypes, philox
+from evenfeed.core import dtypes
 from evenfeed.core.arguments import whole_number
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.core.philox import Stream, stream_of_words
+from evenfeed.core.randomness import philox
+from evenfeed.core.randomness.philox import Stream, stream_of_words
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.replicas import contexts
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation

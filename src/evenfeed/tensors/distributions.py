@@ -10,12 +10,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from evenfeed.core import dtypes, philox
+from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.core.philox import Stream
+from evenfeed.core.randomness import philox
+from evenfeed.core.randomness.philox import Stream
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.creation import (
     DTypeLike,

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from evenfeed.core import dtypes, philox, side_effects
+from evenfeed.core import dtypes, side_effects
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.core.philox import Stream, stream_of_words
+from evenfeed.core.randomness import philox
+from evenfeed.core.randomness.philox import Stream, stream_of_words
 from evenfeed.core.seeds import OperationSeed, calling, draw, operation_seed, reserve
 from evenfeed.tensors.creation import DTypeLike, convert_to_tensor
 from evenfeed.tensors.device_arrays import is_tracing

@@ -5,9 +5,10 @@
 from enum import Enum
 from typing import Any, cast, final
 
-from evenfeed.core import dtypes, philox
+from evenfeed.core import dtypes
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
+from evenfeed.core.randomness import philox
 from evenfeed.tensors.creation import DTypeLike, convert_to_tensor
 from evenfeed.tensors.distributions import (
     Source,

@@ -1,0 +1,1 @@
+"""Random numbers as a function of a key and a counter."""
