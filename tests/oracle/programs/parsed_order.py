@@ -25,3 +25,58 @@ def keys(tf, ask):
             ]
         ),
     }
+
+
+def ragged(tf, ask):
+    """RaggedFeature, with every partition."""
+    feature = tf.io.RaggedFeature
+
+    def example(**lists):
+        values = {
+            name: tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+            for name, value in lists.items()
+        }
+        return tf.train.Example(features=tf.train.Features(feature=values)).SerializeToString()
+
+    records = [example(v=[1, 2]), example(), example(v=[3])]
+    rows = [example(v=[1, 2, 3, 4], l=[1, 3], s=[0, 1, 4], b=[0, 1], e=[1, 4], i=[0, 1, 1, 1])]
+    partitions = {
+        "splits": [feature.RowSplits("s")],
+        "lengths": [feature.RowLengths("l")],
+        "starts": [feature.RowStarts("b")],
+        "limits": [feature.RowLimits("e")],
+        "rowids": [feature.ValueRowIds("i")],
+        "uniform": [feature.UniformRowLength(2)],
+        "two": [feature.UniformRowLength(2), feature.RowLengths("l")],
+    }
+    dataset = tf.data.Dataset.from_tensor_slices(records)
+    plain = {"v": feature(tf.int64)}
+    mixed = {"a": feature(tf.int64), "z": tf.io.VarLenFeature(tf.int64), "b": feature(tf.int64)}
+    return {
+        f"{label}, {kind}": ask(parse, serialized, {"v": feature(tf.int64, "v", partition)})
+        for label, partition in partitions.items()
+        for kind, parse, serialized in (
+            ("one", tf.io.parse_single_example, rows[0]),
+            ("batch", tf.io.parse_example, rows * 2),
+        )
+    } | {
+        "no partition, one": ask(lambda: tf.io.parse_single_example(records[0], plain)),
+        "missing": ask(lambda: tf.io.parse_single_example(records[1], plain)),
+        "no partition, batch": ask(lambda: tf.io.parse_example(records, plain)),
+        "int64 splits": ask(
+            lambda: tf.io.parse_example(
+                records, {"v": feature(tf.int64, row_splits_dtype=tf.int64)}
+            )
+        ),
+        "another key": ask(lambda: tf.io.parse_example(records, {"x": feature(tf.int64, "v")})),
+        "wrong dtype": ask(lambda: tf.io.parse_example(records, {"v": feature(tf.float32)})),
+        "no such dtype": ask(lambda: tf.io.parse_example(records, {"v": feature(tf.int32)})),
+        "no partition of ours": ask(
+            lambda: tf.io.parse_example(records, {"v": feature(tf.int64, "v", [3])})
+        ),
+        "order": ask(lambda: list(tf.io.parse_example(records, mixed))),
+        "in a map": ask(lambda: list(dataset.map(lambda x: tf.io.parse_single_example(x, plain)))),
+        "in a map of batches": ask(
+            lambda: list(dataset.batch(2).map(lambda x: tf.io.parse_example(x, plain)))
+        ),
+    }

@@ -11,6 +11,7 @@ from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import Handle, Kernel, results_of
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
@@ -24,7 +25,8 @@ from evenfeed.formats.example.example_protos import (
     steps_of,
     varying_value,
 )
-from evenfeed.formats.example.features import Fixed, Sequenced, Varying, Wanted, wanted_of
+from evenfeed.formats.example.features import Fixed, Ragged, Sequenced, Varying, Wanted, wanted_of
+from evenfeed.formats.example.ragged_rows import ragged_column
 
 
 def parse_single_example(
@@ -149,8 +151,10 @@ def columns_of(records: list[bytes], wanted: Sequence[Wanted]) -> dict[str, Any]
     return found
 
 
-def varying_column(features: Sequence[Any], wanted: Varying | Sequenced) -> Any:
+def varying_column(features: Sequence[Any], wanted: Varying | Sequenced | Ragged) -> Any:
     """Return a variable-length feature of all records, given their Features messages."""
+    if isinstance(wanted, Ragged):
+        return ragged_column(features, wanted)
     held = [(one.feature.get(wanted.key), Where(row)) for row, one in enumerate(features)]
     if isinstance(wanted, Varying):
         return sparse_rows([varying_value(*one, wanted) for one in held], wanted.dtype)
@@ -169,6 +173,8 @@ def sparse_rows(parts: Sequence[Array], dtype: DType) -> SparseTensor:
 
 def first_of(value: Any) -> Any:
     """Return the only row of a feature that was parsed from one record."""
+    if isinstance(value, RaggedTensor):
+        return value.row(0)
     if isinstance(value, SparseTensor):
         return SparseTensor(value.indices[:, 1:], value.values, value.dense_shape[1:])
     return value[0, ...]
@@ -276,10 +282,11 @@ def _both(context: Any, sequence: Any) -> tuple[tuple[Wanted, ...], tuple[Wanted
         )
     lists = wanted_of(sequence, "sequence_features") if sequence else ()
     for wanted in lists:
-        if isinstance(wanted, Fixed):
+        if isinstance(wanted, Fixed | Ragged):
+            kind = "FixedLenFeature" if isinstance(wanted, Fixed) else "RaggedFeature"
             raise ValueError(
                 described(
-                    f"Unsupported FixedLenFeature for the feature list {wanted.key!r}.",
+                    f"Unsupported {kind} for the feature list {wanted.key!r}.",
                     fix="pass FixedLenSequenceFeature(shape, dtype), or VarLenFeature(dtype).",
                 )
             )

@@ -16,7 +16,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy import descriptor_pb2, descriptor_pool, message_factory
-from evenfeed.formats.example.features import DTYPES, Fixed, Sequenced, Varying, Wanted
+from evenfeed.formats.example.features import DTYPES, Fixed, Sequenced, Varying
 
 _PACKAGE: Final = "tensorflow"
 
@@ -135,7 +135,7 @@ def parsed(kind: str, record: bytes, number: int) -> Any:
         ) from None
 
 
-def values_of(feature: Any, where: Where, wanted: Wanted) -> Array | None:
+def values_of(feature: Any, where: Where, wanted: Fixed | Varying | Sequenced) -> Array | None:
     """Return the values of a Feature message; None if it is missing."""
     held: str | None = None if feature is None else feature.WhichOneof("kind")
     if held is None:

@@ -9,7 +9,8 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.ragged.row_partitions import splits_dtype
 from evenfeed.core.shapes import TensorShape
 
 # The dtypes that an example can hold, and their fields in a Feature message.
@@ -76,40 +77,76 @@ class FixedLenSequenceFeature(NamedTuple):
     default_value: Any = None
 
 
-@final
-class RaggedFeature:
-    """A ragged feature. Not supported: raises UnimplementedError, which names the alternatives.
+class RowSplits(NamedTuple):
+    """The feature with the position where each row starts, and where the last one ends."""
+
+    key: str
+
+
+class RowLengths(NamedTuple):
+    """The feature with the length of each row."""
+
+    key: str
+
+
+class RowStarts(NamedTuple):
+    """The feature with the position where each row starts."""
+
+    key: str
+
+
+class RowLimits(NamedTuple):
+    """The feature with the position where each row ends."""
+
+    key: str
+
+
+class ValueRowIds(NamedTuple):
+    """The feature with the row number of each value."""
+
+    key: str
+
+
+class UniformRowLength(NamedTuple):
+    """The length of all rows."""
+
+    length: int
+
+
+Partition: TypeAlias = (
+    RowSplits | RowLengths | RowStarts | RowLimits | ValueRowIds | UniformRowLength
+)
+
+
+class RaggedFeature(NamedTuple):
+    """A feature with any number of values. Parsed as an array, or as a RaggedTensor if there are several rows.
 
     Args:
         dtype: float32, int64 or string.
-        value_key: The name of the feature with the values.
-        partitions: How the values are split into rows.
-        row_splits_dtype: The dtype of the row splits.
-        validate: Whether to validate the row splits.
+        value_key: The name of the feature with the values; by default the key in the dict of features.
+        partitions: How the values of an example are split into rows, the outermost axis first:
+            `RaggedFeature.RowLengths(key)` and its siblings.
+        row_splits_dtype: int32 or int64.
+        validate: Accepted for compatibility; row splits are always checked.
 
     Examples:
         >>> import evenfeed as tf
-        >>> try:
-        ...     tf.io.RaggedFeature(tf.int64)
-        ... except tf.errors.UnimplementedError as error:
-        ...     print(error.message)
-        RaggedFeature is not supported: JAX has no tensors whose rows differ in length.
+        >>> tf.io.parse_example([b"", b""], {"words": tf.io.RaggedFeature(tf.string)})
+        {'words': <tf.RaggedTensor [[], []]>}
     """
 
-    def __init__(
-        self,
-        dtype: Any,
-        value_key: str | None = None,
-        partitions: Any = (),
-        row_splits_dtype: Any = dtypes.int32,
-        validate: bool = False,
-    ) -> None:
-        del dtype, value_key, partitions, row_splits_dtype, validate
-        raise UnimplementedError(
-            "RaggedFeature is not supported: JAX has no tensors whose rows differ in length.",
-            fix="use FixedLenSequenceFeature([], dtype, allow_missing=True), which pads the rows, or "
-            "VarLenFeature(dtype), which gives a SparseTensor; read row lengths or splits with FixedLenSequenceFeature.",
-        )
+    dtype: Any
+    value_key: str | None = None
+    partitions: Any = ()
+    row_splits_dtype: Any = dtypes.int32
+    validate: bool = False
+
+    RowSplits = RowSplits
+    RowLengths = RowLengths
+    RowStarts = RowStarts
+    RowLimits = RowLimits
+    ValueRowIds = ValueRowIds
+    UniformRowLength = UniformRowLength
 
 
 @final
@@ -161,11 +198,22 @@ class Sequenced:
         return int(np.prod(self.shape, dtype=np.int64))
 
 
-Wanted: TypeAlias = Fixed | Varying | Sequenced
+@final
+@dataclass(frozen=True)
+class Ragged:
+    """A requested feature with any number of values, split into rows by other features."""
+
+    key: str
+    values: Varying
+    partitions: tuple[Partition, ...]
+    splits_dtype: DType
+
+
+Wanted: TypeAlias = Fixed | Varying | Sequenced | Ragged
 
 
 def wanted_of(features: Any, name: str = "features") -> tuple[Wanted, ...]:
-    """Return the checked features of a dict: sparse features first, each kind sorted by key."""
+    """Return the checked features of a dict: sparse features first and ragged ones last, each kind sorted by key."""
     if not isinstance(features, Mapping) or not features:
         actual = "empty" if features == {} else shortened(cast("object", features))
         raise ValueError(
@@ -177,7 +225,13 @@ def wanted_of(features: Any, name: str = "features") -> tuple[Wanted, ...]:
     items = cast("Mapping[str, Any]", features)
     found = [_wanted(key, items[key]) for key in sorted(items)]
     # TensorFlow's order: programs rely on the order of `.values()`.
-    return tuple(sorted(found, key=lambda wanted: not isinstance(wanted, Varying)))
+    return tuple(sorted(found, key=_place))
+
+
+def _place(wanted: Wanted) -> int:
+    if isinstance(wanted, Varying):
+        return 0
+    return 2 if isinstance(wanted, Ragged) else 1
 
 
 def _wanted(key: str, feature: Any) -> Wanted:
@@ -186,6 +240,8 @@ def _wanted(key: str, feature: Any) -> Wanted:
             return _fixed(key, feature)
         case VarLenFeature():
             return Varying(key, _dtype(key, feature.dtype))
+        case RaggedFeature():
+            return _ragged(key, feature)
         case FixedLenSequenceFeature():
             dtype = _dtype(key, feature.dtype)
             default = feature.default_value
@@ -197,9 +253,23 @@ def _wanted(key: str, feature: Any) -> Wanted:
             raise ValueError(
                 described(
                     f"Unsupported {type(feature).__name__} {shortened(feature)} for key {key!r}.",
-                    fix="pass a FixedLenFeature, a VarLenFeature or a FixedLenSequenceFeature.",
+                    fix="pass a FixedLenFeature, a VarLenFeature, a RaggedFeature or a FixedLenSequenceFeature.",
                 )
             )
+
+
+def _ragged(key: str, feature: RaggedFeature) -> Ragged:
+    partitions = tuple(feature.partitions)
+    for partition in partitions:
+        if not isinstance(partition, Partition):
+            raise TypeError(
+                described(
+                    f"Unsupported partition {shortened(partition)} of feature {key!r}.",
+                    fix="pass RaggedFeature.RowLengths(key), or another partition of RaggedFeature.",
+                )
+            )
+    values = Varying(feature.value_key or key, _dtype(key, feature.dtype))
+    return Ragged(key, values, partitions, splits_dtype(feature.row_splits_dtype))
 
 
 def _fixed(key: str, feature: FixedLenFeature) -> Fixed:

@@ -1,0 +1,62 @@
+"""Parses `tf.io.RaggedFeature`: the values of a feature, and other features that split them into rows."""
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any
+
+from evenfeed.core import dtypes
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.formats.example.example_protos import Where, varying_value
+from evenfeed.formats.example.features import (
+    Partition,
+    Ragged,
+    RowLengths,
+    RowLimits,
+    RowSplits,
+    RowStarts,
+    UniformRowLength,
+    Varying,
+)
+
+
+def ragged_column(features: Sequence[Any], wanted: Ragged) -> RaggedTensor:
+    """Return a ragged feature of all records, given their Features messages."""
+    rows = [_row(one.feature, Where(row), wanted) for row, one in enumerate(features)]
+    inner = list(takewhile(_is_uniform, reversed(wanted.partitions)))
+    axes = len(wanted.partitions) - len(inner)
+    shape = [None] * (axes + 1) + [partition[0] for partition in reversed(inner)]
+    return RaggedTensorSpec(shape, wanted.values.dtype, axes, wanted.splits_dtype).stacked(rows)
+
+
+def _is_uniform(partition: Partition) -> bool:
+    return isinstance(partition, UniformRowLength)
+
+
+def _row(feature: Any, where: Where, wanted: Ragged) -> Any:
+    values: Any = varying_value(feature.get(wanted.values.key), where, wanted.values)
+    for partition in reversed(wanted.partitions):
+        values = _split(values, partition, feature, where)
+    return values
+
+
+def _split(values: Any, partition: Partition, feature: Any, where: Where) -> Any:
+    if isinstance(partition, UniformRowLength):
+        rows = RaggedTensor.from_uniform_row_length(values, partition.length)
+        if isinstance(values, RaggedTensor):
+            return rows
+        # Innermost rows of one length are a dense axis, as in TensorFlow.
+        return values.reshape(rows.row_count, partition.length, *values.shape[1:])
+    of_rows = Varying(partition.key, dtypes.int64)
+    numbers = varying_value(feature.get(partition.key), where, of_rows)
+    match partition:
+        case RowSplits():
+            return RaggedTensor.from_row_splits(values, numbers)
+        case RowLengths():
+            return RaggedTensor.from_row_lengths(values, numbers)
+        case RowStarts():
+            return RaggedTensor.from_row_starts(values, numbers)
+        case RowLimits():
+            return RaggedTensor.from_row_limits(values, numbers)
+        case _:
+            return RaggedTensor.from_value_rowids(values, numbers)
