@@ -26,6 +26,7 @@ from evenfeed.core.conversion import (
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import TensorShape, partly_unknown
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.tensor_types import Tensor as AnyTensor
@@ -181,14 +182,14 @@ def range(  # noqa: A001 - TensorFlow's name
 
 
 def is_tensor(x: object) -> bool:
-    """Return True if `x` is a tensor, a sparse tensor or a variable.
+    """Return True if `x` is a tensor, a ragged or sparse tensor, or a variable.
 
     Examples:
         >>> import evenfeed as tf
         >>> tf.is_tensor(tf.constant(1.0)), tf.is_tensor(1.0)
         (True, False)
     """
-    return isinstance(x, (AnyTensor, SparseTensor)) or is_on_device(x)
+    return isinstance(x, (AnyTensor, RaggedTensor, SparseTensor)) or is_on_device(x)
 
 
 def is_on_device(value: object) -> "TypeGuard[jax.Array | ReadsAsTensor]":

@@ -163,6 +163,7 @@ def specs(tf, ask):
     rows = tf.RaggedTensorSpec([None], tf.int32, 0)
     known, open_ = spec([3, 4], tf.int32), spec([None, 4], tf.int32)
     return {
+        "is_tensor": [ask(tf.is_tensor, each) for each in _values(tf).values()],
         "default": ask(spec),
         "shape": ask(lambda: known.shape),
         "dtype": ask(lambda: known.dtype),

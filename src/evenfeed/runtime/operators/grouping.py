@@ -181,7 +181,7 @@ def _joined(run: Sequence[Block], node: Batch) -> Block:
             raise InvalidArgumentError(
                 f"All elements of a batch must have the same shape, but got {_shapes(column)}"
                 + (f" in part {path}." if path else "."),
-                fix="give all elements the same shape, or call padded_batch; "
+                fix="give all elements the same shape, or call padded_batch or ragged_batch; "
                 "to batch batches, pass drop_remainder=True to the first batch().",
                 origin=node.origin,
             )
