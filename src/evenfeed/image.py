@@ -3,6 +3,17 @@
 from typing import TYPE_CHECKING
 
 from evenfeed.core.publish import publish, refusal
+from evenfeed.images.colour_spaces import (
+    adjust_gamma,
+    adjust_hue,
+    adjust_saturation,
+    hsv_to_rgb,
+    rgb_to_hsv,
+    rgb_to_yiq,
+    rgb_to_yuv,
+    yiq_to_rgb,
+    yuv_to_rgb,
+)
 from evenfeed.images.colours import (
     adjust_brightness,
     adjust_contrast,
@@ -30,9 +41,21 @@ from evenfeed.images.geometry import (
     pad_to_bounding_box,
     resize_with_crop_or_pad,
 )
-from evenfeed.images.random_ops import (
+from evenfeed.images.jpeg_quality import adjust_jpeg_quality
+from evenfeed.images.measures import psnr, total_variation
+from evenfeed.images.random_colours import (
     random_brightness,
     random_contrast,
+    random_hue,
+    random_jpeg_quality,
+    random_saturation,
+    stateless_random_brightness,
+    stateless_random_contrast,
+    stateless_random_hue,
+    stateless_random_jpeg_quality,
+    stateless_random_saturation,
+)
+from evenfeed.images.random_ops import (
     random_crop,
     random_flip_left_right,
     random_flip_up_down,
@@ -41,11 +64,16 @@ from evenfeed.images.random_ops import (
     stateless_random_flip_up_down,
 )
 from evenfeed.images.resizing import ResizeMethod, resize
+from evenfeed.images.rotating import resize_with_pad, rot90, transpose
 
 __all__ = [
     "ResizeMethod",
     "adjust_brightness",
     "adjust_contrast",
+    "adjust_gamma",
+    "adjust_hue",
+    "adjust_jpeg_quality",
+    "adjust_saturation",
     "central_crop",
     "convert_image_dtype",
     "crop_to_bounding_box",
@@ -61,20 +89,39 @@ __all__ = [
     "flip_left_right",
     "flip_up_down",
     "grayscale_to_rgb",
+    "hsv_to_rgb",
     "is_jpeg",
     "pad_to_bounding_box",
     "per_image_standardization",
+    "psnr",
     "random_brightness",
     "random_contrast",
     "random_crop",
     "random_flip_left_right",
     "random_flip_up_down",
+    "random_hue",
+    "random_jpeg_quality",
+    "random_saturation",
     "resize",
     "resize_with_crop_or_pad",
+    "resize_with_pad",
     "rgb_to_grayscale",
+    "rgb_to_hsv",
+    "rgb_to_yiq",
+    "rgb_to_yuv",
+    "rot90",
+    "stateless_random_brightness",
+    "stateless_random_contrast",
     "stateless_random_crop",
     "stateless_random_flip_left_right",
     "stateless_random_flip_up_down",
+    "stateless_random_hue",
+    "stateless_random_jpeg_quality",
+    "stateless_random_saturation",
+    "total_variation",
+    "transpose",
+    "yiq_to_rgb",
+    "yuv_to_rgb",
 ]
 
 publish(__name__, __all__, globals())

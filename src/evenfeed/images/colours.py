@@ -163,7 +163,7 @@ class Brightness(RowKernel):
         return given[0]
 
     def one(self, *parts: Array) -> Array:
-        image = _in_floats(parts[0])
+        image = in_floats(parts[0])
         return converted(image + image.dtype.type(self.delta), parts[0].dtype, saturate=True)
 
 
@@ -179,7 +179,7 @@ class Contrast(RowKernel):
 
     def one(self, *parts: Array) -> Array:
         check_image(parts[0], "images")
-        image = _in_floats(parts[0])
+        image = in_floats(parts[0])
         mean = image.mean((-3, -2), keepdims=True, dtype=np.float32).astype(image.dtype)
         stretched = (image - mean) * image.dtype.type(self.factor) + mean
         return converted(stretched, parts[0].dtype, saturate=True)
@@ -256,7 +256,8 @@ def _rescaled(image: Array, dtype: DType, saturate: bool) -> Array:
     return image.astype(dtype) * np.asarray((new + 1) // (old + 1), dtype)
 
 
-def _in_floats(image: Array) -> Array:
+def in_floats(image: Array) -> Array:
+    """Convert an image to floats from 0 to 1, as TensorFlow does to adjust it."""
     return image if image.dtype in _KEPT else converted(image, dtypes.float32)
 
 

@@ -1,4 +1,4 @@
-"""Random image operations: crop, flip, brightness and contrast.
+"""Random crops and flips, and where the numbers of random image operations come from.
 
 In a function passed to `Dataset.map`, random numbers depend on the seed, the pass and the position of the
 element, as in `random_map`. Elsewhere they depend on the seeds that `evenfeed.random` uses.
@@ -6,19 +6,22 @@ element, as in `random_map`. Elsewhere they depend on the seeds that `evenfeed.r
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, cast, final
+from typing import Any, Final, cast, final
 
 import numpy as np
 
-from evenfeed.core import side_effects
+from evenfeed.core import dtypes, side_effects
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import RowKernel, applied, stands_for_part
 from evenfeed.core.random_bits import DrawsForElements, current_draws, key_of
+from evenfeed.core.randomness import philox
+from evenfeed.core.randomness.philox import Stream
 from evenfeed.core.seeds import draw, operation_seed
 from evenfeed.core.specs import TensorSpec
-from evenfeed.images.colours import Brightness, Contrast
 from evenfeed.images.geometry import COLUMNS, ROWS, check_image, flipped, lengths_of
+
+_ALL_BITS: Final = 2**64 - 1
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Any:
@@ -37,7 +40,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         (224, 224, 3)
     """
     del name
-    return _drawn(RandomCrop(lengths_of(size, "size")), value, seed)
+    return drawn(RandomCrop(lengths_of(size, "size")), value, seed)
 
 
 def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Any:
@@ -58,7 +61,7 @@ def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = N
         True
     """
     del name
-    return _seeded(RandomCrop(lengths_of(size, "size")), value, seed)
+    return seeded(RandomCrop(lengths_of(size, "size")), value, seed)
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
@@ -70,7 +73,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
         >>> tf.image.random_flip_left_right(np.array([[[1], [2]]]))[..., 0].tolist() in ([[1, 2]], [[2, 1]])
         True
     """
-    return _drawn(RandomFlip(COLUMNS), image, seed)
+    return drawn(RandomFlip(COLUMNS), image, seed)
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
@@ -82,7 +85,7 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
         >>> tf.image.random_flip_up_down(np.zeros([2, 3, 1])).shape
         (2, 3, 1)
     """
-    return _drawn(RandomFlip(ROWS), image, seed)
+    return drawn(RandomFlip(ROWS), image, seed)
 
 
 def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
@@ -94,7 +97,7 @@ def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
         >>> tf.image.stateless_random_flip_left_right(np.zeros([2, 3, 1]), seed=(1, 2)).shape
         (2, 3, 1)
     """
-    return _seeded(RandomFlip(COLUMNS), image, seed)
+    return seeded(RandomFlip(COLUMNS), image, seed)
 
 
 def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
@@ -106,45 +109,7 @@ def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
         >>> tf.image.stateless_random_flip_up_down(np.zeros([2, 3, 1]), seed=(1, 2)).shape
         (2, 3, 1)
     """
-    return _seeded(RandomFlip(ROWS), image, seed)
-
-
-def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Any:
-    """Adjust the brightness of an image by a random delta in [-max_delta, max_delta).
-
-    Examples:
-        >>> import numpy as np
-        >>> import evenfeed as tf
-        >>> tf.image.random_brightness(np.zeros([1, 1, 1], np.float32), 0.0).tolist()
-        [[[0.0]]]
-    """
-    if max_delta < 0:
-        raise InvalidArgumentError(
-            f"max_delta must be non-negative, but got {max_delta}.",
-            fix="pass the largest change as a positive number.",
-        )
-    return _drawn(RandomBrightness(float(max_delta)), image, seed)
-
-
-def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
-    """Adjust the contrast of an image by a random factor in [lower, upper).
-
-    Examples:
-        >>> import numpy as np
-        >>> import evenfeed as tf
-        >>> tf.image.random_contrast(np.ones([2, 2, 1], np.float32), 0.5, 1.5).ravel().tolist()
-        [1.0, 1.0, 1.0, 1.0]
-    """
-    if upper <= lower:
-        raise InvalidArgumentError(
-            f"upper must be > lower, but got {upper} and {lower}.",
-            fix="pass two factors in order, such as lower=0.5, upper=1.5.",
-        )
-    if lower < 0:
-        raise InvalidArgumentError(
-            f"lower must be non-negative, but got {lower}.", fix="pass lower=0.0 or more."
-        )
-    return _drawn(RandomContrast(float(lower), float(upper)), image, seed)
+    return seeded(RandomFlip(ROWS), image, seed)
 
 
 @dataclass(frozen=True)
@@ -153,19 +118,48 @@ class RandomKernel(RowKernel):
 
     Attributes:
         salt: Distinguishes several draws with the same seeds.
+        stateless: Whether two seeds, here or in `salt`, decide alone, with TensorFlow's numbers.
     """
 
     _: KW_ONLY
     salt: tuple[int, ...] = ()
+    stateless: bool = False
 
-    def chance(self, seeds: Sequence[Array], number: int = 0) -> float:
-        """Return draw `number`: a random float in [0, 1)."""
-        words = [int(word) for seed in seeds for word in seed.ravel()]
-        return (key_of(*words, *self.salt, number) >> 75) / 2**53
+    @property
+    def kind(self) -> str:
+        """The name of the operation. Two kinds with one seed draw different numbers."""
+        return type(self).__name__
+
+    def units(self, seeds: Sequence[Array], count: int) -> Array:
+        """Return random floats in [0, 1)."""
+        return philox.units(self._stream(seeds), count, dtypes.float32)
+
+    def between(self, seeds: Sequence[Array], low: float, high: float) -> float:
+        """Return a random float from `low` up to `high`, computed in single precision."""
+        first, last = np.float32(low), np.float32(high)
+        return float(self.units(seeds, 1)[0] * (last - first) + first)
+
+    def integers(self, seeds: Sequence[Array], count: int, low: int, high: int) -> Array:
+        """Return random integers from `low` up to `high`, exclusive."""
+        bounds = (np.asarray(bound, np.int32) for bound in (low, high))
+        return philox.integers(self._stream(seeds), count, *bounds)
 
     def fixed(self, seed: tuple[int, ...]) -> "RandomKernel":
         """Return a kernel with a fixed seed, whose only argument is the image."""
         return replace(self, salt=(*seed, *self.salt))
+
+    def _stream(self, seeds: Sequence[Array]) -> Stream:
+        numbers = [*(int(word) for seed in seeds for word in seed.ravel()), *self.salt]
+        if not self.stateless:
+            key = key_of(*numbers)
+            numbers = [key, key >> 64]
+        if len(numbers) != 2:
+            raise InvalidArgumentError(
+                f"seed must be two integers, but got {len(numbers)}.",
+                fix="pass two integers, for example seed=(1, 2).",
+            )
+        words = np.array([number & _ALL_BITS for number in numbers], np.uint64)
+        return philox.scrambled(np, philox.seed_words(np, words))
 
 
 @final
@@ -191,10 +185,8 @@ class RandomCrop(RandomKernel):
                 f"Need value.shape >= size, got {value.shape} and {self.size}.",
                 fix="resize smaller images first.",
             )
-        starts = [
-            int(self.chance(seeds, axis) * (room + 1)) if room else 0
-            for axis, room in enumerate(rooms)
-        ]
+        offsets = self.integers(seeds, value.ndim, 0, 2**31 - 1).tolist()
+        starts = [offset % (room + 1) for offset, room in zip(offsets, rooms, strict=True)]
         return value[
             tuple(slice(at, at + part) for at, part in zip(starts, self.size, strict=True))
         ]
@@ -214,47 +206,14 @@ class RandomFlip(RandomKernel):
         image, *seeds = parts
         check_image(image)
         if image.ndim == 3:
-            return flipped(image, self.axis) if self._flips(seeds, 0) else image
-        each = [flipped(x, self.axis) if self._flips(seeds, i) else x for i, x in enumerate(image)]
+            return flipped(image, self.axis) if self.units(seeds, 1)[0] < 0.5 else image
+        # TensorFlow rounds the numbers of a batch, and flips at 1.
+        flips = self.units(seeds, len(image)) > 0.5
+        each = [flipped(x, self.axis) if flip else x for x, flip in zip(image, flips, strict=True)]
         return np.stack(each) if each else image
 
-    def _flips(self, seeds: list[Array], number: int) -> bool:
-        return self.chance(seeds, number) < 0.5
 
-
-@final
-@dataclass(frozen=True)
-class RandomBrightness(RandomKernel):
-    """Adds a random number to all values."""
-
-    most: float
-
-    def spec(self, *given: TensorSpec) -> TensorSpec:
-        return given[0]
-
-    def one(self, *parts: Array) -> Array:
-        image, *seeds = parts
-        return Brightness((2 * self.chance(seeds) - 1) * self.most).one(image)
-
-
-@final
-@dataclass(frozen=True)
-class RandomContrast(RandomKernel):
-    """Scales distances from the mean by a random factor."""
-
-    lower: float
-    upper: float
-
-    def spec(self, *given: TensorSpec) -> TensorSpec:
-        return given[0]
-
-    def one(self, *parts: Array) -> Array:
-        image, *seeds = parts
-        factor = self.lower + self.chance(seeds) * (self.upper - self.lower)
-        return Contrast(factor).one(image)
-
-
-def _drawn(kernel: RandomKernel, image: Any, seed: int | None) -> Any:
+def drawn(kernel: RandomKernel, image: Any, seed: int | None) -> Any:
     """Run a random kernel, seeded by the current element; outside a dataset function, by the process's seeds."""
     draws = current_draws()
     if draws is not None:
@@ -264,12 +223,13 @@ def _drawn(kernel: RandomKernel, image: Any, seed: int | None) -> Any:
     watcher = side_effects.here.watcher
     if watcher is not None:
         watcher.draw()
-    kind = type(kernel).__name__
-    words = draw(kind, operation_seed(seed), counted=seed is not None)
+    words = draw(kernel.kind, operation_seed(seed), counted=seed is not None)
     return applied(kernel, image, np.array(words, np.uint32))
 
 
-def _seeded(kernel: RandomKernel, image: Any, seed: Any) -> Any:
+def seeded(kernel: RandomKernel, image: Any, seed: Any) -> Any:
+    """Run a random kernel that depends on nothing but the seed: two integers, or parts of the element."""
+    kernel = replace(kernel, stateless=True)
     parts = cast("Sequence[Any]", seed) if isinstance(seed, (tuple, list)) else (seed,)
     if any(map(stands_for_part, parts)):
         return applied(kernel, image, *parts)

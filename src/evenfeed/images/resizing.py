@@ -210,13 +210,7 @@ def resize(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         [[0.0, 2.5, 7.5, 10.0]]
     """
     del name
-    if method not in _METHODS:
-        raise ValueError(
-            described(
-                f"Resize method is not implemented: {method}.",
-                fix=f"pass one of {', '.join(map(repr, _METHODS))}.",
-            )
-        )
+    check_method(method)
     height, width = lengths_of(size, "size", 2)
     if min(height, width) < 1:
         raise InvalidArgumentError(
@@ -225,6 +219,17 @@ def resize(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         )
     kernel = Resize(height, width, method, bool(preserve_aspect_ratio), bool(antialias))
     return applied(kernel, images)
+
+
+def check_method(method: str) -> None:
+    """Raise ValueError for an unknown method."""
+    if method not in _METHODS:
+        raise ValueError(
+            described(
+                f"Resize method is not implemented: {method}.",
+                fix=f"pass one of {', '.join(map(repr, _METHODS))}.",
+            )
+        )
 
 
 @final

@@ -1,0 +1,139 @@
+"""Rotates and transposes images, and resizes them into a frame."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from evenfeed.core.arguments import whole_number
+from evenfeed.core.conversion import Array
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.handles import RowKernel, applied
+from evenfeed.core.specs import TensorSpec
+from evenfeed.images.geometry import Pad, check_image, size_of, with_size
+from evenfeed.images.resizing import BILINEAR, Resize, check_method
+
+
+def rot90(image: Any, k: int = 1, name: str | None = None) -> Any:
+    """Rotate an image, or each image of a batch, counter-clockwise by `k` times 90 degrees.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> tf.image.rot90(np.array([[1, 2], [3, 4]])[..., None])[..., 0].tolist()
+        [[2, 4], [1, 3]]
+    """
+    del name
+    return applied(Rotate(whole_number(k, "k") % 4), image)
+
+
+def transpose(image: Any, name: str | None = None) -> Any:
+    """Swap the height and the width of an image, or of each image of a batch.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> tf.image.transpose(np.array([[1, 2], [3, 4]])[..., None])[..., 0].tolist()
+        [[1, 3], [2, 4]]
+    """
+    del name
+    return applied(Transpose(), image)
+
+
+def resize_with_pad(
+    image: Any,
+    target_height: int,
+    target_width: int,
+    method: str = BILINEAR,
+    antialias: bool = False,
+) -> Any:
+    """Resize an image to fit into a frame, keeping its proportions, and pad it evenly with zeros.
+
+    Args:
+        image: An image (height, width, channels), or a batch of images.
+        target_height: The height of the frame.
+        target_width: The width of the frame.
+        method: How values are interpolated: see `resize`.
+        antialias: Smooth images that become smaller.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> tf.image.resize_with_pad(np.ones([2, 4, 1]), 4, 4)[:, 0, 0].tolist()
+        [0.0, 1.0, 1.0, 0.0]
+    """
+    height, width = (
+        whole_number(target_height, "target_height"),
+        whole_number(target_width, "target_width"),
+    )
+    if height < 1 or width < 1:
+        raise InvalidArgumentError(
+            f"target_height and target_width must be > 0, but got {height} and {width}.",
+            fix="pass the size of the frame in pixels.",
+        )
+    check_method(method)
+    return applied(Fit(height, width, method, bool(antialias)), image)
+
+
+@final
+@dataclass(frozen=True)
+class Rotate(RowKernel):
+    """Rotates by quarter turns; the result is a view."""
+
+    turns: int
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        return _swapped(given[0]) if self.turns % 2 else given[0]
+
+    def one(self, *parts: Array) -> Array:
+        check_image(parts[0])
+        return np.rot90(parts[0], self.turns, axes=(-3, -2))
+
+
+@final
+@dataclass(frozen=True)
+class Transpose(RowKernel):
+    """Swaps height and width; the result is a view."""
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        return _swapped(given[0])
+
+    def one(self, *parts: Array) -> Array:
+        check_image(parts[0])
+        return np.swapaxes(parts[0], -3, -2)
+
+
+@final
+@dataclass(frozen=True)
+class Fit(RowKernel):
+    """Resizes to fit into a frame, and pads."""
+
+    height: int
+    width: int
+    method: str
+    antialias: bool
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        resized = self._resize(1, 1).spec(*given)
+        return TensorSpec(with_size(resized.shape, self.height, self.width), resized.dtype)
+
+    def one(self, *parts: Array) -> Array:
+        image = parts[0]
+        check_image(image)
+        # In single precision, as in TensorFlow, whose rounding decides between two sizes.
+        old = np.array(size_of(image), np.float32)
+        frame = np.array([self.height, self.width], np.float32)
+        new = old / (old / frame).max()
+        top, left = np.maximum(np.floor((frame - new) / 2), 0).astype(int).tolist()
+        resized = self._resize(*np.floor(new).astype(int).tolist()).one(image)
+        return Pad(top, left, self.height, self.width).one(resized)
+
+    def _resize(self, height: int, width: int) -> Resize:
+        return Resize(height, width, self.method, keeps_form=False, antialias=self.antialias)
+
+
+def _swapped(spec: TensorSpec) -> TensorSpec:
+    if spec.shape.rank is None:
+        return spec
+    height, width = list(spec.shape)[-3:-1]
+    return TensorSpec(with_size(spec.shape, width, height), spec.dtype)
