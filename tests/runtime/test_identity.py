@@ -36,6 +36,19 @@ SAME = [
     ("def f(x): return f(x - 1)", "def f(x): return f(x - 1)"),
 ]
 
+CAPTURING = """
+import re
+from collections import deque
+from pathlib import Path
+import evenfeed as tf
+class Slotted:
+    __slots__ = ("k",)
+    def __init__(self, k): self.k = k
+def table(k):
+    return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [k]), -1)
+def using(held): return lambda x: (x, held)
+"""
+
 OTHER = [
     ("def f(x): return x + 1", "def f(x): return x + 2"),
     ("def f(x): return x + 1", "def f(x): return x - 1"),
@@ -67,6 +80,23 @@ OTHER = [
     ("f = partial(pow, 2)", "f = partial(pow, 3)"),
     ("f = np.sin", "f = np.cos"),
     ("f = len", "f = abs"),
+    *(
+        (f"{CAPTURING}\nf = using({one})", f"{CAPTURING}\nf = using({two})")
+        for one, two in [
+            ("range(3)", "range(4)"),
+            ("slice(3)", "slice(4)"),
+            ("bytearray(b'a')", "bytearray(b'b')"),
+            ("re.compile('a')", "re.compile('b')"),
+            ("Path('a')", "Path('b')"),
+            ("deque([1])", "deque([2])"),
+            ("Slotted(1)", "Slotted(2)"),
+            ("tf.TensorShape([1])", "tf.TensorShape([2])"),
+            ("tf.ragged.constant([[1], []])", "tf.ragged.constant([[], [1]])"),
+            ("tf.data.Dataset.range(1)", "tf.data.Dataset.range(2)"),
+            ("table(1)", "table(2)"),
+            ("table(1).lookup", "table(2).lookup"),
+        ]
+    ),
 ]
 
 

@@ -4,10 +4,11 @@ States are saved often, so they carry the cheap `fingerprint`. Files that other 
 function that was edited makes other elements.
 """
 
+import copyreg
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -35,6 +36,12 @@ _DEPTH: Final = 20  # objects nested deeper are identified by their type only
 
 # Their contents are identified by name: they change with the library's version, not with the program.
 _LIBRARIES: Final = sys.stdlib_module_names | {"evenfeed", "jax", "jaxlib", "numpy"}
+# Objects of the classes in these modules are data of the program, although the classes are of a library.
+_MODULES_OF_DATA: Final = {
+    *("builtins", "collections", "datetime", "decimal", "fractions", "re"),
+    *("pathlib", "pathlib._local"),  # since Python 3.13
+    *("evenfeed", "evenfeed.data", "evenfeed.lookup", "evenfeed.lookup_tables.tables"),
+}
 
 
 def identity(*values: object) -> str:
@@ -129,7 +136,34 @@ def _parts_of_data(value: Any) -> Iterable[Any]:
     held = getattr(value, "__dict__", None)
     kind = cast("type[Any]", type(value))
     name = getattr(value, "__name__", None)
+    if name is None and (held is None or _is_of_library(kind)) and _is_data(kind):
+        return kind, name, _pickled(value)
     return (kind, name) if _is_of_library(kind) or held is None else (kind, held)
+
+
+def _is_data(kind: type[Any]) -> bool:
+    """Return True if objects of a class are data, which a program chooses, and no state of a library."""
+    return not _is_of_library(kind) or kind.__module__ in _MODULES_OF_DATA
+
+
+def _reduced(value: Any) -> Any:
+    return value.__reduce_ex__(4)
+
+
+def _pickled(value: Any) -> list[Any]:
+    """Return what pickle would store of an object; nothing if it refuses."""
+    try:
+        reduced = copyreg.dispatch_table.get(cast("type[Any]", type(value)), _reduced)(value)
+    except Exception:  # noqa: BLE001 - a generator, a lock and the like
+        return []
+    parts: Iterable[Any] = (
+        [reduced] if isinstance(reduced, str) else cast("tuple[Any, ...]", reduced)
+    )
+    return [_listed(part) for part in parts]
+
+
+def _listed(part: Any) -> Any:
+    return list(cast("Iterator[Any]", part)) if isinstance(part, Iterator) else part
 
 
 def _is_of_library(value: Any) -> bool:
