@@ -10,7 +10,7 @@ from evenfeed.core.specs import UNKNOWN, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.plan.checking import BY_VALUE
 from evenfeed.plan.facts import NodeFacts
-from evenfeed.plan.node import Node, SameElements, UserFunction, once
+from evenfeed.plan.node import MappedFunction, Node, SameElements, UserFunction, once
 from evenfeed.plan.ordering import nesting_now
 
 _LARGEST_START: Final = 1 << 62  # counting from here on may exceed 64 bits
@@ -85,7 +85,7 @@ class Map(Node):
     FACTS: ClassVar[NodeFacts] = NodeFacts(elementwise=True, passes_files=True, rewinds=True)
 
     child: Node
-    function: UserFunction
+    function: MappedFunction
     _: KW_ONLY
     num_parallel_calls: int | None = None
     deterministic: bool | None = None

@@ -346,6 +346,10 @@ class UserFunction(Protocol):
         """True if equal elements always give equal results, so that calls may be reordered."""
         ...
 
+
+class MappedFunction(UserFunction, Protocol):
+    """A user function that makes one element of each element."""
+
     @property
     def why_sequential(self) -> str | None:
         """Why it must be called for one element after another; None if it is pure and runs on whole Blocks."""
