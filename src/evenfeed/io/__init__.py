@@ -11,6 +11,7 @@ from evenfeed.core.errors import described
 from evenfeed.core.handles import RowKernel, applied, stands_for_part
 from evenfeed.core.publish import publish, refusal
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.formats.bytes.filesystems import (
     as_text,
     folder_for,
@@ -95,6 +96,10 @@ def read_file(filename: Any, name: str | None = None) -> Array:
     del name
     if stands_for_part(filename):
         return applied(_ReadFile(), filename)
+    return host_tensor(_content(filename))
+
+
+def _content(filename: Any) -> Array:
     with open_file(path_in(filename, "filename")) as file:
         return _scalar(file.read())
 
@@ -108,7 +113,7 @@ class _ReadFile(RowKernel):
         return TensorSpec([], dtypes.string)
 
     def one(self, *parts: Array) -> Array:
-        return read_file(parts[0])
+        return _content(parts[0])
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
@@ -146,7 +151,7 @@ def matching_files(pattern: Any, name: str | None = None) -> Array:
         (0,)
     """
     del name
-    return as_text(matching_paths(pattern, "pattern"))
+    return host_tensor(as_text(matching_paths(pattern, "pattern")))
 
 
 def _scalar(content: bytes) -> Array:

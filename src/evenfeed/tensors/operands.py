@@ -122,8 +122,13 @@ def rearrange(function: str, formula: Callable[..., Any], *operands: object) -> 
     arrays = [np.asarray(operand) for operand in given]
     found = _computed(function, partial(formula, np), arrays)
     if isinstance(found, (list, tuple)):
-        return type(found)(map(host_tensor, found))  # pyright: ignore
-    return host_tensor(found)
+        return type(found)(map(_on_host, found))  # pyright: ignore
+    return _on_host(found)
+
+
+def _on_host(found: Any) -> Any:
+    """Return a tensor for an array, or for the bytes that NumPy returns instead of text without axes."""
+    return host_tensor(np.array(found, dtypes.string) if isinstance(found, bytes) else found)
 
 
 def shaped_by(found: Any, *operands: object) -> Any:

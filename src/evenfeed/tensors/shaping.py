@@ -14,6 +14,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jnp
 from evenfeed.core.promised_shapes import promise_reshaped
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.creation import (
     DTypeLike,
     Tensor,
@@ -93,7 +94,7 @@ def stack(values: object, axis: object = 0, name: str | None = None) -> Tensor:
         return convert_to_tensor([])
     _check_one_shape(parts)
     place = _new_axis(axis, parts[0].ndim + 1)
-    return np.stack(parts, place) if _is_text(parts[0]) else jnp.stack(parts, place)
+    return host_tensor(np.stack(parts, place)) if _is_text(parts[0]) else jnp.stack(parts, place)
 
 
 def concat(values: object, axis: object, name: str | None = None) -> Tensor:
@@ -113,7 +114,9 @@ def concat(values: object, axis: object, name: str | None = None) -> Tensor:
     if len(parts) == 1:
         return parts[0]
     _check_joinable(parts, place)
-    return np.concatenate(parts, place) if _is_text(parts[0]) else jnp.concatenate(parts, place)
+    if _is_text(parts[0]):
+        return host_tensor(np.concatenate(parts, place))
+    return jnp.concatenate(parts, place)
 
 
 def _is_text(tensor: Tensor) -> bool:

@@ -13,6 +13,7 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.specs import Specified
 from evenfeed.core.structure import Composite
+from evenfeed.core.tensor_types import host_tensor
 
 
 @final
@@ -42,7 +43,8 @@ class SparseTensor(Composite, Specified):
             ("values", None),
             ("dense_shape", dtypes.int64),
         ):
-            object.__setattr__(self, name, to_array(getattr(self, name), dtype))
+            array = to_array(getattr(self, name), dtype)
+            object.__setattr__(self, name, host_tensor(array))
 
     def _components(self) -> tuple[Array, ...]:
         return self.indices, self.values, self.dense_shape
@@ -91,7 +93,7 @@ def to_dense(sp_input: Any, default_value: Any = None, name: str | None = None) 
     empty = empty_value(dtype) if default_value is None else to_array(default_value, dtype).item()
     dense = np.full(tuple(sp_input.dense_shape), empty, dtype)
     dense[tuple(sp_input.indices.T)] = sp_input.values
-    return dense
+    return host_tensor(dense)
 
 
 def sparse_row(tensor: Any, shape: TensorShape) -> SparseTensor:

@@ -14,6 +14,7 @@ from evenfeed.core.handles import Handle, Kernel, results_of
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.example.example_batches import fixed_columns
 from evenfeed.formats.example.example_protos import (
@@ -103,8 +104,8 @@ def _parse(serialized: Any, wanted: tuple[Wanted, ...], *, single: bool) -> dict
     records = records_of(serialized, single=single)
     found = columns_of(records.ravel().tolist(), wanted)
     if single or records.ndim == 0:
-        return {w.key: first_of(found[w.key]) for w in wanted}
-    return {w.key: found[w.key] for w in wanted}
+        return _tensors_of({w.key: first_of(found[w.key]) for w in wanted})
+    return _tensors_of({w.key: found[w.key] for w in wanted})
 
 
 @final
@@ -180,6 +181,10 @@ def first_of(value: Any) -> Any:
     return value[0, ...]
 
 
+def _tensors_of(found: dict[str, Any]) -> dict[str, Any]:
+    return {key: host_tensor(value) for key, value in found.items()}
+
+
 def records_of(serialized: Any, *, single: bool) -> Array:
     """Return the `serialized` argument as a scalar or vector of bytes."""
     array = to_array(serialized)
@@ -238,8 +243,8 @@ def parse_single_sequence_example(
     records = records_of(serialized, single=True)
     found, lists, _ = _sequences(records.ravel().tolist(), context, sequence)
     return (
-        {key: first_of(value) for key, value in found.items()},
-        {key: first_of(value) for key, value in lists.items()},
+        _tensors_of({key: first_of(value) for key, value in found.items()}),
+        _tensors_of({key: first_of(value) for key, value in lists.items()}),
     )
 
 
@@ -269,7 +274,8 @@ def parse_sequence_example(
     del example_names, name
     context, sequence = _both(context_features, sequence_features)
     records = records_of(serialized, single=False)
-    return _sequences(records.ravel().tolist(), context, sequence)
+    found, lists, lengths = _sequences(records.ravel().tolist(), context, sequence)
+    return _tensors_of(found), _tensors_of(lists), _tensors_of(lengths)
 
 
 def _both(context: Any, sequence: Any) -> tuple[tuple[Wanted, ...], tuple[Wanted, ...]]:
