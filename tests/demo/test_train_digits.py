@@ -165,3 +165,19 @@ def test_the_demo_refuses_zero_epochs(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         train_digits.parsed(["evenfeed demo", "--epochs", "0"])
     assert "--epochs must be at least 1, but got 0" in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_a_state_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.npz"
+    for content in (b"", b"junk", b"PK\3\4 junk"):
+        path.write_bytes(content)
+        with pytest.raises(SystemExit, match="is not a state that this program saved"):
+            train_digits.load(str(path), {})
+
+
+def test_a_state_needs_a_folder_before_training_starts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        train_digits.parsed(["demo", "--file", "no/such/folder/state.npz"])
+    assert "--file must be in an existing folder" in capsys.readouterr().err

@@ -13,6 +13,7 @@ import threading
 import time
 from importlib.resources import files
 from pathlib import Path
+from zipfile import BadZipFile
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +32,7 @@ ROWS, TRAINING_ROWS = 1797, 1437  # the other rows are for the test
 def main(command: list[str]) -> bool:
     """Train, and print the accuracy on the test rows. Returns False if Ctrl-C stopped it."""
     given = parsed(command)
+    stop = stop_on_ctrl_c()
     sys.stdout.reconfigure(line_buffering=True)  # so that a log shows each line at once
     strategy = several_replicas()
     optimizer = optax.adam(4e-3)
@@ -63,7 +65,6 @@ def main(command: list[str]) -> bool:
         iterator.set_state(position["data"])
         print(f"resumed after step {position['step']} of {len(steps)}")
 
-    stop = stop_on_ctrl_c()
     with Progress(strategy, position, len(steps)) as progress:
         for images, labels in iterator:
             progress.show_parts(images, labels)
@@ -89,6 +90,8 @@ def parsed(command: list[str]) -> argparse.Namespace:
     given = parser.parse_args(command[1:])
     if given.epochs < 1:
         parser.error(f"--epochs must be at least 1, but got {given.epochs}")
+    if not Path(given.file).absolute().parent.is_dir():
+        parser.error(f"--file must be in an existing folder, but got {given.file}")
     return given
 
 
@@ -186,9 +189,12 @@ def save(path: str, model, position: dict) -> None:
 def load(path: str, model) -> tuple:
     if not Path(path).exists():
         sys.exit(f"{path} does not exist: start without --resume, and stop with Ctrl-C.")
-    with np.load(path) as saved:
-        leaves = [saved[f"arr_{number}"] for number in range(len(saved.files) - 1)]
-        position = json.loads(str(saved["position"]))
+    try:
+        with open(path, "rb") as file, np.load(file) as saved:
+            leaves = [saved[f"arr_{number}"] for number in range(len(saved.files) - 1)]
+            position = json.loads(str(saved["position"]))
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile):
+        sys.exit(f"{path} is not a state that this program saved.")
     return jax.tree.unflatten(jax.tree.structure(model), leaves), position
 
 
