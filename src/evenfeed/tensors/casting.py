@@ -12,6 +12,7 @@ from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, holds_device_arrays
 from evenfeed.tensors.device_arrays import asked_dtype, private, remembering
 from evenfeed.tensors.operands import COMPUTABLE, REAL_FLOATS, apply, elementwise, shaped_by
@@ -30,6 +31,8 @@ def cast(x: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
         >>> tf.cast([0, 2], tf.bool).tolist()
         [False, True]
     """
+    if isinstance(x, RaggedTensor):
+        return x.with_flat_values(cast(x.flat_values, dtype))  # pyright: ignore[reportReturnType]
     return shaped_by(_converted(x, dtype), x)
 
 

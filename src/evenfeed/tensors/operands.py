@@ -20,6 +20,8 @@ from evenfeed.core.errors import EvenfeedError, InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.promised_shapes import promise_result
 from evenfeed.core.promotion import KEEPS_64_BITS, NARROWER, default_dtype, fits_32_bits
+from evenfeed.core.ragged.ragged_operators import values_for
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.creation import (
     convert_to_tensor,
@@ -103,7 +105,14 @@ def apply(
 def elementwise(
     function: str, formula: Callable[..., Any], *operands: object, accepts: Accepted = NUMBERS
 ) -> Any:
-    """Like `apply`, for a formula that computes each value of the result from the values at the same place."""
+    """Like `apply`, for a formula that computes each value of the result from the values at the same place.
+
+    A ragged operand makes a ragged result with the same rows.
+    """
+    rows = next((operand for operand in operands if isinstance(operand, RaggedTensor)), None)
+    if rows is not None:
+        flat = [values_for(rows, operand) for operand in operands]
+        return rows.with_flat_values(elementwise(function, formula, *flat, accepts=accepts))
     found = apply(function, partial(_broadcast, function, formula), *operands, accepts=accepts)
     return shaped_by(found, *operands)
 

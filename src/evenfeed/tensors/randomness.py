@@ -25,8 +25,6 @@ from evenfeed.tensors.distributions import (
     uniform_of,
 )
 
-# The mesh axis over which replicas run side by side (see ARCHITECTURE.md).
-
 _LOW_32: Final = 2**32 - 1
 _NO_SEED: Final = 2**31 - 1  # TensorFlow's second seed if both are 0, which would mean "no seed"
 
@@ -207,5 +205,8 @@ def _words(words: tuple[int, int]) -> Array:
 
 
 def _lane() -> Any:
-    """Return the index of the running replica. Each has its own sequence, in whatever order they run."""
-    return 0 if calling.replica_index is None else calling.replica_index()
+    """Return the index of the running replica, or device of a shard_map. Each has its own sequence, in any order."""
+    if calling.replica_index is not None:
+        return calling.replica_index()
+    axes = jax.sharding.get_abstract_mesh().manual_axes
+    return jax.lax.axis_index(axes) if axes else 0

@@ -120,3 +120,27 @@ def asked(tf, ask):
         for name, question in questions.items()
         if (name, label) not in (("x + column", "uniform"), ("x > 1", "text"))
     }
+
+
+def computed(tf, ask):
+    """Functions that compute value by value keep the rows."""
+    whole = tf.ragged.constant([[1, 2, 3], [], [4]])
+    floats = tf.ragged.constant([[0.5, 1.5], [2.0]])
+    return {
+        "square": ask(tf.square, whole),
+        "cast": ask(tf.cast, whole, tf.float32),
+        "exp": ask(tf.exp, floats),
+        "sigmoid": ask(tf.sigmoid, floats),
+        "add": ask(tf.add, whole, whole),
+        "add a number": ask(tf.add, whole, 10),
+        "maximum": ask(tf.maximum, 2, whole),
+        "multiply by a column": ask(tf.multiply, whole, [[1], [2], [3]]),
+        "pow": ask(tf.pow, whole, 2),
+        "equal": ask(tf.equal, whole, 2),
+        "greater": ask(tf.greater, whole, whole - 1),
+        "logical_not": ask(tf.logical_not, whole > 2),
+        "other rows": ask(tf.add, whole, tf.ragged.constant([[1], [2], [3]])),
+        "in a map": ask(
+            lambda: list(tf.data.Dataset.from_tensors(whole).map(lambda x: tf.square(x) + 1))
+        ),
+    }

@@ -17,11 +17,11 @@ def computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Ragge
     """Compute elementwise. Ragged operands must have the same rows; others broadcast."""
     rows = left if isinstance(left, RaggedTensor) else right
     assert isinstance(rows, RaggedTensor)
-    one, two = _values_for(rows, left), _values_for(rows, right)
+    one, two = values_for(rows, left), values_for(rows, right)
     return rows.with_flat_values(compute(one, two))
 
 
-def _values_for(rows: RaggedTensor, operand: Any) -> Any:
+def values_for(rows: RaggedTensor, operand: Any) -> Any:
     """Return the values of an operand, one for each value of the rows."""
     if isinstance(operand, RaggedTensor):
         pairs = zip(rows.nested_row_splits, operand.nested_row_splits, strict=False)

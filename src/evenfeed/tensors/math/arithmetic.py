@@ -11,6 +11,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.creation import DTypeLike, Tensor
 from evenfeed.tensors.device_arrays import is_traced
@@ -33,6 +34,8 @@ def add(x: object, y: object, name: str | None = None) -> Tensor:
         >>> tf.add([1, 2], 10).tolist()
         [11, 12]
     """
+    if isinstance(x, RaggedTensor) or isinstance(y, RaggedTensor):
+        return x + y  # pyright: ignore[reportOperatorIssue, reportUnknownVariableType]
     left, right = converted_together([x, y])
     if is_text(left) and is_text(right):
         return host_tensor(left) + right

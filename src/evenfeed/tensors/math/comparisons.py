@@ -8,6 +8,7 @@ import numpy as np
 
 from evenfeed.core.handles import Handle
 from evenfeed.core.lazy_jax import jnp
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.text.text_values import compared, unlike_shapes
 from evenfeed.tensors.creation import Tensor, convert_together
 from evenfeed.tensors.operands import (
@@ -136,6 +137,8 @@ def _compared(x: object, y: object, *, equal: bool) -> Any:
     for one, other in ((x, y), (y, x)):
         if isinstance(one, Handle) and one.is_text:
             return one.compared(other, equal=equal)
+    if isinstance(x, RaggedTensor) or isinstance(y, RaggedTensor):
+        return x == y if equal else x != y
     left, right = convert_together([x, y])
     try:
         np.broadcast_shapes(left.shape, right.shape)
