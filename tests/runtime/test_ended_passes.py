@@ -17,13 +17,13 @@ def refused(number, _):
 
 def test_a_cache_that_was_not_read_to_its_end_is_written_by_the_next_pass(tmp_path):
     longer = Dataset.zip((Dataset.range(12), Dataset.counter())).take_while(refused)
-    dataset = Dataset.zip((Dataset.range(12), longer.cache(str(tmp_path / "cache"))))
+    dataset = Dataset.zip((Dataset.range(10), longer.cache(str(tmp_path / "cache"))))
     kept, passes = [], []
     for _ in range(3):
         iterator = iter(dataset.ignore_errors())
         kept.append(iterator)
         passes.append([(int(a), int(b)) for a, (b, _) in iterator])
-    assert passes[0] == [(n, n) for n in (0, 1, 2, 4, 5, 6, 8, 9, 10)]
+    assert passes[0] == [(n, n) for n in (0, 1, 2, 4, 5, 6, 8, 9)]
     assert passes[1:] == [passes[0]] * 2
     assert not list(tmp_path.glob("*.lock"))
 

@@ -76,7 +76,7 @@ class Batch(Batches):
     """
 
     parallel: bool = field(default=False, repr=False)
-    row_splits_dtype: DType | None = None
+    row_splits_dtype: DType | None = field(default=None, repr=False)
 
     FACTS: ClassVar[NodeFacts] = replace(Batches.FACTS, sequential=None, addressed_since=3)
 

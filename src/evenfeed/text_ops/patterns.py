@@ -136,14 +136,17 @@ def _arrow_texts(values: list[bytes]) -> Any:
 
 
 def _compute() -> Any:
-    _arrow()
-    return importlib.import_module("pyarrow.compute")
+    return _imported("pyarrow.compute")
+
+
+def _arrow() -> Any:
+    return _imported("pyarrow")
 
 
 @cache
-def _arrow() -> Any:
+def _imported(module: str) -> Any:
     try:
-        return importlib.import_module("pyarrow")
+        return importlib.import_module(module)
     except ImportError as error:
         raise UnimplementedError(
             f"Regular expressions on text need pyarrow, which cannot be imported: {error}.",

@@ -47,14 +47,14 @@ def refused(call: Any, line: int = 0) -> str:
 
 def count_messages() -> None:
     """Record all messages to the other worker in `messages`, except those of the input."""
-    replicas: Any = strategy().extended.replicas
-    tell = replicas._exchange
+    session: Any = strategy().extended.replicas.session
+    tell = session._exchange
 
     def counted(text: str) -> list[str]:
         messages.append(text)
         return tell(text)
 
-    replicas._exchange = counted
+    session._exchange = counted
 
 
 def context() -> Any:

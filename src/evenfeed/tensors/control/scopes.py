@@ -45,8 +45,9 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Generator[None
     Examples:
         >>> import evenfeed as tf
         >>> with tf.control_dependencies([tf.constant(1)]):
-        ...     print("after it")
-        after it
+        ...     total = tf.constant(2)
+        >>> int(total)
+        2
     """
     for one in control_inputs or ():
         if callable(one):
@@ -61,8 +62,9 @@ class name_scope:  # noqa: N801 - TensorFlow's name
     Examples:
         >>> import evenfeed as tf
         >>> with tf.name_scope("layer") as scope:
-        ...     print(scope, tf.get_current_name_scope())
-        layer/ layer
+        ...     names = scope, tf.get_current_name_scope()
+        >>> names
+        ('layer/', 'layer')
     """
 
     def __init__(self, name: str) -> None:
