@@ -38,13 +38,13 @@ def main() -> None:
     again = doubled(first["v"])
     seen["again"] = plain(again["v"])
     told: list[str] = []
-    replicas = strategy.extended.replicas
-    tell, replicas.exchange = (
-        replicas.exchange,
+    session = strategy.extended.replicas.session
+    tell, session.exchange = (
+        session.exchange,
         lambda what, said=None: told.append(what) or tell(what, said),
     )
     doubled(doubled(doubled(again["v"])["v"])["v"])
-    replicas.exchange = tell
+    session.exchange = tell
     seen["messages"] = told
     seen["reduced"] = plain(strategy.reduce("SUM", again["v"], axis=None))
     seen["gathered"] = plain(strategy.gather(again["v"], axis=0))

@@ -4,11 +4,15 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from threading import Event
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from evenfeed.core.callsite import Origin, where_called
-from evenfeed.core.concurrency.threads import background, start_soon
-from evenfeed.core.lazy import logging
+from evenfeed.core.lazy import LazyModule, logging
+
+if TYPE_CHECKING:
+    from evenfeed.core.concurrency import threads
+else:  # not part of `import evenfeed`
+    threads = LazyModule("evenfeed.core.concurrency.threads")
 
 _SECONDS: Final = 2.0
 
@@ -34,7 +38,8 @@ class CompileNotice:
         done = Event()
         work = partial(self._wait, done, _name(function), where_called())
         try:
-            start_soon((background.thread(work, "evenfeed-compile", done.set),))
+            watcher = threads.background.thread(work, "evenfeed-compile", done.set)
+            threads.start_soon((watcher,))
             yield
         finally:
             done.set()
