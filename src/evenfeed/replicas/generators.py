@@ -1,8 +1,5 @@
 """`Generator`: a stream of random numbers whose position is a variable."""
 
-# jax.numpy's type annotations are incomplete.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 # ruff: noqa: ARG002 - `name` is TensorFlow's argument; there is no graph to show it in.
 
 import os
@@ -50,7 +47,7 @@ def create_rng_state(seed: object, alg: object) -> Any:
     """
     algorithm_of(alg)
     if isinstance(seed, (int, np.integer)):
-        whole = int(seed)
+        whole = int(cast("int", seed))
         return host_tensor(_signed([whole >> 64 * place for place in range(_SIZE)]))
     numbers = _signed(seed).reshape(-1)[:_SIZE]
     return host_tensor(np.concatenate([np.zeros(_SIZE - len(numbers), np.int64), numbers]))
