@@ -288,7 +288,7 @@ def _instead_of(leaf: object) -> str:
     if isinstance(leaf, dict):
         return 'pass one dict of lists, {"a": [1, 2]}, instead of a list of dicts.'
     if type(leaf).__name__ in ("PerReplica", "Mirrored"):
-        return "call strategy.reduce or gather, or take its parts: strategy.experimental_local_results."
+        return "call strategy.reduce or strategy.gather, or take its parts: strategy.experimental_local_results(x)."
     if type(leaf).__name__ == "RaggedTensor":
         return "pass x.to_tensor(), or call the function with evenfeed.ragged.map_flat_values."
     return "pass numbers, text, bytes, arrays, or nested lists of them."

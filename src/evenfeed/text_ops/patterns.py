@@ -143,7 +143,6 @@ def _arrow() -> Any:
     return _imported("pyarrow")
 
 
-@cache
 def _imported(module: str) -> Any:
     try:
         return importlib.import_module(module)
