@@ -21,6 +21,7 @@ from evenfeed.core.seeds import draw, operation_seed
 from evenfeed.core.specs import TensorSpec
 from evenfeed.images.geometry import COLUMNS, ROWS, check_image, flipped, lengths_of
 
+_LOW_32: Final = 2**32 - 1
 _ALL_BITS: Final = 2**64 - 1
 
 
@@ -151,8 +152,11 @@ class RandomKernel(RowKernel):
     def _stream(self, seeds: Sequence[Array]) -> Stream:
         numbers = [*(int(word) for seed in seeds for word in seed.ravel()), *self.salt]
         if not self.stateless:
+            # The key is random already, so its words need no scrambling.
             key = key_of(*numbers)
-            numbers = [key, key >> 64]
+            words = [np.array([key >> 32 * place & _LOW_32], np.uint32) for place in range(4)]
+            zero = np.zeros(1, np.uint32)
+            return Stream(np, words[:2], [zero, zero, *words[2:]])
         if len(numbers) != 2:
             raise InvalidArgumentError(
                 f"seed must be two integers, but got {len(numbers)}.",
