@@ -337,7 +337,7 @@ if TYPE_CHECKING:
         strings,
         train,
     )
-    from evenfeed.tensors.top_level import *  # noqa: F403
+    from evenfeed.tensors.top_level import *  # noqa: F403 - for type checkers; loaded on first use
 else:
     publish(__name__, [name for name in __all__ if name in globals()], globals())
     __getattr__ = namespaces(

@@ -107,7 +107,7 @@ def _next_commands(program: str) -> list[tuple[str, str]]:
 
 
 def _this_command() -> str:
-    """Return what to type to run this command again, for users who have not activated its environment too."""
+    """Return the command line that starts evenfeed again, with its path if it is not on PATH."""
     script = sys.argv[0]
     if os.path.basename(script) != "evenfeed":
         return f"{_short(sys.executable)} -m evenfeed"
