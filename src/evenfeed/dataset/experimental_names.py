@@ -12,7 +12,7 @@ from evenfeed.core.callsite import where_called
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.dataset import Dataset
-from evenfeed.dataset.face import plan_of
+from evenfeed.dataset.face import plans_of
 from evenfeed.formats.tfrecord import record_writer
 from evenfeed.rewrite.one_element import first_pass, one_element
 from evenfeed.runtime.elements import ElementIterator
@@ -39,7 +39,8 @@ def at(dataset: Dataset, index: Any) -> Any:
         >>> tf.data.experimental.at(dataset, 1).tolist()
         [16, 25, 36, 49]
     """
-    plan = one_element(plan_of(dataset), whole_number(index, "index"))
+    (elements,) = plans_of((dataset,))
+    plan = one_element(elements, whole_number(index, "index"))
     with closing(
         ElementIterator(plan, tensors=True, begun=Run(plan, first_pass).state())
     ) as iterator:

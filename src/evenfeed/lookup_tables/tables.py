@@ -1,21 +1,21 @@
 """Tables that map keys to values: `StaticHashTable` and `StaticVocabularyTable`."""
 
-from typing import Any, ClassVar, cast, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array, is_tensor, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import FailedPreconditionError, described
+from evenfeed.core.handles import Handle
 from evenfeed.core.promotion import computed_tensor
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.tensor_types import asked_width
 from evenfeed.core.text.text_values import bytes_array
 from evenfeed.lookup_tables.initializers import TableInitializer
 from evenfeed.text_ops.each_text import EachText, applied
 from evenfeed.text_ops.hashing import HashBucket
-
-_PYTHON_VALUES = (str, bytes, int, float, list, tuple)
 
 
 class _Table:
@@ -41,7 +41,8 @@ class _Table:
             TypeError: The keys have another dtype.
         """
         del name
-        value = to_array(cast("Any", keys)) if isinstance(keys, _PYTHON_VALUES) else keys
+        held = isinstance(keys, (Handle, RaggedTensor)) or is_tensor(keys)
+        value = keys if held else to_array(keys)
         dtype = asked_width(value) or dtypes.as_dtype(value.dtype)
         if dtype != self._key:
             raise TypeError(
