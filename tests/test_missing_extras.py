@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
+from evenfeed.keras_training.loading import keras_on_jax
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -23,6 +24,7 @@ CASES: list[tuple[str, str, Callable[[str], object]]] = [
         "array_record.python.array_record_module",
         lambda path: list(tf.data.Dataset.from_array_record(path)),
     ),
+    ("keras", "keras", lambda _: keras_on_jax()),
     ("images", "simplejpeg", lambda _: tf.io.decode_jpeg(b"\xff\xd8\xff\xe0" + bytes(20))),
     ("images", "PIL", lambda _: tf.io.decode_png(PNG + bytes(20))),
     ("images", "PIL", lambda _: tf.io.encode_png(np.zeros((2, 2, 3), np.uint8))),

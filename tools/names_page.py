@@ -46,7 +46,7 @@ def namespaces() -> list[str]:
 
 def _inner(path: str, module: Any) -> list[str]:
     found: list[str] = []
-    for name in module.__all__:
+    for name in getattr(module, "__all__", ()):  # the modules of Keras have none
         inner = getattr(module, name)
         if isinstance(inner, ModuleType):
             below = f"{path}.{name}".strip(".")

@@ -38,7 +38,7 @@ from evenfeed.core.dtypes import (
     uint64,
 )
 from evenfeed.core.optional import OptionalSpec
-from evenfeed.core.publish import members_of, namespaces, publish, refusal
+from evenfeed.core.publish import aliases, members_of, namespaces, publish, refusal
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import TensorShape
@@ -179,6 +179,7 @@ __all__ = [
     "io",
     "is_symbolic_tensor",
     "is_tensor",
+    "keras",
     "less",
     "less_equal",
     "linalg",
@@ -187,11 +188,13 @@ __all__ = [
     "logical_not",
     "logical_or",
     "lookup",
+    "losses",
     "map_fn",
     "math",
     "matmul",
     "maximum",
     "meshgrid",
+    "metrics",
     "minimum",
     "multiply",
     "name_scope",
@@ -206,6 +209,7 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_like",
+    "optimizers",
     "pad",
     "pow",
     "print",
@@ -302,6 +306,7 @@ _NAMESPACES = {
     "experimental",
     "image",
     "io",
+    "keras",
     "lookup",
     "math",
     "nest",
@@ -326,6 +331,7 @@ if TYPE_CHECKING:
         experimental,
         image,
         io,
+        keras,
         linalg,
         lookup,
         math,
@@ -337,17 +343,22 @@ if TYPE_CHECKING:
         strings,
         train,
     )
+    from evenfeed.keras import losses, metrics, optimizers
     from evenfeed.tensors.top_level import *  # noqa: F403 - for type checkers; loaded on first use
 else:
     publish(__name__, [name for name in __all__ if name in globals()], globals())
     __getattr__ = namespaces(
         __name__,
         _NAMESPACES,
-        members_of(
-            "evenfeed.tensors.top_level",
-            __name__,
-            refusal(
-                __name__, __all__, "The page of names in the docs lists what evenfeed provides."
+        aliases(
+            "evenfeed.keras",
+            {"losses", "metrics", "optimizers"},
+            members_of(
+                "evenfeed.tensors.top_level",
+                __name__,
+                refusal(
+                    __name__, __all__, "The page of names in the docs lists what evenfeed provides."
+                ),
             ),
         ),
     )

@@ -72,9 +72,9 @@ def test_a_missing_function_of_the_package_points_to_jax():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("keras", "set the environment variable KERAS_BACKEND=jax, then import keras"),
+        ("compat.v1.keras", "Use evenfeed.keras"),
         ("GradientTape", "jax.value_and_grad"),
-        ("saved_model", "jax.export"),
+        ("saved_model", "model.save(path)"),
         ("distribute.TPUStrategy", "MirroredStrategy"),
         ("compat.v1.Session", "evenfeed.function"),
         ("train.Checkpoint", "orbax"),

@@ -39,6 +39,19 @@ def namespaces(
     return loaded
 
 
+def aliases(
+    source: str, names: Collection[str], otherwise: Callable[[str], Any]
+) -> Callable[[str], Any]:
+    """Return a module's `__getattr__` that finds some names in another namespace, which it imports at first use."""
+
+    def found(name: str) -> Any:
+        if name not in names:
+            return otherwise(name)
+        return getattr(importlib.import_module(source), name)
+
+    return found
+
+
 def members_of(source: str, module: str, otherwise: Callable[[str], Any]) -> Callable[[str], Any]:
     """Return a module's `__getattr__` that takes names from another module, which it imports at first use.
 

@@ -2,9 +2,6 @@
 
 from typing import Final
 
-_KERAS: Final = (
-    "Keras 3 runs on JAX: set the environment variable KERAS_BACKEND=jax, then import keras."
-)
 _GRADIENTS: Final = "Use JAX's gradients: jax.value_and_grad(loss)([v.value() for v in variables])."
 _SAVING: Final = "Save arrays with orbax.checkpoint, or with numpy.savez({v.name: v.numpy() for v in variables})."
 _NO_GRAPH: Final = (
@@ -28,9 +25,9 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "hessians": "Use jax.hessian(loss)(x).",
     "custom_gradient": "Use jax.custom_vjp.",
     "recompute_grad": "Use jax.checkpoint(function).",
-    "keras": _KERAS,
     "estimator": "Write the training loop with evenfeed.distribute.MirroredStrategy(): see docs/training.md.",
-    "saved_model": "Export a function with jax.export.export(jax.jit(function))(*arguments).serialize().",
+    "saved_model": "Save a Keras model with model.save(path), or export it with model.export(path). Export a function "
+    "with jax.export.export(jax.jit(function))(*arguments).serialize().",
     "lite": "Export a function with jax.export, and convert that with ai-edge-torch or a similar tool.",
     "raw_ops": "Use the function of the same name in evenfeed, evenfeed.math or evenfeed.nn, or jax.lax.",
     "summary": "Use a writer of TensorBoard's files: tensorboardX.SummaryWriter(folder).add_scalar(tag, value, step).",
@@ -95,7 +92,7 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "compat.v1.disable_v2_behavior": "There is no graph mode: use evenfeed.function.",
     "compat.v1.disable_eager_execution": "There is no graph mode: use evenfeed.function.",
     "compat.v1.enable_eager_execution": "Functions always run eagerly, or compiled in an evenfeed.function.",
-    "compat.v1.keras": _KERAS,
+    "compat.v1.keras": "Use evenfeed.keras.",
     "nn.ctc_loss": "Use optax.ctc_loss(logits, logit_paddings, labels, label_paddings).",
     "nn.nce_loss": "Use softmax_cross_entropy_with_logits on all classes.",
     "nn.sampled_softmax_loss": "Use softmax_cross_entropy_with_logits on all classes.",

@@ -1,0 +1,1 @@
+"""What Keras needs to train with evenfeed's datasets and strategies."""
