@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import IO, Any, ClassVar, Final, final
+from typing import IO, Any, ClassVar, Final, NamedTuple, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Positions
@@ -10,7 +10,8 @@ from evenfeed.core.errors import DataLossError, EvenfeedError, InvalidArgumentEr
 from evenfeed.core.lazy import tarfile
 from evenfeed.core.specs import TensorSpec
 from evenfeed.formats.bytes.byte_windows import ByteFile, written
-from evenfeed.formats.bytes.filesystems import open_file
+from evenfeed.formats.bytes.filesystems import is_remote
+from evenfeed.formats.bytes.same_files import SameFileOpener
 from evenfeed.formats.reader import Reader, bytes_column
 
 KEY: Final = "__key__"
@@ -43,7 +44,7 @@ class TarShard(ByteFile):
     def rows(self) -> int | None:
         """The number of samples; None if the file is damaged, which raises when the file is read."""
         try:
-            return len(samples_in(self.path))
+            return len(samples_in(self.path).samples)
         except EvenfeedError:
             return None
 
@@ -66,7 +67,8 @@ class TarReader(Reader):
     def __init__(self, shard: TarShard) -> None:
         self.path = shard.path
         self._parts = shard.parts
-        self._samples = samples_in(shard.path)
+        scanned = samples_in(shard.path)
+        self._samples, self._file = scanned.samples, scanned.file
 
     @property
     def goes_on(self) -> bool:
@@ -75,16 +77,19 @@ class TarReader(Reader):
     def read(self, start: int, count: int) -> Block | None:
         """Return samples from `start` on, up to the first that lacks a part."""
         rows: list[list[bytes]] = []
-        with open_file(self.path) as file:
+        with self._file.open() as file:
             for sample in self._samples[start : start + count]:
                 if rows and any(part not in sample.places for part in self._parts):
                     break  # the samples before it come first; the next read raises
                 rows.append(self._row(file, sample))
+            self._file.check(file)
         return _block(rows) if rows else None
 
     def fetch(self, positions: Positions) -> Block:
-        with open_file(self.path) as file:
-            return _block([self._row(file, self._samples[int(at)]) for at in positions])
+        with self._file.open() as file:
+            rows = [self._row(file, self._samples[int(at)]) for at in positions]
+            self._file.check(file)
+        return _block(rows)
 
     def byte_of(self, row: int) -> int | None:
         """Return the byte at which the first member of the sample starts."""
@@ -114,6 +119,8 @@ class TarReader(Reader):
 
 def shards(paths: list[str], parts: Any) -> tuple[Any, tuple[TarShard, ...]]:
     """Return the element spec and the shards. Without `parts`, the first sample defines them."""
+    if any(map(is_remote, paths)):  # the cache key does not tell whether they were rewritten
+        _samples.cache_clear()
     wanted = sorted(map(str, parts)) if parts is not None else _first_parts(paths)
     text = TensorSpec([], dtypes.string)
     spec = dict.fromkeys([KEY, *wanted], text)
@@ -122,7 +129,7 @@ def shards(paths: list[str], parts: Any) -> tuple[Any, tuple[TarShard, ...]]:
 
 def _first_parts(paths: list[str]) -> list[str]:
     for path in paths:
-        for sample in samples_in(path):
+        for sample in samples_in(path).samples:
             return sorted(sample.places)
     raise InvalidArgumentError(
         "The files have no sample to infer the parts from.",
@@ -130,16 +137,24 @@ def _first_parts(paths: list[str]) -> list[str]:
     )
 
 
-def samples_in(path: str) -> list[TarSample]:
+class ScannedTar(NamedTuple):
+    """The samples of a tar file, and the file in which they were found."""
+
+    samples: list[TarSample]
+    file: SameFileOpener
+
+
+def samples_in(path: str) -> ScannedTar:
     """Return the samples of a tar file and their places, from its headers."""
     return _samples(path, written(path))
 
 
 @lru_cache(maxsize=1024)
-def _samples(path: str, _: str) -> list[TarSample]:
+def _samples(path: str, _: str) -> ScannedTar:
     found: list[TarSample] = []
+    opener = SameFileOpener(path)
     try:
-        with open_file(path) as file, tarfile.open(fileobj=file, mode="r:") as tar:
+        with opener.open() as file, tarfile.open(fileobj=file, mode="r:") as tar:
             for member in tar:
                 if member.isfile():
                     _add(found, member)
@@ -149,7 +164,7 @@ def _samples(path: str, _: str) -> list[TarSample]:
             f"{path} is not a complete tar file: {error}",
             fix="decompress the file first, or write it again.",
         ).in_file(path) from error
-    return found
+    return ScannedTar(found, opener)
 
 
 def _check_end(file: IO[bytes], offset: int, path: str) -> None:

@@ -24,6 +24,8 @@ from evenfeed.core.errors import (
 )
 from evenfeed.core.lazy import glob, shutil
 from evenfeed.formats.bytes.open_files import TOO_MANY, with_room
+from evenfeed.formats.bytes.remote_files import FileVersion, RemoteFile
+from evenfeed.formats.bytes.retries import retried
 from evenfeed.formats.reader import bytes_column
 
 
@@ -154,6 +156,8 @@ def folder_for(path: str) -> None:
 
 def open_file(path: str, mode: str = "rb") -> IO[bytes]:
     """Open a file in binary mode, unbuffered if it is local and only read. Errors name the file."""
+    if is_remote(path) and mode == "rb":
+        return cast("IO[bytes]", open_remote(path))
     with naming(path):
         if is_remote(path):
             filesystem, inner = remote(path)
@@ -162,12 +166,18 @@ def open_file(path: str, mode: str = "rb") -> IO[bytes]:
         return with_room(lambda: open(local(path), mode, buffering=buffering))
 
 
+def open_remote(path: str, version: FileVersion | None = None) -> RemoteFile:
+    """Open a remote file for reading; raise DataLossError if it does not have this version any more."""
+    with naming(path):
+        return RemoteFile(path, *remote(path), version)
+
+
 def size_of(path: str) -> int:
     """Return the size of a file in bytes."""
     with naming(path):
         if is_remote(path):
             filesystem, inner = remote(path)
-            return int(filesystem.size(inner))
+            return int(retried(path, None, lambda: filesystem.size(inner)))
         return os.stat(local(path)).st_size
 
 
@@ -179,7 +189,9 @@ def matching(pattern: str) -> list[str]:
     pattern = pattern.replace("[^", "[!")
     if is_remote(pattern):
         filesystem, inner = remote(pattern)
-        return sorted(filesystem.unstrip_protocol(name) for name in filesystem.glob(inner))
+        with naming(pattern):
+            names = retried(pattern, None, lambda: filesystem.glob(inner))
+        return sorted(map(filesystem.unstrip_protocol, names))
     pattern = local(pattern)
     if not glob.has_magic(pattern):
         return [pattern] if os.path.lexists(pattern) else []

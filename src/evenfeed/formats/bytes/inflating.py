@@ -13,9 +13,9 @@ from typing import IO, Any, Final, Protocol, final
 from evenfeed.core.concurrency.threads import ThreadPool
 from evenfeed.core.concurrency.waiting import Pending
 from evenfeed.core.errors import DataLossError, EvenfeedError
-from evenfeed.formats.bytes.filesystems import is_remote, naming, open_file
-from evenfeed.formats.bytes.mapped_files import SameFile
+from evenfeed.formats.bytes.filesystems import is_remote, naming
 from evenfeed.formats.bytes.open_files import Reopened
+from evenfeed.formats.bytes.same_files import SameFileOpener
 
 
 class Bytes(Protocol):
@@ -119,21 +119,11 @@ class _Opener:
     """Opens a file at the byte after the last one read."""
 
     def __init__(self, path: str, start: int) -> None:
-        self.path = path
+        self.file = SameFileOpener(path)
         self.place = start
-        self.identity: SameFile | None = None
 
     def __call__(self) -> "_Opened":
-        file = open_file(self.path)
-        try:
-            if not is_remote(self.path):
-                self.identity = SameFile.checked(self.path, file.fileno(), self.identity)
-            if self.place:
-                file.seek(self.place)
-        except BaseException:
-            file.close()
-            raise
-        return _Opened(self, file)
+        return _Opened(self, self.file.open(self.place))
 
 
 @final
@@ -145,8 +135,8 @@ class _Opened:
     def read(self, most: int) -> bytes:
         piece = self._file.read(most)
         self._opener.place += len(piece)
-        if not piece and self._opener.identity is not None:
-            SameFile.checked(self._opener.path, self._file.fileno(), self._opener.identity)
+        if not piece:
+            self._opener.file.check_end(self._file)
         return piece
 
     def is_stream(self) -> bool:

@@ -65,6 +65,8 @@ def record_batches(
     """Return the element spec of the files, and their record batches."""
     choice = Choice(columns, fill_null)
     batches: list[RecordBatch] = []
+    if any(map(is_remote, paths)):  # the cache key does not tell whether they were rewritten
+        _opened.cache_clear()
     for path in paths:
         with reading_table(path, _KIND, "opening it"):
             opened = _opened(path, written(path))

@@ -4,17 +4,25 @@ pyarrow kills the process if a column chunk in the footer contradicts the schema
 nothing catches. So evenfeed checks the footer first, and pyarrow opens only files whose footer is consistent.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, ClassVar, Final, NamedTuple, final
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
 from evenfeed.formats.bytes.byte_windows import written
-from evenfeed.formats.bytes.filesystems import is_remote, local, naming, open_file, remote
+from evenfeed.formats.bytes.filesystems import (
+    is_remote,
+    local,
+    naming,
+    open_file,
+    open_remote,
+)
+from evenfeed.formats.bytes.remote_files import RemoteFile
+from evenfeed.formats.bytes.retries import interruptible
 from evenfeed.formats.reader import Chunk
 from evenfeed.formats.tables.arrow_columns import arrow
 from evenfeed.formats.tables.table_parts import (
@@ -41,8 +49,12 @@ class RowGroup(TablePart):
         expression = wanted.filter and wanted.filter.expression
         with reading_parquet(self.path, self.place, self.span[0]):
             opened = opened_parquet(self.path, written(self.path))
+            if opened.groups[self.number : self.number + 1] != (GroupTable(self.count, self.span),):
+                raise _damaged(self.path, "it was replaced since the dataset was made")
             part = opened.fragment.subset(row_group_ids=[self.number])
-            table = part.to_table(columns=list(wanted.columns), filter=expression)
+            table = opened.read(
+                partial(part.to_table, columns=list(wanted.columns), filter=expression)
+            )
         return chunk_of(table.column, table.num_rows, wanted)
 
 
@@ -68,26 +80,53 @@ class OpenedParquet:
     Attributes:
         groups: The row groups listed in the footer.
         fragment: pyarrow's handle of the file.
+        remote: The remote file that pyarrow reads; None if it is local.
     """
 
     groups: tuple[GroupTable, ...]
     fragment: Any
+    remote: "_RemoteParquet | None"
+
+    def read(self, call: Callable[[], Any]) -> Any:
+        """Call a function of pyarrow that reads the file. A remote one must not change meanwhile."""
+        if self.remote is None:
+            return call()
+        found = interruptible(call)  # pyarrow does not see Ctrl-C
+        self.remote.open("", "rb").check()
+        return found
+
+
+@final
+class _RemoteParquet:
+    """One version of a remote file, as a filesystem of fsspec: pyarrow reads it through evenfeed's retries."""
+
+    protocol = "evenfeed"
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._version = open_remote(path).version
+
+    def isfile(self, path: str) -> bool:
+        del path
+        return True
+
+    def open(self, path: str, mode: str) -> RemoteFile:
+        del path, mode
+        return open_remote(self._path, self._version)
 
 
 @lru_cache(maxsize=16)
 def opened_parquet(path: str, written: str) -> OpenedParquet:
     """Open a file after checking its footer, which is read once for many row groups."""
     del written  # part of the cache key: a rewritten file is opened again
+    remote = _RemoteParquet(path) if is_remote(path) else None
     groups = groups_in(path)
     dataset, systems = arrow("dataset"), arrow("fs")
     checked = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
     form = dataset.ParquetFileFormat(default_fragment_scan_options=checked)
-    if is_remote(path):
-        found, inner = remote(path)
-        system = systems.PyFileSystem(systems.FSSpecHandler(found))
-    else:
-        system, inner = systems.LocalFileSystem(), local(path)
-    return OpenedParquet(groups, form.make_fragment(inner, system))
+    handler = remote and systems.PyFileSystem(systems.FSSpecHandler(remote))
+    fragment = form.make_fragment(local(path), handler or systems.LocalFileSystem())
+    return OpenedParquet(groups, fragment, remote)
 
 
 def reading_parquet(
@@ -103,10 +142,12 @@ def row_groups(
     """Return the element spec of the files, and their row groups, without those that the filter rules out."""
     choice = Choice(columns, fill_null, _row_filter(filter_))
     groups: list[RowGroup] = []
+    if any(map(is_remote, paths)):  # the cache key does not tell whether they were rewritten
+        opened_parquet.cache_clear()
     for path in paths:
         with reading_parquet(path, "footer"):
             opened = opened_parquet(path, written(path))
-            schema = opened.fragment.physical_schema
+            schema = opened.read(partial(getattr, opened.fragment, "physical_schema"))
             wanted = choice.of(path, schema)
         groups += _selected(path, opened, schema, wanted)
     return choice.specs, tuple(groups)
