@@ -59,6 +59,7 @@ from evenfeed.tensors.creation import (
     range,  # noqa: A004 - TensorFlow's name
     zeros,
 )
+from evenfeed.tensors.indexed_slices import IndexedSlices, IndexedSlicesSpec
 
 newaxis = None
 __version__ = "0.1.0.dev0"
@@ -66,6 +67,8 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "Assert",
     "DType",
+    "IndexedSlices",
+    "IndexedSlicesSpec",
     "Module",
     "NoneTensorSpec",
     "OptionalSpec",

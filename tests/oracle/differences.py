@@ -59,8 +59,24 @@ _ROWS_UNTRACED = "A function that gets a ragged or sparse tensor is not traced, 
 _BATCHES_OF_ROWS = (
     "Batches of ragged or sparse batches may have different numbers of rows; TensorFlow raises."
 )
+_SLICE_OF_COPIES = "Assigning to a slice of a variable changes all copies, and aggregates as assign does; TensorFlow changes one copy."
+_ENTRIES_OF_COPIES = "Variables with copies have all scatter methods, and sparse_read and gather_nd; TensorFlow raises."
 
 DIFFERENT: dict[str, str] = {
+    "indexed_slices.mirrored_slices.NONE outside": _SLICE_OF_COPIES,
+    "indexed_slices.mirrored_slices.SUM eager": _SLICE_OF_COPIES,
+    "indexed_slices.mirrored_slices.SUM compiled": _SLICE_OF_COPIES,
+    "indexed_slices.mirrored_slices.SUM outside": _SLICE_OF_COPIES,
+    "indexed_slices.mirrored_slices.MEAN eager": _SLICE_OF_COPIES,
+    "indexed_slices.mirrored_slices.MEAN compiled": _SLICE_OF_COPIES,
+    "indexed_slices.mirrored_slices.MEAN outside": _SLICE_OF_COPIES,
+    "indexed_slices.mirrored_slices.ONLY_FIRST_REPLICA eager": _SLICE_OF_COPIES,
+    "indexed_slices.mirrored_slices.ONLY_FIRST_REPLICA compiled": _SLICE_OF_COPIES,
+    "indexed_slices.mirrored_slices.ONLY_FIRST_REPLICA outside": _SLICE_OF_COPIES,
+    "indexed_slices.mirrored_slices.scatter_nd_add": _ENTRIES_OF_COPIES,
+    "indexed_slices.mirrored_slices.batch_scatter_update": _ENTRIES_OF_COPIES,
+    "indexed_slices.mirrored_slices.sparse_read": _ENTRIES_OF_COPIES,
+    "indexed_slices.mirrored_slices.gather_nd": _ENTRIES_OF_COPIES,
     "ragged_elements.functions.the spec of doubled": _ROWS_UNTRACED,
     "ragged_elements.functions.the spec of sparse made dense": _ROWS_UNTRACED,
     "ragged_elements.batches.uneven batches": _BATCHES_OF_ROWS,

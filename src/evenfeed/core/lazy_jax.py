@@ -1,7 +1,8 @@
 """JAX as lazily imported modules, and what evenfeed adds to JAX's arrays.
 
-Once JAX is loaded, its arrays get TensorFlow's `numpy()`, `read_value()`, `get_shape()` and `set_shape()`, and accept lists in
-arithmetic, as TensorFlow's tensors do: `x - [0.5, 0.4, 0.3]`. The module also records which line started JAX's
+Once JAX is loaded, its arrays get TensorFlow's `numpy()`, `read_value()`, `get_shape()` and `set_shape()`, those that were
+read from a variable with a key get `assign`, and all accept lists in arithmetic, as TensorFlow's tensors do:
+`x - [0.5, 0.4, 0.3]`. The module also records which line started JAX's
 backend.
 """
 
@@ -20,6 +21,7 @@ from evenfeed.core.lazy import LazyModule, random
 from evenfeed.core.promised_shapes import promise_checked, promise_result
 from evenfeed.core.promotion import array_of_list
 from evenfeed.core.shapes import ArrayShape, TensorShape
+from evenfeed.core.sparse.variable_slices import assigning
 
 _EITHER_WAY: Final = [
     "add",
@@ -157,6 +159,9 @@ class _LazyJaxModule(LazyModule):
             arrays.read_value = _read_value
             arrays.set_shape = sys.modules["jax"].core.Tracer.set_shape = promise_checked
             arrays.get_shape = sys.modules["jax"].core.Tracer.get_shape = _get_shape
+            for method in ("assign", "assign_add", "assign_sub"):
+                for kind in (arrays, sys.modules["jax"].core.Tracer):
+                    setattr(kind, method, assigning(method))
             let_arrays_meet_lists()
             _register_shapes(sys.modules["jax"].tree_util)
         return value

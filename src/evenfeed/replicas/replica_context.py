@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
-from evenfeed.core.lazy_jax import jax
+from evenfeed.core.lazy_jax import jax, jax_tree
 from evenfeed.core.seeds import calling
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.all_gather import AllGather
@@ -18,6 +18,7 @@ from evenfeed.replicas.contexts import Frame, StrategyLike
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.reduce.reduce_op import reduce_op as named
+from evenfeed.replicas.reduce.reduced_slices import is_slices, reduced_slices
 from evenfeed.replicas.regrouping import leaves_of, packed
 from evenfeed.tensors.creation import convert_to_tensor
 
@@ -148,7 +149,8 @@ class ReplicaContext:
 
         Args:
             reduce_op: SUM or MEAN.
-            value: A tensor, or a structure of tensors, which is reduced in one collective.
+            value: A tensor, or a structure of tensors, which is reduced in one collective. IndexedSlices become
+                the slices of all replicas.
             options: Accepted for compatibility.
 
         Examples:
@@ -161,7 +163,18 @@ class ReplicaContext:
             [4.0, 4.0]
         """
         del options
-        return self._perform(AllReduce(named(reduce_op)), value)
+        op = named(reduce_op)
+        leaves, tree = jax_tree.tree_flatten(value, is_leaf=is_slices)
+        if not any(map(is_slices, leaves)):
+            return self._perform(AllReduce(op), value)
+        dense = [leaf for leaf in leaves if not is_slices(leaf)]
+        rest = iter(self._perform(AllReduce(op), dense))
+        perform, count = self.replica.perform, self.replica.replicas.count
+        found = [
+            reduced_slices(perform, count, op, leaf) if is_slices(leaf) else next(rest)
+            for leaf in leaves
+        ]
+        return packed(tree, found)
 
     def all_gather(self, value: Any, axis: int, options: object = None) -> Any:
         """Return the tensors of all replicas, concatenated along an axis. Every replica must call it.

@@ -41,7 +41,6 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "sets": "Use numpy.intersect1d, union1d and setdiff1d in evenfeed.numpy_function.",
     "init_scope": "Nothing is lifted out of a function: create variables before you call it.",
     "strings.unicode_script": "Use a package with Unicode scripts: fontTools.unicodedata.script(char).",
-    "IndexedSlices": "Use a dense tensor: jax.numpy.zeros_like(v).at[indices].add(values).",
     "initializers": "Use jax.nn.initializers.",
     "random.gamma": "Use jax.random.gamma(key, alpha, shape).",
     "random.poisson": "Use jax.random.poisson(key, lam, shape).",

@@ -32,11 +32,13 @@ from evenfeed.replicas.reduce.parts import (
     whole_of,
 )
 from evenfeed.replicas.reduce.reduce_op import ReduceOp, divided
+from evenfeed.replicas.reduce.reduced_slices import joined_slices
 from evenfeed.replicas.values import DistributedValues
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.replicas.worker_parts import check_part_count, of_all_workers
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.device_arrays import unbound
+from evenfeed.tensors.indexed_slices import IndexedSlices
 
 _INTEGERS: Any = (int, np.integer)
 
@@ -68,6 +70,10 @@ def _holds_values(value: Any) -> bool:
 
 
 def _over_replicas(replicas: Replicas, op: ReduceOp, leaf: Any) -> Any:
+    if isinstance(leaf, IndexedSlices) and has_parts(leaf.values):
+        values, indices = (_gathered(replicas, 0, part) for part in (leaf.values, leaf.indices))
+        shape = leaf.dense_shape.values[0] if has_parts(leaf.dense_shape) else leaf.dense_shape
+        return joined_slices(op, values, indices, shape, replicas.count)
     own = replicas.spans and (op is ReduceOp.MEAN or replicas.local_count == 1)
     if has_parts(leaf) or own:  # a plain value may differ between workers
         return _reduced(replicas, op, leaf, ())

@@ -16,10 +16,12 @@ from evenfeed.replicas.function.staging import Staging, Unstaged
 from evenfeed.replicas.mesh import Replicas, shards
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduce.reduce_op import ReduceOp, VariableAggregation, divided
+from evenfeed.replicas.reduce.reduced_slices import aggregated_slices
 from evenfeed.replicas.replica_context import Replica
 from evenfeed.replicas.run.avals import avals_of_all
 from evenfeed.replicas.run.host_callback import call_on_host, parts_here
 from evenfeed.replicas.values import DistributedValues, PerReplica
+from evenfeed.replicas.variables.assignments import How, Partly, add, subtract
 from evenfeed.replicas.variables.scoped_variables import (
     ScopedVariable,
     check_adds_up,
@@ -27,9 +29,9 @@ from evenfeed.replicas.variables.scoped_variables import (
     check_readable,
     check_summable,
 )
-from evenfeed.replicas.variables.variable import How, add, subtract
 from evenfeed.replicas.worker_parts import of_all_workers
 from evenfeed.tensors.device_arrays import unbound
+from evenfeed.tensors.indexed_slices import IndexedSlices
 
 
 class DistributedVariable(ScopedVariable):
@@ -206,6 +208,8 @@ class DistributedVariable(ScopedVariable):
         if self.aggregation is VariableAggregation.NONE:
             self._warn_of_copies()
             return value
+        if isinstance(value, IndexedSlices):
+            return aggregated_slices(replica.perform, self.replicas.count, self.aggregation, value)
         return replica.perform(_collective(self.aggregation), [value])[0]
 
     def _warn_of_copies(self) -> None:
@@ -260,6 +264,8 @@ class DistributedVariable(ScopedVariable):
 
     def _change_in_callback(self, level: Staging, how: How, value: Any) -> Any:
         """Change this worker's copies when the traced program runs, in a host callback."""
+        if isinstance(how, Partly):
+            raise Unstaged(f"it changes a part of {self.name!r}", expected=True)
         replicas, held = self.replicas, level.read(self)
         parts = self._parts(how, value)
 
@@ -283,7 +289,7 @@ class DistributedVariable(ScopedVariable):
 
     def _change_copies(self, how: How, value: Any) -> Any:
         parts = self._parts(how, value)
-        placed = [self.replicas.to_replica(part, r) for r, part in enumerate(parts)]
+        placed = [self._placed(part, r) for r, part in enumerate(parts)]
         with self._changing:
             pairs = zip(self.copies, placed, strict=True)
             self._copies = [self._changed(how, old, new) for old, new in pairs]
@@ -291,6 +297,11 @@ class DistributedVariable(ScopedVariable):
         if isinstance(value, PerReplica):
             return PerReplica(self._copies, replicas=self.replicas)
         return Mirrored(self._copies)
+
+    def _placed(self, part: Any, replica: int) -> Any:
+        if isinstance(part, IndexedSlices):
+            return part.mapped(lambda tensor: self.replicas.to_replica(tensor, replica))
+        return self.replicas.to_replica(part, replica)
 
     def _parts(self, how: How, value: Any) -> list[Any]:
         """Return the part for each copy of a value that is assigned across replicas."""

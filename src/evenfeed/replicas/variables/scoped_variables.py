@@ -11,7 +11,8 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
-from evenfeed.replicas.variables.variable import How, Variable, add, shown, subtract
+from evenfeed.replicas.variables.assignments import AtEntries, How, add, subtract
+from evenfeed.replicas.variables.variable import Variable, shown
 
 
 class ScopedVariable(Variable):
@@ -23,8 +24,21 @@ class ScopedVariable(Variable):
         asked = self._synchronization
         return VariableSynchronization.ON_WRITE if asked is VariableSynchronization.AUTO else asked
 
+    @property
+    def distribute_strategy(self) -> Any:
+        """The strategy in whose scope it was made."""
+        return self._strategy
+
+    @property
+    def is_distributed_variable(self) -> bool:
+        """True."""
+        return True
+
     def _check_kind(self) -> None:
         check_created(self)
+
+    def _check_scatter(self, how: AtEntries) -> None:
+        check_scatter(self, how)
 
     def _own_frame(self) -> Frame | None:
         """Return the current frame if it is of the variable's own strategy, or else None."""
@@ -140,6 +154,27 @@ def check_assignable(variable: Any, *, adds: bool) -> None:
                 f"The variable {variable.name!r} is the sum of its replicas' copies, and outside run there "
                 "is no replica to add to.",
                 fix="add to it inside strategy.run, or assign the total with assign().",
+            )
+        )
+
+
+def check_scatter(variable: Any, how: AtEntries) -> None:
+    """Check that the replicas' changes of entries can be combined."""
+    if is_on_read(variable):
+        raise NotImplementedError(
+            described(
+                f"{how.name} needs a variable that is synchronized on write, but {variable.name!r} is synchronized on "
+                "read.",
+                fix="create it without synchronization=VariableSynchronization.ON_READ, or assign the whole value.",
+            )
+        )
+    combines = variable.aggregation in (VariableAggregation.SUM, VariableAggregation.MEAN)
+    if combines and not how.adds_up:
+        raise NotImplementedError(
+            described(
+                f"{how.name} cannot combine the replicas' rows by {variable.aggregation.name}, the aggregation of "
+                f"{variable.name!r}.",
+                fix="create it with aggregation=VariableAggregation.ONLY_FIRST_REPLICA or NONE.",
             )
         )
 

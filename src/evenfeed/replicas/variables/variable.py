@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable
 from functools import cache
 from threading import Lock
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.function.staging import Unstaged, check_place, live
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
+from evenfeed.replicas.variables.assignments import How, Partly, add, put, subtract
+from evenfeed.replicas.variables.older_members import OlderMembers
 from evenfeed.replicas.variables.variable_arguments import (
-    Facts,
     check_arguments,
     check_constraint,
     first_value,
@@ -29,26 +30,6 @@ from evenfeed.tensors.device_arrays import is_traced
 from evenfeed.tensors.printing import tensor_repr
 
 _numbers: Final = itertools.count()
-
-
-# Computes a variable's new value from its old value and the argument of an assignment.
-How: TypeAlias = Callable[[Any, Any], Any]
-
-
-def put(old: Any, new: Any) -> Any:
-    """Replace the value."""
-    del old
-    return new
-
-
-def add(old: Any, new: Any) -> Any:
-    """Add to the value."""
-    return old + new
-
-
-def subtract(old: Any, new: Any) -> Any:
-    """Subtract from the value."""
-    return old - new
 
 
 @cache
@@ -66,7 +47,7 @@ def _reject(variable: "Variable") -> NoReturn:
     )
 
 
-class Variable(Facts, metaclass=Created):
+class Variable(OlderMembers, metaclass=Created):
     """A tensor that can be assigned. If made in `strategy.scope()`, each replica has a copy.
 
     `jax.numpy` functions need `variable.value()`. Python operators and evenfeed functions accept the
@@ -134,6 +115,7 @@ class Variable(Facts, metaclass=Created):
         self._check_shape(array.shape)
         level = contexts.frame()
         self.home: Replicas | None = None if level is None else level.replicas
+        self._strategy = None if level is None else level.strategy
         self._check_kind()
         with jax.ensure_compile_time_eval():  # a traced function may create variables
             self._hold(array)
@@ -230,10 +212,6 @@ class Variable(Facts, metaclass=Created):
         array = np.asarray(value)
         return array[()] if array.ndim == 0 else array
 
-    def initialized_value(self) -> Any:
-        """Return its value. A variable is always initialized."""
-        return self.value()
-
     def __jax_array__(self) -> Any:
         return self.value()
 
@@ -317,6 +295,8 @@ class Variable(Facts, metaclass=Created):
 
     def _fitting(self, how: How, value: Any) -> Any:
         """Convert a value to a tensor that can be assigned or added to this variable."""
+        if isinstance(how, Partly):
+            return how.fitting(self._dtype, value)
         tensor: Any = convert_to_tensor(value, self._dtype)
         if how is put:
             self._check_shape(tensor.shape)
@@ -331,7 +311,7 @@ class Variable(Facts, metaclass=Created):
 
     def _changed(self, how: How, old: Any, new: Any) -> Any:
         """Return the new value. Added values must have the same shape: they are not broadcast."""
-        if how is not put and old.shape != new.shape:
+        if how is not put and not isinstance(how, Partly) and old.shape != new.shape:
             raise self._cannot_add(old.shape, new.shape)
         return how(old, new)
 

@@ -56,7 +56,7 @@ def gather(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         [b'b']
     """
     shared = known_integer(batch_dims, "batch_dims")
-    tensor, places = convert_to_tensor(params), _indices(indices)
+    tensor, places = convert_to_tensor(params), indices_of(indices)
     shared += places.ndim if shared < 0 else 0
     along = axis_of(tensor.ndim, shared if axis is None else axis)
     _check_range("gather", places, tensor.shape[along])
@@ -78,8 +78,8 @@ def gather_nd(
         [2, 3]
     """
     shared = known_integer(batch_dims, "batch_dims")
-    tensor, places = convert_to_tensor(params), _indices(indices)
-    _check_places("gather_nd", places, tensor.shape[shared:])
+    tensor, places = convert_to_tensor(params), indices_of(indices)
+    check_places("gather_nd", places, tensor.shape[shared:])
 
     def formula(xp: Any, values: Any, at: Any) -> Any:
         return _picked_at(xp, values, at, shared)
@@ -95,8 +95,8 @@ def scatter_nd(indices: object, updates: object, shape: object, name: str | None
         >>> tf.scatter_nd([[0], [2]], [5, 7], [4]).tolist()
         [5, 0, 7, 0]
     """
-    places, lengths = _indices(indices), static_shape(shape)
-    _check_places("scatter_nd", places, lengths)
+    places, lengths = indices_of(indices), static_shape(shape)
+    check_places("scatter_nd", places, lengths)
 
     def formula(values: Any) -> Any:
         zeros = in_dtype(jnp.zeros(lengths, values.dtype), values.dtype)
@@ -189,7 +189,7 @@ def one_hot(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         [-1, 5]
     """
     count = known_integer(depth, "depth")
-    places = _indices(indices)
+    places = indices_of(indices)
     on, off = (
         default if value is None else value for value, default in ((on_value, 1), (off_value, 0))
     )
@@ -215,7 +215,7 @@ def unravel_index(indices: object, dims: object, name: str | None = None) -> Ten
         [[1], [2]]
     """
     lengths = static_shape(dims)
-    _check_range("unravel_index", _indices(indices), math.prod(lengths))
+    _check_range("unravel_index", indices_of(indices), math.prod(lengths))
 
     def formula(places: Any) -> Any:
         return jnp.stack(jnp.unravel_index(places, lengths)).astype(places.dtype)
@@ -235,7 +235,7 @@ def invert_permutation(x: object, name: str | None = None) -> Tensor:
     def formula(places: Any) -> Any:
         return in_dtype(jnp.argsort(places), places.dtype)
 
-    _check_range("invert_permutation", _indices(x), len(_indices(x)))
+    _check_range("invert_permutation", indices_of(x), len(indices_of(x)))
     return apply("invert_permutation", formula, x, accepts=INTEGERS)
 
 
@@ -244,7 +244,8 @@ _FILLED: Final[dict[str, Any]] = {"mode": "fill", "wrap_negative_indices": False
 _DROPPED: Final[dict[str, Any]] = {"mode": "drop", "wrap_negative_indices": False}
 
 
-def _indices(value: object) -> Any:
+def indices_of(value: object) -> Any:
+    """Convert indices to a tensor of integers."""
     tensor = convert_to_tensor(value)
     check_dtypes("An index", [tensor], INTEGERS)
     return tensor
@@ -263,7 +264,8 @@ def _check_range(function: str, places: Any, length: int) -> None:
             )
 
 
-def _check_places(function: str, places: Any, lengths: Sequence[int]) -> None:
+def check_places(function: str, places: Any, lengths: Sequence[int]) -> None:
+    """Check the shape of the indices of entries, and the values that are known."""
     if not places.ndim or places.shape[-1] > len(lengths):
         raise InvalidArgumentError(
             f"{function} needs indices whose last axis is at most {len(lengths)} long, but got {tuple(places.shape)}.",
@@ -309,10 +311,10 @@ def _at(tensor: Any, places: Any) -> Any:
 
 
 def _written(function: str, method: str, tensor: object, indices: object, updates: object) -> Any:
-    places = _indices(indices)
+    places = indices_of(indices)
 
     def formula(values: Any, new: Any) -> Any:
-        _check_places(function, places, values.shape)
+        check_places(function, places, values.shape)
         return getattr(_at(values, places), method)(new.astype(values.dtype), **_DROPPED)
 
     return apply(function, formula, tensor, updates, accepts=COMPUTABLE)
