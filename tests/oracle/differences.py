@@ -52,6 +52,9 @@ _STOPS = "A StopIteration in a function raises InvalidArgumentError, whichever m
 
 _WHOLE_COLOURS = "A crop of a JPEG file has the colours of the whole image; TensorFlow smooths the edges of the crop without the pixels around it."
 _OPAQUE = "Palette colours without an alpha value are opaque: 255, not 15."
+_NO_IMAGE = "A box for an image that does not exist raises InvalidArgumentError; TensorFlow's OutOfRangeError would end a dataset."
+_ANY_CORNERS = "`non_max_suppression_padded` accepts opposite corners in any order; TensorFlow takes the order of the first box for all."
+_WEBP_FLOATS = "`decode_image` decodes WebP files to float32 and uint16 too."
 
 _NEXT_BATCH = "The batch after a failed element starts with the next element; TensorFlow drops the rest of the batch if a `map` is directly below."
 
@@ -235,6 +238,12 @@ DIFFERENT: dict[str, str] = {
     "strategies.made.text for ops": "Anything but a CrossDeviceOps raises TypeError at once.",
     "strategies.made.one device, a list": "A device name that is not a string raises ValueError everywhere.",
     "strategies.scopes.set what is none": "Anything but a strategy raises TypeError, not AttributeError.",
+    "vision.crops.an index too high": _NO_IMAGE,
+    "vision.crops.a negative index": _NO_IMAGE,
+    "vision.suppression.padded, any corners": _ANY_CORNERS,
+    "vision.webp.rgb, floats": _WEBP_FLOATS,
+    "vision.webp.rgba, floats": _WEBP_FLOATS,
+    "vision.webp.frames, floats": _WEBP_FLOATS,
     "variable_arithmetic.signs.n / 2": _PROMOTES,
     "variable_arithmetic.signs.range by a variable": _INDEX,
     "variable_arithmetic.signs.index": _INDEX,

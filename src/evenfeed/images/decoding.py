@@ -170,6 +170,31 @@ def decode_gif(contents: Any, name: str | None = None) -> Any:
     return applied(Decode(("GIF",), 3, animated=True), contents)
 
 
+def decode_webp(
+    contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
+) -> Any:
+    """Decode all frames of a WebP file to uint8 pixels: frame, height, width, channels.
+
+    Args:
+        contents: The bytes of the file.
+        channels: 3 or 4, which the file must have, or 0 for the channels of the file. Animations have 4.
+        dtype: uint8.
+        name: Accepted for compatibility; ignored.
+
+    Examples:
+        >>> import io
+        >>> import PIL.Image
+        >>> import evenfeed as tf
+        >>> file = io.BytesIO()
+        >>> PIL.Image.new("RGB", (6, 4)).save(file, "WEBP")
+        >>> tf.io.decode_webp(file.getvalue()).shape
+        (1, 4, 6, 3)
+    """
+    del name
+    wanted = _one_of(dtype, (dtypes.uint8,))
+    return applied(Decode(("WEBP",), _checked(channels), wanted, animated=True), contents)
+
+
 def decode_image(
     contents: Any,
     channels: int | None = None,
@@ -177,15 +202,15 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Any:
-    """Decode a JPEG, PNG, GIF or BMP file.
+    """Decode a JPEG, PNG, GIF, BMP or WebP file.
 
     Args:
         contents: The bytes of the file.
         channels: 1 for grayscale, 3 for RGB, 4 for RGBA, None for the channels of the file.
         dtype: uint8, uint16, or float32 with values from 0 to 1.
         name: Accepted for compatibility; ignored.
-        expand_animations: Return all frames of a GIF along an additional first axis. If False, return only
-            the first frame.
+        expand_animations: Return all frames of a GIF or WebP file along an additional first axis. If False, return
+            only the first frame.
 
     Examples:
         >>> import numpy as np
@@ -196,7 +221,7 @@ def decode_image(
     """
     del name
     wanted = _one_of(dtype, (dtypes.uint8, dtypes.uint16, dtypes.float32))
-    kinds: tuple[Format, ...] = ("JPEG", "PNG", "GIF", "BMP")
+    kinds: tuple[Format, ...] = ("JPEG", "PNG", "GIF", "BMP", "WEBP")
     kernel = Decode(kinds, _checked(channels or 0), wanted, animated=bool(expand_animations))
     return applied(kernel, contents)
 
@@ -254,8 +279,8 @@ class Decode(RowKernel):
         channels = self.channels or None
         if not self.animated:
             return TensorSpec([None, None, channels], self.dtype)
-        only = self.kinds == ("GIF",)
-        return TensorSpec([None, None, None, 3] if only else TensorShape(None), self.dtype)
+        only = len(self.kinds) == 1
+        return TensorSpec([None, None, None, channels] if only else TensorShape(None), self.dtype)
 
     def one(self, *parts: Array) -> Array:
         content = text_of(parts[0])
@@ -266,8 +291,8 @@ class Decode(RowKernel):
             )
         if kind == "JPEG":
             return self._widened(self._jpeg(content))
-        if kind == "GIF":
-            every = frames(content)
+        if kind in ("GIF", "WEBP"):
+            every = frames(content, kind, self.channels)
             return self._widened(every if self.animated else every[0])
         if kind == "BMP" or self.dtype != dtypes.uint16:
             return self._widened(other_pixels(content, kind, self.channels))

@@ -1,4 +1,4 @@
-"""Reads and writes image files (JPEG, PNG, GIF, BMP) with simplejpeg and Pillow.
+"""Reads and writes image files (JPEG, PNG, GIF, BMP, WebP) with simplejpeg and Pillow.
 
 16-bit PNG files with several channels are decoded here, because Pillow returns only eight of the bits.
 """
@@ -91,7 +91,7 @@ def _chunk(name: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + name + content + struct.pack(">I", check)
 
 
-Format: TypeAlias = Literal["JPEG", "PNG", "GIF", "BMP"]
+Format: TypeAlias = Literal["JPEG", "PNG", "GIF", "BMP", "WEBP"]
 
 _SIGNATURES: Final[dict[bytes, Format]] = {
     b"\xff\xd8\xff": "JPEG",
@@ -112,8 +112,10 @@ def format_of(content: bytes) -> Format:
     for signature, name in _SIGNATURES.items():
         if content.startswith(signature):
             return name
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "WEBP"
     raise InvalidArgumentError(
-        f"Unknown image file format: it starts with {content[:8]!r}. One of JPEG, PNG, GIF, BMP required.",
+        f"Unknown image file format: it starts with {content[:8]!r}. One of JPEG, PNG, GIF, BMP, WEBP required.",
         fix="check the file and its path.",
     )
 
@@ -193,16 +195,30 @@ def other_pixels(content: bytes, kind: Format, channels: int, dtype: DType = dty
     return pixels if dtype == dtypes.uint8 else pixels.astype(np.uint16) * np.uint16(257)
 
 
-def frames(content: bytes) -> Array:
-    """Decode and stack all frames of a GIF file."""
-    image = _opened(content, "GIF")
+def frames(content: bytes, kind: Literal["GIF", "WEBP"], channels: int) -> Array:
+    """Decode and stack all frames of a file."""
+    image = _opened(content, kind)
     found: list[Array] = []
-    with _decoding(content, "GIF"):
+    mode = "RGB"
+    if kind == "WEBP":
+        mode = _webp_mode(image, channels)
+    with _decoding(content, kind):
         for number in range(getattr(image, "n_frames", 1)):
             image.seek(number)
-            _check_pixels("GIF", image.width, image.height * (number + 1))
-            found.append(np.asarray(image.convert("RGB")))
+            _check_pixels(kind, image.width, image.height * (number + 1))
+            found.append(np.asarray(image.convert(mode)))
         return np.stack(found)
+
+
+def _webp_mode(image: Any, channels: int) -> str:
+    """Return Pillow's name for the channels of a WebP file; animations always have four, as in TensorFlow."""
+    mode = "RGBA" if getattr(image, "is_animated", False) else image.mode
+    if channels not in (0, len(mode)):
+        raise InvalidArgumentError(
+            f"The WebP file has {len(mode)} channels, but channels={channels} was passed.",
+            fix="pass channels=0, and convert the pixels, for example with evenfeed.image.rgb_to_grayscale.",
+        )
+    return mode
 
 
 def encoded(pixels: Array, kind: Literal["JPEG", "PNG"], **how: Any) -> bytes:

@@ -133,7 +133,7 @@ class RandomKernel(RowKernel):
 
     def units(self, seeds: Sequence[Array], count: int) -> Array:
         """Return random floats in [0, 1)."""
-        return philox.units(self._stream(seeds), count, dtypes.float32)
+        return philox.units(self.stream(seeds), count, dtypes.float32)
 
     def between(self, seeds: Sequence[Array], low: float, high: float) -> float:
         """Return a random float from `low` up to `high`, computed in single precision."""
@@ -143,13 +143,14 @@ class RandomKernel(RowKernel):
     def integers(self, seeds: Sequence[Array], count: int, low: int, high: int) -> Array:
         """Return random integers from `low` up to `high`, exclusive."""
         bounds = (np.asarray(bound, np.int32) for bound in (low, high))
-        return philox.integers(self._stream(seeds), count, *bounds)
+        return philox.integers(self.stream(seeds), count, *bounds)
 
     def fixed(self, seed: tuple[int, ...]) -> "RandomKernel":
         """Return a kernel with a fixed seed, whose only argument is the image."""
         return replace(self, salt=(*seed, *self.salt))
 
-    def _stream(self, seeds: Sequence[Array]) -> Stream:
+    def stream(self, seeds: Sequence[Array]) -> Stream:
+        """Return the random words that follow from the seeds."""
         numbers = [*(int(word) for seed in seeds for word in seed.ravel()), *self.salt]
         if not self.stateless:
             # The key is random already, so its words need no scrambling.
@@ -217,24 +218,24 @@ class RandomFlip(RandomKernel):
         return np.stack(each) if each else image
 
 
-def drawn(kernel: RandomKernel, image: Any, seed: int | None) -> Any:
+def drawn(kernel: RandomKernel, image: Any, seed: int | None, *more: Any) -> Any:
     """Run a random kernel, seeded by the current element; outside a dataset function, by the process's seeds."""
     draws = current_draws()
     if draws is not None:
-        return applied(replace(kernel, salt=draws.salt(seed)), image, draws.words)
-    if stands_for_part(image):
+        return applied(replace(kernel, salt=draws.salt(seed)), image, *more, draws.words)
+    if any(map(stands_for_part, (image, *more))):
         raise DrawsForElements(seed)
     watcher = side_effects.here.watcher
     if watcher is not None:
         watcher.draw()
     words = draw(kernel.kind, operation_seed(seed), counted=seed is not None)
-    return applied(kernel, image, np.array(words, np.uint32))
+    return applied(kernel, image, *more, np.array(words, np.uint32))
 
 
-def seeded(kernel: RandomKernel, image: Any, seed: Any) -> Any:
+def seeded(kernel: RandomKernel, image: Any, seed: Any, *more: Any) -> Any:
     """Run a random kernel that depends on nothing but the seed: two integers, or parts of the element."""
     kernel = replace(kernel, stateless=True)
     parts = cast("Sequence[Any]", seed) if isinstance(seed, (tuple, list)) else (seed,)
     if any(map(stands_for_part, parts)):
-        return applied(kernel, image, *parts)
-    return applied(kernel.fixed(lengths_of(seed, "seed", 2)), image)
+        return applied(kernel, image, *more, *parts)
+    return applied(kernel.fixed(lengths_of(seed, "seed", 2)), image, *more)

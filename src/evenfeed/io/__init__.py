@@ -42,6 +42,7 @@ from evenfeed.images.decoding import (
     decode_image,
     decode_jpeg,
     decode_png,
+    decode_webp,
     extract_jpeg_shape,
     is_jpeg,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "decode_jpeg",
     "decode_png",
     "decode_raw",
+    "decode_webp",
     "encode_jpeg",
     "encode_png",
     "extract_jpeg_shape",

@@ -1,0 +1,1 @@
+"""Image functions that JAX traces and differentiates, for losses and models."""

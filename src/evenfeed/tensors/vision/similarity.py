@@ -1,0 +1,204 @@
+"""How similar two images are: `psnr`, `ssim`, `ssim_multiscale`."""
+
+# jax.numpy's type annotations are incomplete.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# ruff: noqa: ARG001, PLR0913, PLR0917 - TensorFlow's arguments; there is no graph to show `name` in
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.tensors.creation import Tensor
+from evenfeed.tensors.operands import REALS, apply
+
+# How much each scale counts, from the finest, by Wang, Simoncelli and Bovik (2003).
+_SCALES: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+
+
+def psnr(a: object, b: object, max_val: object, name: str | None = None) -> Tensor:
+    """Return the peak signal-to-noise ratio of two images, or of each pair of two batches, in decibels.
+
+    Args:
+        a: The first images (…, height, width, channels).
+        b: The other images, of the same shape.
+        max_val: The largest value that a pixel can have, such as 255 or 1.0.
+        name: Accepted for compatibility.
+
+    Examples:
+        >>> import numpy as np
+        >>> import evenfeed as tf
+        >>> float(tf.image.psnr(np.zeros([2, 2, 1], np.float32), np.ones([2, 2, 1], np.float32), 1.0))
+        0.0
+    """
+
+    def formula(one: Any, other: Any, most: Any) -> Any:
+        error = jnp.square(one - other).mean((-3, -2, -1))
+        return 20 * jnp.log(most) / np.log(np.float32(10)) - np.float32(10 / np.log(10)) * jnp.log(
+            error
+        )
+
+    return _compared("psnr", formula, a, b, max_val)
+
+
+def ssim(
+    img1: object,
+    img2: object,
+    max_val: object,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+    return_index_map: bool = False,
+) -> Tensor:
+    """Return the structural similarity of two images, or of each pair of two batches: 1 if they are the same.
+
+    Args:
+        img1: The first images (…, height, width, channels).
+        img2: The other images, of the same shape.
+        max_val: The largest value that a pixel can have, such as 255 or 1.0.
+        filter_size: The size of the windows in which pixels are compared.
+        filter_sigma: How far the weight of a window reaches from its centre.
+        k1: Keeps dark windows stable.
+        k2: Keeps flat windows stable.
+        return_index_map: Return the similarity of each window instead of the mean of all.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> image = tf.ones([16, 16, 1])
+        >>> float(tf.image.ssim(image, image, max_val=1.0))
+        1.0
+    """
+    window = _Window(filter_size, filter_sigma, k1, k2)
+
+    def formula(one: Any, other: Any, most: Any) -> Any:
+        brightness, structure = window.compare(one, other, most)
+        both = brightness * structure
+        return both.mean(-1) if return_index_map else both.mean((-3, -2)).mean(-1)
+
+    return _compared("ssim", formula, img1, img2, max_val)
+
+
+def ssim_multiscale(
+    img1: object,
+    img2: object,
+    max_val: object,
+    power_factors: Sequence[float] = _SCALES,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+) -> Tensor:
+    """Return the structural similarity of two images at several scales, each half as large as the one before.
+
+    Args:
+        img1: The first images (…, height, width, channels).
+        img2: The other images, of the same shape.
+        max_val: The largest value that a pixel can have, such as 255 or 1.0.
+        power_factors: How much each scale counts, from the finest. Their number is that of the scales.
+        filter_size: As for `ssim`.
+        filter_sigma: As for `ssim`.
+        k1: As for `ssim`.
+        k2: As for `ssim`.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> image = tf.ones([32, 32, 1])
+        >>> float(tf.image.ssim_multiscale(image, image, max_val=1.0, power_factors=[0.5, 0.5]))
+        1.0
+    """
+    window = _Window(filter_size, filter_sigma, k1, k2)
+    factors = np.asarray(power_factors, np.float32)
+
+    def formula(one: Any, other: Any, most: Any) -> Any:
+        scales: list[Any] = []
+        for scale in range(len(factors)):
+            if scale:
+                one, other = _halved(one), _halved(other)
+            brightness, structure = window.compare(one, other, most)
+            last = scale == len(factors) - 1
+            scales.append((brightness * structure if last else structure).mean((-3, -2)))
+        powers = jax.nn.relu(jnp.stack(scales, axis=-1)) ** factors
+        return powers.prod(-1).mean(-1)
+
+    return _compared("ssim_multiscale", formula, img1, img2, max_val)
+
+
+class _Window:
+    """Compares the pixels in Gaussian windows of two images."""
+
+    def __init__(self, size: int, sigma: float, k1: float, k2: float) -> None:
+        self._size = size
+        self._weights = _gaussian(size, sigma)
+        self._steady = np.float32(k1), np.float32(k2)
+
+    def compare(self, one: Any, other: Any, most: Any) -> tuple[Any, Any]:
+        """Return how similar the brightness and the structure of each window are."""
+        if min(one.shape[-3:-1]) < self._size:
+            raise InvalidArgumentError(
+                f"The images must be at least as large as the filter of {self._size} x {self._size} pixels, "
+                f"but got shape {one.shape}.",
+                fix="pass larger images or a smaller filter_size; each scale of ssim_multiscale halves the images.",
+            )
+        least, flat = ((k * most) ** 2 for k in self._steady)
+        mean, other_mean = self._smoothed(one), self._smoothed(other)
+        product, squares = 2 * mean * other_mean, mean**2 + other_mean**2
+        brightness = (product + least) / (squares + least)
+        shared = 2 * self._smoothed(one * other) - product
+        own = self._smoothed(one**2 + other**2) - squares
+        return brightness, (shared + flat) / (own + flat)
+
+    def _smoothed(self, image: Any) -> Any:
+        """Return the weighted mean of each window. The weights are a product of one for rows and one for columns."""
+        flat = jnp.moveaxis(image, -1, -3).reshape(-1, *image.shape[-3:-1], 1)
+        for shape in ((self._size, 1, 1, 1), (1, self._size, 1, 1)):
+            weights = self._weights.reshape(shape)
+            flat = jax.lax.conv_general_dilated(
+                flat, weights, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
+            )
+        parts = flat.reshape(*image.shape[:-3], image.shape[-1], *flat.shape[1:3])
+        return jnp.moveaxis(parts, -3, -1)
+
+
+def _gaussian(size: int, sigma: float) -> Array:
+    places = np.arange(size, dtype=np.float32) - np.float32(size - 1) / 2
+    weights = np.exp(-0.5 * np.square(places) / np.square(np.float32(sigma)))
+    return (weights / weights.sum()).astype(np.float32)
+
+
+def _halved(image: Any) -> Any:
+    """Return the means of 2 x 2 pixels. An odd last row or column is repeated."""
+    height, width = image.shape[-3:-1]
+    room = [(0, 0)] * (image.ndim - 3) + [(0, height % 2), (0, width % 2), (0, 0)]
+    whole = jnp.pad(image, room, mode="edge")
+    rows, columns = whole.shape[-3] // 2, whole.shape[-2] // 2
+    pairs = whole.reshape(*image.shape[:-3], rows, 2, columns, 2, image.shape[-1])
+    return pairs.mean((-4, -2))
+
+
+def _compared(
+    function: str, formula: Callable[..., Any], one: object, other: object, most: object
+) -> Any:
+    return apply(function, partial(_in_floats, function, formula), one, other, most, accepts=REALS)
+
+
+def _in_floats(function: str, formula: Callable[..., Any], one: Any, other: Any, most: Any) -> Any:
+    if one.ndim < 3 or one.shape != other.shape:
+        raise InvalidArgumentError(
+            f"{function} needs two images of the same shape, but got {one.shape} and {other.shape}.",
+            fix="pass height, width and channels of both.",
+        )
+    return formula(*(_unit(each, one.dtype) for each in (one, other, most)))
+
+
+def _unit(values: Any, like: Any) -> Any:
+    """Convert to float32; integers are scaled so that the largest is 1."""
+    typed = values.astype(like)
+    if dtypes.as_dtype(like).kind not in "iu":
+        return typed.astype(dtypes.float32)
+    return typed.astype(dtypes.float32) * np.float32(1 / np.iinfo(like).max)
