@@ -24,7 +24,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if not given.command:  # Python would wait for a program on stdin.
         parser.error("missing program; for example: evenfeed run --workers 2 script.py")
-    return launch(given.command, given.workers, given.replicas, given.grace)
+    if given.min_workers is not None and not (
+        given.restarts and given.min_workers <= given.workers
+    ):
+        parser.error("--min-workers needs --restarts, and must be at most --workers")
+    return launch(
+        given.command,
+        given.workers,
+        given.replicas,
+        given.grace,
+        given.restarts,
+        given.min_workers,
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,6 +63,19 @@ def _parser() -> argparse.ArgumentParser:
         default=DEFAULT_GRACE_SECONDS,
         metavar="SECONDS",
         help=f"time for the other workers to exit if one fails (default: {DEFAULT_GRACE_SECONDS:g})",
+    )
+    run.add_argument(
+        "--restarts",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="start all workers again up to N times after one was lost (default: 0)",
+    )
+    run.add_argument(
+        "--min-workers",
+        type=_count,
+        metavar="M",
+        help="restart without the workers that were lost, but with at least M (default: with all)",
     )
     run.add_argument(
         "command",

@@ -66,6 +66,9 @@ def test_each_worker_is_told_who_it_is():
         (["run", "--workers", "0", "x.py"], "must be at least 1, but got 0"),
         (["run", "--replicas", "-1", "x.py"], "must be at least 1, but got -1"),
         ([], "required"),
+        (["run", "--min-workers", "1", "x.py"], "--min-workers needs --restarts"),
+        (["run", "--restarts", "1", "--min-workers", "2", "x.py"], "must be at most --workers"),
+        (["run", "--restarts", "0", "x.py"], "must be at least 1, but got 0"),
     ],
 )
 def test_a_wrong_command_line_says_how_it_is_used(capsys, arguments, what):
@@ -178,6 +181,67 @@ def test_workers_end_with_a_launcher_that_is_killed(script, tmp_path):
     wait_until(lambda: len(said(tmp_path)) == 2, 30)
     os.kill(launcher.pid, signal.SIGKILL)
     launcher.wait(timeout=30)
+    wait_until(lambda: not alive(said(tmp_path)))
+
+
+COUNTS = """
+    config = json.loads(os.environ["TF_CONFIG"])["cluster"]["worker"]
+    restart = int(os.environ["EVENFEED_RESTART_COUNT"])
+    print("start", restart, "of", len(config), flush=True)
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    say(os.getpid()), say(child.pid)
+"""
+
+
+@pytest.mark.slow
+def test_a_job_is_started_again_with_the_workers_that_are_left(script, tmp_path):
+    path = script(f"""
+    {COUNTS}
+    print(config[index], flush=True)
+    if restart == 2:
+        sys.exit(0)
+    if index == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.2)
+    sys.exit(1)  # it lost its neighbour
+    """)
+    done = run("--workers", "4", "--restarts", "3", "--min-workers", "3", path)
+    assert done.returncode == 0, done.stderr
+    lines = [line.partition("] ")[2] for line in done.stdout.splitlines()]
+    starts = [line for line in lines if line.startswith("start")]
+    assert sorted(starts) == ["start 0 of 4"] * 4 + ["start 1 of 3"] * 3 + ["start 2 of 3"] * 3
+    assert len(set(lines) - set(starts)) == 10  # ports are not used again
+    reports = [line for line in done.stderr.splitlines() if line.startswith("evenfeed run: ")]
+    lost = "evenfeed run: worker 1 ended with signal SIGKILL; its last lines:"
+    assert reports == [
+        lost,
+        "evenfeed run: restart 1 of 3, with 3 workers instead of 4.",
+        lost,
+        "evenfeed run: restart 2 of 3, with 3 workers.",
+    ]
+    assert len(said(tmp_path)) == 20
+    wait_until(lambda: not alive(said(tmp_path)))
+
+
+@pytest.mark.slow
+def test_a_job_that_keeps_failing_ends_with_the_code_of_its_last_start(script):
+    done = run("--workers", "2", "--restarts", "1", script("sys.exit(7 if index else 0)"))
+    assert done.returncode == 7
+    assert "evenfeed run: restart 1 of 1, with 2 workers.\n" in done.stderr
+    assert done.stderr.endswith("evenfeed run: giving up after 1 restart.\n")
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_job_without_a_restart(script, tmp_path):
+    path = script(COUNTS + "    time.sleep(60)\n")
+    launcher = subprocess.Popen(
+        [*RUN, "--workers", "2", "--restarts", "5", path], stdout=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: len(said(tmp_path)) == 4, 30)
+    launcher.send_signal(signal.SIGINT)
+    out, _ = launcher.communicate(timeout=30)
+    assert launcher.returncode == 128 + signal.SIGINT
+    assert "start 1" not in out
     wait_until(lambda: not alive(said(tmp_path)))
 
 

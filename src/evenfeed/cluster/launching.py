@@ -1,5 +1,7 @@
 """`evenfeed run`: starts several workers on this machine, shows their output, and stops them all when one fails.
 
+After that it can start them again, with new ports: the coordination service of the last start may still be ending.
+
 Each worker leads its own process group. So a signal also reaches the processes it started, and Ctrl-C in the terminal
 reaches only the launcher, which forwards it once.
 """
@@ -35,32 +37,62 @@ _BYTES: Final = 1 << 16
 _PR_SET_PDEATHSIG: Final = 1
 
 
-def launch(
+RESTARTS: Final = "EVENFEED_RESTART_COUNT"
+
+
+def launch(  # noqa: PLR0913, PLR0917 - the options of the command
     command: Sequence[str],
     workers: int,
     replicas: int | None = None,
     grace: float = DEFAULT_GRACE_SECONDS,
+    restarts: int = 0,
+    min_workers: int | None = None,
 ) -> int:
     """Run a program in several workers, and return a single exit code.
 
     The exit code is 0 if all workers exited with 0, else that of the first worker that failed; after a signal, 128 plus
-    its number, as in a shell.
+    its number, as in a shell. With restarts, it is that of the last start.
 
     Args:
         command: The arguments for Python: a script and its arguments, or `-m` and a module.
         workers: The number of workers.
         replicas: The number of logical CPU devices of each worker; by default the program decides.
         grace: How many seconds the other workers have to exit by themselves when one fails.
+        restarts: How often to start all workers again after one failed.
+        min_workers: Restart without the workers that were lost, but with at least this many; None for all of them.
     """
-    group = _Group()
-    with group.signals_passed_on():
-        try:
-            for environ in environments(workers, replicas):
-                group.start([sys.executable, *command], environ)
-            group.show()
-            return group.wait(grace)
-        finally:
-            group.end()
+    signals, code = _Signals(), 0
+    with signals.passed_on():
+        for restart in range(restarts + 1):
+            group = _Group(signals)
+            if signals.number:  # it came between two starts
+                return code
+            try:
+                for environ in environments(workers, replicas):
+                    started = {**environ, RESTARTS: str(restart)}
+                    group.start([sys.executable, *command], started)
+                group.show()
+                code = group.wait(grace)
+            finally:
+                group.end()
+            if code == 0 or signals.number:
+                return code
+            left = workers if min_workers is None else max(min_workers, workers - len(group.lost))
+            if restart < restarts:
+                group.say(_restarting(restart + 1, restarts, workers, left))
+            elif restarts:
+                group.say(f"giving up after {_counted(restarts, 'restart')}.")
+            workers = left
+    return code
+
+
+def _restarting(number: int, of: int, before: int, now: int) -> str:
+    change = "" if now == before else f" instead of {before}"
+    return f"restart {number} of {of}, with {_counted(now, 'worker')}{change}."
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" + "s" * (count != 1)
 
 
 def environments(workers: int, replicas: int | None = None) -> list[dict[str, str]]:
@@ -112,15 +144,59 @@ class _Worker:
 
 
 @final
-class _Group:
-    """The workers of one launch."""
+class _Signals:
+    """Forwards SIGINT (Ctrl-C) and SIGTERM to the workers of the current start.
+
+    Attributes:
+        number: The signal that the user sent; 0 before that.
+        receive: Called with each signal.
+    """
 
     def __init__(self) -> None:
+        self.number = 0
+        self.receive: Callable[[int], None] = lambda _: None
+
+    @contextmanager
+    def passed_on(self) -> Generator[None]:
+        """Forward signals until the end of the block."""
+
+        def pass_on(signal_number: int, frame: object) -> None:
+            del frame
+            if not self.number:
+                name = signal.Signals(signal_number).name
+                # Not sys.stderr: the signal may have interrupted a write to it.
+                os.write(
+                    2,
+                    f"evenfeed run: forwarding {name}; press again to kill all workers.\n".encode(),
+                )
+            self.number = signal_number
+            self.receive(signal_number)
+
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(number, pass_on) for number in numbers]
+        try:
+            yield
+        finally:
+            for number, handler in zip(numbers, before, strict=True):
+                signal.signal(number, handler)
+
+
+@final
+class _Group:
+    """The workers of one start.
+
+    Attributes:
+        lost: The workers that failed by themselves, not because another did.
+    """
+
+    def __init__(self, signals: _Signals) -> None:
+        self.lost: list[_Worker] = []
         self._workers: list[_Worker] = []
         self._output = threading.Lock()
         self._signal = 0
         self._patience = float("inf")
         self._is_over = False
+        signals.receive = self.ask_to_end
 
     def start(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         """Start another worker."""
@@ -160,25 +236,37 @@ class _Group:
 
     def wait(self, grace: float) -> int:
         """Wait until all workers have exited. When one fails, the others get `grace` seconds to save and exit."""
-        failed: _Worker | None = None
         end = float("inf")
         while any(worker.process.poll() is None for worker in self._workers):
-            if failed is None and (failed := self._first_failed()) is not None:
+            if not self.lost and self._note_lost():
                 end = time.monotonic() + grace
             if time.monotonic() > end and not self._signal:
                 self.ask_to_end(signal.SIGTERM)
             if time.monotonic() > self._patience:
                 self._send_all(signal.SIGKILL)
             time.sleep(_POLL_SECONDS)
-        failed = failed or self._first_failed()
-        if failed is None:
+            self._note_killed()
+        if not self.lost and not self._note_lost():
             return 0
+        failed = self.lost[0]
         if self._signal in (0, signal.SIGTERM) or failed.process.returncode > 0:
             self._report(failed)
         return _exit_code(failed.process.returncode)
 
-    def _first_failed(self) -> _Worker | None:
-        return next((worker for worker in self._workers if worker.process.poll()), None)
+    def _note_lost(self) -> bool:
+        """Note the first worker that failed. If several did, one that was killed: the others failed because of it."""
+        failed = [worker for worker in self._workers if worker.process.poll()]
+        self.lost += sorted(failed, key=lambda worker: worker.process.returncode > 0)[:1]
+        return bool(failed)
+
+    def _note_killed(self) -> None:
+        """Note workers that were killed after the first one failed, but not from here."""
+        if self.lost and not self._signal:
+            self.lost += [
+                worker
+                for worker in self._workers
+                if worker not in self.lost and (worker.process.poll() or 0) < 0
+            ]
 
     def ask_to_end(self, signal_number: int) -> None:
         """Send the workers a signal. The second call, or a timeout, kills them."""
@@ -196,10 +284,12 @@ class _Group:
         text = "".join(f"\n  {line}" for line in failed.last) or " nothing"
         code = failed.process.returncode
         how = f"exit code {code}" if code > 0 else f"signal {signal.Signals(-code).name}"
+        self.say(f"worker {failed.index} ended with {how}; its last lines:{text}")
+
+    def say(self, text: str) -> None:
+        """Print a line about the run, between those of the workers."""
         with self._output:
-            sys.stderr.write(
-                f"evenfeed run: worker {failed.index} ended with {how}; its last lines:{text}\n"
-            )
+            sys.stderr.write(f"evenfeed run: {text}\n")
             sys.stderr.flush()
 
     def end(self) -> None:
@@ -210,29 +300,11 @@ class _Group:
             for thread in worker.threads:
                 thread.join(timeout=1.0)
         self._stop_listening()
-
-    @contextmanager
-    def signals_passed_on(self) -> Generator[None]:
-        """Forward SIGINT (Ctrl-C) and SIGTERM to the workers."""
-
-        def pass_on(signal_number: int, frame: object) -> None:
-            del frame
-            if not self._signal:
-                name = signal.Signals(signal_number).name
-                # Not sys.stderr: the signal may have interrupted a write to it.
-                os.write(
-                    2,
-                    f"evenfeed run: forwarding {name}; press again to kill all workers.\n".encode(),
-                )
-            self.ask_to_end(signal_number)
-
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        before = [signal.signal(number, pass_on) for number in numbers]
-        try:
-            yield
-        finally:
-            for number, handler in zip(numbers, before, strict=True):
-                signal.signal(number, handler)
+        for worker in self._workers:  # the next start forks, which a process with threads must not
+            for thread in worker.threads:
+                thread.join()
+            worker.process.stdout.close()
+            worker.process.stderr.close()
 
 
 def _lines(pipe: int, is_over: Callable[[], bool]) -> Iterator[str]:
