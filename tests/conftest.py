@@ -1,5 +1,6 @@
 """Gives the tests eight replicas on any machine, before anything starts JAX's backend."""
 
+import gc
 import os
 import signal
 
@@ -28,3 +29,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and collected tests out of garbage collection: tests collect garbage often."""
+    gc.collect()
+    gc.freeze()

@@ -113,7 +113,7 @@ def test_as_many_steps_as_asked_are_ready_and_no_more(depth):
         wait_until_full(read, number + 1 + depth)
         del value
         time.sleep(0.01)  # enough time to read one step too many
-        gc.collect()
+        gc.collect(1)  # what is young: all objects of a long run take seconds
         assert (len(read.reads), len(live)) == (number + 1 + depth, depth)
     steps.close()
 

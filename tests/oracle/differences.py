@@ -15,6 +15,7 @@ _OVERFLOW = "The count is exact; TensorFlow's overflows 64 bits."
 _UNCOUNTABLE = (
     "An element whose number in `enumerate` does not fit into 64 bits raises; TensorFlow drops it."
 )
+_COUNTED = "An element that fails keeps its position, so take, skip and shard count it."
 _SCALARS = "Scalars cannot be split: the error says to call batch; TensorFlow raises IndexError."
 _COUNTS = "range counts in any integer or float dtype."
 _SEED = "A seed that is not an integer raises at once; TensorFlow accepts it, and may fail later."
@@ -80,6 +81,9 @@ DIFFERENT: dict[str, str] = {
     "indexed_slices.mirrored_slices.batch_scatter_update": _ENTRIES_OF_COPIES,
     "indexed_slices.mirrored_slices.sparse_read": _ENTRIES_OF_COPIES,
     "indexed_slices.mirrored_slices.gather_nd": _ENTRIES_OF_COPIES,
+    "failing_elements.selected.take": _COUNTED,
+    "failing_elements.selected.skip": _COUNTED,
+    "failing_elements.selected.shard": _COUNTED,
     "ragged_elements.functions.the spec of doubled": _ROWS_UNTRACED,
     "ragged_elements.functions.the spec of sparse made dense": _ROWS_UNTRACED,
     "ragged_elements.batches.uneven batches": _BATCHES_OF_ROWS,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from hypothesis import strategies as st
-from tests.plans.meaning import STEPS, every_path
+from tests.plans.meaning import STEPS, every_path, sequential
 from tests.plans.sources import SOURCES, beginnings
 from tests.plans.steps import new_name
 from tests.plans.user_functions import shared_functions
@@ -98,5 +98,5 @@ def not_addressed(kinds: frozenset[type[Node]]) -> Iterator[None]:
             return None
         return indexed(node, *args)
 
-    with patch.object(build, "indexed", found):
+    with patch.object(build, "indexed", found), sequential(kinds):
         yield

@@ -6,20 +6,25 @@ is random, or has passes or datasets of its own, stands in `meaning`.
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Final
 
 from hypothesis import strategies as st
 
 from evenfeed.core.random_bits import key_of
 from evenfeed.core.seeds import AnySeed
+from evenfeed.plan.addressing import addressing
 from evenfeed.plan.buffering import Cache, Snapshot
 from evenfeed.plan.choosing import Random, Sample
-from evenfeed.plan.combining import Concatenate
+from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import WithKeys
 from evenfeed.plan.flattening import Opens
 from evenfeed.plan.node import Node
-from evenfeed.plan.ordering import Repeat, Shuffle, made_by_function
+from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take, made_by_function
+from evenfeed.plan.own_rows import OwnRows
 
 
 class Failed:
@@ -30,7 +35,15 @@ class Failed:
 
 
 FAILED: Final = Failed()
+COUNTING: Final = (
+    Take,
+    Skip,
+    Shard,
+    OwnRows,
+    Shuffle,
+)  # read by position, they count elements that fail
 DRAWN: Final = (Shuffle, Random, Sample, WithKeys)  # the nodes in which something is random
+_PLACED: Final = object()  # an element that fails, with a position of its own
 Events = Iterator[Any]  # elements, FAILED among them
 Seeds = list[list[int]]  # of all that is random in a plan, or opens datasets, each node once
 
@@ -54,11 +67,13 @@ class Where:
         repeated: The nodes that stand in several places.
         place: How many paths to sources lie before.
         epoch: The round of a repetition above.
+        by_position: The identities of the nodes that are read by position.
         kept: The passes that caches have completed, by the identity of what they keep them in.
     """
 
     seeds: dict[int, list[int]]
     repeated: set[int]
+    by_position: set[int] = field(default_factory=set)
     place: int = 0
     epoch: int = 0
     kept: dict[Any, list[Any]] = field(default_factory=dict)
@@ -92,7 +107,37 @@ def top(plan: Node, seeds: Seeds) -> Where:
     assert len(nodes) == len(seeds)
     by_node = {id(node): list(seed) for node, seed in zip(nodes, seeds, strict=True)}
     times = Counter(map(id, every_path(plan)))
-    return Where(by_node, {node for node, count in times.items() if count > 1})
+    return Where(
+        by_node, {node for node, count in times.items() if count > 1}, set(_by_position(plan))
+    )
+
+
+# The kinds of nodes that are read one element after another, though they could be addressed.
+_sequential: Final[ContextVar[frozenset[type[Node]]]] = ContextVar(
+    "_sequential", default=frozenset()
+)
+
+
+@contextmanager
+def sequential(kinds: frozenset[type[Node]]) -> Iterator[None]:
+    """Let plans with a node of these kinds mean what they mean if they are read one element after another."""
+    token = _sequential.set(kinds)
+    try:
+        yield
+    finally:
+        _sequential.reset(token)
+
+
+def _by_position(plan: Node) -> Iterator[int]:
+    reasons, kinds = addressing(plan), _sequential.get()
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        parts = list(node.walk())
+        if reasons[id(node)][0] is None and not any(type(part) in kinds for part in parts):
+            yield from map(id, parts)
+        else:
+            waiting.extend(node.children)
 
 
 def every_path(node: Node) -> Iterator[Node]:
@@ -143,7 +188,15 @@ def meaning(node: Node, where: Where) -> Events:
         given = [key_of(*where.seed(node))]
     elif isinstance(node, Opens):
         given = [_opener(node, where)]
-    return _MEANINGS[type(node)](node, *given, *(meaning(*child) for child in children))
+    events = [meaning(*child) for child in children]
+    if isinstance(node, COUNTING) and id(node) in where.by_position:
+        placed = (_PLACED if event is FAILED else event for event in events[0])
+        found = _MEANINGS[type(node)](node, *given, placed)
+        return (FAILED if event is _PLACED else event for event in found)
+    found = _MEANINGS[type(node)](node, *given, *events)
+    if isinstance(node, Zip) and id(node) in where.by_position and node.size >= 0:
+        return islice(found, node.size)  # nothing is read of a longer part behind the end
+    return found
 
 
 def _opener(node: Opens, where: Where) -> "Opened":

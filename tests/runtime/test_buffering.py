@@ -35,7 +35,8 @@ def until(condition):
 @pytest.fixture(autouse=True)
 def no_thread_is_left():
     yield
-    gc.collect()
+    if threads():  # collecting the garbage of a long run takes seconds
+        gc.collect()
     until(lambda: not threads())
 
 
