@@ -5,7 +5,7 @@ import gc
 import pytest
 from tests.feeding.workers import InMemory, on_all
 
-from evenfeed.feeding.agreed_steps import Topic
+from evenfeed.feeding.conversation import Topic
 
 WORKERS = 3
 

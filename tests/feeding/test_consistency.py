@@ -9,8 +9,8 @@ from tests.feeding.workers import InMemory, on_all
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.dataset import plan_of
-from evenfeed.feeding.agreed_steps import Topic
 from evenfeed.feeding.consistency import check_same, cut_facts, taken_facts
+from evenfeed.feeding.conversation import Topic
 from evenfeed.plan.options import AutoShardPolicy
 
 DATA, FILE = AutoShardPolicy.DATA, AutoShardPolicy.FILE

@@ -162,8 +162,8 @@ def test_a_damaged_state_is_refused_and_changes_nothing(at, words):
 def test_a_state_of_another_version_or_dataset_is_refused():
     iterator = iter(distributed(PLANS["batches"], 2))
     state = iterator.get_state()
-    with pytest.raises(InvalidArgumentError, match="has version 2, but this evenfeed reads 1"):
-        iterator.set_state({**state, "version": 2})
+    with pytest.raises(InvalidArgumentError, match="has version 3, but this evenfeed reads 1 to 2"):
+        iterator.set_state({**state, "version": 3})
     with pytest.raises(InvalidArgumentError, match="over a different dataset"):
         iter(distributed(PLANS["mapped"], 2)).set_state(state)
 
@@ -186,14 +186,3 @@ def test_a_state_of_each_replicas_dataset_needs_as_many_replicas():
         fix="with InputReplicationMode.PER_REPLICA, use the same number of replicas as before.",
     ):
         iterator.set_state(made(2).get_state())
-
-
-def test_a_state_of_another_number_of_workers_says_so():
-    iterator = iter(distributed(PLANS["batches"], 2))
-    state = iter(distributed(PLANS["mapped"], 2)).get_state()
-    with error_saying(
-        InvalidArgumentError,
-        "The state was saved on 3 workers, but the cluster has 1 worker.",
-        fix="restore it on 3 workers.",
-    ):
-        iterator.set_state({**state, "workers": 3})

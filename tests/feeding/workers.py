@@ -1,16 +1,20 @@
 """Several workers in one process, which exchange messages in memory."""
 
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+from tests.plans.batched import pieces_of, rows_of
 
 from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import CancelledError
 from evenfeed.dataset import plan_of
-from evenfeed.feeding.agreed_steps import Topic
+from evenfeed.feeding.conversation import Topic
 from evenfeed.feeding.host_steps import HostSteps, Pieces
 from evenfeed.feeding.reading import BatchReading, ElementReading, WorkerInput
+from evenfeed.plan.node import Node
 
 MANY = 400
 
@@ -147,3 +151,68 @@ def fed_from_function(
     found = on_all(workers, run)
     check_told(found, told)
     return found
+
+
+class Cluster:
+    """An iteration over a plan on several workers in one process, each in a thread of its own while it reads.
+
+    Args:
+        make: Returns the plan.
+        workers: The number of workers.
+        replicas: The number of replicas of each.
+        in_turn: Whether workers take the pieces of a batch in turn; otherwise each takes some in a row.
+    """
+
+    def __init__(
+        self, make: Callable[[], Node], workers: int, replicas: int, *, in_turn: bool = True
+    ) -> None:
+        memory = InMemory(workers)
+        self._workers, self._replicas, self._in_turn = workers, replicas, in_turn
+        self.readings = [
+            BatchReading(make(), self._worker(Share(worker, workers, replicas), memory))
+            for worker in range(workers)
+        ]
+        self._steps = on_all(workers, lambda worker: self.readings[worker].steps())
+
+    def _worker(self, share: Share, memory: InMemory) -> WorkerInput:
+        return WorkerInput(share) if share.workers == 1 else worker_of(share, memory)
+
+    def read(self, most: int = MANY) -> list[list[Any]]:
+        """Return the rows of the next global batches."""
+        each = on_all(self._workers, lambda worker: self._read(worker, most))
+        return [self._joined(parts) for parts in zip(*each, strict=True)]
+
+    def _read(self, worker: int, most: int) -> list[list[Any]]:
+        found: list[list[Any]] = []
+        while len(found) < most:
+            try:
+                columns = self._steps[worker].read()
+            except StopIteration:
+                break
+            pieces = [pieces_of(c, self._replicas) for c in columns if c is not None]
+            found.append([rows_of(list(parts)) for parts in zip(*pieces, strict=True)])
+        return found
+
+    def _joined(self, parts: Sequence[list[Any]]) -> list[Any]:
+        places = [(w, r) for w in range(self._workers) for r in range(self._replicas)]
+        if self._in_turn:
+            places.sort(key=lambda place: place[1])
+        return [row for worker, replica in places for row in parts[worker][replica]]
+
+    def state(self) -> Any:
+        """Return the state, which must be the same on all workers, as from JSON."""
+        states = on_all(
+            self._workers,
+            lambda w: json.dumps(self.readings[w].saving.joined(self._steps[w].state())),
+        )
+        assert len(set(states)) == 1, states
+        return json.loads(states[0])
+
+    def restore(self, state: Any) -> None:
+        on_all(
+            self._workers, lambda w: self._steps[w].restore(self.readings[w].saving.part_of(state))
+        )
+
+    def close(self) -> None:
+        for steps in self._steps:
+            steps.close()

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from tests.feeding import model
 from tests.feeding.distribution import with_policy
 from tests.feeding.workers import InMemory, on_all, worker_of
-from tests.plans import KINDS, PLANS, any_failed, events, fresh, not_addressed, ways
+from tests.plans import KINDS, PLANS, fresh, not_addressed, ways
+from tests.plans.batched import ABOVE, Datasets, Rows, batches_of, pieces_of, rows_of
 from tests.plans.steps import finite, tensors
 from tests.plans.user_functions import has_ranks
 
@@ -30,29 +31,9 @@ from evenfeed.feeding.reading import BatchReading
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
 from evenfeed.rewrite.worker_plan import sharded
-from evenfeed.runtime.elements import ElementIterator
-
-MANY: Final = 60
-Rows = list[Any]  # of a batch, each with all its components
-Datasets = Callable[[Any], Any]
 
 clusters: Final = st.tuples(st.sampled_from([2, 3]), st.sampled_from([1, 2]))
 batch_sizes: Final = st.integers(1, 7)
-
-# What may stand between the batches and the strategy.
-ABOVE: Final[list[Datasets]] = [
-    lambda batches: batches,
-    lambda batches: batches.prefetch(1),
-    lambda batches: batches.repeat(2),
-    lambda batches: batches.take(3),
-    lambda batches: batches.skip(1),
-    lambda batches: batches.shard(2, 1),
-    lambda batches: batches.shuffle(3, seed=1),
-    lambda batches: batches.cache().repeat(2),
-    lambda batches: batches.concatenate(batches),
-    lambda batches: batches.map(lambda *parts: parts),
-    lambda batches: batches.unbatch().batch(3),
-]
 
 
 @st.composite
@@ -157,19 +138,6 @@ def written(number: int, count: int) -> str:
     return str(path)
 
 
-def batches_of(plan: Node) -> list[Rows]:
-    """Return the batches of a plan that is not rewritten, as lists of rows."""
-    found = events(ElementIterator(plan, flat=True), MANY)
-    assume(not any_failed(found) and len(found) < MANY)
-    assume(all(any(part is not None for part in parts) for parts in found))
-    return [rows_of(parts) for parts in found]
-
-
-def rows_of(parts: list[Any]) -> Rows:
-    """Return the rows of a batch, each with all its components."""
-    return list(zip(*[part.tolist() for part in parts if part is not None], strict=True))
-
-
 def naive(own: list[list[Rows]], plan: Node, by: AutoShardPolicy, cluster: tuple[int, int]) -> Any:
     """Return the steps of every worker by TensorFlow's rules, from the batches that each reads."""
     workers, replicas = cluster
@@ -200,9 +168,3 @@ def delivered(plan: Node, cluster: tuple[int, int]) -> list[list[list[Rows]]]:
             found.append([rows_of(list(parts)) for parts in pieces])
 
     return on_all(workers, run)
-
-
-def pieces_of(column: Any, replicas: int) -> list[Any]:
-    if isinstance(column, list):
-        return column
-    return np.split(column, replicas)

@@ -15,8 +15,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from tests.feeding.distribution import with_policy
+from tests.feeding.workers import InMemory, all_pieces, on_all, worker_of
 
 import evenfeed as tf
+from evenfeed.core.batch_split import Share
+from evenfeed.dataset import plan_of
+from evenfeed.feeding.reading import BatchReading
 
 EARLIER = Path(__file__).parent / "earlier"
 VERSIONS = sorted(path.name for path in EARLIER.iterdir()) if EARLIER.exists() else []
@@ -150,6 +155,38 @@ def test_what_an_earlier_version_wrote_is_read(version, tmp_path):
     assert [plain(element) for element in snapshot] == expected
     assert len(list((tmp_path / "snapshot").iterdir())) == 1  # nothing was written again
     assert [plain(element) for element in written().cache(str(tmp_path / "cache"))] == expected
+
+
+# Positions of two workers that share rows. Since then, a state is one position of all workers.
+OF_TWO_WORKERS: dict[str, Callable[[], Dataset]] = {
+    "shuffle, batch": lambda: mixed(31).batch(4),
+    "filter, map, batch, repeat": lambda: (
+        numbers(31).filter(lambda x: x != 5).map(twice, vectorize=False).batch(4).repeat(2)
+    ),
+    "map in python, batch": lambda: numbers(31).map(twice, vectorize=False).batch(4),
+}
+
+
+def twice(x: Any) -> Any:
+    return np.int64(int(x) * 2)
+
+
+@pytest.mark.parametrize("name", OF_TWO_WORKERS)
+def test_two_workers_go_on_where_an_earlier_version_stopped(name):
+    recorded = json.loads((EARLIER / "2026-11-17" / "two_workers.json").read_text())[name]
+
+    def rest_of(worker: int, at: int, memory: InMemory) -> list[Any]:
+        plan = plan_of(with_policy(OF_TWO_WORKERS[name](), "DATA"))
+        reading = BatchReading(plan, worker_of(Share(worker, 2), memory))
+        steps = reading.steps()
+        steps.restore(reading.saving.part_of(recorded[worker]["states"][at]))
+        rows = all_pieces(steps, 1, len(recorded[worker]["steps"]) - at)
+        return [piece for (piece,) in rows]
+
+    for at in (0, 1, 4, 7):
+        memory = InMemory(2)
+        found = on_all(2, lambda worker, at=at, memory=memory: rest_of(worker, at, memory))
+        assert found == [own["steps"][at:] for own in recorded]
 
 
 def test_there_is_something_of_an_earlier_version():

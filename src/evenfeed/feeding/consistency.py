@@ -12,7 +12,7 @@ from evenfeed.core.concurrency.peers import peers
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, map_structure
-from evenfeed.feeding.agreed_steps import Topic
+from evenfeed.feeding.conversation import Topic
 from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy

@@ -12,7 +12,7 @@ from evenfeed.core.errors import described
 from evenfeed.core.iteration import Iterator, Owner, reading
 from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.feeding.agreed_steps import Topic
+from evenfeed.feeding.conversation import Topic
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
 from evenfeed.feeding.placing import array_of, array_specs_of
 from evenfeed.feeding.reading import WorkerInput, alone
@@ -146,10 +146,11 @@ class DistributedIterator(Iterator):
         return self._steps.take()
 
     def get_state(self) -> dict[str, Any]:
-        """Return the position after the last step, as JSON-serializable data.
+        """Return the position of all workers after the last step, as JSON-serializable data.
 
-        Prefetched steps do not count. The position refers to the dataset, so an iterator with another number
-        of replicas can restore it.
+        Prefetched steps do not count. All workers return the same. With `AutoShardPolicy.DATA`, any number of
+        workers and replicas can restore it. Unless rows have positions, all workers must call this after the
+        same step.
 
         Examples:
             >>> import evenfeed as tf
@@ -164,7 +165,9 @@ class DistributedIterator(Iterator):
 
         Raises:
             FailedPreconditionError: A function of the dataset has external state, which is not part of the
-                position; see `get_state` of an iterator over the dataset itself.
+                position; see `get_state` of an iterator over the dataset itself. Or the workers are at different
+                steps.
+            DeadlineExceededError: A worker did not call it in time.
         """
         for external in self._external_states:
             external.check()
@@ -172,7 +175,11 @@ class DistributedIterator(Iterator):
         return self._feed.state_of(self._steps)
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue after the step at which `get_state` was called, in this or another process."""
+        """Continue after the step at which `get_state` was called, in this or another process.
+
+        Raises:
+            InvalidArgumentError: The state belongs to another dataset, or does not suit this number of workers.
+        """
         self._owner.check()
         self._feed.restore(self._steps, state)
 

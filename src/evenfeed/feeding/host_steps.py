@@ -71,11 +71,45 @@ class HostSteps(ABC):
         """Stop the threads of the dataset."""
 
 
+@final
+class CountedSteps(HostSteps):
+    """Counts the steps of several workers, so that a state shows whether all were at the same one.
+
+    Args:
+        steps: The steps.
+    """
+
+    def __init__(self, steps: HostSteps) -> None:
+        self._steps = steps
+        self._number = 0
+
+    def read(self) -> list[Column]:
+        try:
+            columns = self._steps.read()
+        except StopIteration:
+            raise
+        except Exception:
+            self._number += 1  # the error takes the place of a step
+            raise
+        self._number += 1
+        return columns
+
+    def state(self) -> Any:
+        return {**self._steps.state(), "step": self._number}
+
+    def restore(self, state: Any) -> None:
+        self._steps.restore(state)
+        self._number = state.get("step", 0)
+
+    def close(self) -> None:
+        self._steps.close()
+
+
 class BatchSteps(HostSteps):
     """Makes steps from global batches. Its position may be inside a batch, and suits any number of replicas."""
 
-    def __init__(self, plan: Node, begun: Any = None) -> None:
-        self._elements = ElementIterator(plan, flat=True, begun=begun)
+    def __init__(self, plan: Node, begun: Any = None, *, shared: bool = False) -> None:
+        self._elements = ElementIterator(plan, flat=True, begun=begun, shared=shared)
         self._partly: list[Any] | None = None  # the components of a partly used batch
         self._before: Any = None  # the position of that batch
         self._used = 0  # the number of its rows that were used
@@ -109,7 +143,6 @@ class BatchSteps(HostSteps):
         self._elements.close()
 
 
-@final
 class SplitSteps(BatchSteps):
     """Splits each global batch separately, rounding up: the last replicas may get fewer rows, or none.
 
@@ -118,12 +151,15 @@ class SplitSteps(BatchSteps):
     """
 
     def __init__(self, plan: Node, share: Share, begun: Any = None) -> None:
-        super().__init__(plan, begun)
+        super().__init__(plan, begun, shared=share.workers > 1)
         self._share = share
 
     def read(self) -> list[Column]:
-        parts = self._take()
+        parts = self._batch()
         return parts if self._share.everyone == 1 else list(map(self._column, parts))
+
+    def _batch(self) -> list[Any]:
+        return self._take()
 
     def _column(self, part: Array | None) -> Column:
         if part is None:
@@ -135,31 +171,6 @@ class SplitSteps(BatchSteps):
         if even:
             return np.concatenate(pieces)
         return pieces_of(pieces, self._share, self._share.counts(len(part)))
-
-
-@final
-class OwnParts(BatchSteps):
-    """Splits one worker's rows of each global batch over its replicas.
-
-    Args:
-        plan: Its elements are those of `OwnBatches`.
-        share: The worker.
-        begun: The random state of the pass, which all workers share.
-    """
-
-    def __init__(self, plan: Node, share: Share, begun: Any = None) -> None:
-        super().__init__(plan, begun)
-        self._share = share
-
-    def read(self) -> list[Column]:
-        length, *parts = self._take()
-        return [self._column(part, int(length)) for part in parts]
-
-    def _column(self, part: Array | None, length: int) -> Column:
-        if part is None or (part.dtype != dtypes.string and self._share.divides(length)):
-            return part
-        ends = np.cumsum([stop - start for start, stop in self._share.pieces(length)])
-        return pieces_of(np.split(part, ends[:-1]), self._share, self._share.counts(length))
 
 
 @final

@@ -9,17 +9,21 @@ from evenfeed.core.batch_split import Flow, Share
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec
 from evenfeed.core.structure import DATA, flatten
-from evenfeed.feeding.agreed_steps import AgreedSteps, Topic
+from evenfeed.feeding.agreed_steps import AgreedSteps
+from evenfeed.feeding.cluster_state import FROM_FUNCTION, ClusterState
+from evenfeed.feeding.conversation import Topic
 from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.feeding.host_steps import (
+    CountedSteps,
     CutInTurn,
     FlowingBatches,
     HostSteps,
-    OwnParts,
     SplitSteps,
     TakePieces,
     is_static,
 )
+from evenfeed.feeding.shared_batches import SharedBatches
+from evenfeed.plan.addressing import why_not_addressable
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
 from evenfeed.rewrite.worker_plan import sharded
@@ -61,6 +65,7 @@ class BatchReading:
         sharded: The worker's plan.
         sizes: The sizes of the worker's pieces, in turn, if rows flow on from batch to batch. None if every batch
             is split separately.
+        saving: Makes one state of the positions of all workers.
     """
 
     def __init__(self, plan: Node, worker: WorkerInput) -> None:
@@ -70,6 +75,12 @@ class BatchReading:
         self.sharded = sharded(plan, worker.share)
         self._shares_rows = self.sharded.policy == AutoShardPolicy.DATA
         self.sizes = self._sizes()
+        self.saving = ClusterState(
+            self.sharded.policy.name,
+            self.share,
+            _topic_of_states(worker),
+            is_known=why_not_addressable(self.sharded.plan) is None,
+        )
 
     def _sizes(self) -> tuple[int, ...] | None:
         if self._shares_rows or self.share.everyone == 1:
@@ -83,20 +94,20 @@ class BatchReading:
             return self._own_steps(self.sharded.plan)
         if self._shares_rows:
             begun = run_of_chief(self.sharded.plan, self._worker.topic)
-            return self._own_steps(self.sharded.plan, begun)
-        return self._agreed_steps(self._worker.topic)
+            return CountedSteps(SharedBatches(self.plan, self.sharded, self.share, begun))
+        return CountedSteps(self._agreed_steps(self._worker.topic))
 
     def whole_steps(self) -> HostSteps:
         """Return steps for padding. On a single worker, each step is one batch, whatever the policy."""
-        if self.share.workers == 1:
+        if self.share.workers == 1 and not self._shares_rows:
             return SplitSteps(self.sharded.plan, self.share)
         return self.steps()
 
-    def _own_steps(self, plan: Node, begun: Any = None) -> HostSteps:
-        if self.sharded.in_parts:
-            return OwnParts(plan, self.share, begun)
-        if self._shares_rows or self.share.everyone == 1:
-            return SplitSteps(plan, self.share, begun)
+    def _own_steps(self, plan: Node) -> HostSteps:
+        if self._shares_rows:
+            return SharedBatches(self.plan, self.sharded, self.share)
+        if self.share.everyone == 1:
+            return SplitSteps(plan, self.share)
         if self.sizes is not None:
             return FlowingBatches(plan, self.sizes, self.share.replicas)
         return (
@@ -121,11 +132,17 @@ class ElementReading:
         plans: One plan for the worker, or one for each of its replicas.
         worker: The worker.
         fills: Whether some replicas may get no rows in a step.
+
+    Attributes:
+        plans: The plans.
+        share: The worker's share of the replicas.
+        saving: Makes one state of the positions of all workers.
     """
 
     def __init__(self, plans: Sequence[Node], worker: WorkerInput, *, fills: bool = True) -> None:
         self.plans = plans
         self.share = worker.share
+        self.saving = ClusterState(FROM_FUNCTION, worker.share, _topic_of_states(worker))
         self._topic = worker.topic
         self._fills = fills
 
@@ -139,7 +156,13 @@ class ElementReading:
         total = plans[0].size * rows if rows and plans[0].size >= 0 else plans[0].size
         known = rows > 0 and len(plans) == 1
         flow = _flow(self._topic, share, rows * share.everyone, total if known else UNKNOWN)
-        return AgreedSteps(steps, plans[0], share, talk=self._topic.next_pass, flow=flow)
+        return CountedSteps(
+            AgreedSteps(steps, plans[0], share, talk=self._topic.next_pass, flow=flow)
+        )
+
+
+def _topic_of_states(worker: WorkerInput) -> Topic | None:
+    return None if worker.topic is None else worker.topic.beside("state")
 
 
 def _flow(topic: Topic, share: Share, batch: int, rows: int) -> Flow | None:

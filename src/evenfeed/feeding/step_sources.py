@@ -10,12 +10,12 @@ from typing import Any, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.batch_split import Share
-from evenfeed.core.conversion import shortened
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import INFINITE, UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack
+from evenfeed.feeding.cluster_state import ClusterState, invalid_state
 from evenfeed.feeding.consistency import Facts, check_same, cut_facts, taken_facts
 from evenfeed.feeding.explain_distribution import cut_text, taken_text
 from evenfeed.feeding.host_steps import HostSteps, is_static
@@ -28,7 +28,6 @@ from evenfeed.plan.node import Node
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import PerReplicaSpec
 from evenfeed.runtime.explain import Explanation
-from evenfeed.runtime.file_digests import with_digests
 from evenfeed.runtime.functions.called_functions import ExternalState
 
 
@@ -114,9 +113,6 @@ def _with_rows(spec: TypeSpec, rows: int | None) -> TypeSpec:
     return TensorSpec(TensorShape([rows]).concatenate(spec.shape[1:]), spec.dtype)
 
 
-_VERSION = 1
-
-
 class StepSource(ABC):
     """Makes the steps of each iteration over a distributed dataset.
 
@@ -190,9 +186,11 @@ class StepSource(ABC):
         return self._options.experimental_per_replica_buffer_size
 
     def state_of(self, steps: StepsAhead) -> dict[str, Any]:
-        """Return the position as a state, with its version and file digests."""
-        state = {"version": _VERSION, "workers": self._share.workers, **steps.state()}
-        return with_digests(state)
+        """Return the position of all workers as a state, with its version and file digests."""
+        return self._saving().joined(steps.state())
+
+    @abstractmethod
+    def _saving(self) -> ClusterState: ...
 
     def restore(self, steps: StepsAhead, state: Any) -> None:
         """Restore a position.
@@ -200,41 +198,11 @@ class StepSource(ABC):
         Raises:
             InvalidArgumentError: The state is invalid, or belongs to another dataset.
         """
-        given: Any = state
-        if not isinstance(state, dict) or not {"version", "at", "rows"} <= given.keys():
-            raise _invalid_state(given)
-        if given["version"] != _VERSION:
-            raise InvalidArgumentError(
-                f"The state has version {given['version']}, but this evenfeed reads {_VERSION}.",
-                fix="read it with the evenfeed version that wrote it, or start over.",
-            )
+        part = self._saving().part_of(state)
         try:
-            steps.restore(given)
-        except InvalidArgumentError as error:
-            self._check_workers(given.get("workers"), error)
-            raise
+            steps.restore(part)
         except (LookupError, TypeError, AttributeError) as error:
-            raise _invalid_state(given) from error
-
-    def _check_workers(self, then: int | None, error: InvalidArgumentError) -> None:
-        """Raise if a state does not fit because it was saved with another number of workers."""
-        now = self._share.workers
-        if then not in (None, now):
-            raise InvalidArgumentError(
-                f"The state was saved on {_counted(then)}, but the cluster has {_counted(now)}.",
-                fix=f"restore it on {_counted(then)}.",
-            ) from error
-
-
-def _counted(workers: int | None) -> str:
-    return "1 worker" if workers == 1 else f"{workers} workers"
-
-
-def _invalid_state(given: Any) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"{shortened(given)} is not a state of a distributed iterator.",
-        fix="pass the result of get_state(); if it was saved as JSON, json.loads(text).",
-    )
+            raise invalid_state(state) from error
 
 
 @final
@@ -284,6 +252,9 @@ class CutFeed(StepSource):
         if self._options.pad_partial_batches:
             return PadSteps(self._reading.whole_steps(), self._share.replicas, self._rows_of_each)
         return self._reading.steps()
+
+    def _saving(self) -> ClusterState:
+        return self._reading.saving
 
     def explain(self) -> Explanation:
         return cut_text(self._reading, self._replicas, self._options)
@@ -339,6 +310,9 @@ class TakeFeed(StepSource):
 
     def _steps(self) -> HostSteps:
         return self._reading.steps()
+
+    def _saving(self) -> ClusterState:
+        return self._reading.saving
 
     def explain(self) -> Explanation:
         return taken_text(self.size, self._reading, self._replicas, self._options)

@@ -50,10 +50,18 @@ class OwnRows(SameElements):
 class OwnBatches(Node):
     """Yields pairs: the number of rows of a global batch, and a worker's part of it.
 
-    The child yields one element for each element of the `OwnRows` below it.
+    The child yields one element for each element of the `OwnRows` below it. A position counts global batches, so it is
+    the same for all workers, whatever their number.
     """
 
+    FACTS: ClassVar[NodeFacts] = NodeFacts(sequential=None, addressed_since=4)
+
     child: Node
+
+    def why_sequential(self, *, selected: bool) -> str | None:
+        if not isinstance(self.child, OwnRows):
+            return "a worker's rows are computed one after another"
+        return self.batches.why_sequential(selected=selected)
 
     @property
     def rows(self) -> OwnRows:
@@ -70,11 +78,17 @@ class OwnBatches(Node):
 
     @property
     def size(self) -> int:
+        return self.batches.size
+
+    @property
+    def batches(self) -> Batch:
+        """The global batches."""
         rows = self.rows
-        batches = Batch(
-            rows.child, rows.batch_size, drop_remainder=rows.drop_remainder, origin=None
-        )
-        return batches.size
+        return Batch(rows.child, rows.batch_size, drop_remainder=rows.drop_remainder, origin=None)
+
+    @property
+    def can_fail(self) -> bool:
+        return self.batches.can_fail
 
 
 def gives_all_some(share: Share, batch_size: int) -> bool:

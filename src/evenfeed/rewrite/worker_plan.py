@@ -6,6 +6,7 @@ from typing import final
 from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import InvalidArgumentError, NotFoundError
 from evenfeed.core.lazy import logging
+from evenfeed.plan.addressing import why_not_addressable
 from evenfeed.plan.files import reads_files
 from evenfeed.plan.node import Node, rebuilt
 from evenfeed.plan.options import AutoShardPolicy, options_of
@@ -24,12 +25,14 @@ class Sharded:
         policy: How the data is sharded: FILE, DATA, OFF or HINT.
         in_parts: True if the plan yields the worker's parts of batches (`OwnBatches`); False if it yields
             whole batches.
+        is_whole: True if each of these parts is a whole batch, of which the worker gets some rows.
         notes: Messages for the user.
     """
 
     plan: Node
     policy: AutoShardPolicy
     in_parts: bool = False
+    is_whole: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -47,7 +50,7 @@ def sharded(plan: Node, share: Share) -> Sharded:
         case AutoShardPolicy.FILE if share.workers > 1:
             return Sharded(by_file(plan, share), policy)
         case AutoShardPolicy.DATA:
-            return _by_row(plan, share)
+            return _by_row(plan, share) if share.workers > 1 else _as_by_row(plan, share)
         case AutoShardPolicy.HINT:
             return Sharded(_hinted(plan, share), policy)
         case _:
@@ -69,9 +72,22 @@ def _automatic(plan: Node, share: Share) -> Sharded:
     return replace(found, notes=(note, *found.notes))
 
 
-def _by_row(plan: Node, share: Share) -> Sharded:
-    if share.workers == 1:
+def _as_by_row(plan: Node, share: Share) -> Sharded:
+    """Return the plan of a single worker, whose positions suit any number of workers."""
+    if why_not_addressable(plan) is None:  # a position is the number of the batch
         return Sharded(plan, AutoShardPolicy.DATA)
+    return whole_batches(plan, share)
+
+
+def whole_batches(plan: Node, share: Share) -> Sharded:
+    """Return a plan whose positions are those of sharding by row, if each worker computes whole batches."""
+    found = pushed(plan, Share(replicas=share.replicas))
+    if found.plan is None:
+        return Sharded(plan, AutoShardPolicy.DATA)
+    return Sharded(found.plan, AutoShardPolicy.DATA, in_parts=True, is_whole=True)
+
+
+def _by_row(plan: Node, share: Share) -> Sharded:
     found = pushed(plan, share)
     notes: tuple[str, ...] = ()
     if found.stops is not None:
@@ -82,7 +98,7 @@ def _by_row(plan: Node, share: Share) -> Sharded:
         )
         _logger().warning("%s", notes[0])
     if found.plan is None:
-        return Sharded(plan, AutoShardPolicy.DATA, notes=notes)
+        return replace(whole_batches(plan, share), notes=notes)
     return Sharded(found.plan, AutoShardPolicy.DATA, in_parts=True, notes=notes)
 
 

@@ -27,7 +27,7 @@ from evenfeed.runtime.run import Run, run_started_elsewhere
 from evenfeed.runtime.thread_settings import restore_settings, thread_settings
 
 # The version of new states, and the oldest that can be restored.
-_VERSION: Final = 3
+_VERSION: Final = 4
 _OLDEST: Final = 2
 
 # The state of the run, or None for the current one; the state of the operator; and how many elements to skip after it.
@@ -51,9 +51,10 @@ class ElementIterator(Iterator, Forkable):
         flat: Whether to return the parts of an element as a list, without their structure.
         form: Converts each element before it is returned.
         begun: The state of a run that was started elsewhere, and that this pass belongs to.
+        shared: Whether other workers read the same rows.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only arguments
         self,
         plan: Node,
         *,
@@ -61,6 +62,7 @@ class ElementIterator(Iterator, Forkable):
         flat: bool = False,
         form: Callable[[Any], Any] | None = None,
         begun: Any = None,
+        shared: bool = False,
     ) -> None:
         self.made_under = side_effects.here.watcher
         self._owner = Owner(self)
@@ -69,6 +71,7 @@ class ElementIterator(Iterator, Forkable):
         self._spec = plan.element_spec
         self._pack = _as_they_are if flat else _packer(self._spec, form)
         self._run = Run(plan) if begun is None else run_started_elsewhere(plan, begun)
+        self._run.is_shared = shared
         # A thread may keep a dropped iterator's operator alive; end its processes anyway.
         weakref.finalize(self, self._run.close)
         self._operator: Operator = build(self._plan, self._run)
@@ -132,7 +135,8 @@ class ElementIterator(Iterator, Forkable):
         """Return the position without checking for state outside the dataset."""
         run, at, rows = self._position()
         version = self._run.version or _VERSION
-        state = {"version": version, "plan": self._fingerprint, "run": run, "at": at, "rows": rows}
+        plan = self._fingerprint if version == _VERSION else fingerprint(self._plan, version)
+        state = {"version": version, "plan": plan, "run": run, "at": at, "rows": rows}
         files = self._files.file_sets()
         return state | {"files": files} if files else state
 
@@ -177,6 +181,9 @@ class ElementIterator(Iterator, Forkable):
             run, at, rows = self._torn
             return self._run.state() if run is None else run, at, rows
         if self._block is not None and self._next_row < self._block.length:
+            back = self._operator.rewound(self._block.length - self._next_row)
+            if back is not None:
+                return self._run.state(), back, 0
             return self._run.state(), self._before, self._next_row
         return self._run.state(), self._operator.state(), 0
 

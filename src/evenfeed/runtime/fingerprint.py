@@ -9,6 +9,7 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -171,7 +172,7 @@ def _is_of_library(value: Any) -> bool:
 
 
 # Seeds are part of the state itself, and the spec describes the structure of elements and the dtype of row splits. Files
-# may have other names on another machine.
+# may have other names on another machine. A position in the batches of all workers suits any number of them.
 _NOT_IN_FINGERPRINT = {
     "origin",
     "identity",
@@ -183,16 +184,26 @@ _NOT_IN_FINGERPRINT = {
     "folder",
     "effects",
     "row_splits_dtype",
+    "share",
 }
+_SINCE_SHARES_ARE_LEFT_OUT = 4  # the version of states
 # Once fields of these nodes. States that were saved then have them in their fingerprints.
 _FORMER_FIELDS = {"Cache": [("memory", "Memory")], "IgnoreErrors": [("ignored", "Ignored")]}
 
 
-def fingerprint(plan: Node) -> str:
-    """Return a short digest that plans share only if they have the same steps, sizes and specs."""
+def fingerprint(plan: Node, version: int | None = None) -> str:
+    """Return a short digest that plans share only if they have the same steps, sizes and specs.
+
+    Args:
+        plan: The plan.
+        version: The version of a state that holds it; None for the current one.
+    """
+    omitted = _NOT_IN_FINGERPRINT
+    if version is not None and version < _SINCE_SHARES_ARE_LEFT_OUT:
+        omitted = omitted - {"share"}
     known: dict[int, str] = {}
     for node in plan.bottom_up():
-        known[id(node)] = _digest(_parts_of(node, known))
+        known[id(node)] = _digest(_parts_of(node, known, omitted))
     return known[id(plan)]
 
 
@@ -200,9 +211,9 @@ def _digest(value: Any) -> str:
     return hashlib.blake2b(repr(value).encode(), digest_size=8).hexdigest()
 
 
-def _parts_of(node: Node, known: dict[int, str]) -> Any:
+def _parts_of(node: Node, known: dict[int, str], omitted: AbstractSet[str]) -> Any:
     named = [(part.name, getattr(node, part.name)) for part in fields(node)]
-    parts = [(n, _described(v, known)) for n, v in named if n not in _NOT_IN_FINGERPRINT]
+    parts = [(n, _described(v, known)) for n, v in named if n not in omitted]
     name = type(node).__name__
     return name, str(node.element_spec), parts + _FORMER_FIELDS.get(name, [])
 
@@ -220,7 +231,7 @@ def check_state(state: dict[str, Any], versions: range, plan: Node) -> None:
             f"The state has version {state['version']}, but this evenfeed reads versions {known}.",
             fix="use the evenfeed version that wrote it, or start over.",
         )
-    if state.get("plan") != fingerprint(plan):
+    if state.get("plan") != fingerprint(plan, state["version"]):
         raise InvalidArgumentError(
             "The state belongs to an iterator over a different dataset.",
             fix="build the dataset with the same steps, sizes and shapes as when the state was taken.",

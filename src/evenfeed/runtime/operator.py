@@ -50,6 +50,25 @@ class Operator(ABC):
     def restore(self, state: State) -> None:
         """Restore a position that `state` returned, here or on another operator of the same plan."""
 
+    def seek(self, count: int) -> None:
+        """Move from the start to the position after `count` elements, including those that fail."""
+        while count > 0:
+            try:
+                block = self.read(count)
+            except Exception:  # noqa: BLE001 - the element was reported before the position was saved
+                count -= 1
+                continue
+            if block is None:
+                return
+            count -= block.length
+
+    def rewound(self, count: int) -> State | None:  # noqa: ARG002 - most operators do not know
+        """Return the position `count` elements ago; None if it is known only by reading again.
+
+        The last `read` must have returned these elements.
+        """
+        return None
+
     def provenance(self, count: int) -> Provenance:  # noqa: ARG002 - most operators do not know
         """Return a function that looks up the file row behind each of the last `count` elements.
 
@@ -155,11 +174,23 @@ class PushbackReader:
         unused = 0 if self._block is None else self._block.length - self._used
         return self.child.provenance(count + unused)
 
+    def seek(self, count: int) -> None:
+        """Move from the start to the position after `count` elements."""
+        self.child.seek(count)
+        self._block, self._used, self._error = None, 0, None
+        self.number = count
+
     def state(self) -> State:
         """Return the position after the last element used."""
         if self.is_used_up:
             return [self.child.state(), 0, self.number]
-        return [self._before, self._used, self.number]
+        return self.rewound(0) or [self._before, self._used, self.number]
+
+    def rewound(self, count: int) -> State | None:
+        """Return the position `count` elements ago; None if it is known only by reading again."""
+        unused = 0 if self._block is None else self._block.length - self._used
+        back = self.child.rewound(unused + count)
+        return None if back is None else [back, 0, self.number - count]
 
     def restore(self, state: State) -> None:
         """Restore a position that `state` returned."""

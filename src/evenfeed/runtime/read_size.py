@@ -6,7 +6,7 @@ from typing import Final, final
 
 from evenfeed.core.block import Block
 from evenfeed.runtime.functions.row_function import RowFunction
-from evenfeed.runtime.operator import Operator, PushbackOperator, rows_per_block
+from evenfeed.runtime.operator import Operator, PushbackOperator, State, rows_per_block
 from evenfeed.runtime.provenance import Provenance
 
 # In seconds. Elements that are never used are wasted work, and the first element waits for the whole stretch, so no
@@ -123,6 +123,12 @@ class ReadWide(PushbackOperator):
             return None
         self._feed.give_back(max(0, rows.length - most))
         return rows.cut(0, most)
+
+    def seek(self, count: int) -> None:
+        self._feed.seek(count)
+
+    def rewound(self, count: int) -> State | None:
+        return self._feed.rewound(count)
 
     def provenance(self, count: int) -> Provenance:
         return self._feed.provenance(count)

@@ -89,6 +89,7 @@ class Run:
         self._found_sequential: dict[int, Reason] = {}
         self._judged: list[Node] = []  # keeps nodes alive, so that no other gets their ids
         self._version: int | None = None
+        self._is_shared = False
         self._kept = KeptPasses(plan, around and around._kept, opened=not below)
         self._lasting: dict[int, Closable] = {}
 
@@ -101,6 +102,15 @@ class Run:
     def version(self, version: int | None) -> None:
         self._version = version
         self._reasons.clear()
+
+    @property
+    def is_shared(self) -> bool:
+        """True if several workers read the same rows, each in a run of its own."""
+        return self._is_shared if self._around is None else self._around.is_shared
+
+    @is_shared.setter
+    def is_shared(self, is_shared: bool) -> None:
+        self._is_shared = is_shared
 
     def why_sequential(self, node: Node) -> Reason | None:
         """Return why a node must be read sequentially; None if its elements have positions."""

@@ -20,7 +20,7 @@ from evenfeed.cluster.resolvers.tf_config import TFConfigClusterResolver
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax
-from evenfeed.feeding.agreed_steps import Topic
+from evenfeed.feeding.conversation import Topic
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.session import Session
 from evenfeed.strategy.devices import default_devices, device_string, jax_device

@@ -118,6 +118,10 @@ class ReadAhead(Operator):
         for _ in read_full(self._child, used):
             pass
 
+    def seek(self, count: int) -> None:
+        self._stop()
+        self._child.seek(count)
+
     def close(self) -> None:
         self._stop()
         self._child.close()

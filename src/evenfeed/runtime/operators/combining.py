@@ -130,6 +130,10 @@ class ReadTogether(Operator):
         for feed, inner in zip(self._feeds, state, strict=True):
             feed.restore(inner)
 
+    def seek(self, count: int) -> None:
+        for feed in self._feeds:
+            feed.seek(count)
+
     def children(self) -> tuple[Operator, ...]:
         return tuple(feed.child for feed in self._feeds)
 

@@ -203,6 +203,12 @@ class MapRows(PushbackOperator):
             before = failed.before
         return before or self.read(most)
 
+    def seek(self, count: int) -> None:
+        self._feed.seek(count)
+
+    def rewound(self, count: int) -> State | None:
+        return self._feed.rewound(count)
+
     def provenance(self, count: int) -> Provenance:
         return self._feed.provenance(count)
 

@@ -72,7 +72,7 @@ class BatchedRows(Rows):
         raise FailedRow(0, None, error, damaged=damaged)
 
     def provenance(self, position: int) -> RowOrigin | None:
-        return _of_batch(self._rows.provenance(position * self._batch))
+        return of_batch(self._rows.provenance(position * self._batch))
 
 
 @runs(Batch)
@@ -147,7 +147,7 @@ class StackBatches(Operator):
         size, elements = self._node.batch_size, self._source.provenance()
 
         def found(index: int) -> RowOrigin | None:
-            return _of_batch(elements(first + (batches - count + index) * size))
+            return of_batch(elements(first + (batches - count + index) * size))
 
         return found
 
@@ -166,7 +166,7 @@ class StackBatches(Operator):
         return (self._child,)
 
 
-def _of_batch(first: RowOrigin | None) -> RowOrigin | None:
+def of_batch(first: RowOrigin | None) -> RowOrigin | None:
     """Return the origin of a batch, given that of its first row."""
     return None if first is None else replace(first, row=f"the batch from {first.row} on")
 

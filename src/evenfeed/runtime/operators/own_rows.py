@@ -1,17 +1,22 @@
 """Reads one worker's share of each global batch."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
 
 from evenfeed.core.block import Block, Column, Positions, concatenated, stacked, without_rows
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.specs import INFINITE, TensorSpec
+from evenfeed.core.specs import INFINITE, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.own_rows import OwnBatches, OwnRows, length_of
-from evenfeed.runtime.operator import Operator, State, read_before_error
-from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, indexed
+from evenfeed.runtime.operator import FailedRow, Operator, State, read_before_error
+from evenfeed.runtime.operators.grouping import folded, of_batch
+from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward, indexed
 from evenfeed.runtime.positions.orders import Order
+from evenfeed.runtime.positions.rows import Reordered, Rows
+from evenfeed.runtime.provenance import RowOrigin
 from evenfeed.runtime.step import Step, runs
 
 _FIX: Final = "give all elements the same shape, or call padded_batch."
@@ -68,9 +73,10 @@ class ReadOwnRows(Operator):
     """Reads whole batches of elements without positions, and returns the rows of one worker.
 
     The state is the position before a batch, how many batches were read, how many rows of this one were returned, and
-    the short last batch.
+    the short last batch. All workers read the same batches, so the position before a batch suits any of them.
 
     Attributes:
+        last: The index of the short last batch and its number of rows; None if there is none, or it was not read.
         raised: The last error from below. All workers lose the batch it falls into.
     """
 
@@ -81,9 +87,9 @@ class ReadOwnRows(Operator):
         self._used = 0
         self._before: State = child.state()
         self._read = 0  # how many batches were read
-        self._last: tuple[int, int] | None = (
-            None  # the index of the short last batch, and its number of rows
-        )
+        # The positions before batches that an operator above has not yet returned, by their indices.
+        self._starts: dict[int, State] = {0: self._before}
+        self.last: tuple[int, int] | None = None
         self.raised: Exception | None = None
 
     def read(self, most: int) -> Block | None:
@@ -96,8 +102,8 @@ class ReadOwnRows(Operator):
 
     def length(self, number: int) -> int:
         """Return how many rows a batch has; 0 if it does not exist or was not read yet."""
-        if self._last is not None and number == self._last[0]:
-            return self._last[1]
+        if self.last is not None and number == self.last[0]:
+            return self.last[1]
         return self._node.batch_size if number < self._read else 0
 
     def _next_batch(self) -> bool:
@@ -106,25 +112,41 @@ class ReadOwnRows(Operator):
         blocks, errors = read_before_error(self._child, size)
         for error in errors:
             self.raised = error
+            self._starts[self._read] = self._child.state()
             raise error
         rows = sum(block.length for block in blocks)
         if rows == 0 or (rows < size and self._node.drop_remainder):
             return False
         if rows < size:
-            self._last = self._read, rows
+            self.last = self._read, rows
         self._read += 1
+        self._starts[self._read] = self._child.state()
         self._own = concatenated(blocks).gather(self._node.share.offsets(rows))
         return True
 
+    def start_of(self, number: int) -> State:
+        """Return the position before a batch that was not yet returned. Drops those of the batches before it."""
+        for earlier in [index for index in list(self._starts) if index < number]:
+            del self._starts[earlier]
+        return self._starts[number]
+
+    def begin(self, number: int, before: State, last: tuple[int, int] | None) -> None:
+        """Continue with a batch, given the position before it. The operators above call `seek` next."""
+        self.restore([before, number, 0, last])
+
+    def seek(self, count: int) -> None:
+        del count  # `begin` has moved it
+
     def state(self) -> State:
         if self._own is None or self._used == self._own.length:
-            return [self._child.state(), self._read, 0, self._last]
+            return [self._child.state(), self._read, 0, self.last]
         return [self._before, self._read - 1, self._used, None]
 
     def restore(self, state: State) -> None:
         self._before, self._read, used, last = state
-        self._last = None if last is None else (last[0], last[1])
+        self.last = None if last is None else (last[0], last[1])
         self._child.restore(self._before)
+        self._starts = {self._read: self._before}
         self._own, self._used = None, 0
         if used:
             self._next_batch()
@@ -134,11 +156,77 @@ class ReadOwnRows(Operator):
         return (self._child,)
 
 
+@addresses(OwnBatches)
+def _own_batches(lookup: Lookup[OwnBatches]) -> Indexed:
+    rows, order = lookup.indexed(lookup.node.child, lookup.epoch)
+    assert isinstance(order, Owned)
+    return forward(OwnBatchedRows(Reordered(rows, order), lookup.node, order.whole))
+
+
+@final
+class OwnBatchedRows(Rows):
+    """A worker's parts of batches of rows with positions, each with the length of its batch."""
+
+    def __init__(self, rows: Rows, node: OwnBatches, whole: int) -> None:
+        self._rows = rows
+        self._node = node.rows
+        self._whole = whole
+        self._each = self._node.share.own(self._node.batch_size)
+        self._specs = flatten(node.child.element_spec, DATA)
+        self._parts = flatten(node.element_spec[1], DATA)
+        self._short = 0 if whole == INFINITE else whole % self._node.batch_size
+        full = INFINITE if whole == INFINITE else whole // self._node.batch_size
+        self._short = 0 if self._node.drop_remainder else self._short
+        self._last = full  # the position of a short batch
+        self.size = full if whole == INFINITE else full + (self._short > 0)
+
+    def fetch(self, positions: Positions) -> Block:
+        if self._short:
+            full = np.append(positions != self._last, False).argmin()
+            if full == 0 and len(positions):
+                return self._short_batch()
+            positions = positions[:full]
+        rows = positions[:, None] * self._each + np.arange(self._each)
+        return self._stacked(lambda: self._rows.fetch(rows.ravel()), len(positions))
+
+    def run(self, start: int, count: int) -> Block:
+        if self._short and start == self._last:
+            return self._short_batch()
+        full = min(count, self._last - start) if self._short else count
+        return self._stacked(lambda: self._rows.run(start * self._each, full * self._each), full)
+
+    def _short_batch(self) -> Block:
+        count = self._node.share.own(self._short)
+        if count == 0:
+            empty = [_no_rows(spec) for spec in self._parts]
+            return Block((np.array([self._short], np.int64), *empty), 1)
+        first = self._last * self._each
+        return self._stacked(lambda: self._rows.run(first, count), 1, self._short)
+
+    def _stacked(self, fetch: Callable[[], Block], count: int, length: int | None = None) -> Block:
+        try:
+            rows = fetch()
+        except FailedRow as failed:
+            error, damaged = failed.error, min(1, failed.damaged)
+        else:
+            lengths = np.full(count, self._node.batch_size if length is None else length, np.int64)
+            return Block((lengths, *folded(rows, count, self._specs).columns), count)
+        # One of the batches fails, and keeps its place.
+        raise FailedRow(0, None, error, damaged=damaged)
+
+    def provenance(self, position: int) -> RowOrigin | None:
+        return of_batch(self._rows.provenance(position * self._each))
+
+
 @runs(OwnBatches)
 def _stack_own_rows(step: Step[OwnBatches]) -> Operator:
     found = indexed(step.node.rows, step.run, step.epoch)
     size = found[1].whole if found is not None and isinstance(found[1], Owned) else None
-    return StackOwnRows(step.child, step.node, size)
+    return StackOwnRows(step, size)
+
+
+# Since this version, a state is a position in the batches of all workers.
+_SHARED_SINCE: Final = 4
 
 
 @final
@@ -147,13 +235,20 @@ class StackOwnRows(Operator):
 
     An error of a function in between takes the place of the batch that its row belongs to. Other workers do not see the
     error, so the batches after it must keep their places.
+
+    The state is the number of batches, the position before the next one in what all workers read, and the short last
+    batch. So it is the same for all workers, and suits any number of them.
     """
 
-    def __init__(self, child: Operator, node: OwnBatches, size: int | None) -> None:
-        self._child = child
+    def __init__(self, step: Step[OwnBatches], size: int | None) -> None:
+        node = step.node
+        self._start = partial(step.build, node.child)
+        self._child = self._start()
         self._rows = node.rows
-        self._source = None if size is not None else _source(child)
         self._size = size
+        self._source = None if size is not None else _source(self._child)
+        version = step.run.version
+        self._is_shared = version is None or version >= _SHARED_SINCE
         self._specs = flatten(node.element_spec[1], DATA)
         self._origin = node.origin
         self._number = 0
@@ -171,6 +266,8 @@ class StackOwnRows(Operator):
         if length == 0:
             return None
         self._number += 1
+        if self._source is not None:
+            self._source.start_of(self._number)
         return Block((np.array([length], np.int64), *self._stacked(blocks)), 1)
 
     def _asked(self) -> int:
@@ -200,10 +297,7 @@ class StackOwnRows(Operator):
 
     def _stacked(self, blocks: list[Block]) -> list[Column]:
         if not blocks:
-            return [
-                without_rows(spec)[None] if isinstance(spec, TensorSpec) else None
-                for spec in self._specs
-            ]
+            return [_no_rows(spec) for spec in self._specs]
         return [self._column(column) for column in concatenated(blocks).columns]
 
     def _column(self, column: Column) -> Column:
@@ -217,14 +311,40 @@ class StackOwnRows(Operator):
         return None if whole is None else whole[None]
 
     def state(self) -> State:
-        return [self._number, self._child.state()]
+        if not self._is_shared:
+            return [self._number, self._child.state()]
+        if self._source is None:
+            return [self._number, None, None]
+        last = self._source.last
+        known = last is not None and last[0] < self._number
+        return [self._number, self._source.start_of(self._number), last if known else None]
 
     def restore(self, state: State) -> None:
-        self._number, inner = state
-        self._child.restore(inner)
+        if not self._is_shared:
+            self._number, inner = state
+            self._child.restore(inner)
+            return
+        self._number, before, last = state
+        self._child.close()
+        self._child = self._start()
+        if self._size is None:
+            self._source = _source(self._child)
+            self._source.begin(self._number, before, last)
+        self._child.seek(self._rows_before(self._number))
+
+    def _rows_before(self, number: int) -> int:
+        """Return how many rows this worker gets of the first batches."""
+        if number == 0:
+            return 0
+        share, last = self._rows.share, self._length(number - 1)
+        return (number - 1) * share.own(self._rows.batch_size) + share.own(last)
 
     def children(self) -> tuple[Operator, ...]:
         return (self._child,)
+
+
+def _no_rows(spec: TypeSpec) -> Column:
+    return without_rows(spec)[None] if isinstance(spec, TensorSpec) else None
 
 
 def _source(operator: Operator) -> ReadOwnRows:

@@ -233,6 +233,11 @@ class WorkAhead(Operator):
         for _ in read_full(self._child, row):
             pass
 
+    def seek(self, count: int) -> None:
+        self.drop()
+        self._child.seek(count)
+        self._ended, self._next, self._early = False, count, set()
+
     def drop(self) -> None:
         """Cancel everything that is being processed."""
         for call in self._calls:
@@ -255,6 +260,8 @@ def _place(call: _Call, error: BaseException) -> RowOrigin | None:
 
 def keeps_order(node: Map, run: Run) -> bool:
     """Return True if a result waits for those of earlier elements: as the step says, or else the options."""
+    if run.is_shared:
+        return True  # workers that read the same rows must find them in the same order
     return run.keeps_order if node.deterministic is None else node.deterministic
 
 

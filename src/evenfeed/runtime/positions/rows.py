@@ -230,6 +230,12 @@ class Walk(Operator):
 
         return found
 
+    def seek(self, count: int) -> None:
+        self.restore(count)
+
+    def rewound(self, count: int) -> State | None:
+        return self._step - count
+
     def state(self) -> State:
         return self._step
 
