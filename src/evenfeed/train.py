@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from evenfeed.cluster.resolvers.spec import ClusterSpec
 from evenfeed.core.publish import publish, refusal
 from evenfeed.formats.example.example_protos import message_class
+from evenfeed.replicas.variables.moving_averages import ExponentialMovingAverage
 
 __all__ = [
     "BytesList",
     "ClusterDef",
     "ClusterSpec",
     "Example",
+    "ExponentialMovingAverage",
     "Feature",
     "FeatureList",
     "FeatureLists",
@@ -31,7 +33,7 @@ __all__ = [
     "SequenceExample",
 ]
 
-publish(__name__, ["ClusterSpec"], globals())
+publish(__name__, ["ClusterSpec", "ExponentialMovingAverage"], globals())
 
 if TYPE_CHECKING:
     BytesList: Any

@@ -69,6 +69,13 @@ from evenfeed.tensors.control.scopes import (
 )
 from evenfeed.tensors.control.shape_assertions import assert_rank
 from evenfeed.tensors.control.tensor_array import TensorArray
+from evenfeed.tensors.initial_values import (
+    constant_initializer,
+    ones_initializer,
+    random_normal_initializer,
+    random_uniform_initializer,
+    zeros_initializer,
+)
 from evenfeed.tensors.math.arithmetic import (
     add,
     add_n,
@@ -175,6 +182,7 @@ __all__ = [
     "complex",
     "concat",
     "cond",
+    "constant_initializer",
     "control_dependencies",
     "cos",
     "cosh",
@@ -227,11 +235,14 @@ __all__ = [
     "not_equal",
     "numpy_function",
     "one_hot",
+    "ones_initializer",
     "ones_like",
     "pad",
     "pow",
     "print",
     "py_function",
+    "random_normal_initializer",
+    "random_uniform_initializer",
     "rank",
     "realdiv",
     "reduce_all",
@@ -292,5 +303,6 @@ __all__ = [
     "vectorized_map",
     "where",
     "while_loop",
+    "zeros_initializer",
     "zeros_like",
 ]

@@ -7,23 +7,35 @@ from evenfeed.core.publish import namespaces, publish, refusal
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
+from evenfeed.replicas.variables.named_variables import (
+    AUTO_REUSE,
+    VariableScope,
+    get_variable,
+    get_variable_scope,
+    variable_scope,
+)
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.replicas.variables.variable_creation import variable_creator_scope
 from evenfeed.strategy.tf1_strategies import ConfigProto, GPUOptions
 
 __all__ = [
+    "AUTO_REUSE",
     "ConfigProto",
     "GPUOptions",
     "TensorShape",
     "TensorSpec",
     "Variable",
     "VariableAggregation",
+    "VariableScope",
     "VariableSynchronization",
     "distribute",
     "errors",
+    "get_variable",
+    "get_variable_scope",
     "nest",
     "train",
     "variable_creator_scope",
+    "variable_scope",
 ]
 
 publish(__name__, [name for name in __all__ if name in globals()], globals())
