@@ -101,6 +101,30 @@ def test_the_others_are_told_who_is_gone_and_can_save_and_end(workers, victim, h
     check_survivors(environs, processes, ended(processes), others)
 
 
+@pytest.mark.parametrize(
+    ("workers", "victim", "where"),
+    [
+        (2, 1, "before joining"),
+        (3, 0, "before the exchange"),
+        (3, 1, "0.002"),  # seconds after Gloo begins to connect
+    ],
+)
+def test_a_worker_that_dies_while_the_workers_start_is_named_within_seconds(workers, victim, where):
+    environs = environments(workers, replicas=1)
+    processes = started("dying_early.py", [victim, where], environs)
+    said = ended(processes)
+    died = float(said[victim][0].partition("died ")[2].split()[0])
+    for worker in {*range(workers)} - {victim}:
+        out, err = said[worker]
+        _, _, told = out.rpartition("told ")
+        when, _, what = told.partition(" ")
+        assert processes[worker].returncode == 0, err
+        assert what == f"worker {victim} ({addresses(environs)[victim]}) {ENDED}\n", (out, err)
+        assert float(when) - died < 5
+    port = addresses(environs)[0].rpartition(":")[2]
+    wait_until(lambda: not services(port), 20)
+
+
 def wait_for_steps(process):
     """Wait until a worker has taken some steps. `ended` reads the rest of its output."""
     for line in process.stdout:

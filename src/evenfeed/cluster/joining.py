@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from evenfeed.cluster import gloo
@@ -34,6 +35,7 @@ from evenfeed.cluster.listening import EVERYWHERE, private_folder
 from evenfeed.cluster.meeting import CLUSTER, VERSION, Claim
 from evenfeed.cluster.membership import Membership
 from evenfeed.cluster.survival.failure_watch import Line
+from evenfeed.cluster.survival.guarded_start import guarded
 from evenfeed.core.concurrency.peers import peers
 from evenfeed.core.errors import (
     DeadlineExceededError,
@@ -238,6 +240,7 @@ def join(membership: Membership) -> None:
         DeadlineExceededError: Some workers did not connect in time. The message names them.
         InvalidArgumentError: The workers have different cluster specs.
         UnauthenticatedError: This process and worker 0 have different tokens.
+        UnavailableError: A worker was lost after all had registered.
     """
     position = (membership.place, membership.worker_count)
     if joined_runtime() == position:
@@ -252,7 +255,7 @@ def join(membership: Membership) -> None:
     line.open()
     _jax.config.update("jax_enable_recoverability", True)
     with _coordination_proxy(membership, key) as address:
-        join_runtime(address, *position)
+        guarded(partial(join_runtime, address, *position))
     line.send(joined=True)
     gloo.arrange(host_of(membership.own.address), lambda port: line.send(port=port))
     explain_errors(peers.reraise)

@@ -17,6 +17,7 @@ from evenfeed.cluster.joining import join
 from evenfeed.cluster.membership import Membership, membership_of
 from evenfeed.cluster.resolvers.resolver import ClusterResolver
 from evenfeed.cluster.resolvers.tf_config import TFConfigClusterResolver
+from evenfeed.cluster.survival.guarded_start import guarded
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax
@@ -125,9 +126,9 @@ def _replicas(membership: Membership, options: CommunicationOptions) -> Replicas
         if options.timeout_seconds is not None and not backend_started():
             gloo.limit(options.timeout_seconds)
         join(membership)
-    own = [jax_device(name) for name in default_devices()]
     if membership.worker_count == 1:
-        return replicas_on(own)
+        return replicas_on(_own_devices())
+    own = guarded(_own_devices)  # starts the backend, which waits for those of all workers
     _check_possible(options, own)
     ensure_threads(len(own))
     every: Any = jax.devices(own[0].platform)
@@ -138,6 +139,10 @@ def _replicas(membership: Membership, options: CommunicationOptions) -> Replicas
     # The replicas use a single conversation for everything they agree on during the program.
     conversation = Topic(topic_name(), agreement).next_pass()
     return Replicas.on(devices, Session(conversation.exchange, patience))
+
+
+def _own_devices() -> list[Any]:
+    return [jax_device(name) for name in default_devices()]
 
 
 def _check_equal_counts(membership: Membership, devices: Sequence[Any]) -> None:
