@@ -102,6 +102,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "audio",
     "bfloat16",
     "bitcast",
     "bitwise",
@@ -266,6 +267,7 @@ __all__ = [
     "string",
     "strings",
     "subtract",
+    "summary",
     "switch_case",
     "tan",
     "tanh",
@@ -301,33 +303,38 @@ __all__ = [
 ]
 
 # Loaded on first use, to keep `import evenfeed` fast.
-_NAMESPACES = {
-    "linalg",
-    "debugging",
-    "bitwise",
-    "compat",
-    "config",
-    "data",
-    "distribute",
-    "dtypes",
-    "errors",
-    "experimental",
-    "image",
-    "io",
-    "keras",
-    "lookup",
-    "math",
-    "nest",
-    "nn",
-    "ragged",
-    "random",
-    "sparse",
-    "strings",
-    "train",
-}
+_NAMESPACES = frozenset(
+    [
+        "audio",
+        "bitwise",
+        "compat",
+        "config",
+        "data",
+        "debugging",
+        "distribute",
+        "dtypes",
+        "errors",
+        "experimental",
+        "image",
+        "io",
+        "keras",
+        "linalg",
+        "lookup",
+        "math",
+        "nest",
+        "nn",
+        "ragged",
+        "random",
+        "sparse",
+        "strings",
+        "summary",
+        "train",
+    ]
+)
 
 if TYPE_CHECKING:
     from evenfeed import (
+        audio,
         bitwise,
         compat,
         config,
@@ -349,6 +356,7 @@ if TYPE_CHECKING:
         random,
         sparse,
         strings,
+        summary,
         train,
     )
     from evenfeed.keras import losses, metrics, optimizers

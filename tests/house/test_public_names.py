@@ -26,6 +26,7 @@ INNER = {
     "rewrite",
     "runtime",
     "strategy",
+    "summaries",
     "tensors",
     "text_ops",
 }

@@ -23,6 +23,7 @@ __all__ = [
     "google_crc32c",
     "hashlib",
     "installed",
+    "json_format",
     "logging",
     "message_factory",
     "multiprocessing_spawn",
@@ -77,7 +78,7 @@ if TYPE_CHECKING:
     import array_record.python.array_record_module as array_record  # pyright: ignore
     import google_crc32c
     import simplejpeg  # pyright: ignore[reportMissingTypeStubs]
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
     from PIL import Image as pil_image  # noqa: N813 - a module
 else:
     array_record = LazyModule("array_record.python.array_record_module")
@@ -90,6 +91,7 @@ else:
     glob = LazyModule("glob")
     google_crc32c = LazyModule("google_crc32c")
     hashlib = LazyModule("hashlib")
+    json_format = LazyModule("google.protobuf.json_format")
     logging = LazyModule("logging")
     message_factory = LazyModule("google.protobuf.message_factory")
     multiprocessing_spawn = LazyModule("multiprocessing.spawn")

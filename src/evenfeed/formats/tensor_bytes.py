@@ -82,17 +82,22 @@ class _Serialize(RowKernel):
 
     def one(self, *parts: Array) -> Array:
         array = parts[0]
-        number, field = _DTYPES[_known(array.dtype)]
-        proto = message_class("TensorProto")(dtype=number)
-        for length in array.shape:
-            proto.tensor_shape.dim.add(size=length)
-        if not array.ndim:
-            proto.tensor_shape.SetInParent()
-        if array.dtype == dtypes.string:
-            getattr(proto, field).extend(array.ravel().tolist())
-        else:
-            proto.tensor_content = array.tobytes()
-        return to_array(proto.SerializeToString())
+        return to_array(tensor_proto(array).SerializeToString())
+
+
+def tensor_proto(array: Array) -> Any:
+    """Return the TensorProto message of an array."""
+    number, field = _DTYPES[_known(array.dtype)]
+    proto = message_class("TensorProto")(dtype=number)
+    for length in array.shape:
+        proto.tensor_shape.dim.add(size=length)
+    if not array.ndim:
+        proto.tensor_shape.SetInParent()
+    if array.dtype == dtypes.string:
+        getattr(proto, field).extend(array.ravel().tolist())
+    else:
+        proto.tensor_content = array.tobytes()
+    return proto
 
 
 @final

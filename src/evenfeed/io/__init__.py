@@ -34,6 +34,12 @@ from evenfeed.formats.example.features import (
     VarLenFeature,
 )
 from evenfeed.formats.tensor_bytes import decode_raw, parse_tensor, serialize_tensor
+from evenfeed.formats.text_codes import (
+    decode_base64,
+    decode_compressed,
+    decode_json_example,
+    encode_base64,
+)
 from evenfeed.formats.tfrecord.record_writer import TFRecordOptions, TFRecordWriter
 from evenfeed.images.decoding import (
     decode_and_crop_jpeg,
@@ -57,19 +63,24 @@ __all__ = [
     "TFRecordWriter",
     "VarLenFeature",
     "decode_and_crop_jpeg",
+    "decode_base64",
     "decode_bmp",
+    "decode_compressed",
     "decode_csv",
     "decode_gif",
     "decode_image",
     "decode_jpeg",
+    "decode_json_example",
     "decode_png",
     "decode_raw",
     "decode_webp",
+    "encode_base64",
     "encode_jpeg",
     "encode_png",
     "extract_jpeg_shape",
     "gfile",
     "is_jpeg",
+    "match_filenames_once",
     "matching_files",
     "parse_example",
     "parse_sequence_example",
@@ -154,6 +165,17 @@ def matching_files(pattern: Any, name: str | None = None) -> Array:
     """
     del name
     return host_tensor(as_text(matching_paths(pattern, "pattern")))
+
+
+def match_filenames_once(pattern: Any, name: str | None = None) -> Array:
+    """Return the sorted names of all files that match, as `matching_files` does. They do not change later.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.io.match_filenames_once("no-such-folder/*").shape
+        (0,)
+    """
+    return matching_files(pattern, name)
 
 
 def _scalar(content: bytes) -> Array:

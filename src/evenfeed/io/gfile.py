@@ -13,6 +13,7 @@ __all__ = [
     "GFile",
     "copy",
     "exists",
+    "get_registered_schemes",
     "glob",
     "isdir",
     "join",
@@ -77,6 +78,19 @@ def listdir(path: Any) -> list[str]:
         return sorted(
             os.path.basename(name.rstrip("/")) for name in filesystem.ls(inner, detail=False)
         )
+
+
+def get_registered_schemes() -> list[str]:
+    """Return the schemes that paths may begin with: "" and "file" for local files, and those that fsspec knows.
+
+    Some of them need a package of their own, which the error names if it is missing.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> "" in tf.io.gfile.get_registered_schemes()
+        True
+    """
+    return ["", *sorted({"file", *filesystems.remote_schemes()})]
 
 
 def glob(pattern: Any) -> list[str]:

@@ -8,7 +8,7 @@
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
@@ -21,7 +21,7 @@ from evenfeed.core.lazy import logging, pprint
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.structure import NEST, map_structure
 from evenfeed.tensors.creation import is_on_device, read
-from evenfeed.tensors.device_arrays import is_traced, is_tracing
+from evenfeed.tensors.host_calls import is_traced_tensor, when_known
 
 
 @runtime_checkable
@@ -70,10 +70,7 @@ def print_(
     template = sep.join([_template(value, tensors, alone=alone) for value in inputs])
     shown = 3 if summarize is None else summarize
     write = partial(_write, template, shown, output_stream, end)
-    if is_tracing() or any(map(_is_traced, tensors)):
-        _write_at_run_time(write, tensors)
-    else:
-        write(tensors)
+    when_known(write, tensors)
 
 
 print_.__name__ = print_.__qualname__ = "print"
@@ -81,7 +78,7 @@ print_.__name__ = print_.__qualname__ = "print"
 
 def tensor_text(value: Any) -> str:
     """Return TensorFlow's `str` of a tensor: values, shape and dtype. A tracer gets JAX's own."""
-    if not is_tensor(value) or _is_traced(value) or _is_key(value):
+    if not is_tensor(value) or is_traced_tensor(value) or _is_key(value):
         return str(value)
     text = str(_on_host(value))
     broken = "\n" + text if "\n" in text else text
@@ -90,7 +87,7 @@ def tensor_text(value: Any) -> str:
 
 def tensor_repr(value: Any) -> str:
     """Return TensorFlow's `repr` of a tensor: shape, dtype and the repr of the values."""
-    if not is_tensor(value) or _is_traced(value) or _is_key(value):
+    if not is_tensor(value) or is_traced_tensor(value) or _is_key(value):
         return repr(value)
     array = _on_host(value)
     text = repr(array if array.ndim else array.item())
@@ -215,25 +212,6 @@ def _is_printed_as_tensor(leaf: object) -> bool:
         # PRNG keys have a special dtype, and no values to show.
         return not isinstance(leaf, jax.Array) or isinstance(leaf.dtype, np.dtype)  # pyright: ignore[reportUnnecessaryIsInstance]
     return is_tensor(leaf)
-
-
-def _is_traced(tensor: object) -> bool:
-    return is_on_device(tensor) and is_traced(tensor)
-
-
-def _write_at_run_time(write: Callable[[list[Any]], None], tensors: list[Any]) -> None:
-    traced = [_is_traced(tensor) for tensor in tensors]
-
-    def arrived(*values: Any) -> None:
-        rest: Iterator[Any] = iter(values)
-        write(
-            [
-                next(rest) if is_traced else tensor
-                for tensor, is_traced in zip(tensors, traced, strict=True)
-            ]
-        )
-
-    jax.debug.callback(arrived, *(tensor for tensor in tensors if _is_traced(tensor)))
 
 
 def _write(template: str, summarize: int, stream: Stream, end: str, tensors: list[Any]) -> None:

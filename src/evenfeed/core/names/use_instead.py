@@ -7,6 +7,9 @@ _SAVING: Final = "Save arrays with orbax.checkpoint, or with numpy.savez({v.name
 _NO_GRAPH: Final = (
     "There are no graphs: write a Python function, and compile it with evenfeed.function."
 )
+_PROFILE: Final = (
+    "Use JAX's profiler, whose traces TensorBoard shows: with jax.profiler.trace(folder): ..."
+)
 _MIRRORED: Final = "Use evenfeed.distribute.MirroredStrategy()"
 _NO_PARAMETER_SERVERS: Final = (
     "Training is synchronous: use evenfeed.distribute.MultiWorkerMirroredStrategy()."
@@ -30,8 +33,11 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "with jax.export.export(jax.jit(function))(*arguments).serialize().",
     "lite": "Export a function with jax.export, and convert that with ai-edge-torch or a similar tool.",
     "raw_ops": "Use the function of the same name in evenfeed, evenfeed.math or evenfeed.nn, or jax.lax.",
-    "summary": "Use a writer of TensorBoard's files: tensorboardX.SummaryWriter(folder).add_scalar(tag, value, step).",
-    "profiler": "Use JAX's profiler: with jax.profiler.trace(folder): ...",
+    "summary.trace_on": _PROFILE,
+    "summary.trace_off": _PROFILE,
+    "summary.trace_export": _PROFILE,
+    "summary.graph": "There are no graphs: show a program with jax.jit(function).lower(*arguments).as_text().",
+    "profiler": _PROFILE,
     "quantization": "Use a library for quantized JAX models, such as qwix.",
     "signal": "Use jax.numpy.fft and jax.scipy.signal.",
     "tpu": "TPUs are devices like others: evenfeed.distribute.MirroredStrategy() uses all of them.",
@@ -48,7 +54,6 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "random.stateless_poisson": "Use jax.random.poisson(key, lam, shape).",
     "random.stateless_binomial": "Use jax.random.binomial(key, n, p, shape).",
     "random.stateless_parameterized_truncated_normal": "Use jax.random.truncated_normal(key, lower, upper, shape).",
-    "audio": "Read WAV files with scipy.io.wavfile.read or Python's wave module, in evenfeed.numpy_function.",
     "get_variable": "Use evenfeed.Variable(initial_value, name=name).",
     "Session": _NO_GRAPH,
     "placeholder": "Make it an argument of a function.",

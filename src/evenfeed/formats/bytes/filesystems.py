@@ -100,6 +100,14 @@ def remote(path: str) -> tuple[Any, str]:
         ) from error
 
 
+def remote_schemes() -> list[str]:
+    """Return the schemes that fsspec knows; none if it is not installed."""
+    try:
+        return list(importlib.import_module("fsspec").available_protocols())
+    except ImportError:
+        return []
+
+
 def filesystem(path: str) -> tuple[Any, str]:
     """Return the filesystem of a path, with fsspec's method names, and the path within it."""
     return remote(path) if is_remote(path) else (_LOCAL, local(path))

@@ -1,4 +1,4 @@
-"""The protocol buffers of `tf.train` (`Example` and its parts, `ClusterDef`, `TensorProto`), and the values of features.
+"""The protocol buffers of `tf.train` (`Example` and its parts, `ClusterDef`, `Event`), and the values of features.
 
 The messages are built from descriptors in their own pool, because TensorFlow, or another package with messages of the
 same names, may be loaded in the same process.
@@ -55,6 +55,26 @@ _MESSAGES: Final[dict[str, dict[str, str]]] = {
         "half_val": "13 [int32]",
         "uint32_val": "16 [uint32]",
         "uint64_val": "17 [uint64]",
+    },
+    "PluginData": {"plugin_name": "string", "content": "bytes"},
+    "SummaryMetadata": {
+        "plugin_data": "PluginData",
+        "display_name": "string",
+        "summary_description": "string",
+    },
+    "SummaryValue": {
+        "tag": "1 string",
+        "tensor": "8 TensorProto",
+        "metadata": "9 SummaryMetadata",
+    },
+    "Summary": {"value": "[SummaryValue]"},
+    "SourceMetadata": {"writer": "string"},
+    "Event": {
+        "wall_time": "1 double",
+        "step": "2 int64",
+        "file_version": "3 string",
+        "summary": "5 Summary",
+        "source_metadata": "10 SourceMetadata",
     },
 }
 

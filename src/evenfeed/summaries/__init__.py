@@ -1,0 +1,1 @@
+"""Summaries for TensorBoard: writers, and the values that they write."""
