@@ -106,6 +106,7 @@ PAGES: dict[str, Callable[[], Names]] = {
     "from_tensorflow": from_tensorflow,
     "images": images,
     "input": input_,
+    "keras": dict,
     "resume": dict,
     "strategies": strategies,
     "tensors": dict,

@@ -16,7 +16,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 FENCE = re.compile(r"^( *)```python\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 
 # These start JAX in their own way, or load much: they run in a process of their own.
-APART = {"workers", "from_tensorflow"}
+APART = {"workers", "from_tensorflow", "keras"}
 
 
 def blocks(page: str) -> list[tuple[int, str]]:

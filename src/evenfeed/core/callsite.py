@@ -14,7 +14,15 @@ _DEMO = os.path.join(_PACKAGE, "demo", "")
 _OURS = __name__.partition(".")[0]
 
 # A library may have called back between user code and evenfeed. Its lines do not help the user.
-_LIBRARIES = sys.stdlib_module_names | {"jax", "jaxlib", "numpy", "flax", "optax", "equinox"}
+_LIBRARIES = sys.stdlib_module_names | {
+    "jax",
+    "jaxlib",
+    "keras",
+    "numpy",
+    "flax",
+    "optax",
+    "equinox",
+}
 
 
 class Origin(NamedTuple):

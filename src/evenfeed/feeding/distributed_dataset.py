@@ -113,6 +113,11 @@ class DistributedDataset:
         raise AttributeError(what, name=name, obj=self)
 
 
+def replicas_fed_by(dataset: DistributedDataset) -> Replicas:
+    """Return the replicas that get the steps of a distributed dataset."""
+    return dataset._feed.replicas  # pyright: ignore[reportPrivateUsage]
+
+
 class DistributedIterator(Iterator):
     """Iterates once over a DistributedDataset. Each step has one part of a batch for every replica.
 

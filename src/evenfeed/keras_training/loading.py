@@ -32,6 +32,7 @@ def keras_on_jax() -> Any:
             )
         ) from error
     _check_backend(face.config.backend(), "it was imported on")
+    importlib.import_module("evenfeed.keras_training.installing").install()
     return face
 
 

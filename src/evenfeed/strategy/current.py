@@ -18,6 +18,7 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.replica_context import Alone, ReplicaContext, Site
+from evenfeed.strategy.followers import followers
 from evenfeed.strategy.strategy import Strategy
 
 
@@ -113,3 +114,4 @@ def experimental_set_strategy(strategy: Strategy | None) -> None:
     if strategy is not None and strategy is not default_strategy():
         chosen = Frame(strategy, strategy.extended.replicas)
     contexts.here.chosen = chosen
+    followers.notify()

@@ -26,6 +26,7 @@ from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.strategy.devices import device_string
 from evenfeed.strategy.extended import StrategyExtended
+from evenfeed.strategy.followers import followers
 from evenfeed.tensors.device_arrays import is_traced
 
 
@@ -325,10 +326,16 @@ class _Scope(ContextDecorator, AbstractContextManager[Strategy]):
             )
         self._strategy.check_current()
         contexts.here.frames.append(Frame(self._strategy, self._replicas))
+        try:
+            followers.notify()
+        except BaseException:
+            self.__exit__()
+            raise
         return self._strategy
 
     def __exit__(self, *error: object) -> None:
         contexts.here.frames.pop()
+        followers.notify()
 
 
 class ValueContext:

@@ -1,0 +1,166 @@
+"""Datasets as input of `fit`, `evaluate` and `predict`: on the devices ahead of each step, in the order of a plain loop."""
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from itertools import chain
+from typing import Any, final
+
+from evenfeed.core import dtypes
+from evenfeed.core.errors import described
+from evenfeed.core.specs import TensorSpec
+from evenfeed.core.structure import DATA, flatten, map_structure, paths
+from evenfeed.dataset import Dataset
+from evenfeed.feeding.distributed_dataset import (
+    DistributedDataset,
+    DistributedIterator,
+    distributed,
+    replicas_fed_by,
+)
+from evenfeed.feeding.input_options import InputOptions
+from evenfeed.keras_training import keras_private
+from evenfeed.keras_training.class_weights import weighing
+from evenfeed.keras_training.distribution import current_replicas
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.reduce.reducing import gathered
+from evenfeed.replicas.values import PerReplica
+from evenfeed.strategy.current import default_strategy
+from evenfeed.tensors.device_arrays import unbound
+
+
+@final
+class DatasetAdapter(keras_private.DataAdapter):
+    """Gives Keras the batches of a dataset as arrays on the devices.
+
+    Keras makes iterators that it does not use. Reading starts with the first batch that is asked for, so that each epoch
+    is one pass over the dataset.
+
+    Args:
+        dataset: The dataset.
+        class_weight: The weight of each class, or None.
+    """
+
+    def __init__(
+        self, dataset: Dataset | DistributedDataset, class_weight: dict[int, float] | None = None
+    ) -> None:
+        weigh = None if class_weight is None else weighing(class_weight)
+        replicas = current_replicas()
+        if isinstance(dataset, Dataset):
+            _check_numbers(dataset)
+            if weigh is not None:
+                dataset, weigh = dataset.map(weigh), None
+            on = default_strategy().extended.replicas if replicas is None else replicas
+            self._dataset = distributed(dataset, on, InputOptions())
+        else:
+            _check_replicas(dataset, replicas)
+            self._dataset = dataset
+        self._convert: Callable[[Any], Any] = unbound if replicas is None else _whole_on(replicas)
+        self._weigh = weigh
+        self._is_building = False
+        self._kept: tuple[Any, DistributedIterator] | None = None
+
+    @property
+    def num_batches(self) -> int | None:
+        """The number of batches, or None if it is unknown or infinite."""
+        size = self._dataset.cardinality
+        return None if size < 0 else size
+
+    @property
+    def batch_size(self) -> None:
+        """Unknown: a dataset may have batches of any size."""
+
+    @property
+    def has_partial_batch(self) -> None:
+        """Unknown."""
+
+    @property
+    def partial_batch_size(self) -> None:
+        """Unknown."""
+
+    @contextmanager
+    def building(self) -> Generator[None]:
+        """Keep the first batch that is read in this block, and the iterator behind it, for the next pass."""
+        self._is_building = True
+        try:
+            yield
+        finally:
+            self._is_building = False
+
+    def get_jax_iterator(self) -> Iterator[Any]:
+        """Return the batches of a new pass as arrays on the devices."""
+        kept, self._kept = self._kept, None
+        first, steps = kept or self._started()
+        if self._is_building:
+            self._kept = (first, steps)
+            yield self._arrays(first)
+            return
+        with closing(steps):
+            yield from self._read(first, steps)
+
+    def _started(self) -> tuple[Any, DistributedIterator]:
+        steps = iter(self._dataset)
+        for first in steps:
+            return first, steps
+        raise ValueError(
+            described(
+                "The dataset has no batches.",
+                fix="check its files and filters: next(iter(dataset)) should return a batch.",
+            )
+        )
+
+    def _read(self, first: Any, steps: DistributedIterator) -> Iterator[Any]:
+        last = self.num_batches
+        for number, step in enumerate(chain((first,), steps), 1):
+            if number == last:
+                # Keras does not ask for more, but only a pass that was read to its end fills a cache.
+                next(steps, None)
+            yield self._arrays(step)
+
+    def get_numpy_iterator(self) -> Iterator[Any]:
+        """Return the batches of a new pass as arrays, which NumPy can read."""
+        return self.get_jax_iterator()
+
+    def _arrays(self, step: Any) -> Any:
+        batch = map_structure(self._convert, step, rules=DATA)
+        if self._weigh is None:
+            return batch
+        return self._weigh(*batch) if isinstance(batch, tuple) else self._weigh(batch)
+
+
+def _whole_on(replicas: Replicas) -> Callable[[Any], Any]:
+    """Return a function that makes one array of a value of a step."""
+
+    def whole(value: Any) -> Any:
+        if not isinstance(value, PerReplica):
+            return value
+        if value.parts[0] is None:
+            return None
+        array = value.whole
+        if array is None:  # the replicas have different numbers of rows
+            array = replicas.everywhere(gathered(replicas, value, 0))
+        return array
+
+    return whole
+
+
+def _check_numbers(dataset: Dataset) -> None:
+    spec = dataset.element_spec
+    for path, part in zip(paths(spec, DATA), flatten(spec, DATA), strict=True):
+        if isinstance(part, TensorSpec) and part.dtype == dtypes.string:
+            raise TypeError(
+                described(
+                    f"Keras on JAX takes numbers, but component {path or 'x'} of the dataset is {part}.",
+                    fix="turn text into numbers with dataset.map: evenfeed.lookup has tables, evenfeed.strings has "
+                    "to_hash_bucket_fast and to_number.",
+                )
+            )
+
+
+def _check_replicas(dataset: DistributedDataset, replicas: Replicas | None) -> None:
+    if replicas is not replicas_fed_by(dataset):
+        raise ValueError(
+            described(
+                "The dataset is distributed over other replicas than the model.",
+                fix="create and compile the model in the scope of the strategy that distributed the dataset: "
+                "with strategy.scope(): ...",
+            )
+        )

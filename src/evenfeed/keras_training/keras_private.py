@@ -1,0 +1,82 @@
+"""What evenfeed uses of Keras beyond its public API, in one place. `tests/keras_training/test_keras_private.py` checks it.
+
+Keras has no public way to add a kind of input data, to know the model that data is for, or to place a batch that cannot be
+split evenly. It looks up the names below at each call, so they can be replaced.
+"""
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any, Final
+
+keras: Final[Any] = importlib.import_module("keras")
+_adapters: Final[Any] = importlib.import_module("keras.src.trainers.data_adapters")
+_utilities: Final[Any] = importlib.import_module(
+    "keras.src.trainers.data_adapters.data_adapter_utils"
+)
+_arrays: Final[Any] = importlib.import_module("keras.src.trainers.data_adapters.array_data_adapter")
+_placing: Final[Any] = importlib.import_module("keras.src.backend.jax.distribution_lib")
+_settings: Final[Any] = importlib.import_module("keras.src.distribution.distribution_lib")
+_randomness: Final[Any] = importlib.import_module("keras.src.utils.rng_utils")
+
+DataAdapter: Final[Any] = importlib.import_module(
+    "keras.src.trainers.data_adapters.data_adapter"
+).DataAdapter
+#: The base class of all models on JAX. It has `fit`, `evaluate` and `predict`.
+Trainer: Final[Any] = importlib.import_module("keras.src.backend.jax.trainer").JAXTrainer
+
+Distribution: Final[Any] = _settings.Distribution
+DeviceMesh: Final[Any] = _settings.DeviceMesh
+distribution: Final[Callable[[], Any]] = _settings.distribution
+set_distribution: Final[Callable[[Any], None]] = _settings.set_distribution
+random_seed: Final[Callable[[], int | None]] = _randomness.get_random_seed
+set_random_seed: Final[Callable[[int], None]] = _randomness.set_random_seed
+unpack_batch: Final[Callable[[Any], tuple[Any, Any, Any]]] = _utilities.unpack_x_y_sample_weight
+are_arrays: Final[Callable[[Any], bool]] = _arrays.can_convert_arrays
+refuse_argument: Final[Callable[[str, str, str], None]] = _adapters.raise_unsupported_arg
+
+
+def layout_of(sharding: Any, device_mesh: Any) -> Any:
+    """Return a JAX sharding as a layout of Keras, which has no words for an axis split over several of the mesh."""
+    layout = _settings.TensorLayout((), device_mesh)
+    layout._backend_layout = sharding  # where Keras keeps the sharding of a layout
+    return layout
+
+
+def lay_out(variable: Any, chosen: Any) -> None:
+    """Move a variable to where a distribution wants it."""
+    variable._layout = None  # there is no public way to move a variable
+    variable._layout = chosen.get_variable_layout(variable)
+    variable.assign(variable.value)
+
+
+def replace_adapter_choice(choose: Callable[[Callable[..., Any], dict[str, Any]], Any]) -> None:
+    """Let `choose` pick the adapter of input data. It gets Keras's own function, and the arguments by name."""
+    own: Any = _adapters.get_data_adapter
+    signature = inspect.signature(own)
+
+    @functools.wraps(own)
+    def get_data_adapter(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        return choose(own, given.arguments)
+
+    _adapters.get_data_adapter = get_data_adapter
+
+
+def replace_placing(place: Callable[[Callable[..., Any], Any, Any, str], Any]) -> None:
+    """Let `place` put one array of a batch on the devices. It gets Keras's own function and its arguments."""
+    own: Any = _placing.distribute_data_input
+
+    @functools.wraps(own)
+    def distribute_data_input(per_process_batch: Any, layout: Any, batch_dim_name: str) -> Any:
+        return place(own, per_process_batch, layout, batch_dim_name)
+
+    _placing.distribute_data_input = distribute_data_input
+
+
+def wrap_method(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replace a method of all models by `wrap(method)`."""
+    own = getattr(Trainer, name)
+    setattr(Trainer, name, functools.wraps(own)(wrap(own)))

@@ -1,0 +1,98 @@
+"""Models remember the strategy whose scope they were created in, and train on its replicas, inside the scope or not."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final
+
+from evenfeed.keras_training import keras_private
+from evenfeed.keras_training.dataset_adapter import DatasetAdapter
+from evenfeed.keras_training.distribution import ReplicaDistribution, is_on
+from evenfeed.keras_training.predictions import gathering, in_order_of
+from evenfeed.strategy.current import get_strategy, has_strategy
+
+_STRATEGY: Final = "_evenfeed_strategy"
+
+
+def _remember(own: Callable[..., Any]) -> Callable[..., Any]:
+    def init(self: Any) -> None:
+        own(self)
+        setattr(self, _STRATEGY, get_strategy() if has_strategy() else None)
+
+    return init
+
+
+@contextmanager
+def _scope_of(model: Any) -> Generator[None]:
+    """Enter the scope of the model's strategy."""
+    strategy = getattr(model, _STRATEGY, None)
+    if strategy is None or (has_strategy() and get_strategy() is strategy):
+        yield
+    else:
+        with strategy.scope():
+            yield
+
+
+def _in_scope(own: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _scope_of(self):
+            return own(self, *args, **kwargs)
+
+    return method
+
+
+def _training(own: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _scope_of(self):
+            _mirror_variables(self)
+            return own(self, *args, **kwargs)
+
+    return method
+
+
+def _predicting(own: Callable[..., Any]) -> Callable[..., Any]:
+    training = _training(own)
+
+    def predict(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        with in_order_of(x) as ordered:
+            return training(self, ordered, *args, **kwargs)
+
+    return predict
+
+
+def _mirror_variables(model: Any) -> None:
+    """Replicate variables that were created outside of the scope, such as those of an optimizer passed to `compile`."""
+    distribution = keras_private.distribution()
+    if not isinstance(distribution, ReplicaDistribution):
+        return
+    optimizer: Any = model.optimizer
+    variables: list[Any] = [*model.variables, *model.metrics_variables]
+    if isinstance(optimizer, keras_private.keras.optimizers.Optimizer):
+        variables += optimizer.variables
+    for variable in variables:
+        if not is_on(distribution.replicas, variable.value):
+            keras_private.lay_out(variable, distribution)
+
+
+def _building(own: Callable[..., Any]) -> Callable[..., Any]:
+    def build(self: Any, iterator: Any = None, data_batch: Any = None) -> None:
+        adapter = getattr(iterator, "data_adapter", None)
+        with adapter.building() if isinstance(adapter, DatasetAdapter) else nullcontext():
+            own(self, iterator, data_batch)
+        _mirror_variables(self)
+
+    return build
+
+
+#: The methods of models that evenfeed replaces, and by what.
+METHODS: Final[dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]] = {
+    "__init__": _remember,
+    "compile": _in_scope,
+    "fit": _training,
+    "evaluate": _training,
+    "predict": _predicting,
+    "train_on_batch": _training,
+    "test_on_batch": _training,
+    "predict_on_batch": _training,
+    "make_predict_function": gathering,
+    "_symbolic_build": _building,
+}

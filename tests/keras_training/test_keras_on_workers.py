@@ -1,0 +1,43 @@
+"""Keras on workers in real processes gives the results of one device, and every worker has them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.strategy.starting import seen_by_workers
+
+pytestmark = pytest.mark.slow
+PROGRAM = str(Path(__file__).parent / "programs" / "keras_workers.py")
+
+
+def assert_alike(found: Any, expected: Any, where: str) -> None:
+    """Compare nested results, with numbers to rounding."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            assert_alike(found[name], value, f"{where} {name}")
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for number, value in enumerate(expected):
+            assert_alike(found[number], value, f"{where} {number}")
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6, err_msg=where)
+
+
+def test_two_workers_train_evaluate_and_predict_as_one_device() -> None:
+    alone = seen_by_workers(PROGRAM, 1, 1)[0]["same"]
+    several = seen_by_workers(PROGRAM, 2, 2)
+    for worker in (0, 1):
+        assert_alike(several[worker]["same"], alone, f"worker {worker}")
+    assert several[0]["own"] == several[1]["own"]  # without a seed, too
+    first = several[0]["own"]["shuffled"]["loss"][0]
+    assert first == pytest.approx(float(np.mean(losses())), rel=1e-4)
+    assert "Several workers can share a Dataset or arrays" in several[0]["own"]["refused"]
+
+
+def losses() -> Any:
+    """Return the squared error of each row before training."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(43, 3)).astype(np.float32)
+    return (x @ random.normal(size=(3, 1)).astype(np.float32) - x.sum(1, keepdims=True)) ** 2

@@ -1,0 +1,69 @@
+"""Keras still has what evenfeed uses of it beyond its public API. These tests fail if a new version changes that."""
+
+import importlib
+import inspect
+from typing import Any
+
+import pytest
+
+import evenfeed as tf
+
+_ = tf.keras  # loads Keras on JAX
+keras_private: Any = importlib.import_module("evenfeed.keras_training.keras_private")
+adapter_module: Any = importlib.import_module("evenfeed.keras_training.dataset_adapter")
+
+
+def parameters(function: Any) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
+def test_keras_asks_the_replaced_function_for_an_adapter() -> None:
+    iterators: Any = importlib.import_module("keras.src.backend.jax.trainer")
+    made = iterators.JAXEpochIterator(x=tf.data.Dataset.range(4).batch(2))
+    assert isinstance(made.data_adapter, adapter_module.DatasetAdapter)
+    assert made.num_batches == 2
+
+
+def test_the_choice_of_an_adapter_has_the_arguments_that_evenfeed_reads() -> None:
+    adapters: Any = importlib.import_module("keras.src.trainers.data_adapters")
+    own = inspect.unwrap(adapters.get_data_adapter)
+    assert parameters(own) == [
+        *("x", "y", "sample_weight", "batch_size", "steps_per_epoch", "shuffle", "class_weight")
+    ]
+
+
+def test_one_function_places_the_arrays_of_a_batch() -> None:
+    placing: Any = importlib.import_module("keras.src.backend.jax.distribution_lib")
+    assert placing.distribute_data_input.__wrapped__ is not None
+    assert parameters(placing.distribute_data_input) == [
+        *("per_process_batch", "layout", "batch_dim_name")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("__init__", ["self"]),
+        ("predict", ["self", "x", "batch_size", "verbose", "steps", "callbacks"]),
+        ("_symbolic_build", ["self", "iterator", "data_batch"]),
+        ("make_predict_function", ["self", "force"]),
+    ],
+)
+def test_methods_of_models_have_the_arguments_that_evenfeed_passes(
+    name: str, arguments: list[str]
+) -> None:
+    assert parameters(getattr(keras_private.Trainer, name)) == arguments
+
+
+def test_models_build_themselves_from_the_iterator_of_an_epoch() -> None:
+    source = inspect.getsource(inspect.unwrap(keras_private.Trainer.fit))
+    assert "self._symbolic_build(iterator=epoch_iterator)" in source
+
+
+def test_a_layout_keeps_the_sharding_that_it_was_given() -> None:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        layout = tf.keras.distribution.distribution().get_data_layout((4, 2))
+        variable = tf.keras.Variable([1.0, 2.0])
+    assert layout.backend_layout == strategy.sharding("replica")
+    assert variable.value.sharding == strategy.sharding()
