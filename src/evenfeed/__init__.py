@@ -48,6 +48,12 @@ from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, type_spec_
 from evenfeed.core.tensor_types import Tensor
 from evenfeed.replicas.function.function import function
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
+from evenfeed.replicas.tape.custom_gradients import (
+    custom_gradient,
+    grad_pass_through,
+    recompute_grad,
+)
+from evenfeed.replicas.tape.gradient_tape import GradientTape, UnconnectedGradients
 from evenfeed.replicas.variables.module import Module
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.replicas.variables.variable_creation import variable_creator_scope
@@ -67,6 +73,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "Assert",
     "DType",
+    "GradientTape",
     "IndexedSlices",
     "IndexedSlicesSpec",
     "Module",
@@ -81,6 +88,7 @@ __all__ = [
     "TensorShape",
     "TensorSpec",
     "TypeSpec",
+    "UnconnectedGradients",
     "Variable",
     "VariableAggregation",
     "VariableSynchronization",
@@ -130,6 +138,7 @@ __all__ = [
     "cos",
     "cosh",
     "cumsum",
+    "custom_gradient",
     "data",
     "debugging",
     "device",
@@ -167,6 +176,7 @@ __all__ = [
     "gather_nd",
     "get_current_name_scope",
     "get_static_value",
+    "grad_pass_through",
     "greater",
     "greater_equal",
     "group",
@@ -227,6 +237,7 @@ __all__ = [
     "range",
     "rank",
     "realdiv",
+    "recompute_grad",
     "reduce_all",
     "reduce_any",
     "reduce_logsumexp",

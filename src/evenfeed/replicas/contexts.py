@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 from evenfeed.core.iteration import reading
 from evenfeed.core.side_effects import watched_by
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.tape.reads import no_listeners
 
 if TYPE_CHECKING:
     from evenfeed.replicas.function.function import Function
@@ -103,7 +104,10 @@ def staged(what: "Staging") -> Generator[None]:
     """Run a block while a function is traced."""
     here.stagings.append(what)
     try:
-        with watched_by(None):  # the trace itself records what the function reads and assigns
+        with (
+            no_listeners(),
+            watched_by(None),
+        ):  # the trace itself records what the function reads and assigns
             reading.instead = what.refuse_elements
             yield
     finally:

@@ -102,6 +102,16 @@ def _with_binding(value: Any, *, binds: bool) -> Any:
     return kind(value.aval, value.sharding, value._arrays, committed=binds, _skip_checks=True)
 
 
+def same_memory(value: Any) -> Any:
+    """Return another object for an array, with the same memory. Anything but a concrete array is returned unchanged."""
+    kind: Any = _array()
+    if type(value) is not kind or value.is_deleted():
+        return value
+    return kind(
+        value.aval, value.sharding, value._arrays, committed=value.committed, _skip_checks=True
+    )
+
+
 def _is_key(value: Any) -> bool:
     """Return True for a PRNG key or an array of keys, whose numbers are in another array."""
     if not isinstance(value, jax.Array) or is_traced(value):

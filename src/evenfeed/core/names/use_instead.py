@@ -2,7 +2,7 @@
 
 from typing import Final
 
-_GRADIENTS: Final = "Use JAX's gradients: jax.value_and_grad(loss)([v.value() for v in variables])."
+_GRADIENTS: Final = "Record with evenfeed.GradientTape() as tape, and call tape.gradient(ys, xs)."
 _SAVING: Final = "Save arrays with orbax.checkpoint, or with numpy.savez({v.name: v.numpy() for v in variables})."
 _NO_GRAPH: Final = (
     "There are no graphs: write a Python function, and compile it with evenfeed.function."
@@ -23,11 +23,8 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "graph_util": _NO_GRAPH,
     "autograph": "Python code is not rewritten: write branches and loops on tensors with evenfeed.cond and "
     "evenfeed.while_loop.",
-    "GradientTape": _GRADIENTS,
     "gradients": _GRADIENTS,
     "hessians": "Use jax.hessian(loss)(x).",
-    "custom_gradient": "Use jax.custom_vjp.",
-    "recompute_grad": "Use jax.checkpoint(function).",
     "estimator": "Write the training loop with evenfeed.distribute.MirroredStrategy(): see docs/training.md.",
     "saved_model": "Save a Keras model with model.save(path), or export it with model.export(path). Export a function "
     "with jax.export.export(jax.jit(function))(*arguments).serialize().",

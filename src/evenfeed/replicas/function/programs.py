@@ -20,6 +20,9 @@ from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.run.avals import PlainArrays
 from evenfeed.replicas.run.host_callback import is_done_in_python, run_unbound
 from evenfeed.replicas.session import Session
+from evenfeed.replicas.tape import reads
+from evenfeed.replicas.tape.reads import as_read, check_recordable
+from evenfeed.replicas.tape.replay import one_forward_pass
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
@@ -117,12 +120,14 @@ class Program:
             staging = Staging(values, uneven=self._is_uneven, creates=self._creates)
             with contexts.staged(staging):
                 result = self._outputs(function(*args, **kwargs), staging)
+            repeated.extend(staging.repeated)
             self._over, self._device = staging.over, staging.device
             return result
 
         held = [_spec(variable.held) for variable in variables]
+        repeated: list[tuple[Any, Any]] = []
         try:
-            return jax.make_jaxpr(traced)(self.inputs, held)
+            return one_forward_pass(jax.make_jaxpr(traced)(self.inputs, held), repeated)
         except Exception as error:
             if changes_from_outside(error):
                 raise Unstaged(CLOSES_OVER, origin=where_raised(error)) from error
@@ -235,6 +240,8 @@ class Program:
     def _called(self, arrays: Sequence[Any]) -> Any:
         if self._shape_check is not None:
             self._check_shapes(arrays)
+        if reads.here.listeners and self.replicas is not None:
+            check_recordable("a function on their arrays")
         if self._draws and side_effects.here.watcher is not None:
             side_effects.here.watcher.draw()
         if self._is_simple:
@@ -242,11 +249,20 @@ class Program:
         given = [arrays[index] for index in self._uses]
         if self.reads:
             given += self._held()
-        outputs = self._run(*self._consts, *self._placed(given))
+        placed = self._placed(given)
+        if reads.here.listeners:
+            placed = self._as_read(placed)
+        outputs = self._run(*self._consts, *placed)
         if self.writes:
             self._commit(outputs[len(self._computed) :])
             outputs = outputs[: len(self._computed)]
         return self._result(outputs)
+
+    def _as_read(self, given: Sequence[Any]) -> list[Any]:
+        """Tell open tapes which variables the program reads."""
+        count = len(self._uses)
+        pairs = zip(self.reads, given[count:], strict=True)
+        return [*given[:count], *(as_read(v, x, copies=hasattr(v, "replicas")) for v, x in pairs)]
 
     def _held(self) -> list[Any]:
         watcher = side_effects.here.watcher

@@ -8,6 +8,7 @@ from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jax_extend_core
 from evenfeed.replicas import contexts
+from evenfeed.replicas.tape.recording import beneath_tapes
 
 
 @final
@@ -81,6 +82,7 @@ class Staging:
         over: The replicas that something in the function runs on.
         device: The device of the only replica, if a strategy has just one.
         creates: Whether the function runs only to create its variables; its results are discarded.
+        repeated: Pairs of tracers with the same value: as recorded by a tape, and as computed for its gradients.
         carried: How many of its last results are the state of objects that its caller keeps.
     """
 
@@ -100,7 +102,8 @@ class Staging:
         self.uneven = uneven
         self.creates = creates
         self.carried = 0
-        self._trace_state = jax_extend_core.get_opaque_trace_state()
+        self.repeated: list[tuple[Any, Any]] = []
+        self._trace_state = trace_state()
 
     def read(self, variable: Any) -> Any:
         """Return the current value of a variable."""
@@ -131,6 +134,12 @@ class Staging:
         raise Unstaged("it reads from an iterator", expected=True, always=True)
 
 
+def trace_state() -> object:
+    """Return JAX's trace state. A tape that records does not change it: it only looks on."""
+    with beneath_tapes():
+        return jax_extend_core.get_opaque_trace_state()
+
+
 def about_to_create() -> None:
     """Stop a trace that is about to create a variable, unless it runs for that purpose."""
     if contexts.here.stagings and not contexts.here.stagings[0].creates:
@@ -143,7 +152,7 @@ def check_place(rest: object, name: str) -> None:
     Raises:
         ValueError: The current code is inside `scan`, `cond`, `vmap`, `grad` or `jit`.
     """
-    if jax_extend_core.get_opaque_trace_state() != rest:
+    if trace_state() != rest:
         raise ValueError(assigned_inside(name))
 
 

@@ -10,11 +10,12 @@ from functools import cache
 from typing import Any, Final, final
 
 from evenfeed.core.errors import described
-from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
+from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.containers import opened_call
 from evenfeed.replicas.contexts import StrategyLike
 from evenfeed.replicas.function.modified_arguments import GivenArguments
+from evenfeed.replicas.function.staging import trace_state
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.regrouping import leaves_of, placed, regrouped, share_of
 from evenfeed.replicas.replica_context import Replica, Site
@@ -85,7 +86,7 @@ class EagerReplica(Replica):
         self.replicas = seat.replicas
         self._seat = seat
         self._across = across
-        self._base_trace_state = jax_extend_core.get_opaque_trace_state()
+        self._base_trace_state = trace_state()
 
     @property
     def index(self) -> int:
@@ -103,14 +104,14 @@ class EagerReplica(Replica):
         seat = self._seat
         key = seat.replicas.session.number, seat.slot, seat.number
         with jax.default_device(device), _cache_key_context()(key):
-            self._base_trace_state = jax_extend_core.get_opaque_trace_state()
+            self._base_trace_state = trace_state()
             yield
 
     def perform(self, collective: Collective, arrays: Sequence[Any]) -> list[Any]:
         return collective.eager(self._seat, [jnp.asarray(array) for array in arrays])
 
     def merge(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        if jax_extend_core.get_opaque_trace_state() != self._base_trace_state:
+        if trace_state() != self._base_trace_state:
             raise ValueError(
                 described(
                     "merge_call was called inside a function that JAX transforms (grad, jit, scan, cond or "

@@ -35,6 +35,7 @@ from evenfeed.replicas.replica_context import Alone, Replica, Site
 from evenfeed.replicas.run.eager import run_eagerly
 from evenfeed.replicas.run.spmd import run_mapped
 from evenfeed.replicas.run.uneven import run_uneven
+from evenfeed.replicas.tape.reads import check_recordable
 from evenfeed.replicas.values import PerReplica
 from evenfeed.replicas.worker_parts import of_all_workers
 
@@ -168,6 +169,7 @@ def run_on_replicas(
     """Call `fn` on each replica, and regroup the results."""
     if replicas.count == 1:
         return _run_on_one(strategy, replicas, fn, args, kwargs)
+    check_recordable("strategy.run")
     run = _runner_for(fn)
     objects = nnx_objects_in((args, kwargs), lambda: closed_over(fn, is_nnx_object))
     if objects is None:

@@ -18,6 +18,7 @@ from evenfeed.replicas.regrouping import leaves_of, packed
 from evenfeed.replicas.replica_context import Replica, Site, drawing_for, noted
 from evenfeed.replicas.run.uneven_warning import note_even
 from evenfeed.replicas.run.varying import varying_outputs
+from evenfeed.replicas.tape.replay import one_forward_pass
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 
@@ -94,6 +95,7 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     inputs: list[Any] = [leaf.array if isinstance(leaf, Mirrored) else leaf for leaf in as_one]
     spread = spread_arrays(function, inputs)
     found = Outputs()
+    repeated: list[tuple[Any, Any]] = []
 
     def traced(parts: list[Any], copies: list[Any], whole: list[Any]) -> Any:
         values = {**outer.values, **dict(zip(variables, copies, strict=True))}
@@ -106,6 +108,7 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
         own = with_swapped(function, lambda x: stand.get(id(x), x)) if stand else function
         with site.inside(SpmdReplica(site)), contexts.staged(staging), drawing_for(replicas):
             result = call_traced(own, own_args, own_kwargs, whole_arguments)
+            repeated.extend(staging.repeated)
             return found.of(result, staging)
 
     struct = jax.ShapeDtypeStruct
@@ -114,6 +117,7 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     whole = [struct(x.shape, x.dtype, weak_type=x.aval.weak_type) for x in spread]
     with noted(f"while its function was traced for all {replicas.count} replicas."):
         closed = jax.make_jaxpr(traced, axis_env=replicas.axis_env)(parts, copies, whole)
+    closed = one_forward_pass(closed, repeated)
     return _add(outer, replicas, closed, found, [inputs[i] for i in cut], variables, spread)
 
 

@@ -28,6 +28,7 @@ from evenfeed.replicas.run.common_results import Trace as CommonTrace
 from evenfeed.replicas.run.host_callback import call_on_host, parts_here
 from evenfeed.replicas.run.uneven_segments import Cut, cut, results_of_collectives, run_collectives
 from evenfeed.replicas.run.uneven_warning import Watch
+from evenfeed.replicas.tape.replay import one_forward_pass
 from evenfeed.replicas.values import PerReplica
 from evenfeed.tensors.device_arrays import is_traced
 
@@ -189,6 +190,7 @@ class _Trace:
     ) -> None:
         replicas = site.replicas
         self.outputs = Outputs()
+        repeated: list[tuple[Any, Any]] = []
 
         def traced(index: Any, copies: list[Any], own: list[Any]) -> list[Any]:
             values = {**outer.values, **{v: c[0] for v, c in zip(variables, copies, strict=True)}}
@@ -200,6 +202,7 @@ class _Trace:
                 drawing_for(replicas),
             ):
                 found = self.outputs.of(call(), staging)
+            repeated.extend(staging.repeated)
             count = len(found) - len(self.outputs.written)
             return [*found[:count], *(value[None] for value in found[count:])]
 
@@ -208,6 +211,7 @@ class _Trace:
         closed = jax.make_jaxpr(traced, axis_env=replicas.axis_env)(
             struct((), jnp.int32), copies, [struct(shape, dtype) for shape, dtype in avals]
         )
+        closed = one_forward_pass(closed, repeated)
         first = 1 + len(variables)
         given = enumerate(arguments.inputs[place] for place in arguments.places)
         same = frozenset(first + i for i, value in given if isinstance(value, Mirrored))

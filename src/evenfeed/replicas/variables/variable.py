@@ -10,13 +10,15 @@ import numpy as np
 
 from evenfeed.core import dtypes, side_effects
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.lazy_jax import jax, jax_extend_core, refuse_as_argument
+from evenfeed.core.lazy_jax import jax, refuse_as_argument
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.tensor_types import asked_width, remember_width
 from evenfeed.replicas import contexts
-from evenfeed.replicas.function.staging import Unstaged, check_place, live
+from evenfeed.replicas.function.staging import Unstaged, check_place, live, trace_state
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
+from evenfeed.replicas.tape import reads
+from evenfeed.replicas.tape.reads import as_read
 from evenfeed.replicas.variables.assignments import How, Partly, add, put, subtract
 from evenfeed.replicas.variables.older_members import OlderMembers
 from evenfeed.replicas.variables.variable_arguments import (
@@ -180,7 +182,8 @@ class Variable(OlderMembers, metaclass=Created):
         """Return its value as a `jax.Array`. Inside `run`, this is the replica's own copy."""
         watcher = side_effects.here.watcher
         found = None if watcher is None else watcher.read(self)
-        return self._current() if found is None else found
+        value = self._current() if found is None else found
+        return as_read(self, value) if reads.here.listeners else value
 
     def _current(self) -> Any:
         level = contexts.staging()
@@ -366,7 +369,7 @@ def shown(name: str, shape: TensorShape, value: Any) -> str:
 
 def _at_rest() -> object:
     with jax.core.eval_context():
-        return jax_extend_core.get_opaque_trace_state()
+        return trace_state()
 
 
 def _made_again(given: dict[str, Any]) -> Any:

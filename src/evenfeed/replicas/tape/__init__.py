@@ -1,0 +1,1 @@
+"""`tf.GradientTape`: records what is computed, and differentiates it."""
