@@ -59,9 +59,35 @@ def test_a_concrete_function_takes_specs_of_a_distributed_dataset(strategy):
     assert body.runs == 1
 
 
-def test_an_open_shape_has_no_program():
-    with pytest.raises(ValueError, match="A program has fixed shapes"):
-        tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([None]))
+def test_an_unknown_length_takes_any_and_is_compiled_for_each():
+    body = counting(lambda x, n: x * n)
+    f = tf.function(lambda x, n: body(x, n) * 1)
+    concrete = f.get_concrete_function(tf.TensorSpec([None], tf.float32), 3.0)
+    assert concrete.structured_input_signature == ((tf.TensorSpec([None], name="x"), 3.0), {})
+    for _ in range(2):
+        assert concrete(tf.constant([1.0, 2.0])).tolist() == [3.0, 6.0]
+        assert concrete(np.float32([1.0]), 3.0).tolist() == [3.0]
+    assert body.runs == 2
+    assert "compiled for each shape" in repr(concrete)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="does not fit the program"):
+        concrete(tf.constant([[1.0]]))
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"spec: .*float32[\s\S]*value: .*int32"
+    ):
+        concrete(tf.constant([1]))
+    with pytest.raises(TypeError, match=r"traced with 3.0, but got 4.0"):
+        concrete(tf.constant([1.0]), 4.0)
+    with pytest.raises(TypeError, match="traced for 1 tensors, but got 3"):
+        concrete(1.0, 2.0, 3.0)
+
+
+def test_an_unknown_rank_takes_text_and_the_specs_of_the_function():
+    double = tf.function(lambda x: x + x)
+    concrete = double.get_concrete_function(tf.TensorSpec(None, tf.string))
+    assert concrete(tf.constant("c")) == b"cc"
+    assert concrete(tf.constant(["c", "d"])).tolist() == [b"cc", b"dd"]
+    signed = tf.function(lambda x: x + x, input_signature=[tf.TensorSpec([None])])
+    assert signed.get_concrete_function()(tf.constant([1.0])).tolist() == [2.0]
 
 
 def test_a_function_of_an_iterator_has_a_concrete_one_that_runs_as_plain_python(strategy):

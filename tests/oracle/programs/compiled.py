@@ -207,6 +207,20 @@ def concrete(tf, ask):
     }
 
 
+def concrete_of_any_length(tf, ask):
+    double = tf.function(lambda x: x + x)
+    numbers = double.get_concrete_function(tf.TensorSpec([None], tf.float32))
+    texts = double.get_concrete_function(tf.TensorSpec(None, tf.string))
+    return {
+        "signature": ask(lambda: numbers.structured_input_signature),
+        "one": ask(lambda: numbers(tf.constant([1.0]))),
+        "two": ask(lambda: numbers(tf.constant([1.0, 2.0]))),
+        "another dtype": ask(lambda: numbers(tf.constant([1]))),
+        "a text": ask(lambda: texts(tf.constant("a"))),
+        "texts": ask(lambda: texts(tf.constant(["a", "b"]))),
+    }
+
+
 def read_again(tf, ask):
     """What Python code reads becomes part of a function: another one, of the same code, reads it again."""
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])

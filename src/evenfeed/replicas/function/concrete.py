@@ -46,15 +46,14 @@ def _from_spec(spec: TypeSpec) -> Any:
     )
 
 
+class OpenShapeError(Exception):
+    """Raised for a spec with an unknown length: no single program fits it."""
+
+
 def _full(spec: TensorSpec) -> tuple[int, ...]:
     lengths = [length for length in spec.shape or () if length is not None]
     if len(lengths) != spec.shape.rank:
-        raise ValueError(
-            described(
-                f"A program has fixed shapes, but {spec} has an unknown length.",
-                fix="pass a spec with every length known, or a tensor.",
-            )
-        )
+        raise OpenShapeError
     return tuple(lengths)
 
 
@@ -94,6 +93,59 @@ class DrivenFunction:
         return (
             f"<ConcreteFunction {self.name}{self.structured_input_signature[0]!r}, as plain Python>"
         )
+
+
+@final
+class OpenFunction:
+    """A function for specs with unknown lengths. Each combination of lengths is compiled when it is first called.
+
+    Created by `get_concrete_function`.
+
+    Attributes:
+        name: The name of the function.
+    """
+
+    def __init__(
+        self, name: str, call: Callable[..., Any], arguments: Any, parameters: Parameters | None
+    ) -> None:
+        self.name = name
+        self._call = call
+        self._arguments = specs_of(arguments)
+        self._leaves, self._tree = leaves_of(self._arguments)
+        self._names = [] if parameters is None else parameters.names
+
+    @property
+    def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The positional and keyword arguments: specs of tensors, and values of constants."""
+        return _signature(self._arguments, self._names)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program for these lengths.
+
+        Args:
+            args: All arguments, or only the tensors among them.
+            kwargs: The keyword arguments.
+        """
+        leaves, tree = leaves_of((args, kwargs))
+        tensors = [leaf for leaf in self._leaves if isinstance(leaf, TypeSpec)]
+        if tree != self._tree and len(leaves) == len(tensors):
+            given = iter(leaves)
+            leaves = [next(given) if isinstance(x, TypeSpec) else x for x in self._leaves]
+        elif tree != self._tree:
+            raise _wrong_number(self, len(tensors), len(leaves))
+        pairs = enumerate(zip(self._leaves, leaves, strict=True))
+        args, kwargs = packed(self._tree, [self._checked(index, *pair) for index, pair in pairs])
+        return self._call(*args, **kwargs)
+
+    def _checked(self, index: int, expected: Any, value: Any) -> Any:
+        if isinstance(expected, TensorSpec):
+            return _fitting(self.name, index, expected, value)
+        if not isinstance(expected, TypeSpec):
+            _check_constant(self.name, expected, value)
+        return value
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self.name}{self.structured_input_signature[0]!r}, compiled for each shape>"
 
 
 @final
@@ -157,15 +209,10 @@ class ConcreteFunction:
         if tree == self._tree:
             leaves = self._without_constants(leaves)
         if len(leaves) != len(self._program.inputs):
-            raise TypeError(
-                described(
-                    f"{self.name} was traced for {len(self._program.inputs)} tensors, but got {len(leaves)}.",
-                    fix=f"pass {self.structured_input_signature}.",
-                )
-            )
+            raise _wrong_number(self, len(self._program.inputs), len(leaves))
         inputs = enumerate(zip(self.inputs, leaves, strict=True))
         try:
-            return self._program([self._fitting(index, *pair) for index, pair in inputs])
+            return self._program([_fitting(self.name, index, *pair) for index, pair in inputs])
         except Unstaged as reason:
             raise InvalidArgumentError(
                 f"{self.name} cannot run on these arguments: {reason.why}.",
@@ -177,32 +224,48 @@ class ConcreteFunction:
         for constant, leaf in zip(self._constants, leaves, strict=True):
             if constant is None:
                 tensors.append(leaf)
-            elif leaf is not constant and leaf != constant:
-                raise TypeError(
-                    described(
-                        f"{self.name} was traced with {shortened(constant)}, but got {shortened(leaf)}.",
-                        fix="leave it out, or trace another program with get_concrete_function.",
-                    )
-                )
+            else:
+                _check_constant(self.name, constant, leaf)
         return tensors
-
-    def _fitting(self, index: int, spec: TensorSpec, value: Any) -> Any:
-        tensor: Any = (
-            value if isinstance(value, jax.Array) else convert_to_tensor(value, spec.dtype)
-        )
-        if not spec.is_compatible_with(TensorSpec(tensor.shape, tensor.dtype)):
-            raise InvalidArgumentError(
-                f"Tensor {index} of {self.name} does not fit the program:\n"
-                f"  spec:  {spec}\n"
-                f"  value: {TensorSpec(tensor.shape, tensor.dtype)}",
-                fix="call the function itself, which traces another program.",
-            )
-        return tensor
 
     def __repr__(self) -> str:
         args, kwargs = self.structured_input_signature
         shown = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
         return f"<ConcreteFunction {self.name}({', '.join(shown)}) -> {self.structured_outputs!r}>"
+
+
+def _wrong_number(
+    function: ConcreteFunction | OpenFunction, expected: int, given: int
+) -> TypeError:
+    return TypeError(
+        described(
+            f"{function.name} was traced for {expected} tensors, but got {given}.",
+            fix=f"pass {function.structured_input_signature}.",
+        )
+    )
+
+
+def _check_constant(name: str, constant: Any, value: Any) -> None:
+    if value is not constant and value != constant:
+        raise TypeError(
+            described(
+                f"{name} was traced with {shortened(constant)}, but got {shortened(value)}.",
+                fix="leave it out, or trace another program with get_concrete_function.",
+            )
+        )
+
+
+def _fitting(name: str, index: int, spec: TensorSpec, value: Any) -> Any:
+    """Return a value as a tensor of a spec, or raise."""
+    tensor: Any = value if isinstance(value, jax.Array) else convert_to_tensor(value, spec.dtype)
+    if not spec.is_compatible_with(TensorSpec(tensor.shape, tensor.dtype)):
+        raise InvalidArgumentError(
+            f"Tensor {index} of {name} does not fit the program:\n"
+            f"  spec:  {spec}\n"
+            f"  value: {TensorSpec(tensor.shape, tensor.dtype)}",
+            fix="call the function itself, which traces another program.",
+        )
+    return tensor
 
 
 def _signature(

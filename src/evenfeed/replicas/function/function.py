@@ -18,7 +18,13 @@ from evenfeed.core.tensor_types import explain_tracing
 from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import open_containers
 from evenfeed.replicas.function.compiler import Compiler
-from evenfeed.replicas.function.concrete import ConcreteFunction, DrivenFunction, from_specs
+from evenfeed.replicas.function.concrete import (
+    ConcreteFunction,
+    DrivenFunction,
+    OpenFunction,
+    OpenShapeError,
+    from_specs,
+)
 from evenfeed.replicas.function.left_tracers import ReachableArrays
 from evenfeed.replicas.function.modified_arguments import GivenArguments
 from evenfeed.replicas.function.plain_python import drive, mode, warn_not_compiled
@@ -217,15 +223,18 @@ class Function:
         """
         return self._inlined + (0 if self._compiler is None else self._compiler.traces)
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction | DrivenFunction:
+    def get_concrete_function(
+        self, *args: Any, **kwargs: Any
+    ) -> ConcreteFunction | OpenFunction | DrivenFunction:
         """Trace the function for one signature, without running it.
 
         If the function reads a dataset, or its Python code depends on a tensor's value, it cannot be compiled as a
-        single program. Then the returned function runs it as plain Python.
+        single program. Then the returned function runs it as plain Python. A spec with an unknown length fits several
+        programs: each is traced when it is first called.
 
         Args:
-            args: Tensors, or specs with known shapes; other values become constants of the program. By default
-                the specs of `input_signature`.
+            args: Tensors or specs; other values become constants of the program. By default the specs of
+                `input_signature`.
             kwargs: The same, as keyword arguments.
 
         Examples:
@@ -241,6 +250,8 @@ class Function:
         try:
             given = from_specs(given)
             program = compiler.program(*given)
+        except OpenShapeError:
+            return OpenFunction(self.name, self, given, self._parameters)
         except Unstaged:
             return DrivenFunction(self.name, self, given, self._parameters)
         if program not in self._concrete:
