@@ -66,9 +66,10 @@ from evenfeed.tensors.creation import (
     zeros,
 )
 from evenfeed.tensors.indexed_slices import IndexedSlices, IndexedSlicesSpec
+from evenfeed.version import VERSION
 
 newaxis = None
-__version__ = "0.1.0.dev0"
+__version__ = VERSION
 
 __all__ = [
     "Assert",
@@ -175,6 +176,7 @@ __all__ = [
     "gather",
     "gather_nd",
     "get_current_name_scope",
+    "get_logger",
     "get_static_value",
     "grad_pass_through",
     "greater",
@@ -186,6 +188,8 @@ __all__ = [
     "identity",
     "identity_n",
     "image",
+    "init_scope",
+    "inside_function",
     "int4",
     "int8",
     "int16",
@@ -288,6 +292,7 @@ __all__ = [
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",
+    "test",
     "tile",
     "train",
     "transpose",
@@ -306,6 +311,7 @@ __all__ = [
     "unstack",
     "variable_creator_scope",
     "vectorized_map",
+    "version",
     "where",
     "while_loop",
     "zeros",
@@ -314,34 +320,10 @@ __all__ = [
 ]
 
 # Loaded on first use, to keep `import evenfeed` fast.
-_NAMESPACES = frozenset(
-    [
-        "audio",
-        "bitwise",
-        "compat",
-        "config",
-        "data",
-        "debugging",
-        "distribute",
-        "dtypes",
-        "errors",
-        "experimental",
-        "image",
-        "io",
-        "keras",
-        "linalg",
-        "lookup",
-        "math",
-        "nest",
-        "nn",
-        "ragged",
-        "random",
-        "sparse",
-        "strings",
-        "summary",
-        "train",
-    ]
-)
+_NAMESPACES = """
+    audio bitwise compat config data debugging distribute dtypes errors experimental image io
+    keras linalg lookup math nest nn ragged random sparse strings summary test train version
+"""
 
 if TYPE_CHECKING:
     from evenfeed import (
@@ -368,7 +350,9 @@ if TYPE_CHECKING:
         sparse,
         strings,
         summary,
+        test,
         train,
+        version,
     )
     from evenfeed.keras import losses, metrics, optimizers
     from evenfeed.tensors.top_level import *  # noqa: F403 - for type checkers; loaded on first use
@@ -376,7 +360,7 @@ else:
     publish(__name__, [name for name in __all__ if name in globals()], globals())
     __getattr__ = namespaces(
         __name__,
-        _NAMESPACES,
+        _NAMESPACES.split(),
         aliases(
             "evenfeed.keras",
             {"losses", "metrics", "optimizers"},

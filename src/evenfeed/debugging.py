@@ -19,6 +19,13 @@ from evenfeed.tensors.control.assertions import (
     assert_positive,
     check_numerics,
 )
+from evenfeed.tensors.control.numeric_checks import (
+    disable_check_numerics,
+    disable_traceback_filtering,
+    enable_check_numerics,
+    enable_traceback_filtering,
+    is_traceback_filtering_enabled,
+)
 from evenfeed.tensors.control.shape_assertions import (
     assert_integer,
     assert_proper_iterable,
@@ -56,10 +63,17 @@ __all__ = [
     "assert_shapes",
     "assert_type",
     "check_numerics",
+    "disable_check_numerics",
+    "disable_traceback_filtering",
+    "enable_check_numerics",
+    "enable_traceback_filtering",
     "is_numeric_tensor",
+    "is_traceback_filtering_enabled",
 ]
 
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The README lists what evenfeed provides.")
+    __getattr__ = refusal(
+        __name__, __all__, "The page of names in the docs lists what evenfeed provides."
+    )

@@ -42,7 +42,6 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "mlir": "Use jax.jit(function).lower(*arguments).as_text().",
     "queue": "Use an evenfeed.data.Dataset.",
     "sets": "Use numpy.intersect1d, union1d and setdiff1d in evenfeed.numpy_function.",
-    "init_scope": "Nothing is lifted out of a function: create variables before you call it.",
     "strings.unicode_script": "Use a package with Unicode scripts: fontTools.unicodedata.script(char).",
     "initializers": "Use jax.nn.initializers.",
     "random.gamma": "Use jax.random.gamma(key, alpha, shape).",
@@ -86,9 +85,5 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "nn.RNNCellDropoutWrapper": "Use the cells of flax.nnx.",
     "math.sobol_sample": "Use scipy.stats.qmc.Sobol.",
     "linalg.LinearOperator": "Multiply matrices with evenfeed.linalg.matmul.",
-    "config.experimental_run_functions_eagerly": "Use evenfeed.config.run_functions_eagerly(True).",
-    "config.optimizer": "XLA optimizes every evenfeed.function.",
     "debugging.experimental": 'Use jax.config.update("jax_debug_nans", True).',
-    "debugging.enable_check_numerics": 'Use jax.config.update("jax_debug_nans", True).',
-    "debugging.disable_check_numerics": 'Use jax.config.update("jax_debug_nans", False).',
 }

@@ -13,6 +13,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.lazy import logging
 from evenfeed.core.lazy_jax import jax
 from evenfeed.tensors.creation import convert_to_tensor, is_on_device
 from evenfeed.tensors.device_arrays import is_traced, is_tracing
@@ -97,6 +98,46 @@ def get_current_name_scope() -> str:
         ''
     """
     return _scope.get()
+
+
+@contextmanager
+def init_scope() -> Generator[None]:
+    """Compute at once in a block, even in a compiled function, with values that are known while it is traced.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> @tf.function
+        ... def double(x):
+        ...     with tf.init_scope():
+        ...         factor = int(tf.constant(1) + 1)
+        ...     return factor * x
+        >>> int(double(3))
+        6
+    """
+    with jax.ensure_compile_time_eval():
+        yield
+
+
+def inside_function() -> bool:
+    """Return True in a compiled function, while it is traced.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.inside_function()
+        False
+    """
+    return is_tracing()
+
+
+def get_logger() -> "logging.Logger":
+    """Return evenfeed's logger.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.get_logger().setLevel("ERROR")
+        >>> tf.get_logger().setLevel("NOTSET")
+    """
+    return logging.getLogger("evenfeed")
 
 
 @contextmanager

@@ -2,8 +2,15 @@
 
 from typing import TYPE_CHECKING
 
+from evenfeed.config import experimental, optimizer
 from evenfeed.core.publish import publish, refusal
 from evenfeed.replicas.function.plain_python import functions_run_eagerly, run_functions_eagerly
+from evenfeed.replicas.function.plain_python import (
+    functions_run_eagerly as experimental_functions_run_eagerly,
+)
+from evenfeed.replicas.function.plain_python import (
+    run_functions_eagerly as experimental_run_functions_eagerly,
+)
 from evenfeed.strategy.device_names import LogicalDevice, PhysicalDevice
 from evenfeed.strategy.devices import (
     LogicalDeviceConfiguration,
@@ -14,22 +21,34 @@ from evenfeed.strategy.devices import (
     set_logical_device_configuration,
     set_visible_devices,
 )
+from evenfeed.strategy.execution_settings import (
+    get_soft_device_placement,
+    set_soft_device_placement,
+)
 
 __all__ = [
     "LogicalDevice",
     "LogicalDeviceConfiguration",
     "PhysicalDevice",
+    "experimental",
+    "experimental_functions_run_eagerly",
+    "experimental_run_functions_eagerly",
     "functions_run_eagerly",
     "get_logical_device_configuration",
+    "get_soft_device_placement",
     "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
+    "optimizer",
     "run_functions_eagerly",
     "set_logical_device_configuration",
+    "set_soft_device_placement",
     "set_visible_devices",
 ]
 
 publish(__name__, __all__, globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "The README lists what evenfeed provides.")
+    __getattr__ = refusal(
+        __name__, __all__, "The page of names in the docs lists what evenfeed provides."
+    )
