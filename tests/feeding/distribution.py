@@ -35,3 +35,11 @@ def with_policy(dataset: tf.data.Dataset, policy: str) -> tf.data.Dataset:
 
 def feeding_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "evenfeed-feed"]
+
+
+def with_lanes(dataset, lanes):
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.LANES
+    if lanes is not None:
+        options.experimental_distribute.num_lanes = lanes
+    return dataset.with_options(options)

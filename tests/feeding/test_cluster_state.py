@@ -57,7 +57,8 @@ def test_a_state_of_another_number_of_workers_is_refused_before_data_is_read(pol
             f"The state was saved on 2 workers of 1 replica with AutoShardPolicy.{policy}, but the cluster has "
             f"{text} with AutoShardPolicy.{policy}.",
             fix="restore it on 2 workers of 1 replica; to resume on any number of workers, save states of "
-            "experimental_distribute_dataset with AutoShardPolicy.DATA.",
+            "experimental_distribute_dataset with AutoShardPolicy.DATA or "
+            "AutoShardPolicy.LANES.",
         ):
             ClusterState(policy, Share(0, workers)).part_of(state)
 

@@ -12,13 +12,15 @@ from evenfeed.dataset import plan_of
 from evenfeed.feeding.consistency import check_same, cut_facts, taken_facts
 from evenfeed.feeding.conversation import Topic
 from evenfeed.plan.options import AutoShardPolicy
+from evenfeed.rewrite.worker_plan import Sharded
 
 DATA, FILE = AutoShardPolicy.DATA, AutoShardPolicy.FILE
 BATCHES = tf.data.Dataset.range(10).batch(4)
 
 
 def cut(dataset, policy=DATA, padded=None):
-    return cut_facts(plan_of(dataset), policy, padded)
+    plan = plan_of(dataset)
+    return cut_facts(plan, Sharded(plan, policy), padded)
 
 
 def taken(dataset):

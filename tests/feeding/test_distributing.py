@@ -106,6 +106,7 @@ def test_one_dataset_is_not_one_for_each_replica():
 def test_one_worker_gets_all_rows_under_every_policy(policy):
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = policy
+    options.experimental_distribute.num_lanes = 1
     for count in (1, 2, 3, 8):
         steps = list(distributed(numbers(range(11)).batch(4).with_options(options), count))
         assert [row for step in steps for part in parts_of(step) for row in part] == list(range(11))

@@ -10,6 +10,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import FailedPreconditionError, InvalidArgumentError
 from evenfeed.feeding.conversation import Topic
 from evenfeed.plan.options import AutoShardPolicy
+from evenfeed.rewrite.worker_plan import own_lanes
 from evenfeed.runtime.file_digests import with_digests
 
 _VERSION: Final = 2
@@ -17,6 +18,7 @@ _OLDEST: Final = 1
 FROM_FUNCTION: Final = "distribute_datasets_from_function"
 
 _ELASTIC: Final = AutoShardPolicy.DATA.name
+_LANES: Final = AutoShardPolicy.LANES.name
 
 
 @final
@@ -29,12 +31,14 @@ class ClusterState:
         share: The worker.
         topic: Exchanges states with the other workers; None for a single worker.
         is_known: Whether a worker knows the position of all without asking.
+        lanes: The number of lanes with `AutoShardPolicy.LANES`. A state then has the position of each.
     """
 
     policy: str
     share: Share
     topic: Topic | None = None
     is_known: bool = False
+    lanes: int = 0
 
     def joined(self, own: Any) -> dict[str, Any]:
         """Return one state of all workers. Unless it is known, all workers must call this after the same step.
@@ -51,10 +55,12 @@ class ClusterState:
         _check_same_step(every)
         if self.policy == _ELASTIC:
             return state | every[0]
+        if self.policy == _LANES:
+            return state | own | {"at": [at for worker in every for at in worker["at"]]}
         return state | self._workers(self.share.workers) | {"each": every}
 
     def _workers(self, count: int) -> dict[str, Any]:
-        if self.policy == _ELASTIC:
+        if self.policy in (_ELASTIC, _LANES):
             return {}
         return {"workers": count} | ({"replicas": self.share.replicas} if count > 1 else {})
 
@@ -77,11 +83,19 @@ class ClusterState:
         part: Any = given["each"][self.share.worker] if "each" in given else given
         if not isinstance(part, dict) or not {"at", "rows"} <= cast("Any", part).keys():
             raise invalid_state(given)
-        return cast("dict[str, Any]", part)
+        own = cast("dict[str, Any]", part)
+        return {**own, "at": self._own_lanes(own["at"])} if self.lanes else own
+
+    def _own_lanes(self, every: list[Any]) -> list[Any]:
+        own = own_lanes(self.lanes, self.share)
+        return every[own.start : own.stop]
 
     def check(self, given: dict[str, Any]) -> None:
         """Raise if a state was saved by another number of workers, and does not suit this one."""
         policy, then = given.get("policy"), given.get("workers")
+        if _LANES in (policy, self.policy):
+            self._check_lanes(given)
+            return
         if policy == _ELASTIC:
             if self.policy != _ELASTIC and self.share.workers > 1:
                 raise self._unlike(given)
@@ -94,6 +108,22 @@ class ClusterState:
         if not same and not (whole and self.policy == _ELASTIC and policy != FROM_FUNCTION):
             raise self._unlike(given)
 
+    def _check_lanes(self, given: dict[str, Any]) -> None:
+        then, now = given.get("policy"), self.policy
+        if then != now:
+            before = "an earlier version" if then is None else _policy(then)
+            raise InvalidArgumentError(
+                f"The state was saved with {before}, but the dataset is sharded with {_policy(now)}.",
+                fix="restore it with the same auto_shard_policy, or start over.",
+            )
+        at: Any = given.get("at")
+        if not isinstance(at, list) or len(cast("list[Any]", at)) != self.lanes:
+            count = len(cast("list[Any]", at)) if isinstance(at, list) else "no"
+            raise InvalidArgumentError(
+                f"The state has positions of {count} lanes, but the dataset has {self.lanes}.",
+                fix="set the num_lanes with which the state was saved; only the number of workers may change.",
+            )
+
     def _unlike(self, given: dict[str, Any]) -> InvalidArgumentError:
         policy = given.get("policy")
         how = "" if policy is None else f" with {_policy(policy)}"
@@ -104,7 +134,7 @@ class ClusterState:
         return InvalidArgumentError(
             f"The state was saved on {before}{how}, but the cluster has {after} with {_policy(self.policy)}.",
             fix=f"{again}to resume on any number of workers, save states of experimental_distribute_dataset with "
-            "AutoShardPolicy.DATA.",
+            "AutoShardPolicy.DATA or AutoShardPolicy.LANES.",
         )
 
 

@@ -16,19 +16,21 @@ from evenfeed.feeding.conversation import Topic
 from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
+from evenfeed.rewrite.worker_plan import Sharded
 
 # Properties of a dataset, with their names in the error message.
 Facts: TypeAlias = Mapping[str, object]
 
 
-def cut_facts(plan: Node, policy: AutoShardPolicy, padded: int | None) -> Facts:
+def cut_facts(plan: Node, sharded: Sharded, padded: int | None) -> Facts:
     """Return the facts that must agree on all workers, for a dataset whose batches are split.
 
     Args:
         plan: The user's plan.
-        policy: The sharding policy.
+        sharded: How it is sharded.
         padded: The number of rows per replica at every step, if batches are padded.
     """
+    policy = sharded.policy
     facts: dict[str, object] = {
         "distribution method": "experimental_distribute_dataset",
         "auto_shard_policy": policy.name,
@@ -40,6 +42,12 @@ def cut_facts(plan: Node, policy: AutoShardPolicy, padded: int | None) -> Facts:
             "elements": str(plan.element_spec),
             "cardinality": plan.size,
             "batch size": global_batch_size(plan),
+        }
+    if policy is AutoShardPolicy.LANES:  # a lane must be the same, whichever worker reads it
+        facts |= {
+            "batch size": global_batch_size(plan),
+            "number of lanes": len(sharded.lanes),
+            "number of steps per lane": str([lane.plan.size for lane in sharded.lanes]),
         }
     return facts
 

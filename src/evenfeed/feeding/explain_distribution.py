@@ -7,10 +7,12 @@ from evenfeed.core.batch_split import Share
 from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.feeding.input_options import InputOptions
+from evenfeed.feeding.lane_steps import size_of_lanes
 from evenfeed.feeding.reading import BatchReading, ElementReading
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.rewrite.in_lanes import Lane
 from evenfeed.runtime.explain import Explanation, explained_plan
 from evenfeed.runtime.explain_text import counted
 
@@ -19,6 +21,7 @@ _POLICIES: Final = {
     AutoShardPolicy.DATA: "each reads its rows of every batch",
     AutoShardPolicy.OFF: "each reads all the data",
     AutoShardPolicy.HINT: "each reads its shard in place of SHARD_HINT",
+    AutoShardPolicy.LANES: "each reads its own lanes",
 }
 
 
@@ -27,15 +30,24 @@ def cut_text(reading: BatchReading, replicas: Replicas, options: InputOptions) -
     size, share, sizes = global_batch_size(reading.plan), reading.share, reading.sizes
     padded = options.pad_partial_batches
     lines = _table(replicas, share, _shares(reading, size))
-    lines.append(f"batches: {_size(size)}, {_how(sizes, padded=padded)}")
+    lanes = reading.sharded.lanes
+    how = f"the same number of each of {counted(len(lanes), 'lane')}"
+    lines.append(f"batches: {_size(size)}, {how if lanes else _how(sizes, padded=padded)}")
     rest = reading.plan.short_batch
-    if rest is not None and size is not None and (sizes is None or share.workers == 1):
+    if (
+        rest is not None
+        and size is not None
+        and not lanes
+        and (sizes is None or share.workers == 1)
+    ):
         last = share.counts(rest) if sizes is None else _filled(rest, sizes)
         numbers = ", ".join(map(str, last)) + (" valid" if padded else "")
         lines.append(f"last step: {counted(rest, 'row')}, by replica: {numbers}")
     if share.workers > 1:
         lines += [f"workers: {_POLICIES[reading.sharded.policy]}", *reading.sharded.notes]
-    return _text(reading.plan.size, options, lines, [reading.sharded.plan], share)
+    lines += _lanes(lanes, share)
+    steps = size_of_lanes([lane.plan for lane in lanes]) if lanes else reading.plan.size
+    return _text(steps, options, lines, [reading.sharded.plan], share)
 
 
 def taken_text(
@@ -47,6 +59,16 @@ def taken_text(
     in_turn = [f"elements {r}, {r + count}, {r + 2 * count}, …" for r in range(count)]
     lines = _table(replicas, reading.share, [own] * count if len(plans) > 1 else in_turn)
     return _text(size, options, lines, plans, reading.share)
+
+
+def _lanes(lanes: Sequence[Lane], share: Share) -> list[str]:
+    """Describe what each lane reads, and on which worker."""
+    each = max(1, len(lanes) // share.workers)
+    lines = [
+        f"lane {number}  worker {number // each}  {', '.join(lane.reads)}"
+        for number, lane in enumerate(lanes)
+    ]
+    return [*lines, "state: one cursor per lane, gathered from all workers"] if lines else []
 
 
 def _text(
@@ -89,6 +111,11 @@ def _shares(reading: BatchReading, size: int | None) -> list[str]:
     share, sizes = reading.share, reading.sizes
     if size is None:
         return ["its part of each batch"] * share.replicas
+    if reading.sharded.lanes:
+        own = size // share.workers
+        pieces = Share(replicas=share.replicas).pieces(own)
+        first = share.worker * own
+        return [_rows(first + start, stop - start) for start, stop in pieces]
     if sizes is None:
         return [_rows(start, stop - start) for start, stop in share.pieces(size)]
     if share.workers > 1:

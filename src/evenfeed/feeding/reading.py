@@ -22,6 +22,7 @@ from evenfeed.feeding.host_steps import (
     TakePieces,
     is_static,
 )
+from evenfeed.feeding.lane_steps import LaneSteps
 from evenfeed.feeding.shared_batches import SharedBatches
 from evenfeed.plan.addressing import why_not_addressable
 from evenfeed.plan.node import Node
@@ -80,16 +81,19 @@ class BatchReading:
             self.share,
             _topic_of_states(worker),
             is_known=why_not_addressable(self.sharded.plan) is None,
+            lanes=len(self.sharded.lanes),
         )
 
     def _sizes(self) -> tuple[int, ...] | None:
-        if self._shares_rows or self.share.everyone == 1:
+        if self._shares_rows or self.share.everyone == 1 or self.sharded.lanes:
             return None
         size = global_batch_size(self.plan)
         return None if size is None else self.share.sizes(size)
 
     def steps(self) -> HostSteps:
         """Return the steps of a new iteration."""
+        if self.sharded.lanes:
+            return CountedSteps(self._lane_steps(self._worker.topic))
         if self._worker.topic is None:
             return self._own_steps(self.sharded.plan)
         if self._shares_rows:
@@ -99,7 +103,7 @@ class BatchReading:
 
     def whole_steps(self) -> HostSteps:
         """Return steps for padding. On a single worker, each step is one batch, whatever the policy."""
-        if self.share.workers == 1 and not self._shares_rows:
+        if self.share.workers == 1 and not self._shares_rows and not self.sharded.lanes:
             return SplitSteps(self.sharded.plan, self.share)
         return self.steps()
 
@@ -113,6 +117,13 @@ class BatchReading:
         return (
             SplitSteps(plan, self.share) if self.share.workers == 1 else CutInTurn(plan, self.share)
         )
+
+    def _lane_steps(self, topic: Topic | None) -> HostSteps:
+        if topic is None:
+            return LaneSteps(self.sharded, self.share, Run(self.plan).state()[0])
+        begun = run_of_chief(self.plan, topic)
+        steps = LaneSteps(self.sharded, self.share, [] if begun is None else begun[0])
+        return AgreedSteps(steps, self.plan, self.share, talk=topic.next_pass)
 
     def _agreed_steps(self, topic: Topic) -> HostSteps:
         """Return steps that the workers agree on, because each reads different data."""

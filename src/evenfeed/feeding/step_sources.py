@@ -20,6 +20,7 @@ from evenfeed.feeding.consistency import Facts, check_same, cut_facts, taken_fac
 from evenfeed.feeding.explain_distribution import cut_text, taken_text
 from evenfeed.feeding.host_steps import HostSteps, is_static
 from evenfeed.feeding.input_options import InputOptions
+from evenfeed.feeding.lane_steps import size_of_lanes
 from evenfeed.feeding.padding import PadSteps, padded_rows
 from evenfeed.feeding.placing import Placing
 from evenfeed.feeding.prefetch import StepsAhead
@@ -45,10 +46,10 @@ class StepTarget:
         return self.replicas.arriving(given) if self.fetch else given
 
 
-def cut_spec(plan: Node, target: StepTarget) -> Any:
-    """Return the spec of a step if each global batch is split over the replicas."""
+def cut_spec(plan: Node, target: StepTarget, *, short: bool = False) -> Any:
+    """Return the spec of a step if each global batch is split over the replicas. `short` means any may be short."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
-    return _for_all(plan, [_cut(part, target) for part in parts], target, short=False)
+    return _for_all(plan, [_cut(part, target) for part in parts], target, short=short)
 
 
 def taken_spec(plan: Node, target: StepTarget) -> Any:
@@ -226,12 +227,13 @@ class CutFeed(StepSource):
     @property
     def size(self) -> int:
         """The number of global batches, as in TensorFlow."""
-        return self._plan.size
+        lanes = self._reading.sharded.lanes
+        return size_of_lanes([lane.plan for lane in lanes]) if lanes else self._plan.size
 
     def spec(self) -> Any:
         if self._options.pad_partial_batches:
             return padded_spec(self._plan, self._target, self._rows_of_each)
-        return cut_spec(self._plan, self._target)
+        return cut_spec(self._plan, self._target, short=bool(self._reading.sharded.lanes))
 
     @property
     def _rows_of_each(self) -> int:
@@ -246,7 +248,7 @@ class CutFeed(StepSource):
 
     def _facts(self) -> Facts:
         padded = self._rows_of_each if self._options.pad_partial_batches else None
-        return cut_facts(self._plan, self._reading.sharded.policy, padded)
+        return cut_facts(self._plan, self._reading.sharded, padded)
 
     def _steps(self) -> HostSteps:
         if self._options.pad_partial_batches:

@@ -21,13 +21,18 @@ Section = TypeVar("Section", bound="OptionsBase")
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How the elements of a dataset are sharded among workers."""
+    """How the elements of a dataset are sharded among workers.
+
+    LANES is evenfeed's own: the sources are dealt to `num_lanes` lanes, and each worker reads some of them. The global
+    batches do not depend on the number of workers.
+    """
 
     OFF = -1
     AUTO = 0
     FILE = 1
     DATA = 2
     HINT = 3
+    LANES = 4
 
 
 class ExternalStatePolicy(enum.Enum):
@@ -215,11 +220,18 @@ class AutotuneOptions(OptionsBase):
 
 @final
 class DistributeOptions(OptionsBase):
-    """Options for sharding a dataset that a strategy distributes."""
+    """Options for sharding a dataset that a strategy distributes.
+
+    Attributes:
+        auto_shard_policy: How workers shard the dataset.
+        num_devices: Not used.
+        num_lanes: The number of lanes with `AutoShardPolicy.LANES`. It stays the same when workers come and go.
+    """
 
     __slots__ = ()
     auto_shard_policy = _Option(AutoShardPolicy, AutoShardPolicy.AUTO)
     num_devices = _Option(int)
+    num_lanes = _Option(int)
 
 
 @final

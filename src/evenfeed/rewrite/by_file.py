@@ -33,8 +33,8 @@ def _by_file(share: Share, plan: Node, own: Callable[[Node], Node]) -> Node:
         return replace(plan, files=plan.files[share.worker :: share.workers])
     if plan.reads_files:  # in datasets that it opens for the file names that its child yields
         (names,) = plan.children
-        _check_count(_count(names, share.workers), plan, share)
-        return with_children(plan, (_shard(names, share),))
+        _check_count(count_names(names, share.workers), plan, share)
+        return with_children(plan, (shard_names(names, share),))
     if plan.facts.passes_files:
         return plan.of_worker(tuple(map(own, plan.children)), share.worker)
     raise NotFoundError(_why_not(plan), fix=_BY_ROW, origin=plan.origin)
@@ -49,7 +49,7 @@ def _why_not(plan: Node) -> str:
     return "The dataset cannot be sharded by file: it does not read files here."
 
 
-def _shard(names: Node, share: Share) -> Node:
+def shard_names(names: Node, share: Share) -> Node:
     """Keep every `workers`-th file name. A shuffle of the names is moved above the shard."""
     shuffle, plain = _without_shuffle(names)
     own = Shard(plain, share.workers, share.worker, origin=names.origin)
@@ -66,7 +66,7 @@ def _without_shuffle(names: Node) -> tuple[Shuffle | None, Node]:
     return None, names
 
 
-def _count(names: Node, enough: int) -> int:
+def count_names(names: Node, enough: int) -> int:
     """Return the number of file names. If it is unknown, reads up to `enough` of them."""
     if names.size != UNKNOWN:
         return names.size if names.size >= 0 else enough

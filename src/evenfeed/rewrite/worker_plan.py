@@ -13,6 +13,7 @@ from evenfeed.plan.options import AutoShardPolicy, options_of
 from evenfeed.plan.ordering import HintedShard, Shard
 from evenfeed.rewrite.by_file import by_file
 from evenfeed.rewrite.by_row import pushed
+from evenfeed.rewrite.in_lanes import Lane, in_lanes
 
 
 @final
@@ -22,11 +23,12 @@ class Sharded:
 
     Attributes:
         plan: The plan that the worker runs.
-        policy: How the data is sharded: FILE, DATA, OFF or HINT.
+        policy: How the data is sharded: FILE, DATA, OFF, HINT or LANES.
         in_parts: True if the plan yields the worker's parts of batches (`OwnBatches`); False if it yields
             whole batches.
         is_whole: True if each of these parts is a whole batch, of which the worker gets some rows.
         notes: Messages for the user.
+        lanes: With LANES, the lanes of all workers. The plan is that of the worker's first lane.
     """
 
     plan: Node
@@ -34,6 +36,13 @@ class Sharded:
     in_parts: bool = False
     is_whole: bool = False
     notes: tuple[str, ...] = ()
+    lanes: tuple[Lane, ...] = ()
+
+
+def own_lanes(lanes: int, share: Share) -> range:
+    """Return the indices of the lanes that a worker reads."""
+    each = lanes // share.workers
+    return range(share.worker * each, (share.worker + 1) * each)
 
 
 def sharded(plan: Node, share: Share) -> Sharded:
@@ -41,10 +50,16 @@ def sharded(plan: Node, share: Share) -> Sharded:
 
     Raises:
         NotFoundError: The policy is FILE, but rows do not come from files.
-        InvalidArgumentError: The policy is FILE, but there are fewer files than workers.
+        InvalidArgumentError: The policy is FILE, but there are fewer files than workers; or it is LANES, and the
+            dataset cannot be read in lanes.
     """
-    policy = options_of(plan).experimental_distribute.auto_shard_policy or AutoShardPolicy.AUTO
+    options = options_of(plan).experimental_distribute
+    policy = options.auto_shard_policy or AutoShardPolicy.AUTO
     match policy:
+        case AutoShardPolicy.LANES:
+            lanes = in_lanes(plan, options, share)
+            first = lanes[own_lanes(len(lanes), share)[0]]
+            return Sharded(first.plan, policy, lanes=lanes)
         case AutoShardPolicy.AUTO:
             return _automatic(plan, share)
         case AutoShardPolicy.FILE if share.workers > 1:
