@@ -2,7 +2,8 @@
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import partial
 from operator import getitem
 from typing import Any, Final, final
@@ -101,6 +102,17 @@ def _agree_on_seed(replicas: Replicas) -> None:
         )
     if own is None:
         keras_private.set_random_seed(next(iter(given), received[0][1]))
+
+
+@contextmanager
+def without_distribution() -> Generator[None]:
+    """Create variables of this block on one device, so that a single worker can run it."""
+    own = keras_private.distribution()
+    keras_private.set_distribution(None)
+    try:
+        yield
+    finally:
+        keras_private.set_distribution(own)
 
 
 def is_on(replicas: Replicas, array: Any) -> bool:

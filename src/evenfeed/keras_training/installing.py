@@ -3,9 +3,10 @@
 from functools import cache
 
 from evenfeed.keras_training import keras_private
+from evenfeed.keras_training.callbacks import MEMBERS
 from evenfeed.keras_training.choosing_adapters import chosen_adapter
 from evenfeed.keras_training.distribution import follow_strategy, placed_array
-from evenfeed.keras_training.models import METHODS
+from evenfeed.keras_training.models import MODEL_METHODS, TRAINER_METHODS
 from evenfeed.strategy.followers import followers
 
 
@@ -14,6 +15,11 @@ def install() -> None:
     """Connect them, once."""
     keras_private.replace_adapter_choice(chosen_adapter)
     keras_private.replace_placing(placed_array)
-    for name, wrap in METHODS.items():
-        keras_private.wrap_method(name, wrap)
+    keras = keras_private.keras
+    for name, replace in TRAINER_METHODS.items():
+        keras_private.replace_member(keras_private.Trainer, name, replace)
+    for name, replace in MODEL_METHODS.items():
+        keras_private.replace_member(keras.Model, name, replace)
+    for (kind, name), replace in MEMBERS.items():
+        keras_private.replace_member(getattr(keras.callbacks, kind), name, replace)
     followers.add(follow_strategy)

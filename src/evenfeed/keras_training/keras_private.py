@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
+_files: Final[Any] = importlib.import_module("keras.src.utils.file_utils")
 keras: Final[Any] = importlib.import_module("keras")
 _adapters: Final[Any] = importlib.import_module("keras.src.trainers.data_adapters")
 _utilities: Final[Any] = importlib.import_module(
@@ -76,7 +77,20 @@ def replace_placing(place: Callable[[Callable[..., Any], Any, Any, str], Any]) -
     _placing.distribute_data_input = distribute_data_input
 
 
-def wrap_method(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replace a method of all models by `wrap(method)`."""
-    own = getattr(Trainer, name)
-    setattr(Trainer, name, functools.wraps(own)(wrap(own)))
+def replace_member(owner: Any, name: str, replace: Callable[[Any], Any]) -> None:
+    """Replace a method or property of a class by `replace(member)`."""
+    static = inspect.getattr_static(owner, name)
+    own = static if isinstance(static, property) else getattr(owner, name)
+    made = replace(own)
+    setattr(owner, name, functools.wraps(own)(made) if callable(own) else made)
+
+
+def note_result(checkpoint: Any, epoch: int, batch: int | None, logs: Any) -> None:
+    """Let a `ModelCheckpoint` note the result of an epoch, and save nothing."""
+    path = checkpoint._get_file_path(epoch, batch, logs)
+    checkpoint._should_save_model(epoch, batch, logs, path)
+
+
+def has_backup(callback: Any) -> bool:
+    """Return True if a `BackupAndRestore` would restore a model."""
+    return _files.exists(callback._weights_path)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from evenfeed.keras_training import keras_private
 from evenfeed.keras_training.dataset_adapter import DatasetAdapter
-from evenfeed.keras_training.distribution import ReplicaDistribution, is_on
+from evenfeed.keras_training.distribution import ReplicaDistribution, is_on, without_distribution
 from evenfeed.keras_training.predictions import gathering, in_order_of
 from evenfeed.strategy.current import get_strategy, has_strategy
 
@@ -30,14 +30,6 @@ def _scope_of(model: Any) -> Generator[None]:
     else:
         with strategy.scope():
             yield
-
-
-def _in_scope(own: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _scope_of(self):
-            return own(self, *args, **kwargs)
-
-    return method
 
 
 def _training(own: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,10 +75,19 @@ def _building(own: Callable[..., Any]) -> Callable[..., Any]:
     return build
 
 
-#: The methods of models that evenfeed replaces, and by what.
-METHODS: Final[dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]] = {
+def _saving(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Save without the other workers: Keras creates an optimizer to learn which attributes all of them have."""
+
+    def save(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with without_distribution():
+            return own(self, *args, **kwargs)
+
+    return save
+
+
+#: The methods of models that evenfeed replaces, and by what: those that train, and others.
+TRAINER_METHODS: Final[dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]] = {
     "__init__": _remember,
-    "compile": _in_scope,
     "fit": _training,
     "evaluate": _training,
     "predict": _predicting,
@@ -96,3 +97,4 @@ METHODS: Final[dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]] = 
     "make_predict_function": gathering,
     "_symbolic_build": _building,
 }
+MODEL_METHODS: Final = {"save": _saving, "save_weights": _saving}

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,49 @@ def main() -> None:
         refused = ""
     except (TypeError, ValueError) as error:
         refused = str(error).partition(",")[0]
-    own = {"drawn": drawn, "shuffled": shuffled, "refused": refused}
+    files = saved(strategy, model, dataset, seen, made)
+    own = {"drawn": drawn, "shuffled": shuffled, "refused": refused, "files": files}
     sys.stdout.write(f"seen {json.dumps({'same': seen, 'own': own})}\n")
+
+
+def saved(strategy: Any, model: Any, dataset: Any, seen: dict[str, Any], made: Any) -> Any:
+    """Save, load and restore models in a folder that the workers share."""
+    shared = Path(sys.argv[1])
+    worker = strategy.cluster_resolver.task_id or 0
+    model.set_weights([np.full((3, 1), 0.5), np.zeros(1)])
+    path = shared / ("model.keras" if strategy.is_chief else f"temporary_{worker}.keras")
+    model.save(path)
+    seen["saved"] = model.evaluate(dataset, verbose=0)  # all workers have saved when this ends
+    with strategy.scope():
+        model = tf.keras.models.load_model(shared / "model.keras")
+    seen["loaded"] = model.evaluate(dataset, verbose=0)
+
+    def callbacks(folder: str) -> list[Any]:
+        best = str(shared / f"{folder}_{worker}.weights.h5")
+        kinds = tf.keras.callbacks
+        return [
+            kinds.ModelCheckpoint(best, "loss", save_best_only=True, save_weights_only=True),
+            kinds.BackupAndRestore(str(shared / folder), delete_checkpoint=folder == "second"),
+            kinds.TensorBoard(str(shared / f"logs_{worker}")),
+        ]
+
+    first = model.fit(dataset, epochs=2, verbose=0, callbacks=callbacks("first"))
+    seen["epochs"] = first.epoch
+    with strategy.scope():
+        again = made()
+    resumed = again.fit(dataset, epochs=3, verbose=0, callbacks=callbacks("first"))
+    seen["resumed epochs"] = resumed.epoch
+    seen["resumed"] = resumed.history
+    again.fit(dataset, epochs=4, verbose=0, callbacks=callbacks("second"))
+    files = sorted(file.name for file in shared.iterdir())
+    lost = tf.keras.callbacks.BackupAndRestore(
+        str(shared / ("first" if strategy.is_chief else "lost"))
+    )
+    try:
+        again.fit(dataset, verbose=0, callbacks=[lost])
+    except tf.errors.InvalidArgumentError as error:
+        files.append(str(error).partition(" find ")[0])
+    return files
 
 
 main()

@@ -26,7 +26,8 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "gradients": _GRADIENTS,
     "hessians": "Use jax.hessian(loss)(x).",
     "estimator": "Write the training loop with evenfeed.distribute.MirroredStrategy(): see docs/training.md.",
-    "saved_model": "Save a Keras model with model.save(path), or export it with model.export(path). Export a function "
+    "saved_model": "Save a Keras model with model.save(path), or export it with model.export(path), which needs "
+    "TensorFlow. Export a function "
     "with jax.export.export(jax.jit(function))(*arguments).serialize().",
     "lite": "Export a function with jax.export, and convert that with ai-edge-torch or a similar tool.",
     "raw_ops": "Use the function of the same name in evenfeed, evenfeed.math or evenfeed.nn, or jax.lax.",
