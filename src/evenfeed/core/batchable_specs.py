@@ -35,8 +35,8 @@ class BatchableSpec(TypeSpec):
         """
 
     @abstractmethod
-    def rows_of(self, value: Any) -> list[Any]:
-        """Return the rows of a value that has this spec."""
+    def rows_of(self, value: Any) -> Any:
+        """Return the rows of a value that has this spec, as a column of a Block."""
 
     @abstractmethod
     def stand_in(self, length: int) -> Any:

@@ -9,14 +9,17 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, Positions
+from evenfeed.core.ragged import ragged_columns
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import Composite
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_columns import joined as joined_texts
 
-# The same part of every element: an array with a leading axis, text that is not split into objects yet, a list if the
-# shapes differ or the parts are not arrays, or None if the part is None.
-Column: TypeAlias = Array | Texts | list[Any] | None
+# The same part of every element: an array with a leading axis, text that is not split into objects yet, a ragged
+# tensor with one row per element, a list if shapes differ otherwise or the parts are not arrays, or None if the part
+# is None.
+Column: TypeAlias = Array | Texts | RaggedTensor | list[Any] | None
 
 # How many texts are sampled to estimate the size of all.
 _SAMPLES: Final = 16
@@ -46,7 +49,7 @@ class Block:
         """Return the elements from `start` up to `stop` or the end, without copying them."""
         if start == 0 and stop >= self.length:
             return self
-        columns = tuple(None if c is None else c[start:stop] for c in self.columns)
+        columns = tuple([_cut(column, start, stop) for column in self.columns])
         return Block(columns, min(stop, self.length) - start)
 
     def gather(self, rows: Positions) -> "Block":
@@ -55,10 +58,10 @@ class Block:
 
     def copy(self) -> "Block":
         """Return a copy that shares no memory with this Block."""
-        return Block(tuple(None if c is None else c.copy() for c in self.columns), self.length)
+        return Block(tuple(map(_copied, self.columns)), self.length)
 
     def cut_up(self) -> "Block":
-        """Return the Block with all text as bytes objects, for code that reads it."""
+        """Return the Block with all text as bytes objects and ragged columns as lists, for code that reads it."""
         return Block(tuple(map(cut_up, self.columns)), self.length)
 
     def replaced(self, rows: Positions, by: "Block") -> "Block":
@@ -82,7 +85,9 @@ _set_length: Final[Callable[[Block, int], None]] = vars(Block)["length"].__set__
 
 
 def cut_up(column: Column) -> Array | list[Any] | None:
-    """Return a column with text as bytes objects."""
+    """Return a column with text as bytes objects, and rows of different lengths as a list."""
+    if isinstance(column, RaggedTensor):
+        return ragged_columns.elements(column)
     return np.asarray(column) if isinstance(column, Texts) else column
 
 
@@ -134,7 +139,13 @@ def stacked(parts: Sequence[Any]) -> Column:
 
 
 def in_one_piece(column: Column) -> Column:
-    """Turn a list column into one array if all items have one shape and dtype, otherwise into contiguous arrays."""
+    """Turn a list column into one array if all items have one shape and dtype, otherwise into contiguous arrays.
+
+    A ragged column whose rows have one length becomes an array too.
+    """
+    if isinstance(column, RaggedTensor):
+        whole = ragged_columns.dense(column)
+        return column if whole is None else whole
     if not isinstance(column, list) or not column:
         return column
     whole = stacked(column)
@@ -144,23 +155,48 @@ def in_one_piece(column: Column) -> Column:
     return [np.ascontiguousarray(x) if type(x) is np.ndarray and x.ndim else x for x in whole]
 
 
+def _cut(column: Column, start: int, stop: int) -> Column:
+    if isinstance(column, RaggedTensor):
+        return ragged_columns.cut(column, start, stop)
+    return None if column is None else column[start:stop]
+
+
+def _copied(column: Column) -> Column:
+    if isinstance(column, RaggedTensor):
+        return ragged_columns.copied(column)
+    return None if column is None else column.copy()
+
+
 def _item(column: Column, index: int) -> Any:
+    if isinstance(column, RaggedTensor):
+        return ragged_columns.element(column, index)
     if column is None or isinstance(column, list):
         return None if column is None else column[index]
     # The ellipsis keeps a scalar an array, so that every part of an element has a shape and a dtype.
     return column[index, ...]
 
 
+def length_of(column: Column) -> int:
+    """Return the number of elements; 0 if it is unknown because the part is None."""
+    if isinstance(column, RaggedTensor):
+        return column.row_count
+    return 0 if column is None else len(column)
+
+
 def items(column: Column) -> list[Any]:
     """Return the parts of a column, one for each element."""
     if isinstance(column, list):
         return column
+    if isinstance(column, RaggedTensor):
+        return ragged_columns.elements(column)
     return [] if column is None else [_item(column, index) for index in range(len(column))]
 
 
 def _gathered(column: Column, rows: Positions) -> Column:
     if isinstance(column, list):
         return [column[row] for row in rows]
+    if isinstance(column, RaggedTensor):
+        return ragged_columns.gathered(column, rows)
     return None if column is None else column.take(rows, axis=0)
 
 
@@ -187,6 +223,8 @@ def _fits(column: Array | list[Any], by: Array | list[Any]) -> bool:
 def _bytes(column: Column) -> int:
     if isinstance(column, list):
         return sum(map(_item_bytes, column))
+    if isinstance(column, RaggedTensor):
+        return ragged_columns.nbytes(column)
     if isinstance(column, Texts):
         return column.nbytes
     if column is None or column.dtype != dtypes.string or not column.size:
@@ -209,7 +247,10 @@ def _joined(parts: tuple[Column, ...]) -> Column:
     uncut = [part for part in parts if isinstance(part, Texts)]
     if len(uncut) == len(parts) and len({part.shape[1:] for part in uncut}) == 1:
         return joined_texts(uncut)
-    parts = tuple(map(cut_up, parts)) if uncut else parts
+    ragged = [part for part in parts if isinstance(part, RaggedTensor)]
+    if len(ragged) == len(parts) and (found := ragged_columns.joined(ragged)) is not None:
+        return found
+    parts = tuple(map(cut_up, parts)) if uncut or ragged else parts
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     if len(arrays) == len(parts) and len({array.shape[1:] for array in arrays}) == 1:
         return np.concatenate(arrays)
@@ -225,6 +266,8 @@ def read_only(block: Block) -> Block:
 
 def frozen(column: Column) -> Column:
     """Return a read-only view of a column."""
+    if isinstance(column, RaggedTensor):
+        return ragged_columns.frozen(column)
     if isinstance(column, list):
         return [frozen(item) if type(item) is np.ndarray else item for item in column]
     if column is None or isinstance(column, Texts) or not column.flags.writeable:

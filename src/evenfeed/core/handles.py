@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, final
 
 from evenfeed.core import dtypes
-from evenfeed.core.block import Block, Column
+from evenfeed.core.block import Block, Column, length_of
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy import LazyModule
@@ -69,7 +69,7 @@ class RowKernel(Kernel):
     @final
     def run(self, *columns: Column) -> list[Column]:
         """Return the results as a list, because most are never stacked into one array."""
-        rows = Block(columns, 0 if columns[0] is None else len(columns[0])).cut_up()
+        rows = Block(columns, length_of(columns[0])).cut_up()
         return [[self.one(*rows.row(index)) for index in range(rows.length)]]
 
 

@@ -13,6 +13,7 @@ from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import Handle, Kernel, results_of
 from evenfeed.core.promotion import computed_tensor
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.csv_fields import CsvColumn, Cutter, columns_of, delimiter_of, plain_text
@@ -93,7 +94,7 @@ class DecodeCsv(Kernel):
 
     def run(self, *columns: Column) -> list[Column]:
         text = columns[0]
-        if text is None or isinstance(text, list):
+        if text is None or isinstance(text, list | RaggedTensor):
             raise TypeError("The elements have different numbers of records.")
         return list(self.of(text))
 

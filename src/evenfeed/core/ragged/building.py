@@ -15,6 +15,7 @@ from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged import row_partitions
 from evenfeed.core.ragged.row_partitions import checked_splits, whole_vector
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
+from evenfeed.core.text.text_columns import Texts
 
 if TYPE_CHECKING:
     from evenfeed.core.ragged import ragged_conversion
@@ -201,8 +202,8 @@ class BuiltFromRows(ABC):
 
 
 def held_values(values: Any) -> Any:
-    """Return what a ragged tensor stores: a host array or a ragged tensor."""
-    if isinstance(values, BuiltFromRows):
+    """Return what a ragged tensor stores: a host array, a ragged tensor, or text in a buffer."""
+    if isinstance(values, (BuiltFromRows, Texts)):
         return values
     array = to_array(values)
     if not array.ndim:

@@ -120,6 +120,26 @@ class RaggedTensorSpec(BatchableSpec):
         rows = rows if values else rows.rows(np.zeros(0, np.int64))
         return rows.with_row_splits_dtype(self._splits_dtype)
 
+    def column(self, values: Any) -> "ragged_tensors.RaggedTensor | None":
+        """Return values with this spec, given as a column of a Block, as rows of a ragged tensor; None if they differ.
+
+        Args:
+            values: A ragged tensor, or an array or text with a leading axis.
+        """
+        length = self._shape[0] if self._shape.rank else None
+        if isinstance(values, self.value_type):
+            if values.ragged_rank != self._ragged_rank + 1:
+                return None
+            rows = ragged_tensors.RaggedTensor(values.held, values.splits, length)
+        elif self._ragged_rank == 0 and values is not None and values.ndim > 1:
+            count, each = values.shape[:2]
+            splits = np.arange(count + 1, dtype=np.int64) * each
+            flat = values.reshape(count * each, *values.shape[2:])
+            rows = ragged_tensors.RaggedTensor(flat, splits, length)
+        else:
+            return None
+        return rows.with_row_splits_dtype(self._splits_dtype)
+
     def _concatenated(self, rows: Sequence[Any]) -> Any:
         try:
             return computed_tensor(np.concatenate(rows))
@@ -130,11 +150,9 @@ class RaggedTensorSpec(BatchableSpec):
                 fix="make them ragged tensors, or call ragged_batch on tensors of unknown lengths.",
             ) from None
 
-    def rows_of(self, value: Any) -> list[Any]:
-        is_ragged = isinstance(
-            value, self.value_type
-        )  # else plain tensors, whose rows are plain too
-        return ragged_tensors.rows_of(value) if is_ragged else list(map(np.asarray, value))
+    def rows_of(self, value: Any) -> Any:
+        is_ragged = isinstance(value, self.value_type)
+        return value if is_ragged else np.asarray(value)  # plain tensors have plain rows
 
     def stand_in(self, length: int) -> Any:
         shape = [length if dim is None else dim for dim in self._shape or ()]

@@ -20,6 +20,7 @@ from evenfeed.core.shapes import ShapeLike, TensorShape
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import Specified
 from evenfeed.core.structure import Composite
+from evenfeed.core.text.text_columns import Texts
 
 if TYPE_CHECKING:
     from evenfeed.core.ragged import ragged_conversion, ragged_operators
@@ -68,18 +69,41 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
     @property
     def values(self) -> Any:
         """The values of all rows: an array, or a ragged tensor if inner axes are ragged too."""
+        if isinstance(self._values, Texts):
+            self._values = as_tensor(self._values)
         return self._values
+
+    @property
+    def held(self) -> Any:
+        """The values as they are stored: an array, a ragged tensor, or text in a buffer."""
+        return self._values
+
+    @property
+    def flat_held(self) -> Any:
+        """The values of the innermost rows as they are stored: an array, or text in a buffer."""
+        inner = self._values
+        return inner.flat_held if isinstance(inner, RaggedTensor) else inner
 
     @property
     def flat_values(self) -> Any:
         """The values of the innermost rows, as one array."""
-        inner = self._values
+        inner = self.values
         return inner.flat_values if isinstance(inner, RaggedTensor) else inner
 
     @property
     def row_splits(self) -> Any:
         """Where each row starts in `values`, and where the last one ends."""
         return computed_tensor(self._splits)
+
+    @property
+    def splits(self) -> Array:
+        """The row splits as a plain array."""
+        return self._splits
+
+    @property
+    def uniform(self) -> int | None:
+        """The length of all rows, if the tensor was built with one; else None."""
+        return self._uniform
 
     @property
     def nested_row_splits(self) -> tuple[Any, ...]:
@@ -102,7 +126,7 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
     @property
     def dtype(self) -> DType:
         """The dtype of the values."""
-        return dtypes.as_dtype(self.flat_values.dtype)
+        return dtypes.as_dtype(self.flat_held.dtype)
 
     @property
     def shape(self) -> TensorShape:
@@ -206,10 +230,8 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
         if first >= last:
             return self
         if first > 0:
-            return self.with_values(_merged(self._values, first - 1, last - 1))
-        if last == 1:
-            return self._values
-        return _merged(self._values, 0, last - 1)
+            return self.with_values(_merged(self.values, first - 1, last - 1))
+        return self.values if last == 1 else _merged(self.values, 0, last - 1)
 
     def rows(self, which: Array) -> "RaggedTensor":
         """Return the rows at some positions, in that order."""
@@ -220,7 +242,8 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
 
     def row(self, index: int) -> Any:
         """Return one row: an array, or a ragged tensor."""
-        return slice_of(self._values, int(self._splits[index]), int(self._splits[index + 1]))
+        found = slice_of(self._values, int(self._splits[index]), int(self._splits[index + 1]))
+        return as_tensor(found) if isinstance(found, Texts) else found
 
     def to_list(self) -> list[Any]:
         """Return the rows as nested lists."""
@@ -306,25 +329,29 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
         return f"<tf.RaggedTensor {self.to_list()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RaggedTensor, (self._values, self._splits, self._uniform)
+        return RaggedTensor, (self.values, self._splits, self._uniform)
+
+
+def as_tensor(texts: Texts) -> Any:
+    """Return text in a buffer as a tensor."""
+    return computed_tensor(np.asarray(texts))
 
 
 def slice_of(values: Any, start: int, stop: int) -> Any:
     """Return the rows of an array or a ragged tensor from `start` to `stop`, without copying values."""
     if not isinstance(values, RaggedTensor):
         return values[start:stop]
-    splits = values.row_splits.view(np.ndarray)[start : stop + 1]
-    inner = slice_of(values.values, int(splits[0]), int(splits[-1]))
-    length = values.uniform_row_length
-    return RaggedTensor(inner, splits - splits[0], None if length is None else int(length))
+    splits = values.splits[start : stop + 1]
+    inner = slice_of(values.held, int(splits[0]), int(splits[-1]))
+    return RaggedTensor(inner, splits - splits[0], values.uniform)
 
 
 def rows_of(rows: RaggedTensor) -> list[Any]:
     """Return the rows: plain arrays, or ragged tensors."""
-    inner = rows.values
+    inner = rows.held
     if isinstance(inner, RaggedTensor):
         return list(rows)
-    values, ends = np.asarray(inner), np.asarray(rows.row_splits).tolist()
+    values, ends = np.asarray(inner), rows.splits.tolist()
     return [values[start:stop] for start, stop in pairwise(ends)]
 
 

@@ -12,6 +12,8 @@ from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError
+from evenfeed.core.ragged import ragged_columns
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.formats.bytes.filesystems import naming, open_file
 from evenfeed.formats.bytes.open_files import Reopened, most_open, with_room
 
@@ -145,6 +147,8 @@ def without_views(block: Block) -> Block:
 
 
 def _copied(column: Column) -> Column:
+    if isinstance(column, RaggedTensor):
+        return ragged_columns.copied(column)
     if isinstance(column, list):
         return [cast("Array", _copied(item)) for item in column]
     if isinstance(column, np.ndarray) and column.dtype != dtypes.string:

@@ -131,7 +131,7 @@ class ExampleKernel(Kernel):
 
     def run(self, *columns: Column) -> list[Column]:
         column = columns[0]
-        if isinstance(column, list) or column is None:
+        if isinstance(column, list | RaggedTensor) or column is None:
             raise TypeError("The elements have different numbers of examples.")
         wanted, _ = self._asked
         records = column.ravel()

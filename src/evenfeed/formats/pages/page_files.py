@@ -14,6 +14,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column, concatenated
 from evenfeed.core.dtypes import DType
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.bytes.filesystems import naming
@@ -219,6 +220,8 @@ def _bytes_of(block: Block) -> int:
 def _column_bytes(column: Column) -> int:
     if isinstance(column, list):
         return sum(map(_column_bytes, column))
+    if isinstance(column, RaggedTensor):
+        return sum(map(_column_bytes, (column.splits, column.held)))
     if isinstance(column, Texts):
         return column.nbytes
     if column is None or column.dtype != dtypes.string:

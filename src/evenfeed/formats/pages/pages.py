@@ -17,6 +17,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column, Positions, cut_up, stacked
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.text.text_columns import texts
 
 ALIGNMENT: Final = 64
@@ -88,7 +89,7 @@ def layout_of(block: Block, kinds: Sequence[DType | None]) -> Layout:
 def _part_of(column: Column, kind: DType | None) -> Part | None:
     if column is None or kind is None:
         return None
-    return Part(kind, None if isinstance(column, list) else column.shape[1:])
+    return Part(kind, None if isinstance(column, list | RaggedTensor) else column.shape[1:])
 
 
 def page_bytes(block: Block, layout: Layout) -> bytes:

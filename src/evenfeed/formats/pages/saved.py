@@ -28,6 +28,8 @@ from evenfeed.core.errors import (
     NotFoundError,
 )
 from evenfeed.core.lazy import fcntl
+from evenfeed.core.ragged import ragged_columns
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten
@@ -313,6 +315,7 @@ def _widened(shape: TensorShape | None, column: Column) -> TensorShape | None:
     """Return the most specific shape that fits all rows so far."""
     if column is None:
         return None
+    column = ragged_columns.elements(column) if isinstance(column, RaggedTensor) else column
     shapes = {item.shape for item in column} if isinstance(column, list) else {column.shape[1:]}
     for found in map(TensorShape, shapes):
         shape = found if shape is None else shape.most_specific_compatible_shape(found)

@@ -8,7 +8,6 @@ become integers in the unit of the file.
 import importlib
 import re
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -18,6 +17,7 @@ from evenfeed.core.block import Column
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec
 
 # Marks rows, by number, as bad, with the reason.
@@ -199,7 +199,7 @@ def _ragged(array: Any, name: str, blame: Blame) -> Column:
     values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
     stops = offsets - offsets[0]
     inner = _values(values, name, lambda places: np.searchsorted(stops, places, "right") - 1, blame)
-    return [inner[start:stop] for start, stop in pairwise(stops.tolist())]
+    return RaggedTensor(inner, stops.astype(np.int64))
 
 
 def _values(values: Any, name: str, row: Callable[[Array], Array], blame: Blame) -> Array:

@@ -19,6 +19,8 @@ from evenfeed.core.concurrency.waiting import Pending
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
+from evenfeed.core.ragged import ragged_columns
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec, is_of_one_shape
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.plan.elementwise import AUTOTUNE
@@ -196,7 +198,7 @@ def _computed(compiled: Compiled, kernels: Kernels, piece: Piece) -> Done:
     if rows is None or program is None or not program.may_run():
         return None
     pairs = zip(block.columns, rows, strict=True)
-    found = [cut_up(column) for column, row in pairs if row is not None]
+    found = [_values(column) for column, row in pairs if row is not None]
     numeric = [column for column in found if column is not None]
     parts = program.found.parts
     numbers = [number for number, part in enumerate(parts) if isinstance(part, Row)]
@@ -219,7 +221,15 @@ def _row_shapes(block: Block, kernels: Kernels) -> tuple[Row | None, ...] | None
     return tuple(rows)
 
 
-def _row_shape(column: Array | Texts | list[Any]) -> Row | None:
+def _values(column: Column) -> Array | list[Any] | None:
+    """Return a column whose rows have one shape."""
+    return cut_up(ragged_columns.dense(column) if isinstance(column, RaggedTensor) else column)
+
+
+def _row_shape(column: Array | Texts | RaggedTensor | list[Any]) -> Row | None:
+    if isinstance(column, RaggedTensor):
+        length = ragged_columns.one_length(column)
+        return None if length is None else Row((length, *column.held.shape[1:]), column.dtype)
     if not isinstance(column, list):
         return Row(column.shape[1:], column.dtype)
     kinds = {(part.shape, part.dtype) for part in column}

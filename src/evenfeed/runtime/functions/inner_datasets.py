@@ -16,6 +16,7 @@ from evenfeed.core.block import Block, Column
 from evenfeed.core.callsite import Origin
 from evenfeed.core.conversion import is_tensor
 from evenfeed.core.errors import described
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.side_effects import ProbeAbandoned
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, have_same_structure, map_structure
@@ -259,7 +260,8 @@ def unlike_elements() -> TypeError:
 
 def _dtype(column: Column) -> Any:
     """Return the dtype or class that all parts of a column share."""
-    part: Any = column[0] if isinstance(column, list) else column
+    is_single = isinstance(column, list | RaggedTensor)
+    part: Any = Block((column,), 1).row(0)[0] if is_single else column
     if isinstance(part, Texts | bytes):
         return dtypes.string
     return part.dtype if is_tensor(part) else part.__class__

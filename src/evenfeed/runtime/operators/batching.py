@@ -6,9 +6,12 @@ from typing import Any, final
 import numpy as np
 
 from evenfeed.core.batchable_specs import BatchableSpec
-from evenfeed.core.block import Block, Column, concatenated
+from evenfeed.core.block import Block, Column, concatenated, items
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
+from evenfeed.core.ragged import ragged_columns
+from evenfeed.core.ragged.building import len_of
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten, paths
@@ -47,13 +50,22 @@ class PadBatches(Operator):
     def _padded(self, place: int, column: Column, shape: TensorShape, fill: Array) -> Column:
         if isinstance(column, (np.ndarray, Texts)) and shape.is_compatible_with(column.shape[1:]):
             return column[None]
-        rows = [] if column is None else list(column)
+        if isinstance(column, RaggedTensor) and column.ragged_rank == 1:
+            return self._padded_at_once(place, column, shape, fill)
+        rows = items(column)
         target = self._target(place, [row.shape for row in rows], shape)
         out = np.empty((1, len(rows), *target), fill.dtype)
         out[...] = fill[()]
         for number, row in enumerate(rows):
             out[(0, number, *map(slice, row.shape))] = row
         return out
+
+    def _padded_at_once(
+        self, place: int, column: RaggedTensor, shape: TensorShape, fill: Array
+    ) -> Column:
+        longest = int(np.diff(column.splits).max(initial=0))
+        target = self._target(place, [(longest, *column.held.shape[1:])], shape)
+        return np.asarray(column.to_tensor(fill, shape=[column.row_count, *target]))[None]
 
     def _target(
         self, place: int, found: Sequence[tuple[int, ...]], shape: TensorShape
@@ -226,8 +238,10 @@ class RecutBatches(Operator):
         return (self._feed.child,)
 
 
-def _length(column: Array | Texts | list[Any]) -> int | None:
+def _length(column: Array | Texts | RaggedTensor | list[Any]) -> int | None:
     """Return the common length of all batches in a column; None if they differ or have no length."""
+    if isinstance(column, RaggedTensor):
+        return ragged_columns.one_length(column)
     return None if isinstance(column, list) or column.ndim < 2 else column.shape[1]
 
 
@@ -248,11 +262,13 @@ def _flattened(batches: Block) -> Block:
         column if column is None or isinstance(column, list) else _merged(column)
         for column in batches.columns
     )
-    length = next(len(column) for column in columns if column is not None)
+    length = next(len_of(column) for column in columns if column is not None)
     return Block(columns, length)
 
 
-def _merged(column: Array | Texts) -> Array | Texts:
+def _merged(column: Array | Texts | RaggedTensor) -> Column:
+    if isinstance(column, RaggedTensor):
+        return column.held
     return column.reshape(column.shape[0] * column.shape[1], *column.shape[2:])
 
 

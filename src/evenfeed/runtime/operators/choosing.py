@@ -1,11 +1,11 @@
 """Operators for choose_from_datasets and sample_from_datasets, and for the counter and random sources."""
 
 from collections.abc import Sequence
-from typing import Any, Final, cast, final
+from typing import Final, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Positions, concatenated
+from evenfeed.core.block import Block, Positions, concatenated, items
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.random_bits import key_of, raw
@@ -168,7 +168,7 @@ class ReadChosen(Operator):
         column = block.columns[0]
         if isinstance(column, np.ndarray) and column.ndim == 1:
             return column
-        rows: list[Array] = list(map(np.asarray, cast("Sequence[Any]", column)))
+        rows: list[Array] = list(map(np.asarray, items(column)))
         count = next((index for index, row in enumerate(rows) if row.size != 1), len(rows))
         if count:
             return np.array([row.item() for row in rows[:count]], np.int64)

@@ -9,6 +9,9 @@ import numpy as np
 from evenfeed.core.batchable_specs import BatchableSpec
 from evenfeed.core.block import Block, Column, Positions, concatenated, items, stacked
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.ragged import ragged_columns
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import INFINITE, TypeSpec
 from evenfeed.core.structure import DATA, flatten, paths
 from evenfeed.plan.grouping import Batch
@@ -114,7 +117,7 @@ class StackBatches(Operator):
             if block is None:
                 return None
             # The usual case: full batches of one shape.
-            if block.length == self._asked and list not in map(type, block.columns):
+            if block.length == self._asked and None not in self._shapes(block):
                 self._last = 0, most
                 return folded(block, most, self._specs)
             self._runs = self._read_runs(block)
@@ -135,11 +138,18 @@ class StackBatches(Operator):
         read, errors = read_before_error(self._source, self._asked - _length(first))
         blocks = list(_without([*first, *read], self._done))
         # Elements of different shapes: stack one batch at a time, because two batches may not fit together.
-        rows = _length(blocks) if _have_one_shape(blocks) else size
+        rows = _length(blocks) if self._have_one_shape(blocks) else size
         runs = list(_runs(blocks, max(1, rows // size) * size))
         if errors and runs and _length(runs[-1]) % size:
             runs.pop()
         return [*runs, *errors]
+
+    def _have_one_shape(self, blocks: Sequence[Block]) -> bool:
+        shapes = [self._shapes(block) for block in blocks]
+        return all(shape == shapes[0] and None not in shape for shape in shapes)
+
+    def _shapes(self, block: Block) -> list[tuple[int, ...] | None]:
+        return list(map(_row_shape, block.columns, self._specs))
 
     def provenance(self, count: int) -> Provenance:
         """Look up the first element of each batch."""
@@ -218,14 +228,12 @@ def _length(blocks: Sequence[Block]) -> int:
     return sum(block.length for block in blocks)
 
 
-def _have_one_shape(blocks: Sequence[Block]) -> bool:
-    shapes = [[_row_shape(column) for column in block.columns] for block in blocks]
-    return all(shape == shapes[0] and None not in shape for shape in shapes)
-
-
-def _row_shape(column: Column) -> tuple[int, ...] | None:
+def _row_shape(column: Column, spec: TypeSpec) -> tuple[int, ...] | None:
+    """Return the shape of all rows; None if they differ and make no ragged batch."""
     if isinstance(column, list):
         return None
+    if isinstance(column, RaggedTensor):
+        return () if isinstance(spec, RaggedTensorSpec) else None
     return () if column is None else column.shape[1:]
 
 
@@ -235,9 +243,12 @@ def _shapes(column: list[Any]) -> str:
 
 def stackable(column: Column, spec: TypeSpec) -> Column:
     """Return rows with a spec as one array if they are arrays of one shape."""
-    if not isinstance(column, list) or isinstance(spec, BatchableSpec):
+    if isinstance(spec, BatchableSpec):
         return column
-    return stacked(column)
+    if isinstance(column, RaggedTensor):
+        whole = ragged_columns.dense(column)
+        return ragged_columns.elements(column) if whole is None else whole
+    return stacked(column) if isinstance(column, list) else column
 
 
 def folded(rows: Block, count: int, specs: Sequence[TypeSpec]) -> Block:
@@ -246,9 +257,13 @@ def folded(rows: Block, count: int, specs: Sequence[TypeSpec]) -> Block:
 
     def fold(column: Column, spec: TypeSpec) -> Column:
         if isinstance(spec, BatchableSpec):
+            if isinstance(spec, RaggedTensorSpec) and not isinstance(column, list):
+                rows_of_spec = spec.column(column)
+                if rows_of_spec is not None:
+                    return ragged_columns.in_batches(rows_of_spec, count)
             values = items(column)
             return [spec.stacked(values[at : at + size]) for at in range(0, rows.length, size)]
-        if column is None or isinstance(column, list):
+        if column is None or isinstance(column, (list, RaggedTensor)):
             return None
         if count == 1:
             return column[np.newaxis]

@@ -6,8 +6,9 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column, Positions, concatenated, stacked, without_rows
+from evenfeed.core.block import Block, Column, Positions, concatenated, in_one_piece, without_rows
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import INFINITE, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.own_rows import OwnBatches, OwnRows, length_of
@@ -301,8 +302,8 @@ class StackOwnRows(Operator):
         return [self._column(column) for column in concatenated(blocks).columns]
 
     def _column(self, column: Column) -> Column:
-        whole: Any = stacked(column) if isinstance(column, list) else column
-        if isinstance(whole, list):
+        whole: Any = in_one_piece(column)
+        if isinstance(whole, list | RaggedTensor):
             raise InvalidArgumentError(
                 "All elements of a batch must have the same shape, but they differ.",
                 fix=_FIX,

@@ -7,12 +7,9 @@ from operator import itemgetter
 from time import perf_counter
 from typing import Any, Final, TypeAlias, final
 
-import numpy as np
-
-from evenfeed.core.block import Block, Column, Positions, frozen, of_rows, read_only
+from evenfeed.core.block import Block, Column, Positions, of_rows, read_only
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.ragged.ragged_tensors import RaggedTensor, rows_of, slice_of
 from evenfeed.core.side_effects import Noting, here, watched_by
 from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
@@ -73,7 +70,7 @@ def _slices(lookup: Lookup[TensorSlice]) -> Indexed:
     return forward(Arrays(columns, lookup.node.size))
 
 
-def _rows_of(values: Sliced | None) -> Column | RaggedTensor:
+def _rows_of(values: Sliced | None) -> Column:
     if isinstance(values, SparseTensor):
         return SparseTensorSpec.from_value(values).rows_of(values)
     return values
@@ -88,32 +85,16 @@ def _held(lookup: Lookup[Held]) -> Indexed:
 class Arrays(Rows):
     """The rows of arrays and ragged tensors of equal length. `fetch` copies; `run` returns views."""
 
-    def __init__(self, columns: Sequence[Column | RaggedTensor], size: int) -> None:
+    def __init__(self, columns: Sequence[Column], size: int) -> None:
         # Changing an element must not change the source.
-        dense = tuple(None if isinstance(c, RaggedTensor) else c for c in columns)
-        self._block = read_only(Block(dense, size))
-        self._ragged = {
-            place: values.with_flat_values(frozen(np.asarray(values.flat_values)))
-            for place, values in enumerate(columns)
-            if isinstance(values, RaggedTensor)
-        }
+        self._block = read_only(Block(tuple(columns), size))
         self.size = size
 
     def fetch(self, positions: Positions) -> Block:
-        block = self._block.gather(positions)
-        return self._with_ragged(block, lambda values: values.rows(positions))
+        return self._block.gather(positions)
 
     def run(self, start: int, count: int) -> Block:
-        block = self._block.cut(start, start + count)
-        return self._with_ragged(block, lambda values: slice_of(values, start, start + count))
-
-    def _with_ragged(self, block: Block, select: Callable[[RaggedTensor], RaggedTensor]) -> Block:
-        if not self._ragged:
-            return block
-        columns = list(block.columns)
-        for place, values in self._ragged.items():
-            columns[place] = rows_of(select(values))
-        return Block(tuple(columns), block.length)
+        return self._block.cut(start, start + count)
 
 
 # In seconds. After this time, return what a slow generator has yielded so far.

@@ -1,0 +1,107 @@
+"""Columns of a Block whose elements are rows of different lengths: ragged tensors, moved without a loop over rows.
+
+Element i of such a column is row i of the ragged tensor: an array, or a ragged tensor with one axis less.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from evenfeed.core.conversion import Array, Positions
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor, rows_of, slice_of
+from evenfeed.core.ragged.row_partitions import from_lengths
+from evenfeed.core.text.text_columns import Texts
+from evenfeed.core.text.text_columns import joined as joined_texts
+
+
+def element(column: RaggedTensor, index: int) -> Any:
+    """Return one element: a plain array or a ragged tensor."""
+    row = column.row(index)
+    return row if isinstance(row, RaggedTensor) else np.asarray(row)
+
+
+def elements(column: RaggedTensor) -> list[Any]:
+    """Return all elements: plain arrays or ragged tensors."""
+    return rows_of(column)
+
+
+def cut(column: RaggedTensor, start: int, stop: int) -> RaggedTensor:
+    """Return the elements from `start` up to `stop` or the end, without copying values."""
+    return slice_of(column, start, min(stop, column.row_count))
+
+
+def gathered(column: RaggedTensor, rows: Positions) -> RaggedTensor:
+    """Return the elements at `rows`, in that order."""
+    return column.rows(rows)
+
+
+def copied(column: RaggedTensor) -> RaggedTensor:
+    """Return a copy that shares no values."""
+    return column.with_flat_values(column.flat_held.copy())
+
+
+def frozen(column: RaggedTensor) -> RaggedTensor:
+    """Return a view whose values are read-only."""
+    values = column.flat_held
+    if isinstance(values, Texts) or not values.flags.writeable:
+        return column
+    view = values.view(np.ndarray)
+    view.flags.writeable = False
+    return column.with_flat_values(view)
+
+
+def nbytes(column: RaggedTensor) -> int:
+    """Return the memory size of the splits and values; for text objects, that of the pointers."""
+    inner = column.held
+    below = nbytes(inner) if isinstance(inner, RaggedTensor) else inner.nbytes
+    return column.splits.nbytes + below
+
+
+def joined(parts: Sequence[RaggedTensor]) -> RaggedTensor | None:
+    """Concatenate columns; None if their elements have different ranks, dtypes or inner shapes."""
+    if len(set(map(_kind, parts))) > 1:
+        return None
+    lengths = np.concatenate([np.diff(part.splits) for part in parts])
+    values = _joined_values([part.held for part in parts])
+    if values is None:
+        return None
+    return RaggedTensor(values, from_lengths(lengths, 0, check=False), parts[0].uniform)
+
+
+def in_batches(rows: RaggedTensor, count: int) -> RaggedTensor:
+    """Return `count` batches of equally many rows, as a column of ragged tensors."""
+    size = rows.row_count // count
+    return RaggedTensor(rows, np.arange(count + 1, dtype=rows.splits.dtype) * size)
+
+
+def one_length(column: RaggedTensor) -> int | None:
+    """Return the length of all elements; None if they differ."""
+    lengths = np.diff(column.splits)
+    return int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else None
+
+
+def dense(column: RaggedTensor) -> Array | Texts | None:
+    """Return elements of one length as an array with a leading axis; None if they differ or are ragged."""
+    values = column.held
+    length = None if isinstance(values, RaggedTensor) else one_length(column)
+    if length is None:
+        return None
+    first = int(column.splits[0])
+    whole = values[first : int(column.splits[-1])]
+    shaped = whole.reshape(column.row_count, length, *values.shape[1:])
+    return shaped if isinstance(shaped, Texts) else np.asarray(shaped)
+
+
+def _kind(column: RaggedTensor) -> tuple[Any, ...]:
+    inner = column.held
+    below = _kind(inner) if isinstance(inner, RaggedTensor) else (inner.dtype, inner.shape[1:])
+    return (column.splits.dtype, column.uniform, *below)
+
+
+def _joined_values(parts: Sequence[Any]) -> Any:
+    if isinstance(parts[0], RaggedTensor):
+        return joined(parts)
+    if all(isinstance(part, Texts) for part in parts):
+        return joined_texts(parts)
+    return np.concatenate([np.asarray(part) for part in parts])
