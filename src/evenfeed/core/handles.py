@@ -18,6 +18,8 @@ from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.tensor_types import StandIn
 
@@ -32,12 +34,14 @@ class Kernel(ABC):
 
     Attributes:
         stays_on_host: Whether results stay handles while only kernels use them.
+        takes_ragged: Whether arguments may be ragged tensors; others are tensors.
     """
 
     stays_on_host: ClassVar[bool] = False
+    takes_ragged: ClassVar[bool] = False
 
     @abstractmethod
-    def specs(self, *given: TensorSpec) -> list[TensorSpec]:
+    def specs(self, *given: Any) -> list[Any]:
         """Return the specs of the results for one element, given the specs of the arguments."""
 
     @abstractmethod
@@ -169,7 +173,6 @@ def results_of(kernel: Kernel, *values: Any) -> list[Any] | None:
     return stage.results(KernelCall(kernel, known)) if len(known) == len(places) else None
 
 
-@final
 class Handle(StandIn):
     """A placeholder for a part that has no value in a trace: text, an image, a dataset.
 
@@ -259,6 +262,8 @@ class Handle(StandIn):
     def _fact(self, name: str) -> Any:
         """Return the dtype or the shape of the part; None if it is unknown or varies between elements."""
         spec = self._spec
+        if name == "dtype" and isinstance(spec, RaggedTensorSpec):
+            return spec.dtype
         if not isinstance(spec, TensorSpec):
             return None
         if name == "dtype":
@@ -274,6 +279,26 @@ class Handle(StandIn):
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
     __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _refuse
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse
+
+
+@final
+class RaggedHandle(Handle):
+    """A placeholder for a ragged tensor, which only kernels know. It is one for `isinstance`, too.
+
+    Everything else about it needs its value, so the function then runs per element.
+    """
+
+    __slots__ = ()
+
+    @property
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return RaggedTensor
+
+
+def handle_of(index: int, stage: Stage | None, spec: TypeSpec) -> Handle:
+    """Return the placeholder for a part."""
+    kind = RaggedHandle if isinstance(spec, RaggedTensorSpec) else Handle
+    return kind(index, stage, spec)
 
 
 def applied(kernel: RowKernel, *values: Any) -> Any:

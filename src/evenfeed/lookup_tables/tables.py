@@ -1,5 +1,6 @@
 """Tables that map keys to values: `StaticHashTable` and `StaticVocabularyTable`."""
 
+from functools import cached_property
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -12,8 +13,11 @@ from evenfeed.core.handles import Handle
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.tensor_types import asked_width
+from evenfeed.core.text.numba_loops import is_worth_it
+from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_values import bytes_array
 from evenfeed.lookup_tables.initializers import TableInitializer
+from evenfeed.lookup_tables.word_numbers import WordNumbers
 from evenfeed.text_ops.each_text import EachText, applied
 from evenfeed.text_ops.hashing import HashBucket
 
@@ -186,6 +190,20 @@ class LookUp(EachText):
         self._values = values
         self._default = default.item()
 
+    @cached_property
+    def _numbered(self) -> tuple[WordNumbers, Array]:
+        """The keys, and their values in the same order with the default value at the end."""
+        held = [*self._values.values(), self._default]
+        is_text = self.gives == dtypes.string
+        values = bytes_array(held) if is_text else np.array(held, self.gives)
+        return WordNumbers(list(self._values)), values
+
+    def in_buffer(self, texts: Texts) -> Array | None:
+        if not is_worth_it(texts.size):
+            return None
+        words, values = self._numbered
+        return values[words.of(texts)]
+
     def each(self, values: list[Any]) -> Array:
         found, default = self._values.get, self._default
         each = [found(value, default) for value in values]
@@ -202,6 +220,20 @@ class NumberWords(EachText):
         self.gives = dtypes.int64
         self._ids = ids
         self._buckets = buckets
+
+    @cached_property
+    def _numbered(self) -> tuple[WordNumbers, Array]:
+        return WordNumbers(list(self._ids)), np.array([*self._ids.values(), -1], np.int64)
+
+    def in_buffer(self, texts: Texts) -> Array | None:
+        if not is_worth_it(texts.size):
+            return None
+        words, ids = self._numbered
+        numbers = words.of(texts).reshape(-1)
+        found = ids[numbers]
+        others = np.flatnonzero(numbers < 0)
+        found[others] = len(self._ids) + self._buckets.in_buffer(texts.reshape(-1).take(others))
+        return found.reshape(texts.shape)
 
     def each(self, values: list[Any]) -> Array:
         ids = np.array([self._ids.get(value, -1) for value in values], np.int64)

@@ -20,6 +20,7 @@ _BYTE, _UTF8_CHAR = "BYTE", "UTF8_CHAR"
 # The bytes of a UTF-8 character after its first one are 0b10xxxxxx.
 _CONTINUES, _HIGH_BITS = 0x80, 0xC0
 
+_LETTERS: Final = np.uint8(26)
 _SPACES: Final = np.isin(np.arange(256), list(b" \t\n\v\f\r"))
 
 
@@ -137,9 +138,12 @@ class ChangeCase(EachText):
         # The whole buffer is converted, so most of it should be used.
         if self.unicode or not texts.size or 2 * _used(texts) < len(texts.data):
             return None
-        every = bytes(range(256))
-        table = np.frombuffer(every.upper() if self.up else every.lower(), np.uint8)
-        return Texts(table[texts.data], texts.starts, texts.stops, texts.origins)
+        first = np.uint8(ord("a" if self.up else "A"))
+        letters = (texts.data - first) < _LETTERS  # other bytes wrap around
+        changed = texts.data ^ (
+            letters.view(np.uint8) << np.uint8(5)
+        )  # the two cases differ in one bit
+        return Texts(changed, texts.starts, texts.stops, texts.origins)
 
 
 @final

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import Handle, Kernel, results_of
 from evenfeed.core.promotion import computed_tensor
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
-from evenfeed.core.specs import TensorSpec
+from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.text.numba_loops import is_worth_it
 from evenfeed.core.text.text_columns import Texts
 
 
@@ -30,6 +32,7 @@ class EachText(Kernel):
     gives: DType
     takes: ClassVar[DType | None] = dtypes.string
     stays_on_host: ClassVar[bool] = True
+    takes_ragged: ClassVar[bool] = True
 
     @abstractmethod
     def each(self, values: list[Any]) -> Array:
@@ -41,20 +44,33 @@ class EachText(Kernel):
         return None
 
     @final
-    def specs(self, *given: TensorSpec) -> list[TensorSpec]:
+    def specs(self, *given: TypeSpec) -> list[TypeSpec]:
+        spec = given[0]
         if self.takes is not None:
-            check_text(given[0])
-        return [TensorSpec(given[0].shape, self.gives)]
+            check_text(spec)
+        if isinstance(spec, RaggedTensorSpec):
+            return [spec.with_dtype(self.gives)]
+        return [TensorSpec(cast("TensorSpec", spec).shape, self.gives)]
 
     @final
     def run(self, *columns: Column) -> list[Column]:
         column = columns[0]
-        if isinstance(column, Texts):
-            found = self.in_buffer(column)
-            return [self._of_array(np.asarray(column)) if found is None else found]
+        if isinstance(column, RaggedTensor):
+            return [column.with_flat_values(self.of(column.flat_held))]
         if isinstance(column, list):
             return [self._of_list(column)]
-        return [None if column is None else self._of_array(column)]
+        return [None if column is None else self.of(column)]
+
+    def of(self, values: Array | Texts) -> Texts | Array:
+        """Return the result for each value, in the same shape."""
+        if isinstance(values, Texts):
+            found = self.in_buffer(values)
+            return self._of_array(np.asarray(values)) if found is None else found
+        if values.dtype == dtypes.string and is_worth_it(values.size):
+            held = Texts.of(values.ravel().tolist())
+            found = self.in_buffer(held)
+            return self._of_array(values) if found is None else found.reshape(values.shape)
+        return self._of_array(values)
 
     def _of_array(self, array: Array) -> Array:
         return self.each(array.ravel().tolist()).reshape(array.shape)
@@ -78,7 +94,9 @@ def applied(kernel: Kernel, *values: Any) -> Any:
         raise TypeError("A part of the element is combined with a value that is not one.")
     first = values[0]
     if isinstance(first, RaggedTensor) and isinstance(kernel, EachText):
-        return first.with_flat_values(applied(kernel, first.flat_values))
+        if kernel.takes == dtypes.string and first.dtype != dtypes.string:
+            raise not_text(first.dtype)
+        return first.with_flat_values(kernel.of(first.flat_held))
     columns = kernel.run(*(_checked(value, kernel)[None] for value in values))
     return computed_tensor(Block(tuple(columns), 1).cut_up().row(0)[0])
 
@@ -104,10 +122,11 @@ def not_text(dtype: DType) -> InvalidArgumentError:
     )
 
 
-def check_text(spec: TensorSpec) -> None:
+def check_text(spec: TypeSpec) -> None:
     """Raise InvalidArgumentError unless a part of the element is text."""
-    if spec.dtype != dtypes.string:
-        raise not_text(spec.dtype)
+    dtype = cast("TensorSpec | RaggedTensorSpec", spec).dtype
+    if dtype != dtypes.string:
+        raise not_text(dtype)
 
 
 def _checked(value: Any, kernel: Kernel) -> Array:

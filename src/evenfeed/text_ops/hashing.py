@@ -9,6 +9,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, shortened
+from evenfeed.core.text.text_columns import Texts
 from evenfeed.text_ops.each_text import EachText, applied
 from evenfeed.text_ops.hash_functions import fingerprint64, hash64, siphash
 
@@ -74,19 +75,16 @@ class HashBucket(EachText):
     gives: DType = dtypes.int64
 
     def each(self, values: list[Any]) -> Array:
-        """Hash the texts of each length together."""
-        lengths = np.fromiter(map(len, values), np.int64, len(values))
-        hashed = np.empty(len(values), np.uint64)
-        for length in np.unique(lengths).tolist():
-            rows = np.flatnonzero(lengths == length)
-            data = b"".join([values[row] for row in rows.tolist()])
-            hashed[rows] = self._hash(np.frombuffer(data, np.uint8).reshape(len(rows), length))
-        return (hashed % np.uint64(self.buckets)).astype(np.int64)
+        return self.in_buffer(Texts.of(values))
 
-    def _hash(self, rows: Array) -> Array:
+    def in_buffer(self, texts: Texts) -> Array:
+        hashed = self._hash(texts.reshape(-1)) % np.uint64(self.buckets)
+        return hashed.astype(np.int64).reshape(texts.shape)
+
+    def _hash(self, texts: Texts) -> Array:
         if self.kind == "strong":
-            return siphash(rows, self.key)
-        return fingerprint64(rows) if self.kind == "fast" else hash64(rows)
+            return siphash(texts, self.key)
+        return fingerprint64(texts) if self.kind == "fast" else hash64(texts)
 
 
 def _buckets(number: Any) -> int:

@@ -8,9 +8,10 @@ from typing import Any, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array
+from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
+from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_values import bytes_array
 from evenfeed.text_ops.each_text import EachText, applied, checked_text
 
@@ -76,13 +77,19 @@ class RegexReplace(EachText):
     gives: DType = dtypes.string
 
     def each(self, values: list[Any]) -> Array:
-        found = _compute().replace_substring_regex(
-            _arrow_texts(values),
+        found = self._replaced(_arrow_texts(values))
+        return bytes_array(found.cast("large_binary").to_pylist())
+
+    def in_buffer(self, texts: Texts) -> Texts | None:
+        return texts_of_arrow(self._replaced(arrow_texts(*texts.packed()))).reshape(texts.shape)
+
+    def _replaced(self, texts: Any) -> Any:
+        return _compute().replace_substring_regex(
+            texts,
             pattern=self.pattern,
             replacement=self.rewrite,
             max_replacements=None if self.everywhere else 1,
         )
-        return bytes_array(found.cast("large_binary").to_pylist())
 
 
 @final
@@ -95,8 +102,14 @@ class RegexFullMatch(EachText):
     gives: DType = dtypes.bool
 
     def each(self, values: list[Any]) -> Array:
+        return self._matched(_arrow_texts(values))
+
+    def in_buffer(self, texts: Texts) -> Array | None:
+        return self._matched(arrow_texts(*texts.packed())).reshape(texts.shape)
+
+    def _matched(self, texts: Any) -> Array:
         whole = rb"\A(?:" + self.pattern + rb")\z"
-        found = _compute().match_substring_regex(_arrow_texts(values), pattern=whole)
+        found = _compute().match_substring_regex(texts, pattern=whole)
         return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
 
 
@@ -133,6 +146,21 @@ def _arrow_texts(values: list[bytes]) -> Any:
     pyarrow = _arrow()
     binary = pyarrow.array(values, pyarrow.large_binary())
     return pyarrow.Array.from_buffers(pyarrow.large_string(), len(binary), binary.buffers())
+
+
+def arrow_texts(data: Array, ends: Positions) -> Any:
+    """Return packed texts as an Arrow array of strings. They may be invalid UTF-8."""
+    pyarrow = _arrow()
+    buffers = [None, pyarrow.py_buffer(ends), pyarrow.py_buffer(np.ascontiguousarray(data))]
+    return pyarrow.Array.from_buffers(pyarrow.large_string(), len(ends) - 1, buffers)
+
+
+def texts_of_arrow(array: Any) -> Texts:
+    """Return an Arrow array of large strings as texts in its buffer."""
+    _, offsets, data = array.buffers()
+    ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return Texts(held, ends[:-1], ends[1:])
 
 
 def _compute() -> Any:

@@ -4,22 +4,37 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.block import Column, cut_up
+from evenfeed.core.block import Column
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import EvenfeedError, InvalidArgumentError, OutOfRangeError, described
 from evenfeed.core.handles import Handle, Kernel, RowKernel, results_of
+from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
-from evenfeed.core.specs import TensorSpec
+from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.text.numba_loops import is_worth_it
+from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_values import bytes_array
 from evenfeed.core.text.traced_texts import join_arrays, joined
-from evenfeed.text_ops.each_text import applied, check_text, checked_text, text_array
+from evenfeed.text_ops.each_text import (
+    applied,
+    check_text,
+    checked_text,
+    not_text,
+    text_array,
+)
+
+if TYPE_CHECKING:
+    from evenfeed.core.text import text_loops
+else:
+    text_loops = LazyModule("evenfeed.core.text.text_loops")
 
 
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
@@ -115,8 +130,12 @@ def reduce_join(
     return applied(ReduceJoin(axes, bool(keepdims), checked_text(separator, "separator")), inputs)
 
 
+# All pieces in one vector, and where the pieces of each text start and stop in it.
+Pieces: TypeAlias = tuple[Texts | Array, Array]
+
+
 class TextPieces(Kernel):
-    """A kernel that makes a vector of each scalar text.
+    """A kernel that makes a vector of each text: a ragged tensor, if an element has several texts.
 
     Attributes:
         gives: The dtype of the pieces.
@@ -124,32 +143,70 @@ class TextPieces(Kernel):
 
     gives: DType = dtypes.string
     stays_on_host: ClassVar[bool] = True
+    takes_ragged: ClassVar[bool] = True
 
     @abstractmethod
     def pieces(self, texts: list[bytes]) -> list[list[Any]]:
         """Return the pieces of each text."""
 
+    def in_buffer(self, texts: Texts) -> Pieces | None:
+        """Return the pieces of texts in a buffer; None to split them one by one."""
+        del texts
+        return None
+
     @final
-    def specs(self, *given: TensorSpec) -> list[TensorSpec]:
-        check_text(given[0])
-        if given[0].shape.rank != 0:
-            raise TypeError("A part with axes becomes ragged, which a trace cannot hold.")
-        return [TensorSpec([None], self.gives)]
+    def specs(self, *given: TypeSpec) -> list[TypeSpec]:
+        spec = given[0]
+        check_text(spec)
+        shape = cast("TensorSpec | RaggedTensorSpec", spec).shape
+        if shape.rank is None:
+            raise TypeError("The rank of the texts decides the class of the result.")
+        if shape.rank == 0:
+            return [TensorSpec([None], self.gives)]
+        ragged = spec if isinstance(spec, RaggedTensorSpec) else None
+        if ragged is not None and ragged.ragged_rank < shape.rank - 1:
+            raise TypeError("The texts have axes inside of the ragged ones.")
+        splits = dtypes.int64 if ragged is None else ragged.row_splits_dtype
+        return [RaggedTensorSpec(shape.concatenate([None]), self.gives, shape.rank, splits)]
 
     @final
     def run(self, *columns: Column) -> list[Column]:
-        return [[self.vector(found) for found in self.pieces(_texts(cut_up(columns[0])))]]
+        column = columns[0]
+        if isinstance(column, list):
+            return [list(map(self.of_one, column))]
+        return [None if column is None else self.of(column)]
+
+    @final
+    def of_one(self, texts: Array | RaggedTensor) -> Any:
+        """Return the pieces of texts: a vector for a scalar, otherwise a ragged tensor with one more axis."""
+        scalar = not isinstance(texts, RaggedTensor) and not texts.ndim
+        return self.of(texts[None]).row(0) if scalar else self.of(texts)
+
+    @final
+    def of(self, texts: Array | Texts | RaggedTensor) -> RaggedTensor:
+        """Return the pieces of texts that have at least one axis, with one more axis."""
+        if isinstance(texts, RaggedTensor):
+            return texts.with_flat_values(self.of(texts.flat_held))
+        flat = texts.reshape(-1)
+        rows = RaggedTensor(*self._pieces(flat))
+        for length in reversed(texts.shape[1:]):
+            rows = RaggedTensor.from_uniform_row_length(rows, length, nrows=None if length else 0)
+        return rows
+
+    def _pieces(self, texts: Array | Texts) -> Pieces:
+        if is_worth_it(len(texts)):
+            held = texts if isinstance(texts, Texts) else Texts.of(texts.tolist())
+            found = self.in_buffer(held)
+            if found is not None:
+                return found
+        made = self.pieces(texts.tolist())
+        values = self.vector(list(chain.from_iterable(made)))
+        counts = np.fromiter(map(len, made), np.int64, len(made))
+        return computed_tensor(values), np.append(np.int64(0), np.cumsum(counts))
 
     def vector(self, found: list[Any]) -> Array:
         """Return pieces as an array."""
         return bytes_array(found) if self.gives == dtypes.string else np.array(found, self.gives)
-
-
-def _texts(column: Array | list[Any] | None) -> list[bytes]:
-    """Return the scalar texts of a column. An array made of bytes would lose zeros at their end."""
-    if isinstance(column, np.ndarray):
-        return column.tolist()
-    return [text.item() for text in column or []]
 
 
 def pieces_of(kernel: TextPieces, texts: Any) -> Any:
@@ -160,16 +217,10 @@ def pieces_of(kernel: TextPieces, texts: Any) -> Any:
     if isinstance(texts, Handle):
         raise TypeError("The pieces of a part are taken of something else than the part itself.")
     if isinstance(texts, RaggedTensor):
-        return texts.with_flat_values(pieces_of(kernel, texts.flat_values))
-    array = text_array(texts)
-    made = kernel.pieces(array.ravel().tolist())
-    values = computed_tensor(kernel.vector(list(chain.from_iterable(made))))
-    if not array.ndim:
-        return values
-    rows = RaggedTensor.from_row_lengths(values, np.fromiter(map(len, made), np.int64, len(made)))
-    for length in reversed(array.shape[1:]):
-        rows = RaggedTensor.from_uniform_row_length(rows, length, nrows=None if length else 0)
-    return rows
+        if texts.dtype != dtypes.string:
+            raise not_text(texts.dtype)
+        return kernel.of(texts)
+    return kernel.of_one(text_array(texts))
 
 
 @final
@@ -182,6 +233,24 @@ class Split(TextPieces):
 
     def pieces(self, texts: list[bytes]) -> list[list[Any]]:
         return [self._split(text) for text in texts]
+
+    def in_buffer(self, texts: Texts) -> Pieces | None:
+        if self.most >= 0:
+            return None
+        size = int((texts.stops - texts.starts).sum())
+        least = 2 if self.separator is None else len(self.separator)
+        # More pieces than these cannot be there. Memory that is not written to is not used.
+        most = len(texts) + size // least
+        starts, stops = np.empty(most, np.int64), np.empty(most, np.int64)
+        splits = np.zeros(len(texts) + 1, np.int64)
+        where, out = (texts.data, texts.starts, texts.stops), (starts, stops, splits)
+        if self.separator is None:
+            count = text_loops.split_at_spaces(*where, out)
+        else:
+            separator = np.frombuffer(self.separator, np.uint8)
+            count = text_loops.split_at(*where, separator, out)
+        found = Texts(texts.data, starts[:count].copy(), stops[:count].copy(), texts.origins)
+        return found, splits
 
     def _split(self, text: bytes) -> list[bytes]:
         if self.most == 0:

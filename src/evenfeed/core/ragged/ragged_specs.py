@@ -192,6 +192,10 @@ class RaggedTensorSpec(BatchableSpec):
         rank = self._ragged_rank if ragged_rank is None else ragged_rank
         return RaggedTensorSpec(shape, self._dtype, rank, self._splits_dtype)
 
+    def with_dtype(self, dtype: DType) -> "RaggedTensorSpec":
+        """Return the spec with another dtype of the values."""
+        return RaggedTensorSpec(self._shape, dtype, self._ragged_rank, self._splits_dtype)
+
     def _accepts(self, spec: TypeSpec) -> bool:
         if self._ragged_rank == 0 and isinstance(spec, TensorSpec):
             return self.as_argument().is_compatible_with(spec)

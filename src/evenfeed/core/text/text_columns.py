@@ -11,14 +11,20 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from mmap import mmap
-from typing import Any, Final, Self, cast, final
+from typing import TYPE_CHECKING, Any, Final, Self, cast, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.dtypes import DType
+from evenfeed.core.lazy import LazyModule
 from evenfeed.core.text.numba_loops import compiled, is_worth_it
+
+if TYPE_CHECKING:
+    from evenfeed.core.text import text_loops
+else:
+    text_loops = LazyModule("evenfeed.core.text.text_loops")
 
 # Pickle protocol 4: an empty list and a mark. The end appends everything after the mark to the list.
 _BEGIN: Final = b"\x80\x04]("
@@ -254,6 +260,20 @@ class Texts:
             return self
         origins = None if self.origins is None else self.origins.between(first, stop)
         return Texts(self.data[first:stop], self.starts - first, self.stops - first, origins)
+
+    def packed(self) -> tuple[Array, Positions]:
+        """Return the bytes of all texts one after another, and where each text starts and the last ends."""
+        starts, stops = self.starts.reshape(-1), self.stops.reshape(-1)
+        if len(starts) and (starts[1:] == stops[:-1]).all():
+            return self.data, np.append(starts, stops[-1])
+        lengths = stops - starts
+        ends = np.append(np.int64(0), np.cumsum(lengths))
+        if is_worth_it(len(starts)):
+            data = np.empty(int(ends[-1]), np.uint8)
+            text_loops.pack(self.data, starts, stops, data)
+            return data, ends
+        shifts = np.repeat(starts - ends[:-1], lengths)
+        return self.data[shifts + np.arange(int(ends[-1]))], ends
 
     def _at(self, starts: Positions, stops: Positions) -> "Texts":
         return Texts(self.data, starts, stops, self.origins)

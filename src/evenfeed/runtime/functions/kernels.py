@@ -13,7 +13,8 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column
 from evenfeed.core.conversion import Array
-from evenfeed.core.handles import Handle, KernelCall, RowKernel, Stage, on_stage
+from evenfeed.core.handles import Handle, KernelCall, RowKernel, Stage, handle_of, on_stage
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import Effects, ProbeAbandoned, watched_by
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
@@ -37,7 +38,7 @@ class Kernels:
 
     calls: tuple[KernelCall, ...]
     inputs: tuple[TypeSpec, ...]
-    results: tuple[tuple[TensorSpec, ...], ...] = ()
+    results: tuple[tuple[TypeSpec, ...], ...] = ()
     computed: frozenset[int] = frozenset()
     variables: tuple[Any, ...] = ()
 
@@ -78,7 +79,12 @@ class Kernels:
 
     def with_call(self, call: KernelCall) -> "Kernels":
         """Return these kernels with one more call."""
-        made = tuple(call.kernel.specs(*(_tensor_spec(self.specs[part]) for part in call.parts)))
+        given = [self.specs[part] for part in call.parts]
+        if not call.kernel.takes_ragged:
+            if any(isinstance(spec, RaggedTensorSpec) for spec in given):
+                raise TypeError("This function of a ragged tensor needs its values.")
+            given = map(_tensor_spec, given)
+        made = tuple(call.kernel.specs(*given))
         return replace(self, calls=(*self.calls, call), results=(*self.results, made))
 
     def with_computed(self, part: int) -> "Kernels":
@@ -146,11 +152,15 @@ class Kernels:
                 result = call(own)
             if probe.new:
                 raise NewVariables(probe.new)
-            if any(isinstance(leaf, ElementValue) for leaf in result[1]):
+            if any(_is_value(leaf) for leaf in result[1]):
                 raise ProbeAbandoned("it returns values that are not arrays")
             return result
 
         return called
+
+
+def _is_value(leaf: Any) -> bool:
+    return isinstance(leaf, ElementValue) and not isinstance(leaf, Handle)
 
 
 def shared_row(array: Array) -> Row:
@@ -162,7 +172,7 @@ def _in_stage(part: Any, spec: TypeSpec, stage: Stage) -> Any:
     """Return what the user function gets for a part: None, an array, or a handle with its stage."""
     if isinstance(spec, NoneTensorSpec):
         return None
-    return Handle(part.index, stage, spec) if isinstance(part, Handle) else part
+    return handle_of(part.index, stage, spec) if isinstance(part, Handle) else part
 
 
 def _is_row_kernel(call: KernelCall) -> bool:

@@ -1,0 +1,158 @@
+"""Functions of text give the same results on many texts at once, by compiled loops and Arrow, as on a few by Python."""
+
+import numpy as np
+import pytest
+
+import evenfeed as tf
+from evenfeed.core.text import numba_loops
+
+DRAWN = np.random.default_rng(0)
+WORDS = [
+    "",
+    "a",
+    "Bc",
+    "def",
+    "Word12",
+    "x" * 17,
+    "Y" * 40,
+    "z" * 70,
+    "w" * 200,
+    "é",
+    "\x00",
+    "a\x0bb",
+]
+LINES = [
+    DRAWN.choice([" ", "\t", "  ", "", "ab", " \n"]).join(DRAWN.choice(WORDS, size))
+    for size in DRAWN.integers(0, 9, 700)
+]
+NUMBERS = [
+    *map(str, DRAWN.normal(size=500)),
+    *map(str, DRAWN.integers(-9, 9, 50)),
+    "1e40",
+    "-0",
+    ".5",
+    "5.",
+    "1e-46",
+]
+INTEGERS = list(map(str, DRAWN.integers(-(2**31), 2**31, 600)))
+
+
+def table(kind):
+    words = tf.lookup.KeyValueTensorInitializer(WORDS, np.arange(len(WORDS)) * 3)
+    if kind == "vocabulary":
+        return tf.lookup.StaticVocabularyTable(words, 7)
+    if kind == "text":
+        words = tf.lookup.KeyValueTensorInitializer(WORDS, [word + "!" for word in WORDS])
+        return tf.lookup.StaticHashTable(words, "?")
+    return tf.lookup.StaticHashTable(words, -1)
+
+
+FUNCTIONS = {
+    "lower": tf.strings.lower,
+    "upper": tf.strings.upper,
+    "strip": tf.strings.strip,
+    "length": tf.strings.length,
+    "split": tf.strings.split,
+    "split_at": lambda x: tf.strings.split(x, "a"),
+    "split_at_two": lambda x: tf.strings.split(x, "  "),
+    "split_once": lambda x: tf.strings.split(x, maxsplit=1),
+    "bytes_split": tf.strings.bytes_split,
+    "fast": lambda x: tf.strings.to_hash_bucket_fast(x, 2**40),
+    "plain": lambda x: tf.strings.to_hash_bucket(x, 2**40),
+    "strong": lambda x: tf.strings.to_hash_bucket_strong(x, 2**40, [1, 2]),
+    "replace": lambda x: tf.strings.regex_replace(x, "[a-d ]+", "-"),
+    "match": lambda x: tf.strings.regex_full_match(x, ".*b.*"),
+    "vocabulary": table("vocabulary").lookup,
+    "hash table": table("hash").lookup,
+    "table of text": table("text").lookup,
+    "words": lambda x: table("vocabulary").lookup(tf.strings.split(x)),
+    "split twice": lambda x: tf.strings.split(tf.strings.split(x), "b"),
+}  # fmt: skip
+
+
+def listed(value):
+    return value.to_list() if isinstance(value, tf.RaggedTensor) else value.tolist()
+
+
+def in_parts(function, texts):
+    return [
+        row
+        for start in range(0, len(texts), 100)
+        for row in listed(function(texts[start : start + 100]))
+    ]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_many_texts_give_what_few_give(name):
+    function = FUNCTIONS[name]
+    texts = np.array([line.encode() for line in LINES], object)
+    many, few = function(texts), function(texts[:9])
+    assert many.dtype == few.dtype
+    assert listed(many) == in_parts(function, texts)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_columns_of_a_dataset_give_what_few_texts_give(name):
+    function = FUNCTIONS[name]
+    expected = in_parts(function, np.array([line.encode() for line in LINES], object))
+    lines = tf.data.Dataset.from_tensor_slices(LINES)
+    assert [row for batch in lines.batch(300).map(function) for row in listed(batch)] == expected
+    assert [listed(row) for row in lines.map(function)] == expected
+    matrix = lines.batch(7).batch(10).map(function)
+    assert [row for whole in matrix for batch in listed(whole) for row in batch] == expected
+    assert matrix.element_spec.is_compatible_with(next(iter(matrix)))
+
+
+@pytest.mark.parametrize(
+    ("texts", "dtype"),
+    [(NUMBERS, tf.float32), (NUMBERS, tf.float64), (INTEGERS, tf.int32), (INTEGERS, tf.int64)],
+)
+def test_many_numbers_are_read_like_few(texts, dtype):
+    found = tf.strings.to_number(texts, dtype)
+    few = [tf.strings.to_number(text, dtype).item() for text in texts]
+    np.testing.assert_array_equal(found, np.array(few, dtype))
+    assert found.dtype == dtype
+
+
+@pytest.mark.parametrize("odd", ["nan", " 1 ", "+2", "0x1f", "INF", "1e999"])
+def test_one_odd_spelling_among_many_numbers_is_read_too(odd):
+    found = tf.strings.to_number([*["1.5"] * 300, odd])
+    np.testing.assert_array_equal(found[300], tf.strings.to_number(odd))
+
+
+@pytest.mark.parametrize("wrong", ["", "nan(1)", "0x1p3", "1_0", "1.2.3", "--1"])
+def test_one_wrong_text_among_many_numbers_raises(wrong):
+    for dtype in (tf.float32, tf.int64):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="could not correctly convert"):
+            tf.strings.to_number([*["1"] * 300, wrong], dtype)
+
+
+@pytest.mark.parametrize("wrong", ["1.5", "0x1f", "1e3", "4294967296"])
+def test_one_text_that_is_no_integer_raises(wrong):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="could not correctly convert"):
+        tf.strings.to_number([*["1"] * 300, wrong], tf.int32)
+
+
+def test_without_numba_the_results_are_the_same(monkeypatch):
+    lines = np.array([line.encode() for line in LINES], object)
+    expected = {name: listed(function(lines)) for name, function in FUNCTIONS.items()}
+    monkeypatch.setattr(numba_loops, "_numba", lambda: None)
+    assert {name: listed(function(lines)) for name, function in FUNCTIONS.items()} == expected
+
+
+def test_a_traced_split_is_a_ragged_tensor_for_isinstance():
+    def words(line):
+        found = tf.strings.split(line)
+        return found.to_tensor() if isinstance(found, tf.RaggedTensor) else found
+
+    batches = tf.data.Dataset.from_tensor_slices(["a b", "c"]).batch(2).map(words)
+    assert next(iter(batches)).tolist() == [[b"a", b"b"], [b"c", b""]]
+
+
+def test_a_traced_split_stays_vectorised_when_other_parts_are_numbers():
+    rows = tf.data.Dataset.from_tensor_slices((["a b", "c"], [1.0, 2.0])).batch(2)
+    pairs = rows.map(lambda line, x: (tf.strings.split(line), x * 2))
+    assert "vectorised" in pairs.explain()
+    words, numbers = next(iter(pairs))
+    assert words.to_list() == [[b"a", b"b"], [b"c"]]
+    assert numbers.tolist() == [2.0, 4.0]
