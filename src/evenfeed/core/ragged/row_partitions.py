@@ -93,10 +93,11 @@ def inside(width: int, lengths: Array) -> Array:
 
 def gathered(splits: Array, rows: Array) -> tuple[Array, Array]:
     """Return the splits of some rows, and the positions of their values."""
-    lengths = np.diff(splits)[rows]
+    firsts = splits[rows]
+    lengths = splits[rows + 1] - firsts
     new = from_lengths(lengths, 0, check=False)
     # Within a row positions count up, so each starts at its row's first value minus its place in the result.
-    shifts = np.repeat(splits[:-1][rows] - new[:-1], lengths)
+    shifts = np.repeat(firsts - new[:-1], lengths)
     return new, shifts + np.arange(new[-1], dtype=splits.dtype)
 
 

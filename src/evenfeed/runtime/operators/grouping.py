@@ -263,7 +263,9 @@ def folded(rows: Block, count: int, specs: Sequence[TypeSpec]) -> Block:
                     return ragged_columns.in_batches(rows_of_spec, count)
             values = items(column)
             return [spec.stacked(values[at : at + size]) for at in range(0, rows.length, size)]
-        if column is None or isinstance(column, (list, RaggedTensor)):
+        if isinstance(column, RaggedTensor):  # its rows have one length
+            column = ragged_columns.dense(column)
+        if column is None or isinstance(column, list):
             return None
         if count == 1:
             return column[np.newaxis]
