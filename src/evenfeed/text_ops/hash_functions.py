@@ -21,7 +21,7 @@ _ALL_BITS: Final = 2**64 - 1
 
 
 @final
-class Pieces:
+class AlikeTexts:
     """Texts in a buffer that a hash function treats alike.
 
     Attributes:
@@ -55,7 +55,7 @@ def fingerprint64(texts: Texts) -> Words:
             break
         rows = np.flatnonzero((lengths >= least) & (lengths <= most))
         if len(rows):
-            found[rows] = function(Pieces(texts.data, starts[rows], lengths[rows]))
+            found[rows] = function(AlikeTexts(texts.data, starts[rows], lengths[rows]))
     for pieces, rows in _of_each_length(texts, _SHORT):
         found[rows] = _long(pieces)
     return found
@@ -71,23 +71,23 @@ def siphash(texts: Texts, key: tuple[int, int]) -> Words:
     return _by_length(texts, lambda pieces: _siphash(pieces, key))
 
 
-def _by_length(texts: Texts, function: Callable[[Pieces], Words]) -> Words:
+def _by_length(texts: Texts, function: Callable[[AlikeTexts], Words]) -> Words:
     found = np.empty(len(texts), np.uint64)
     for pieces, rows in _of_each_length(texts):
         found[rows] = function(pieces)
     return found
 
 
-def _of_each_length(texts: Texts, above: int = -1) -> list[tuple[Pieces, Positions]]:
+def _of_each_length(texts: Texts, above: int = -1) -> list[tuple[AlikeTexts, Positions]]:
     """Return the texts of each length above a limit, and their positions."""
     lengths = texts.stops - texts.starts
     known = [length for length in np.flatnonzero(np.bincount(lengths)).tolist() if length > above]
     rows = [np.flatnonzero(lengths == length) for length in known]
     pairs = zip(known, rows, strict=True)
-    return [(Pieces(texts.data, texts.starts[mine], length), mine) for length, mine in pairs]
+    return [(AlikeTexts(texts.data, texts.starts[mine], length), mine) for length, mine in pairs]
 
 
-def _murmur(rows: Pieces) -> Words:
+def _murmur(rows: AlikeTexts) -> Words:
     size = rows.size
     start = (_MURMUR_SEED ^ (size * int(_MURMUR))) & _ALL_BITS
     found = _same(start, rows)
@@ -98,7 +98,7 @@ def _murmur(rows: Pieces) -> Words:
     return _mixed(_mixed(found) * _MURMUR)
 
 
-def _siphash(rows: Pieces, key: tuple[int, int]) -> Words:
+def _siphash(rows: AlikeTexts, key: tuple[int, int]) -> Words:
     size = rows.size
     state = [_same(part ^ key[n % 2], rows) for n, part in enumerate(_SIP)]
     last = _tail(rows) | np.uint64((size & 0xFF) << 56)
@@ -122,40 +122,40 @@ def _sip_rounds(state: list[Words], count: int) -> None:
     state[:] = a, b, c, d
 
 
-def _to_16(rows: Pieces) -> Words:
+def _to_16(rows: AlikeTexts) -> Words:
     mul = _factor(rows)
     a, b = rows.word(0) + _K2, rows.word(rows.size - 8)
     return _joint(_right(b, 37) * mul + a, (_right(a, 25) + b) * mul, mul)
 
 
-def _to_7(rows: Pieces) -> Words:
+def _to_7(rows: AlikeTexts) -> Words:
     a, b = rows.word(0, 4), rows.word(rows.size - 4, 4)
     return _joint((a << np.uint64(3)) + rows.size.astype(np.uint64), b, _factor(rows))
 
 
-def _to_3(rows: Pieces) -> Words:
+def _to_3(rows: AlikeTexts) -> Words:
     size = rows.size
     a, b, c = (rows.word(at, 1) for at in (0, size >> 1, size - 1))
     y, z = a + (b << np.uint64(8)), size.astype(np.uint64) + (c << np.uint64(2))
     return _mixed(y * _K2 ^ z * _K0) * _K2
 
 
-def _empty(rows: Pieces) -> Words:
+def _empty(rows: AlikeTexts) -> Words:
     return _same(int(_K2), rows)
 
 
-def _factor(rows: Pieces) -> Words:
+def _factor(rows: AlikeTexts) -> Words:
     return _K2 + (2 * rows.size).astype(np.uint64)
 
 
-def _to_32(rows: Pieces) -> Words:
+def _to_32(rows: AlikeTexts) -> Words:
     size, mul = rows.size, _factor(rows)
     a, b = rows.word(0) * _K1, rows.word(8)
     c, d = rows.word(size - 8) * mul, rows.word(size - 16) * _K2
     return _joint(_right(a + b, 43) + _right(c, 30) + d, a + _right(b + _K2, 18) + c, mul)
 
 
-def _to_64(rows: Pieces) -> Words:
+def _to_64(rows: AlikeTexts) -> Words:
     size, mul = rows.size, _factor(rows)
     a, b = rows.word(0) * _K2, rows.word(8)
     c, d = rows.word(size - 8) * mul, rows.word(size - 16) * _K2
@@ -166,7 +166,7 @@ def _to_64(rows: Pieces) -> Words:
     return _joint(_right(e + f, 43) + _right(g, 30) + h, e + _right(f + a, 18) + g, mul)
 
 
-def _long(rows: Pieces) -> Words:
+def _long(rows: AlikeTexts) -> Words:
     """Hash texts of more than 64 bytes: blocks of 64 bytes, and the last 64 once more."""
     size = rows.size
     seed, odd = _same(81, rows), np.uint64(113)
@@ -186,7 +186,7 @@ def _long(rows: Pieces) -> Words:
     return _joint(first, _joint(v[1], w[1], mul) + x, mul)
 
 
-def _block(rows: Pieces, at: int, state: Any, mul: Any, factor: Any = np.uint64(1)) -> Any:  # noqa: B008 - immutable
+def _block(rows: AlikeTexts, at: int, state: Any, mul: Any, factor: Any = np.uint64(1)) -> Any:  # noqa: B008 - immutable
     x, y, z, v, w = state
     x = _right(x + y + v[0] + rows.word(at + 8), 37) * mul
     y = _right(y + v[1] + rows.word(at + 48), 42) * mul
@@ -198,7 +198,7 @@ def _block(rows: Pieces, at: int, state: Any, mul: Any, factor: Any = np.uint64(
     return z, y, x, v, w
 
 
-def _weak(rows: Pieces, at: int, a: Words, b: Words) -> tuple[Words, Words]:
+def _weak(rows: AlikeTexts, at: int, a: Words, b: Words) -> tuple[Words, Words]:
     first, second, third, fourth = (rows.word(at + 8 * n) for n in range(4))
     a = a + first
     b = _right(b + a + fourth, 21)
@@ -222,7 +222,7 @@ def _left(word: Words, bits: int) -> Words:
     return _right(word, 64 - bits)
 
 
-def _tail(rows: Pieces) -> Words:
+def _tail(rows: AlikeTexts) -> Words:
     """Return the bytes after the last whole word of each text, as a number."""
     rest = rows.size % 8
     found = _same(0, rows)
@@ -231,7 +231,7 @@ def _tail(rows: Pieces) -> Words:
     return found
 
 
-def _same(number: int, rows: Pieces) -> Words:
+def _same(number: int, rows: AlikeTexts) -> Words:
     return np.full(len(rows), number, np.uint64)
 
 
