@@ -270,8 +270,10 @@ def test_wrong_arguments_say_what_to_pass():
     w = tf.Variable(3.0)
     with tf.GradientTape(persistent=True) as tape:
         y = w * w
-    with pytest.raises(ValueError, match="A target of gradients is a tensor, but got"):
-        tape.gradient(w, w)
+    with pytest.raises(
+        ValueError, match="A target of gradients is a tensor or a variable, but got"
+    ):
+        tape.gradient("y", w)
     with pytest.raises(ValueError, match="A source of gradients is a variable or a tensor"):
         tape.gradient(y, "w")
     with pytest.raises(ValueError, match="watches tensors and variables, but got 1"):
@@ -310,3 +312,15 @@ def test_the_classes_of_jax_that_a_tape_extends_are_there():
     tracers = []
     jax.make_jaxpr(lambda x: tracers.append(x * 2) or x)(1.0)
     assert isinstance(tracers[0].val, jax.extend.core.Var)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function])
+def test_a_variable_is_a_target_too(wrap):
+    v, other = tf.Variable(2.0), tf.Variable(3.0)
+
+    def gradients():
+        with tf.GradientTape(persistent=True) as tape:
+            y = 2 * v
+        return tape.gradient([y, v], [v, other]), tape.gradient(other, [v, other])
+
+    assert wrap(gradients)() == ([3.0, None], [None, 1.0])

@@ -336,3 +336,24 @@ def complex_numbers(tf, ask):
         return tape.gradient(y, z, output_gradients=tf.constant([1.0 + 1.0j, 2.0 - 3.0j]))
 
     return _both(tf, ask, {"real target": real_target, "complex target": complex_target})
+
+
+def variables_as_targets(tf, ask):
+    v, other = tf.Variable(2.0), tf.Variable(3.0)
+
+    def of_itself():
+        with tf.GradientTape() as tape:
+            chosen = v
+        return tape.gradient(chosen, v)
+
+    def of_a_sum():
+        with tf.GradientTape() as tape:
+            y = 2 * v
+        return tape.gradient([y, v], v)
+
+    def of_another():
+        with tf.GradientTape() as tape:
+            y = 2 * v
+        return [tape.gradient([y, other], [v, other])[1]]
+
+    return _both(tf, ask, {"itself": of_itself, "a sum": of_a_sum, "another": of_another})

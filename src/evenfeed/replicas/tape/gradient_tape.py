@@ -266,7 +266,7 @@ class GradientTape:
             The function, the indices of its targets, and the indices of the sources that it returns.
         """
         self._check_unused()
-        targets = [_checked_target(target) for target in targets]
+        targets = [self._target(target) for target in targets]
         arrays = [self._arrays_of(source) for source in sources]
         reads = [(v, 0) for _, values in self._reads.values() for v, _ in values]
         watched = Recorded(self.record, [*reads, *self._watched])
@@ -314,6 +314,22 @@ class GradientTape:
             self._is_used = True
             self.record.paused = True  # if it is asked inside its own block
 
+    def _target(self, target: Any) -> Any:
+        """Return the array of a target. That of a variable is the last value that it was read with."""
+        if is_variable(target):
+            _, values = self._reads.setdefault(id(target), (target, []))
+            if not values:
+                values.append((jnp.asarray(target.value()), False))
+            return values[-1][0]
+        if not isinstance(target, jax.Array):
+            raise ValueError(
+                described(
+                    f"A target of gradients is a tensor or a variable, but got {shortened(target)}.",
+                    fix="pass a tensor that was computed in the tape's block.",
+                )
+            )
+        return target
+
     def _arrays_of(self, source: Any) -> list[tuple[Any, bool]]:
         """Return the arrays that stand for a source: each value that a variable was read with."""
         if is_variable(source):
@@ -332,17 +348,6 @@ class GradientTape:
 def is_variable(value: object) -> bool:
     """Return True if a tape treats a value as a variable."""
     return isinstance(value, Variable)
-
-
-def _checked_target(target: Any) -> Any:
-    if not isinstance(target, jax.Array):
-        raise ValueError(
-            described(
-                f"A target of gradients is a tensor, but got {shortened(target)}.",
-                fix="pass a tensor that was computed in the tape's block.",
-            )
-        )
-    return target
 
 
 def _starting_gradients(targets: Sequence[Any], connected: Sequence[int], given: Any) -> list[Any]:
