@@ -1,6 +1,8 @@
 """The README's program, the examples and the benchmarks run, and print what they say they print."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +59,34 @@ def test_the_example_of_workers_runs_on_two():
     assert done.returncode == 0, done.stderr
     for worker, rows in enumerate((12, 10)):
         assert f"[worker {worker}] 4 replicas; this worker saw {rows} of 22 rows" in done.stdout
+
+
+def steps_in(output: str) -> dict[int, str]:
+    """Return what `examples/resume.py` printed of each step."""
+    return {int(n): rest for n, rest in re.findall(r"step (\d+): (sum .*)", output)}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process groups")
+def test_the_example_of_resuming_is_killed_and_continues_on_another_number_of_workers(tmp_path):
+    program = ROOT / "examples" / "resume.py"
+    whole = steps_in(output_of(program, "--folder", str(tmp_path / "whole")))
+    folder = ["--folder", str(tmp_path / "killed")]
+    command = ["-m", "evenfeed", "run", "--workers", "2", str(program), *folder, "--pause", "0.1"]
+    with subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as killed:
+        assert killed.stdout is not None
+        before = ""
+        while "step 7:" not in before:
+            line = killed.stdout.readline()
+            assert line, before
+            before += line
+        os.killpg(killed.pid, signal.SIGKILL)
+    after = output_of(program, *folder)
+    (saved,) = re.findall(r"continuing after step (\d+)", after)
+    assert 7 <= int(saved) < len(whole)
+    assert list(steps_in(after)) == list(range(int(saved) + 1, len(whole) + 1))
+    assert steps_in(before).items() | steps_in(after).items() <= whole.items()
 
 
 def jobs() -> int:

@@ -1,7 +1,10 @@
 """MultiWorkerMirroredStrategy on two workers with two replicas each, in real processes."""
 
 import pytest
+from tests.feeding.distribution import distributed, with_lanes, with_policy
 from tests.strategy.starting import seen_by_workers
+
+from evenfeed.data import Dataset
 
 pytestmark = pytest.mark.slow
 
@@ -74,5 +77,26 @@ def test_replicas_count_and_meet_over_all_workers(way):
         assert joined == [[1.0, 2.0, 3.0, 4.0]] * 2
 
 
+@pytest.mark.parametrize("policy", ["DATA", "LANES", "OFF"])
+def test_all_workers_save_the_same_state(policy):
+    assert seen()[0]["states"][policy] == seen()[1]["states"][policy]
+
+
+def test_one_worker_continues_where_two_stopped():
+    rows = Dataset.range(40).filter(lambda x: x % 4 != 1).batch(8)
+    kept = [row for row in range(40) if row % 4 != 1]
+    for dataset, policy, rest in (
+        (with_policy(rows, "DATA"), "DATA", [kept[at : at + 8] for at in (8, 16, 24)]),
+        (with_lanes(rows, 4), "LANES", None),
+    ):
+        iterator = iter(distributed(dataset, 1))
+        first = next(iterator)
+        whole = [x.tolist() for x in iterator]
+        iterator.set_state(seen()[0]["states"][policy])
+        found = [x.tolist() for x in iterator]
+        assert len(first) == 8
+        assert found == whole == (rest or whole)
+
+
 def test_nothing_that_was_seen_is_left_out():
-    assert set(seen()[0]) == {*SAME, *EACH, "eager", "compiled"}
+    assert set(seen()[0]) == {*SAME, *EACH, "eager", "compiled", "states"}

@@ -45,6 +45,25 @@ def see_input(strategy: Any, worker: int, seen: dict[str, Any]) -> None:
     padded = strategy.experimental_distribute_dataset(rows, padding)
     sums = [strategy.run(total, args=step) for step in padded]
     seen["padded, compiled"] = [plain(strategy.experimental_local_results(x)) for x in sums]
+    seen["states"] = {policy: resumed(strategy, policy) for policy in ("DATA", "LANES", "OFF")}
+
+
+def resumed(strategy: Any, policy: str) -> Any:
+    """Return the state after a step. Checks that another iterator continues from it."""
+    options = tf.data.Options()
+    policies = tf.data.experimental.AutoShardPolicy
+    options.experimental_distribute.auto_shard_policy = getattr(policies, policy)
+    options.experimental_distribute.num_lanes = 4
+    rows = tf.data.Dataset.range(40).filter(lambda x: x % 4 != 1).batch(8).with_options(options)
+    dataset = strategy.experimental_distribute_dataset(rows)
+    iterator, again = iter(dataset), iter(dataset)
+    next(iterator)
+    state = iterator.get_state()
+    again.set_state(json.loads(json.dumps(state)))
+    for step, other in zip(iterator, again, strict=True):
+        local = strategy.experimental_local_results
+        assert plain(local(step)) == plain(local(other))
+    return state
 
 
 def main() -> None:
