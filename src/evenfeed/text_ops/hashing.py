@@ -87,6 +87,11 @@ class HashBucket(EachText):
         return fingerprint64(texts) if self.kind == "fast" else hash64(texts)
 
 
+def fingerprints(texts: list[bytes]) -> Array:
+    """Return the fingerprint of each text, by FarmHash."""
+    return fingerprint64(Texts.of(texts))
+
+
 def _buckets(number: Any) -> int:
     count = int(number)
     if count < 1:

@@ -62,17 +62,67 @@ class SparseTensor(Composite, Specified):
         """The shape of the dense array."""
         return TensorShape(self.dense_shape.tolist())
 
+    def get_shape(self) -> TensorShape:
+        """Return the shape of the dense array."""
+        return self.shape
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> "SparseTensor":
+        """Make a sparse tensor of something with `indices`, `values` and `dense_shape`."""
+        given = sparse_tensor_value
+        return cls(given.indices, given.values, given.dense_shape)
+
+    def with_values(self, new_values: Any) -> "SparseTensor":
+        """Return a sparse tensor with other values at the same indices."""
+        values = to_array(new_values)
+        if values.shape[:1] != self.values.shape[:1]:
+            raise ValueError(
+                described(
+                    f"There are {len(self.values)} indices, but got values of shape {values.shape}.",
+                    fix="pass one value for each index.",
+                )
+            )
+        return SparseTensor(self.indices, values, self.dense_shape)
+
+    def __mul__(self, other: Any) -> "SparseTensor":
+        return self.with_values(self.values * self._beside(other))
+
+    def __truediv__(self, other: Any) -> "SparseTensor":
+        beside = self._beside(other)
+        wide = self.dtype in (dtypes.int32, dtypes.int64)  # TensorFlow divides them as float64
+        return self.with_values(
+            np.true_divide(self.values, beside, dtype=np.float64 if wide else None)
+        )
+
+    def _beside(self, other: Any) -> Array:
+        """Return the value of a dense tensor at each index. It is broadcast to the dense shape."""
+        dense = to_array(other, self.dtype)
+        try:
+            whole = np.broadcast_to(dense, tuple(self.dense_shape.tolist()))
+        except ValueError:
+            raise InvalidArgumentError(
+                f"A tensor of shape {dense.shape} does not broadcast to the shape {self.shape}.",
+                fix="pass a number, or a tensor that broadcasts to the sparse one.",
+            ) from None
+        return whole[tuple(self.indices.T)]
+
     @property
     def _type_spec(self) -> SparseTensorSpec:
         return SparseTensorSpec.from_value(self)
 
 
-def to_dense(sp_input: Any, default_value: Any = None, name: str | None = None) -> Array:
+def to_dense(
+    sp_input: Any,
+    default_value: Any = None,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Array:
     """Convert a sparse tensor to a dense array.
 
     Args:
         sp_input: The sparse tensor.
         default_value: The value at all other indices; by default 0, or empty bytes for text.
+        validate_indices: Whether an index that is not sorted, or that occurs twice, is an error.
         name: Accepted for compatibility.
 
     Examples:
@@ -89,11 +139,33 @@ def to_dense(sp_input: Any, default_value: Any = None, name: str | None = None) 
                 fix="pass a SparseTensor, such as parse_example returns for a VarLenFeature.",
             )
         )
+    _check_indices(sp_input, in_order=validate_indices)
     dtype = sp_input.dtype
     empty = empty_value(dtype) if default_value is None else to_array(default_value, dtype).item()
     dense = np.full(tuple(sp_input.dense_shape), empty, dtype)
-    dense[tuple(sp_input.indices.T)] = sp_input.values
+    # A tensor without axes has no indices to write at, so that it is written as a vector.
+    places = tuple(sp_input.indices.T) or (np.zeros(len(sp_input.values), np.int64),)
+    dense.reshape(dense.shape or (1,))[places] = sp_input.values
     return host_tensor(dense)
+
+
+def _check_indices(tensor: SparseTensor, *, in_order: bool) -> None:
+    """Check that indices are in range, and in order if asked."""
+    indices, shape = tensor.indices, tensor.dense_shape
+    outside = ((indices < 0) | (indices >= shape)).any(axis=1)
+    if outside.any():
+        raise InvalidArgumentError(
+            f"The index {indices[outside][0].tolist()} is outside of the shape {tensor.shape}.",
+            fix="pass a larger dense_shape.",
+        )
+    if not in_order or len(indices) < 2 or not indices.shape[1]:
+        return
+    flat = np.ravel_multi_index(tuple(indices.T), tuple(shape.tolist()))
+    if (np.diff(flat) <= 0).any():
+        raise InvalidArgumentError(
+            "The indices of a sparse tensor must be in order, without repetition.",
+            fix="sort them with evenfeed.sparse.reorder, or pass validate_indices=False.",
+        )
 
 
 def sparse_row(tensor: Any, shape: TensorShape) -> SparseTensor:

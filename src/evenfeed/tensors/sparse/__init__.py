@@ -1,0 +1,1 @@
+"""Functions of sparse tensors, which are values of the host."""
