@@ -1,5 +1,6 @@
 """A feature whose package is not installed names the extra that installs it, as a command."""
 
+import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import evenfeed as tf
 from evenfeed.keras_training.loading import keras_on_jax
 
+ORBAX_ITEMS = str(Path(tf.__file__).parent / "checkpoints" / "orbax_items.py")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 # The extra, a package that it installs, and a call that needs it.
@@ -27,6 +29,12 @@ CASES: list[tuple[str, str, Callable[[str], object]]] = [
     ("keras", "keras", lambda _: keras_on_jax()),
     ("images", "simplejpeg", lambda _: tf.io.decode_jpeg(b"\xff\xd8\xff\xe0" + bytes(20))),
     ("images", "PIL", lambda _: tf.io.decode_png(PNG + bytes(20))),
+    ("checkpoint", "orbax", lambda path: tf.train.Checkpoint(v=tf.Variable(1)).write(path)),
+    (
+        "checkpoint",
+        "orbax",
+        lambda _: runpy.run_path(ORBAX_ITEMS),  # a module that is loaded at first use
+    ),
     ("images", "PIL", lambda _: tf.io.encode_png(np.zeros((2, 2, 3), np.uint8))),
 ]
 

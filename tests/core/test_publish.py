@@ -77,7 +77,7 @@ def test_a_missing_function_of_the_package_points_to_jax():
         ("saved_model", "model.save(path)"),
         ("distribute.TPUStrategy", "MirroredStrategy"),
         ("compat.v1.Session", "evenfeed.function"),
-        ("train.Checkpoint", "orbax"),
+        ("train.Saver", "train.Checkpoint"),
     ],
 )
 def test_a_known_name_gets_its_advice_and_no_suggestion(name, said):

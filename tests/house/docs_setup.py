@@ -101,6 +101,7 @@ def workers() -> Names:
 
 
 PAGES: dict[str, Callable[[], Names]] = {
+    "checkpoints": dict,
     "datasets": datasets,
     "files": files,
     "from_tensorflow": from_tensorflow,

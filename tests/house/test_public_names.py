@@ -12,6 +12,7 @@ import evenfeed
 # Behind the namespaces: users do not import from these.
 INNER = {
     "__main__",
+    "checkpoints",
     "cluster",
     "core",
     "dataset",

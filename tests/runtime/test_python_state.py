@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.runtime.functions.python_state import PythonState, uses_iterator
+from evenfeed.runtime.functions.python_state import ReachableState, uses_iterator
 
 TOTAL = 0
 
@@ -157,7 +157,7 @@ def test_iterators_are_found_where_a_function_names_them():
 )
 def test_small_containers_are_put_back(container, change):
     before = list(container)
-    state = PythonState(lambda: container)
+    state = ReachableState(lambda: container)
     change(container)
     assert list(container) != before or isinstance(container, dict)
     state.restore()
@@ -168,7 +168,7 @@ def test_small_containers_are_put_back(container, change):
 
 def test_what_holds_much_is_data_and_left_alone():
     data = list(range(1000))
-    state = PythonState(lambda: data)
+    state = ReachableState(lambda: data)
     data.append(1)
     state.restore()
     assert len(data) == 1001

@@ -64,6 +64,14 @@ class Iterator(ABC):
     @abstractmethod
     def __next__(self) -> Any: ...
 
+    @abstractmethod
+    def get_state(self) -> dict[str, Any]:
+        """Return the position after the last element, as JSON-compatible data."""
+
+    @abstractmethod
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Resume after the element at which `get_state` was called, in this or another process."""
+
     def __iter__(self) -> Self:
         return self
 

@@ -27,6 +27,7 @@ __all__ = [
     "logging",
     "message_factory",
     "multiprocessing_spawn",
+    "orbax_checkpoint",
     "pil_image",
     "pprint",
     "random",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
 
     import array_record.python.array_record_module as array_record  # pyright: ignore
     import google_crc32c
+    import orbax.checkpoint as orbax_checkpoint  # pyright: ignore
     import simplejpeg  # pyright: ignore[reportMissingTypeStubs]
     from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
     from PIL import Image as pil_image  # noqa: N813 - a module
@@ -95,6 +97,7 @@ else:
     logging = LazyModule("logging")
     message_factory = LazyModule("google.protobuf.message_factory")
     multiprocessing_spawn = LazyModule("multiprocessing.spawn")
+    orbax_checkpoint = LazyModule("orbax.checkpoint")
     pil_image = LazyModule("PIL.Image")
     pprint = LazyModule("pprint")
     random = LazyModule("random")

@@ -259,6 +259,12 @@ class InputIterator(Iterator):
     def __next__(self) -> Any:
         return self._steps.__next__()  # with next(), a Ctrl-C right after it would lose the step
 
+    def get_state(self) -> dict[str, Any]:
+        return self._steps.get_state()
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        self._steps.set_state(state)
+
 
 def distributed(dataset: Any, replicas: Replicas, options: InputOptions) -> DistributedDataset:
     """Split the global batches of a dataset over the replicas."""

@@ -3,7 +3,7 @@
 from typing import Final
 
 _GRADIENTS: Final = "Record with evenfeed.GradientTape() as tape, and call tape.gradient(ys, xs)."
-_SAVING: Final = "Save arrays with orbax.checkpoint, or with numpy.savez({v.name: v.numpy() for v in variables})."
+_SAVING: Final = "Use evenfeed.train.Checkpoint(model=model).save(path)."
 _NO_GRAPH: Final = (
     "There are no graphs: write a Python function, and compile it with evenfeed.function."
 )
@@ -64,11 +64,7 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "distribute.CentralStorageStrategy": f"{_MIRRORED}: each device has a copy of the variables.",
     "distribute.experimental.CentralStorageStrategy": f"{_MIRRORED}: each device has a copy of the variables.",
     "distribute.experimental.PreemptionCheckpointHandler": "Save the state every few steps with orbax.checkpoint.",
-    "train.Checkpoint": _SAVING,
-    "train.CheckpointManager": _SAVING,
     "train.Saver": _SAVING,
-    "train.load_checkpoint": "TensorFlow's checkpoints are read by TensorFlow alone: convert them to a .npz file there.",
-    "train.latest_checkpoint": _SAVING,
     "train.Optimizer": "Use an optimizer of optax, for example optax.sgd(0.1).",
     "train.GradientDescentOptimizer": "Use optax.sgd(learning_rate).",
     "train.AdamOptimizer": "Use optax.adam(learning_rate).",

@@ -4,13 +4,14 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from evenfeed.replicas.variables.attaching import Attaching
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.control.scopes import name_scope as opened_scope
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-class Module:
+class Module(Attaching):
     """A base class of layers and models. It finds the variables in its attributes, and in lists and dicts there.
 
     Args:

@@ -6,7 +6,7 @@ from evenfeed.core.side_effects import Effect, Effects
 from evenfeed.runtime.functions.calls import Calling
 from evenfeed.runtime.functions.compiled import RowShapes
 from evenfeed.runtime.functions.purity import RandomStates, generators
-from evenfeed.runtime.functions.python_state import PythonState
+from evenfeed.runtime.functions.python_state import ReachableState
 from evenfeed.runtime.functions.vectorise import Call, Traced, traced
 
 Outcome: TypeAlias = Traced | Exception
@@ -20,14 +20,14 @@ class ComparedTraces:
         self._function = calling.function
         self._call = call
         self._effects = effects
-        self._after_first: PythonState | None = None
+        self._after_first: ReachableState | None = None
         self._generators = generators(calling.function)
         self._compared = False
 
     def _called(self, parts: list[Any]) -> tuple[Any, list[Any]]:
         result = self._call(parts)
         if self._after_first is None:
-            self._after_first = PythonState(self._function)
+            self._after_first = ReachableState(self._function)
         return result
 
     def restore_after_one_trace(self) -> None:
@@ -59,7 +59,7 @@ def without_side_effects(call: Call, function: object) -> Call:
     """Return a function for later traces, which restores the Python objects that it changes."""
 
     def called(parts: list[Any]) -> tuple[Any, list[Any]]:
-        state = PythonState(function)
+        state = ReachableState(function)
         try:
             return call(parts)
         finally:

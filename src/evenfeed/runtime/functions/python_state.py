@@ -34,7 +34,7 @@ Undo: TypeAlias = Callable[[], None]
 
 
 @final
-class PythonState:
+class ReachableState:
     """A snapshot of the objects that a function uses."""
 
     def __init__(self, function: object) -> None:

@@ -28,7 +28,7 @@ from evenfeed.runtime.functions.compiled import Compiled, RowShapes
 from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.probing import NewVariables, looked_at
 from evenfeed.runtime.functions.purity import uses_generator
-from evenfeed.runtime.functions.python_state import PythonState, uses_iterator
+from evenfeed.runtime.functions.python_state import ReachableState, uses_iterator
 from evenfeed.runtime.functions.vectorise import Row, Traced, refuses_tracing, shared_count
 
 # Lengths to try for an unknown dimension. Dimensions of the result that change with it are unknown too. A short length
@@ -116,7 +116,7 @@ def _traced(request: _TraceRequest) -> Finding:
     if uses_iterator(function):
         effects.add(Effect.PULLS)
         return _untraced(request, f"it {effects.text()}")
-    state = PythonState(function)
+    state = ReachableState(function)
     is_compiled = False
     try:
         found = _traced_with_kernels(request, state)
@@ -127,7 +127,7 @@ def _traced(request: _TraceRequest) -> Finding:
     return found
 
 
-def _traced_with_kernels(request: _TraceRequest, state: PythonState) -> Finding:
+def _traced_with_kernels(request: _TraceRequest, state: ReachableState) -> Finding:
     """Restart the trace with each kernel or variable that it discovers."""
     kernels, effects = request.kernels, request.effects
     why = "it works on text"

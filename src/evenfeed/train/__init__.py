@@ -1,4 +1,4 @@
-"""`ClusterSpec` and the Example protocol buffers: TensorFlow's `tf.train`.
+"""Checkpoints, `ClusterSpec` and the Example protocol buffers: TensorFlow's `tf.train`.
 
 Examples:
     >>> import evenfeed as tf
@@ -12,13 +12,26 @@ Examples:
 
 from typing import TYPE_CHECKING, Any
 
+from evenfeed.checkpoints.checkpoint import Checkpoint
+from evenfeed.checkpoints.checkpoint_options import CheckpointOptions
+from evenfeed.checkpoints.inspection import list_variables, load_checkpoint, load_variable
+from evenfeed.checkpoints.rotation import CheckpointManager
+from evenfeed.checkpoints.state_file import (
+    checkpoints_iterator,
+    get_checkpoint_state,
+    latest_checkpoint,
+)
 from evenfeed.cluster.resolvers.spec import ClusterSpec
 from evenfeed.core.publish import publish, refusal
 from evenfeed.formats.example.example_protos import message_class
 from evenfeed.replicas.variables.moving_averages import ExponentialMovingAverage
+from evenfeed.train import experimental
 
 __all__ = [
     "BytesList",
+    "Checkpoint",
+    "CheckpointManager",
+    "CheckpointOptions",
     "ClusterDef",
     "ClusterSpec",
     "Example",
@@ -31,9 +44,16 @@ __all__ = [
     "Int64List",
     "JobDef",
     "SequenceExample",
+    "checkpoints_iterator",
+    "experimental",
+    "get_checkpoint_state",
+    "latest_checkpoint",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
 ]
 
-publish(__name__, ["ClusterSpec", "ExponentialMovingAverage"], globals())
+publish(__name__, [name for name in __all__ if name in globals()], globals())
 
 if TYPE_CHECKING:
     BytesList: Any
