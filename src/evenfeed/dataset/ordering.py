@@ -11,7 +11,7 @@ from evenfeed.plan.checking import IgnoreErrors, Unique
 from evenfeed.plan.combining import Concatenate
 from evenfeed.plan.elementwise import Enumerate
 from evenfeed.plan.ordering import SHARD_HINT, HintedShard, Repeat, Shard, Shuffle, Skip, Take
-from evenfeed.runtime.live_state import Ignored, ignored_by
+from evenfeed.runtime.live_state import Ignored, ignored_in
 
 if TYPE_CHECKING:
     from evenfeed.dataset.dataset import Dataset
@@ -230,6 +230,4 @@ class Ordering(Face):
             >>> [(file, offset, reason[:13]) for file, offset, reason in dataset.ignored_errors().skipped]
             [('/none.tfrecord', None, 'NotFoundError')]
         """
-        found = (node for node in self._plan.walk() if isinstance(node, IgnoreErrors))
-        nearest = next(found, None)
-        return Ignored() if nearest is None else ignored_by(nearest)
+        return ignored_in(self._plan)

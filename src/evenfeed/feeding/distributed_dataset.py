@@ -20,6 +20,7 @@ from evenfeed.feeding.step_sources import CutFeed, StepSource, TakeFeed
 from evenfeed.replicas import contexts
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.runtime.explain import Explanation
+from evenfeed.runtime.live_state import Ignored
 
 
 class DistributedDataset:
@@ -105,6 +106,20 @@ class DistributedDataset:
                 resume: by position
         """
         return self._feed.explain()
+
+    def ignored_errors(self) -> Ignored:
+        """Return the errors that the last `ignore_errors` has ignored, on all workers and over all passes so far.
+
+        All workers must call it. Workers that share rows ignore the same errors; each is listed once.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> rows = tf.data.TFRecordDataset(["/none.tfrecord"]).ignore_errors()
+            >>> dataset = tf.distribute.get_strategy().experimental_distribute_dataset(rows.batch(4))
+            >>> list(dataset), [file for file, _, _ in dataset.ignored_errors().skipped]
+            ([], ['/none.tfrecord'])
+        """
+        return self._feed.ignored()
 
     def __getattr__(self, name: str) -> Any:
         what = f"A DistributedDataset has no attribute {name!r}."

@@ -19,6 +19,7 @@ from evenfeed.feeding.cluster_state import ClusterState, invalid_state
 from evenfeed.feeding.consistency import Facts, check_same, cut_facts, taken_facts
 from evenfeed.feeding.explain_distribution import cut_text, taken_text
 from evenfeed.feeding.host_steps import HostSteps, is_static
+from evenfeed.feeding.ignored_errors import all_ignored
 from evenfeed.feeding.input_options import InputOptions
 from evenfeed.feeding.lane_steps import size_of_lanes
 from evenfeed.feeding.padding import PadSteps, padded_rows
@@ -26,10 +27,12 @@ from evenfeed.feeding.placing import Placing
 from evenfeed.feeding.prefetch import StepsAhead
 from evenfeed.feeding.reading import BatchReading, ElementReading, WorkerInput
 from evenfeed.plan.node import Node
+from evenfeed.plan.options import AutoShardPolicy
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import PerReplicaSpec
 from evenfeed.runtime.explain import Explanation
 from evenfeed.runtime.functions.called_functions import ExternalState
+from evenfeed.runtime.live_state import Ignored
 
 
 @final
@@ -128,6 +131,7 @@ class StepSource(ABC):
         self._options = options
         self._share = share = worker.share
         self._topic = worker.topic
+        self._errors = None if worker.topic is None else worker.topic.beside("errors")
         self._is_same = worker.topic is None  # as on the other workers
         self._target = StepTarget(replicas, share, bool(options.experimental_fetch_to_device))
 
@@ -152,6 +156,10 @@ class StepSource(ABC):
     @abstractmethod
     def external_states(self) -> list[ExternalState]:
         """Return the external state of user functions, at the start of an iteration."""
+
+    @abstractmethod
+    def ignored(self) -> Ignored:
+        """Return the errors that `ignore_errors` has ignored, over all workers."""
 
     @abstractmethod
     def _steps(self) -> HostSteps: ...
@@ -242,6 +250,10 @@ class CutFeed(StepSource):
     def external_states(self) -> list[ExternalState]:
         return [ExternalState(self._plan)]
 
+    def ignored(self) -> Ignored:
+        shared = self._reading.sharded.policy is AutoShardPolicy.DATA
+        return all_ignored([self._plan], self._errors, shared=shared)
+
     def _structure(self) -> Any:
         spec = self._plan.element_spec
         return (spec, None) if self._options.pad_partial_batches else spec
@@ -303,6 +315,9 @@ class TakeFeed(StepSource):
 
     def external_states(self) -> list[ExternalState]:
         return [ExternalState(plan) for plan in self._plans]
+
+    def ignored(self) -> Ignored:
+        return all_ignored(self._plans, self._errors)
 
     def _structure(self) -> Any:
         return self._plans[0].element_spec

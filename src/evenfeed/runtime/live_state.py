@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, final
 from evenfeed.core.concurrency.weak_table import WeakTable
 from evenfeed.core.errors import EvenfeedError
 from evenfeed.core.side_effects import Effects
+from evenfeed.plan.checking import IgnoreErrors
 from evenfeed.plan.flattening import GroupByWindow
 from evenfeed.plan.node import Identity, Node
 from evenfeed.plan.sources import FromGenerator
@@ -174,6 +175,13 @@ def memory_of(node: Node) -> Memory:
 def ignored_by(node: Node) -> Ignored:
     """Return the errors that a node has ignored."""
     return _ignored.of(node.identity, Ignored)
+
+
+def ignored_in(plan: Node) -> Ignored:
+    """Return the errors that the last `ignore_errors` of a plan has ignored."""
+    found = (node for node in plan.walk() if isinstance(node, IgnoreErrors))
+    nearest = next(found, None)
+    return Ignored() if nearest is None else ignored_by(nearest)
 
 
 def effects_of(node: FromGenerator | GroupByWindow) -> Effects:
