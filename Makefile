@@ -13,11 +13,11 @@ export UV_CONSTRAINT := $(CURDIR)/constraints.txt
 export UV_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test fast docs bench oracle lock clean help
+.PHONY: demo test fast reliability docs bench oracle lock clean help
 .DEFAULT_GOAL := help
 
 help: ## Say what there is to do
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 demo: .venv/run ## Train a classifier of handwritten digits on four replicas
 	$(BIN)/evenfeed demo
@@ -27,6 +27,11 @@ test: .venv/dev ## Run every check: format, lint, types, layers, tests, docs
 
 fast: .venv/dev ## Run the quick tests only
 	$(BIN)/python -m pytest -q -m "not slow"
+
+reliability: .venv/dev ## Run the long reliability suite: 200 kills, a million steps, a million damaged inputs (hours)
+	$(BIN)/python -m tests.reliability.kills 200
+	$(BIN)/python -m tests.reliability.long_run
+	$(BIN)/python -m tests.reliability.fuzz 1000000
 
 docs: .venv/dev ## Build the docs into docs/_build
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build
