@@ -1,15 +1,17 @@
-"""Writes docs/names.md: every public name of evenfeed, and the names of TensorFlow that evenfeed does not have.
+"""Writes docs/names.md: for every public name of TensorFlow, whether it is the same, differs, or what to use instead.
 
 `docs/conf.py` runs it before each build of the docs; `python tools/names_page.py` prints the page.
 """
 
 import json
+import re
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import evenfeed
-from evenfeed.core.names.use_instead import USE_INSTEAD
+from evenfeed.core.names.use_instead import USE_INSTEAD, advice_for
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "names.md"
@@ -18,9 +20,9 @@ RECORDED = json.loads((ROOT / "tests" / "oracle" / "tensorflow_names.json").read
 HEAD = f"""\
 # Names
 
-Generated from the namespaces by `tools/names_page.py`, and compared with the names that TensorFlow
-{RECORDED["version"]} has there. Asking for a name that is not there raises an `AttributeError` that says what to use.
-[Differences](differences.md) lists what behaves differently.
+Every public name of TensorFlow {RECORDED["version"]}, generated from the namespaces by `tools/names_page.py`: it is the same, it
+is the same except for what [Differences](differences.md) says, or the table says what to use instead. Asking for a name that is not there raises
+an `AttributeError` with the same advice.
 """
 
 # Shown first; the others follow by name, and the names without a namespace come last.
@@ -74,7 +76,8 @@ def _found(path: str) -> Any:
     return found
 
 
-def _is_there(path: str) -> bool:
+def is_there(path: str) -> bool:
+    """Return True if evenfeed has a name."""
     try:
         _found(path)
     except AttributeError:
@@ -82,16 +85,30 @@ def _is_there(path: str) -> bool:
     return True
 
 
+def left_out(path: str) -> list[str]:
+    """Return the paths of all names below a namespace that evenfeed does not have, nested ones by the outermost."""
+    if path and not is_there(path):
+        return []
+    found: list[str] = [] if path == "data.Dataset" else RECORDED["names"][path]
+    return [full for name in found if not is_there(full := f"{path}.{name}".strip("."))]
+
+
 def _section(path: str) -> str:
     own, known = own_names(path), set(RECORDED["names"][path])
+    same = [name for name in own if name in known]
+    differing = [name for name in same if _difference(path, name)]
     lines = [
         f"## {f'tf.{path}' if path else 'tf'}\n",
-        _listed(name for name in own if name in known),
+        f"Same: {_listed(name for name in same if name not in differing)}",
     ]
+    if differing:
+        links = (f"[`{name}`](differences.md#{_difference(path, name)})" for name in differing)
+        lines.append(f"The same, except for what Differences says: {', '.join(links)}.\n")
     if added := [name for name in own if name not in known]:
         lines.append(f"Only evenfeed has: {_listed(added)}")
     if missing := missing_names(path):
-        lines.append(f"**Not there:** {_listed(missing)}")
+        rows = [f"| `{name}` | {advice_for(f'{path}.{name}'.strip('.'))} |" for name in missing]
+        lines += ["**Not there:**\n", "| name | use instead |", "|---|---|", *rows, ""]
     return "\n".join(lines)
 
 
@@ -99,10 +116,40 @@ def _listed(names: Any) -> str:
     return ", ".join(f"`{name}`" for name in names) + ".\n"
 
 
+def _difference(path: str, name: str) -> str | None:
+    """Return the section of the page of differences that mentions a name."""
+    return _differences().get(f"{path}.{name}".strip("."))
+
+
+@cache
+def _differences() -> dict[str, str]:
+    """Return the section that mentions each name in backticks; a name without a namespace, under all that have it."""
+    found: dict[str, str] = {}
+    section = ""
+    owners: dict[str, list[str]] = {}
+    for path in namespaces():
+        # Differences mention dtypes and errors where they tell about functions.
+        for name in own_names(path) if path not in ("dtypes", "errors") else ():
+            owners.setdefault(name, []).append(f"{path}.{name}".strip("."))
+    for line in (ROOT / "docs" / "differences.md").read_text().splitlines():
+        if line.startswith("## "):
+            section = re.sub(r"[^a-z0-9]+", "-", line[3:].lower()).strip("-")
+        for token in re.findall(r"`(?:tf\.)?([A-Za-z_][\w.]*)", line):
+            name = token.rpartition(".")[2]
+            for full in owners.get(name, []):
+                if full == token or full.endswith(f".{token}"):
+                    found.setdefault(full, section)
+    return found
+
+
 def _instead() -> str:
-    """Return the table of what to use for names that are not there."""
-    missing = {name: text for name, text in sorted(USE_INSTEAD.items()) if not _is_there(name)}
-    rows = [f"| `tf.{name}` | {text} |" for name, text in missing.items()]
+    """Return the tables of what to use for names and whole namespaces that are not there."""
+    missing = {name: text for name, text in sorted(USE_INSTEAD.items()) if not is_there(name)}
+    for path, names in RECORDED["names"].items():
+        outer = path.rpartition(".")[0]
+        if is_there(outer) and not is_there(path) and names:
+            missing[path] = advice_for(path) or ""
+    rows = [f"| `tf.{name}` | {text} |" for name, text in sorted(missing.items())]
     return "\n".join(["## Instead of\n", "| not there | what to use |", "|---|---|", *rows, ""])
 
 

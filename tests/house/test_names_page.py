@@ -1,6 +1,8 @@
 """The page of names lists every public name, and none that TensorFlow has and evenfeed has not as if it were there."""
 
 import operator
+import pkgutil
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ from typing import Any
 import pytest
 
 import evenfeed
+from evenfeed.core.names.left_out import LEFT_OUT
+from evenfeed.core.names.use_instead import USE_INSTEAD, advice_for
 
 ROOT = Path(__file__).parents[2]
 TOOL: dict[str, Any] = runpy.run_path(str(ROOT / "tools" / "names_page.py"))
@@ -30,3 +34,39 @@ def test_names_that_are_not_there_say_what_to_use() -> None:
         path = row.split("`")[1].removeprefix("tf.")
         with pytest.raises(AttributeError):
             operator.attrgetter(path)(evenfeed)
+
+
+@pytest.mark.parametrize("path", sorted(TOOL["RECORDED"]["names"]))
+def test_a_name_of_tensorflow_is_there_or_says_what_to_write(path: str) -> None:
+    without = [name for name in TOOL["left_out"](path) if not advice_for(name)]
+    assert not without, "say in core/names/left_out.py what to write instead"
+
+
+def test_the_error_gives_the_advice() -> None:
+    for name in ("raw_ops", "experimental.dlpack", "linalg.LinearOperatorDiag"):
+        with pytest.raises(AttributeError, match=re.escape(str(advice_for(name)))):
+            operator.attrgetter(name)(evenfeed)
+
+
+def test_a_typo_gets_a_suggestion_and_no_advice_for_another_name() -> None:
+    with pytest.raises(AttributeError, match=r"Did you mean evenfeed.random.uniform\?"):
+        operator.attrgetter("random.unifrom")(evenfeed)
+
+
+def exists(path: str) -> bool:
+    """Return True for a module, or for an attribute of one."""
+    try:
+        pkgutil.resolve_name(path)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+def test_advice_names_only_what_exists() -> None:
+    texts = {**LEFT_OUT, **USE_INSTEAD}
+    named = {
+        name
+        for text in texts.values()
+        for name in re.findall(r"\b(?:evenfeed|jax)(?:\.\w+)+", text)
+    }
+    assert not [name for name in sorted(named) if not exists(name)]

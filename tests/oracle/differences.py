@@ -245,6 +245,7 @@ DIFFERENT: dict[str, str] = {
     "strategies.made.text for ops": "Anything but a CrossDeviceOps raises TypeError at once.",
     "strategies.made.one device, a list": "A device name that is not a string raises ValueError everywhere.",
     "strategies.scopes.set what is none": "Anything but a strategy raises TypeError, not AttributeError.",
+    "composed_datasets.lists.other dtypes": "A list of elements of different types raises ValueError, not AttributeError.",
     "vision.crops.an index too high": _NO_IMAGE,
     "vision.crops.a negative index": _NO_IMAGE,
     "vision.suppression.padded, any corners": _ANY_CORNERS,

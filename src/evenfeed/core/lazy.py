@@ -35,6 +35,7 @@ __all__ = [
     "shutil",
     "simplejpeg",
     "socket",
+    "sqlite3",
     "subprocess",
     "tarfile",
 ]
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     import resource
     import shutil
     import socket
+    import sqlite3
     import subprocess
     import tarfile
     from multiprocessing import spawn as multiprocessing_spawn
@@ -105,5 +107,6 @@ else:
     shutil = LazyModule("shutil")
     simplejpeg = LazyModule("simplejpeg")
     socket = LazyModule("socket")
+    sqlite3 = LazyModule("sqlite3")
     subprocess = LazyModule("subprocess")
     tarfile = LazyModule("tarfile")

@@ -85,8 +85,8 @@ def refusal(module: str, names: Sequence[str], instead: str) -> Callable[[str], 
     """
 
     def missing(name: str) -> Any:
-        known = importlib.import_module("evenfeed.core.names.use_instead").USE_INSTEAD
-        advice = known.get(f"{module}.{name}".partition(".")[2])
+        names_of_tensorflow = importlib.import_module("evenfeed.core.names.use_instead")
+        advice = names_of_tensorflow.advice_for(f"{module}.{name}".partition(".")[2])
         if advice is not None:
             raise AttributeError(f"{module} has no {name!r}. {advice}", name=name)
         near = difflib.get_close_matches(name, names, n=1, cutoff=_NEAR)

@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from evenfeed.core.arguments import whole_number
+from evenfeed.core.optional import Optional
 from evenfeed.core.publish import publish, refusal
 from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.dataset import Dataset, plan_of
+from evenfeed.dataset.composed import (
+    Reducer,
+    SqlDataset,
+    from_list,
+    group_by_reducer,
+    make_batched_features_dataset,
+    pad_to_cardinality,
+    parse_example_dataset,
+)
 from evenfeed.dataset.csv_readers import CsvDataset, make_csv_dataset
 from evenfeed.dataset.experimental_names import (
     Counter,
@@ -45,6 +55,7 @@ from evenfeed.plan.options import (
     DistributeOptions,
     ExternalStatePolicy,
     OptimizationOptions,
+    ThreadingOptions,
 )
 from evenfeed.plan.ordering import SHARD_HINT
 
@@ -64,8 +75,12 @@ __all__ = [
     "DistributeOptions",
     "ExternalStatePolicy",
     "OptimizationOptions",
+    "Optional",
     "RandomDataset",
+    "Reducer",
+    "SqlDataset",
     "TFRecordWriter",
+    "ThreadingOptions",
     "assert_cardinality",
     "at",
     "bucket_by_sequence_length",
@@ -74,15 +89,20 @@ __all__ = [
     "dense_to_ragged_batch",
     "dense_to_sparse_batch",
     "enumerate_dataset",
+    "from_list",
     "get_next_as_optional",
     "get_single_element",
     "get_structure",
+    "group_by_reducer",
     "group_by_window",
     "ignore_errors",
     "load",
+    "make_batched_features_dataset",
     "make_csv_dataset",
     "map_and_batch",
+    "pad_to_cardinality",
     "parallel_interleave",
+    "parse_example_dataset",
     "rejection_resample",
     "sample_from_datasets",
     "save",

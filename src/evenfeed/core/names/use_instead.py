@@ -1,6 +1,9 @@
 """What to write instead of the names of TensorFlow that evenfeed leaves out. Read when such a name is used."""
 
+from fnmatch import fnmatchcase
 from typing import Final
+
+from evenfeed.core.names.left_out import LEFT_OUT
 
 _GRADIENTS: Final = "Record with evenfeed.GradientTape() as tape, and call tape.gradient(ys, xs)."
 _SAVING: Final = "Use evenfeed.train.Checkpoint(model=model).save(path)."
@@ -84,3 +87,16 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "linalg.LinearOperator": "Multiply matrices with evenfeed.linalg.matmul.",
     "debugging.experimental": 'Use jax.config.update("jax_debug_nans", True).',
 }
+
+
+def advice_for(name: str) -> str | None:
+    """Return what to write instead of a name, or instead of the namespace that it is in.
+
+    Args:
+        name: The name after `evenfeed.`.
+    """
+    if name in USE_INSTEAD:
+        return USE_INSTEAD[name]
+    fitting = (text for pattern, text in LEFT_OUT.items() if fnmatchcase(name, pattern))
+    outer = name.rpartition(".")[0]
+    return next(fitting, None) or (advice_for(outer) if outer else None)
