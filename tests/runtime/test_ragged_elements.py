@@ -78,16 +78,110 @@ def test_text_in_ragged_rows_is_computed_in_place():
     assert [x.to_list() for x in words.map(tf.strings.upper)] == [[[b"A", b"B"], [b"C"]]]
 
 
-@pytest.mark.parametrize("value", [NESTED, SPARSE], ids=["ragged", "sparse"])
-def test_they_are_distributed_and_saved_only_if_they_are_dense(value, tmp_path):
-    dataset = Dataset.from_tensors(value)
+WORDS = tf.strings.split(["a bc", "", "d"])
+UNIFORM = tf.RaggedTensor.from_uniform_row_length(tf.ragged.constant([[1], [], [2, 3], [4]]), 2)
+KEPT = {
+    "nested": Dataset.from_tensor_slices(NESTED),
+    "rows": Dataset.from_tensor_slices(tf.ragged.constant([[1.5], [], [2.5, 3.5]])),
+    "words": Dataset.from_tensors(WORDS).repeat(3),
+    "uniform": Dataset.from_tensors(UNIFORM.with_row_splits_dtype(tf.int32)),
+    "sparse": Dataset.from_tensors(SPARSE).repeat(2),
+    "batches": Dataset.from_tensor_slices((tf.ragged.constant([[1], [], [2, 3]]), [1, 2, 3])).batch(
+        2
+    ),
+}
+
+
+def parts(value):
+    found = tf.nest.flatten(value, expand_composites=True)
+    return [(np.asarray(part).tolist(), np.asarray(part).dtype) for part in found]
+
+
+def uniform_lengths(value):
+    return [x.uniform_row_length for x in tf.nest.flatten(value) if isinstance(x, tf.RaggedTensor)]
+
+
+@pytest.mark.parametrize("way", ["save", "gzip", "snapshot", "cache"])
+@pytest.mark.parametrize("name", KEPT)
+def test_files_return_exactly_what_was_written(name, way, tmp_path):
+    dataset, path = KEPT[name], str(tmp_path / "kept")
+    if way in ("save", "gzip"):
+        dataset.save(path, compression="GZIP" if way == "gzip" else None)
+        loaded = Dataset.load(path)
+        assert loaded.element_spec == dataset.element_spec
+    else:
+        loaded = dataset.snapshot(path) if way == "snapshot" else dataset.cache(path)
+        list(loaded)
+    expected = list(dataset)
+    found = list(loaded)
+    assert list(map(parts, found)) == list(map(parts, expected))
+    assert list(map(uniform_lengths, found)) == list(map(uniform_lengths, expected))
+    assert all(dataset.element_spec == loaded.element_spec for _ in found)
+
+
+def test_a_loaded_dataset_of_ragged_tensors_checks_the_asked_spec(tmp_path):
+    path = str(tmp_path / "kept")
+    KEPT["words"].save(path)
+    assert Dataset.load(path, WORDS_SPEC).element_spec == WORDS_SPEC
+    with pytest.raises(InvalidArgumentError, match="do not have the element_spec"):
+        Dataset.load(path, tf.RaggedTensorSpec([None, None], tf.int32))
+
+
+WORDS_SPEC = tf.RaggedTensorSpec([None, None], tf.string)
+
+
+def test_each_replica_gets_its_rows_on_the_host():
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    with pytest.raises(
-        TypeError, match=r"Only tensors can be distributed.*\n(.*\n)*.*to_tensor\(\)"
-    ):
-        strategy.experimental_distribute_dataset(dataset)
-    with pytest.raises(InvalidArgumentError, match=r"(?s)Files hold tensors.*to_tensor\(\)"):
-        dataset.save(str(tmp_path / "saved"))
+    rows = Dataset.from_tensor_slices((tf.ragged.constant([[1, 2], [], [3], [4], [5]]), range(5)))
+    steps = strategy.experimental_distribute_dataset(rows.batch(4))
+    found = list(steps)
+    assert [[x.to_list() for x in step[0].values] for step in found] == [
+        [[[1, 2], []], [[3], [4]]], [[[5]], []],
+    ]  # fmt: skip
+    assert [[x.tolist() for x in step[1].values] for step in found] == [[[0, 1], [2, 3]], [[4], []]]
+    for step in found:
+        spec = steps.element_spec[0]
+        assert all(map(tf.TypeSpec.is_compatible_with, spec.value_specs, step[0].values))
+    sums = strategy.run(lambda x, y: tf.reduce_sum(x.flat_values) + tf.reduce_sum(y), found[0])
+    assert [int(x) for x in sums.values] == [4, 12]
+
+
+def test_each_replica_gets_its_rows_of_a_sparse_tensor():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    rows = Dataset.from_tensor_slices(tf.SparseTensor([[0, 0], [1, 2], [2, 1]], [1, 2, 3], [3, 4]))
+    steps = strategy.experimental_distribute_dataset(rows.batch(2))
+    dense = [[tf.sparse.to_dense(x).tolist() for x in step.values] for step in steps]
+    assert dense == [[[[1, 0, 0, 0]], [[0, 0, 2, 0]]], [[[0, 3, 0, 0]], []]]
+
+
+def test_elements_are_taken_whole_from_a_dataset_of_each_worker():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    rows = Dataset.from_tensor_slices(tf.ragged.constant([[1, 2], [], [3], [4], [5]]))
+    steps = strategy.distribute_datasets_from_function(lambda context: rows.batch(2))
+    assert [[x.to_list() for x in step.values] for step in steps] == [
+        [[[1, 2], []], [[3], [4]]], [[[5]], []],
+    ]  # fmt: skip
+
+
+def test_a_compiled_step_sees_the_values_of_each_ragged_tensor():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    rows = Dataset.from_tensor_slices(tf.ragged.constant([[1], [2], [3], [4]]))
+
+    @tf.function
+    def step(x):
+        return strategy.run(lambda part: tf.reduce_sum(part.flat_values), (x,))
+
+    steps = strategy.experimental_distribute_dataset(rows.batch(2))
+    assert [[int(x) for x in step(x).values] for x in steps] == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("value", [NESTED, SPARSE], ids=["ragged", "sparse"])
+def test_partial_batches_are_padded_only_if_they_are_dense(value):
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    options = tf.distribute.InputOptions(pad_partial_batches=True)
+    dataset = Dataset.from_tensors(value).batch(2)
+    with pytest.raises(TypeError, match=r"can only pad tensors(.*\n)*.*to_tensor\(\)"):
+        _ = strategy.experimental_distribute_dataset(dataset, options).element_spec
 
 
 def test_tensors_of_other_ranks_cannot_be_batched():

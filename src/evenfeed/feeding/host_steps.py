@@ -2,17 +2,23 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias, cast, final
 
 import numpy as np
 
-from evenfeed.core import dtypes
 from evenfeed.core.batch_split import Share
 from evenfeed.core.block import without_rows
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten
+from evenfeed.feeding import composite_rows
+from evenfeed.feeding.composite_rows import (
+    CompositeRowsSpec,
+    row_count,
+    rows_between,
+    stays_on_host,
+)
 from evenfeed.plan.node import Node
 from evenfeed.runtime.elements import ElementIterator
 
@@ -125,7 +131,7 @@ class BatchSteps(HostSteps):
         start, length = self._used, length_of(parts)
         self._used = length if most is None else min(length, start + most)
         self._partly = None if self._used == length else parts
-        return [None if part is None else part[start : self._used] for part in parts]
+        return [None if part is None else rows_between(part, start, self._used) for part in parts]
 
     def state(self) -> Any:
         if self._partly is None:
@@ -164,13 +170,14 @@ class SplitSteps(BatchSteps):
     def _column(self, part: Array | None) -> Column:
         if part is None:
             return None
-        even = part.dtype != dtypes.string and self._share.divides(len(part))
+        length = row_count(part)
+        even = not stays_on_host(part) and self._share.divides(length)
         if even and self._share.workers == 1:
             return part
-        pieces = [part[start:stop] for start, stop in self._share.pieces(len(part))]
+        pieces = [rows_between(part, start, stop) for start, stop in self._share.pieces(length)]
         if even:
             return np.concatenate(pieces)
-        return pieces_of(pieces, self._share, self._share.counts(len(part)))
+        return pieces_of(pieces, self._share, self._share.counts(length))
 
 
 @final
@@ -249,9 +256,11 @@ class FlowingBatches(BatchSteps):
 
     def _column(self, index: int, pieces: Sequence[list[list[Any]]]) -> Column:
         spec = self._specs[index]
-        if not isinstance(spec, TensorSpec):
+        if not isinstance(spec, TensorSpec | CompositeRowsSpec):
             return None
-        return fill_missing([_joined([parts[index] for parts in piece]) for piece in pieces], spec)
+        return fill_missing(
+            [_joined([parts[index] for parts in piece], spec) for piece in pieces], spec
+        )
 
     def state(self) -> Any:
         """Return the position, and the index in `sizes` at which the next step starts."""
@@ -291,7 +300,7 @@ class TakePieces(HostSteps):
 
     def _column(self, index: int, rows: Sequence[list[Any] | None]) -> Column:
         spec = self._specs[index]
-        if not isinstance(spec, TensorSpec):
+        if not isinstance(spec, TensorSpec | CompositeRowsSpec):
             return None
         pieces = fill_missing([None if row is None else row[index] for row in rows], spec)
         return pieces[0] if len(pieces) == 1 else pieces
@@ -331,13 +340,13 @@ def next_parts(iterator: ElementIterator) -> list[Any] | None:
 
 def cut(batch: Array, count: int) -> list[Array]:
     """Split a batch into `count` pieces as TensorFlow does, rounding up: the last ones may be empty."""
-    size = -(-len(batch) // count)
-    return [batch[i * size : (i + 1) * size] for i in range(count)]
+    size = -(-row_count(batch) // count)
+    return [rows_between(batch, i * size, (i + 1) * size) for i in range(count)]
 
 
 def length_of(parts: Sequence[Any]) -> int:
     """Return the number of rows of a batch, which must agree in all components."""
-    lengths = {len(part) for part in parts if part is not None}
+    lengths = {row_count(part) for part in parts if part is not None}
     if len(lengths) != 1:
         raise InvalidArgumentError(
             "The components of a batch must have the same number of rows to be split, but have "
@@ -349,22 +358,30 @@ def length_of(parts: Sequence[Any]) -> int:
 
 def is_static(plan: Node) -> bool:
     """Return True if all shapes of a plan's elements are known."""
-    specs = [spec for spec in flatten(plan.element_spec, DATA) if isinstance(spec, TensorSpec)]
+    kinds = TensorSpec | CompositeRowsSpec
+    specs = [spec for spec in flatten(plan.element_spec, DATA) if isinstance(spec, kinds)]
     return all(spec.shape.is_fully_defined() for spec in specs)
 
 
-def fill_missing(pieces: Sequence[Array | None], spec: TensorSpec) -> list[Array]:
+def fill_missing(
+    pieces: Sequence[Array | None], spec: "TensorSpec | CompositeRowsSpec"
+) -> list[Array]:
     """Replace missing pieces with zero rows, in the row shape of the other pieces.
 
     A replica without rows still runs the step, and `x @ w` fails on a shape of (0, 0).
     """
+    if not isinstance(spec, TensorSpec):
+        found = [composite_rows.without_rows(spec) if p is None else p for p in pieces]
+        return cast("list[Array]", found)
     shape = next((piece.shape for piece in pieces if piece is not None), None)
     return [without_rows(spec, shape) if piece is None else piece for piece in pieces]
 
 
-def _joined(parts: Sequence[Array]) -> Array | None:
+def _joined(parts: Sequence[Array], spec: TypeSpec) -> Array | None:
     if not parts:
         return None
+    if not isinstance(spec, TensorSpec):
+        return cast("Array", composite_rows.joined(cast("Any", parts), spec))
     shapes = [part.shape[1:] for part in parts]
     if len(set(shapes)) > 1:
         raise InvalidArgumentError(

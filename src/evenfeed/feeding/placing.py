@@ -5,13 +5,13 @@ from typing import Any, final
 
 import numpy as np
 
-from evenfeed.core import dtypes
 from evenfeed.core.conversion import to_array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack, packer, paths
 from evenfeed.core.tensor_types import host_tensor
+from evenfeed.feeding.composite_rows import CompositeRows, stays_on_host
 from evenfeed.feeding.host_steps import Column, Pieces, cut
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import PerReplica, PerReplicaSpec
@@ -68,7 +68,7 @@ class Placing:
     def _per_replica(self, pieces: Sequence[Any], what: str, *, are_alike: bool) -> PerReplica:
         """Make a per-replica value. It is one array if the pieces of all workers have one shape."""
         replicas = self._replicas
-        if self._fetch and are_alike and pieces[0].dtype != dtypes.string:
+        if self._fetch and are_alike and not stays_on_host(pieces[0]):
             array = replicas.put_pieces(pieces, what)
             return PerReplica(array=array, count=replicas.count, lifted=pieces[0].ndim == 0)
         own = self._pieces(pieces, what)
@@ -80,7 +80,7 @@ class Placing:
         return PerReplica(own, replicas=replicas, shapes=shapes)
 
     def _pieces(self, pieces: Sequence[Any], what: str) -> Sequence[Any]:
-        if not self._fetch or pieces[0].dtype == dtypes.string:
+        if not self._fetch or stays_on_host(pieces[0]):
             return [host_tensor(piece) for piece in pieces]
         return self._replicas.put_each(pieces, what)
 
@@ -88,7 +88,7 @@ class Placing:
 def _are_alike(pieces: Sequence[Any]) -> bool:
     """Return True if pieces can be one array on the devices: numbers of one, non-empty shape."""
     first = pieces[0]
-    if first.dtype == dtypes.string or first.size == 0:
+    if stays_on_host(first) or first.size == 0:
         return False
     return all(piece.shape == first.shape for piece in pieces)
 
@@ -139,7 +139,12 @@ def array_of(replicas: Replicas, value: Any) -> Any:
 
 def _on_devices(parts: Sequence[Any], replicas: Replicas) -> Any:
     """Make one array from parts of one shape, which are on one device or still on the host."""
-    if any(part.dtype == dtypes.string for part in parts):
+    if any(isinstance(part, CompositeRows) for part in parts):
+        raise InvalidArgumentError(
+            "A step cannot be one array: it has ragged or sparse tensors, which stay on the host.",
+            fix="make them dense in a map: x.to_tensor(), or sparse.to_dense(x).",
+        )
+    if any(map(stays_on_host, parts)):
         raise InvalidArgumentError(
             "A step cannot be one array: it has strings, which stay on the host.",
             fix="drop the strings with map, or iterate over the distributed dataset itself.",

@@ -16,6 +16,7 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import INFINITE, UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.feeding.cluster_state import ClusterState, invalid_state
+from evenfeed.feeding.composite_rows import CompositeRowsSpec
 from evenfeed.feeding.consistency import Facts, check_same, cut_facts, taken_facts
 from evenfeed.feeding.explain_distribution import cut_text, taken_text
 from evenfeed.feeding.host_steps import HostSteps, is_static
@@ -65,6 +66,14 @@ def taken_spec(plan: Node, target: StepTarget) -> Any:
 def padded_spec(plan: Node, target: StepTarget, rows: int) -> Any:
     """Return the spec of a step with `rows` rows per replica and a `valid` mask."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
+    for part in parts:
+        if isinstance(part, CompositeRowsSpec):
+            raise TypeError(
+                described(
+                    f"pad_partial_batches can only pad tensors, but the elements have a component {part}.",
+                    fix="make it dense in a map: x.to_tensor(), or sparse.to_dense(x).",
+                )
+            )
     pieces = [_with_rows(_cut(part, target), rows) for part in parts]
     valid = _several(TensorSpec([rows], dtypes.bool), target)
     return pack(plan.element_spec, [_several(p, target) for p in pieces], DATA), valid
@@ -88,6 +97,8 @@ def _arriving(spec: TypeSpec, target: StepTarget) -> TypeSpec:
         return TensorSpec(spec.shape, target.dtype(spec.dtype))
     if isinstance(spec, NoneTensorSpec):
         return spec
+    if isinstance(spec, CompositeRowsSpec) and target.share.workers == 1:
+        return spec  # it stays on the host
     raise TypeError(
         described(
             f"Only tensors can be distributed, but the elements have a component {spec}.",
@@ -99,7 +110,7 @@ def _arriving(spec: TypeSpec, target: StepTarget) -> TypeSpec:
 
 def _cut(spec: TypeSpec, target: StepTarget) -> TypeSpec:
     arriving, count = _arriving(spec, target), target.share.everyone
-    if not isinstance(arriving, TensorSpec) or count == 1:
+    if not isinstance(arriving, TensorSpec | CompositeRowsSpec) or count == 1:
         return arriving
     if arriving.shape.rank == 0:
         raise InvalidArgumentError(
@@ -112,9 +123,10 @@ def _cut(spec: TypeSpec, target: StepTarget) -> TypeSpec:
 
 
 def _with_rows(spec: TypeSpec, rows: int | None) -> TypeSpec:
-    if not isinstance(spec, TensorSpec) or not spec.shape.rank:
+    if not isinstance(spec, TensorSpec | CompositeRowsSpec) or not spec.shape.rank:
         return spec
-    return TensorSpec(TensorShape([rows]).concatenate(spec.shape[1:]), spec.dtype)
+    shape = TensorShape([rows]).concatenate(spec.shape[1:])
+    return TensorSpec(shape, spec.dtype) if isinstance(spec, TensorSpec) else spec.with_shape(shape)
 
 
 class StepSource(ABC):

@@ -13,6 +13,8 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
+from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, opened
 
@@ -67,10 +69,11 @@ def part_to_json(spec: TypeSpec) -> Any:
     if isinstance(spec, TensorSpec):
         shape = None if spec.shape.rank is None else list(spec.shape)
         return {"dtype": dtypes.name_of(spec.dtype), "shape": shape}
+    if isinstance(spec, RaggedTensorSpec | SparseTensorSpec):
+        return {"composite": _composite_to_json(spec)}
     raise InvalidArgumentError(
         f"Files hold tensors, but a part of the elements is {shortened(spec)}.",
-        fix="convert it to tensors first, in a map: x.to_tensor() for a RaggedTensor, sparse.to_dense(x) for a "
-        "SparseTensor, x.get_value() for an Optional. Use flat_map for nested datasets.",
+        fix="convert it to tensors first, in a map: x.get_value() for an Optional. Use flat_map for nested datasets.",
     )
 
 
@@ -78,7 +81,26 @@ def part_from_json(data: Any) -> TypeSpec:
     """Convert the result of `part_to_json` back to a spec."""
     if data is None:
         return NoneTensorSpec()
+    if "composite" in data:
+        return _composite_from_json(data["composite"])
     return TensorSpec(data["shape"], dtypes.as_dtype(data["dtype"]))
+
+
+def _composite_to_json(spec: RaggedTensorSpec | SparseTensorSpec) -> dict[str, Any]:
+    shape = None if spec.shape.rank is None else list(spec.shape)
+    whole = {"dtype": dtypes.name_of(spec.dtype), "shape": shape}
+    if isinstance(spec, SparseTensorSpec):
+        return whole
+    splits = dtypes.name_of(spec.row_splits_dtype)
+    return {**whole, "ragged_rank": spec.ragged_rank, "row_splits_dtype": splits}
+
+
+def _composite_from_json(data: dict[str, Any]) -> TypeSpec:
+    dtype = dtypes.as_dtype(data["dtype"])
+    if "ragged_rank" not in data:
+        return SparseTensorSpec(data["shape"], dtype)
+    splits = dtypes.as_dtype(data["row_splits_dtype"])
+    return RaggedTensorSpec(data["shape"], dtype, data["ragged_rank"], splits)
 
 
 def _nested(data: Any, leaves: Iterator[Any]) -> Any:

@@ -15,11 +15,13 @@ from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column, concatenated
 from evenfeed.core.dtypes import DType
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
-from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
+from evenfeed.core.specs import TypeSpec
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.bytes.filesystems import naming
 from evenfeed.formats.bytes.open_files import Reopened, with_room
 from evenfeed.formats.json_values import part_to_json
+from evenfeed.formats.pages.composite_parts import kind_of
 from evenfeed.formats.pages.pages import (
     ALIGNMENT,
     Layout,
@@ -139,7 +141,7 @@ class PageWriter:
         self._file = NewFile(path)
         self._file.write(BEGIN)
         self._compression = compression
-        self._kinds = [spec.dtype if isinstance(spec, TensorSpec) else None for spec in specs]
+        self._kinds = list(map(kind_of, specs))
         self._layouts: dict[Layout, int] = {}
         self._table: list[tuple[int, ...]] = []
         self._held: list[Block] = []
@@ -217,11 +219,13 @@ def _bytes_of(block: Block) -> int:
     return max(block.length, sum(map(_column_bytes, block.columns)))
 
 
-def _column_bytes(column: Column) -> int:
+def _column_bytes(column: Column | SparseTensor) -> int:
     if isinstance(column, list):
         return sum(map(_column_bytes, column))
     if isinstance(column, RaggedTensor):
         return sum(map(_column_bytes, (column.splits, column.held)))
+    if isinstance(column, SparseTensor):
+        return sum(map(_column_bytes, (column.indices, column.values)))
     if isinstance(column, Texts):
         return column.nbytes
     if column is None or column.dtype != dtypes.string:

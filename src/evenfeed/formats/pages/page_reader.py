@@ -191,7 +191,7 @@ class PageReader(Reader):
         columns: list[_Column | None] = []
         offset = int(table["at"][0])
         for part in layout:
-            if part is None:
+            if not isinstance(part, Part):  # an even layout has no ragged or sparse tensors
                 columns.append(None)
                 continue
             offset += -offset % ALIGNMENT

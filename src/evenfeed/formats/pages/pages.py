@@ -1,24 +1,25 @@
 """The page encoding: a run of rows as bytes, column by column.
 
 A column whose rows have the same shape is its raw values. Strings are their lengths, then their concatenated bytes.
-Rows of different shapes are their ranks, then their dimensions, then their concatenated values. Numbers are
-little-endian, and each array of them starts at a multiple of 64 bytes.
+Rows of different shapes are their ranks, then their dimensions, then their concatenated values. Ragged and sparse
+tensors are several such columns. Numbers are little-endian, and each array of them starts at a multiple of 64 bytes.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from math import lcm, prod
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, cast, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.block import Block, Column, Positions, cut_up, stacked
+from evenfeed.core.block import Block, Column, Positions, cut_up, items, stacked
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.text.text_columns import texts
+from evenfeed.formats.pages.composite_parts import CompositeColumn
 
 ALIGNMENT: Final = 64
 
@@ -44,12 +45,17 @@ class Part:
         return prod(self.shape) * self.dtype.itemsize
 
 
-Layout: TypeAlias = tuple[Part | None, ...]  # None for a column of None
+# None for a column of None.
+Layout: TypeAlias = tuple[Part | CompositeColumn | None, ...]
 
 
 def is_even(layout: Layout) -> bool:
     """Return True if all rows have the same size, so that the offset of a row can be computed."""
-    return all(part is None or part.row_bytes is not None for part in layout)
+    return all(part is None or _row_bytes(part) is not None for part in layout)
+
+
+def _row_bytes(part: Part | CompositeColumn) -> int | None:
+    return part.row_bytes if isinstance(part, Part) else None
 
 
 def spacing(layout: Layout, size: int) -> int:
@@ -58,17 +64,20 @@ def spacing(layout: Layout, size: int) -> int:
     If it wastes little space, the alignment is also a multiple of every row size: a column is then one strided array
     across the whole file.
     """
-    lengths = [part.row_bytes or 1 for part in layout if part is not None]
+    lengths = [_row_bytes(part) or 1 for part in layout if part is not None]
     common = lcm(ALIGNMENT, *lengths) if is_even(layout) else ALIGNMENT
     return common if -size % common <= size // 16 else ALIGNMENT
 
 
 def layout_to_json(layout: Layout) -> list[Any]:
     """Return a layout as JSON data."""
-    return [
-        None if part is None else {"dtype": dtypes.name_of(part.dtype), "shape": part.shape}
-        for part in layout
-    ]
+    return [None if part is None else _part_to_json(part) for part in layout]
+
+
+def _part_to_json(part: Part | CompositeColumn) -> Any:
+    if isinstance(part, CompositeColumn):
+        return {"composite": part.to_json()}
+    return {"dtype": dtypes.name_of(part.dtype), "shape": part.shape}
 
 
 def layout_from_json(data: Any) -> Layout:
@@ -76,19 +85,23 @@ def layout_from_json(data: Any) -> Layout:
     return tuple(None if part is None else _part_from_json(part) for part in data)
 
 
-def _part_from_json(data: Any) -> Part:
+def _part_from_json(data: Any) -> Part | CompositeColumn:
+    if "composite" in data:
+        return CompositeColumn.from_json(data["composite"])
     shape = None if data["shape"] is None else tuple(map(int, data["shape"]))
     return Part(dtypes.as_dtype(data["dtype"]), shape)
 
 
-def layout_of(block: Block, kinds: Sequence[DType | None]) -> Layout:
-    """Return the layout of a Block. `kinds` holds the dtypes of its columns, since an empty list has none."""
+def layout_of(block: Block, kinds: Sequence[DType | CompositeColumn | None]) -> Layout:
+    """Return the layout of a Block. `kinds` says what its columns hold, since an empty list does not."""
     return tuple(map(_part_of, block.columns, kinds))
 
 
-def _part_of(column: Column, kind: DType | None) -> Part | None:
+def _part_of(column: Column, kind: DType | CompositeColumn | None) -> Part | CompositeColumn | None:
     if column is None or kind is None:
         return None
+    if isinstance(kind, CompositeColumn):
+        return kind
     return Part(kind, None if isinstance(column, list | RaggedTensor) else column.shape[1:])
 
 
@@ -96,7 +109,11 @@ def page_bytes(block: Block, layout: Layout) -> bytes:
     """Encode a Block."""
     out = bytearray()
     for column, part in zip(map(cut_up, block.columns), layout, strict=True):
-        if column is not None and part is not None:
+        if isinstance(part, CompositeColumn):
+            arrays = part.arrays_of(cast("list[Any]", column))
+            for one, kind in zip(arrays, part.kinds, strict=True):
+                _write(out, one, kind)
+        elif column is not None and part is not None:
             _write(out, column, part.dtype)
     return bytes(out)
 
@@ -150,13 +167,18 @@ class _Bytes:
         return self._raw[start : self._at].view(dtype)
 
 
-def _column(page: _Bytes, part: Part, length: int, rows: Positions | slice) -> Column:
+def _column(
+    page: _Bytes, part: Part | CompositeColumn, length: int, rows: Positions | slice
+) -> Column:
+    if isinstance(part, CompositeColumn):
+        columns = [items(_uneven(page, kind, length, rows)) for kind in part.kinds]
+        return [part.value_of(arrays) for arrays in zip(*columns, strict=True)]
     if part.shape is None:
         return _uneven(page, part.dtype, length, rows)
-    items = prod(part.shape)
-    values = _values(page, part.dtype, length * items)
+    count = prod(part.shape)
+    values = _values(page, part.dtype, length * count)
     if isinstance(values, _Texts):
-        numbers = np.arange(length * items).reshape(length, *part.shape)[rows]
+        numbers = np.arange(length * count).reshape(length, *part.shape)[rows]
         return values.at(numbers)
     return values.reshape(length, *part.shape)[rows]
 
