@@ -195,7 +195,8 @@ OTHERS = {
 NOT_IN_MAPS = {
     "Assert", "TensorArray", "assert_equal", "assert_greater", "assert_less", "assert_rank",
     "broadcast_static_shape", "control_dependencies", "device", "executing_eagerly",
-    "get_current_name_scope", "get_static_value", "group", "is_symbolic_tensor", "name_scope",
+    "get_current_name_scope", "get_logger", "get_static_value", "group", "init_scope", "inside_function",
+    "is_symbolic_tensor", "name_scope",
     "no_op", "numpy_function", "print", "py_function",
 }  # fmt: skip
 

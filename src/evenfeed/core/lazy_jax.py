@@ -18,6 +18,7 @@ import numpy as np
 from evenfeed.core import promised_shapes
 from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.lazy import LazyModule, random
+from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.promised_shapes import promise_checked, promise_result
 from evenfeed.core.promotion import array_of_list
 from evenfeed.core.shapes import ArrayShape, TensorShape
@@ -162,6 +163,8 @@ class _LazyJaxModule(LazyModule):
             for method in ("assign", "assign_add", "assign_sub"):
                 for kind in (arrays, sys.modules["jax"].core.Tracer):
                     setattr(kind, method, assigning(method))
+            for graph_member, refusing in graph_members().items():
+                setattr(arrays, graph_member, refusing)
             let_arrays_meet_lists()
             _register_shapes(sys.modules["jax"].tree_util)
         return value

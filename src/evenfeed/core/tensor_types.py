@@ -13,6 +13,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.promised_shapes import promise_checked
 from evenfeed.core.shapes import ArrayShape, ShapeLike, TensorShape
 from evenfeed.core.text.text_values import appended, compared, encoded
@@ -121,6 +122,10 @@ class HostTensor(np.ndarray[Any, Any]):
 
     def __repr__(self) -> str:
         return repr(self.view(np.ndarray))
+
+
+for _name, _member in graph_members().items():
+    setattr(HostTensor, _name, _member)
 
 
 def _operator(name: str) -> Any:
