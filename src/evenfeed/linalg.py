@@ -42,6 +42,14 @@ from evenfeed.tensors.math.matrices import (
     trace,
 )
 from evenfeed.tensors.math.norms import global_norm, l2_normalize, norm, normalize
+from evenfeed.tensors.math.solvers import (
+    lu_matrix_inverse,
+    lu_reconstruct,
+    lu_solve,
+    sqrtm,
+    tridiagonal_matmul,
+    tridiagonal_solve,
+)
 
 __all__ = [
     "adjoint",
@@ -65,6 +73,9 @@ __all__ = [
     "logdet",
     "lstsq",
     "lu",
+    "lu_matrix_inverse",
+    "lu_reconstruct",
+    "lu_solve",
     "matmul",
     "matrix_rank",
     "matrix_transpose",
@@ -76,12 +87,15 @@ __all__ = [
     "set_diag",
     "slogdet",
     "solve",
+    "sqrtm",
     "svd",
     "tensor_diag",
     "tensor_diag_part",
     "tensordot",
     "trace",
     "triangular_solve",
+    "tridiagonal_matmul",
+    "tridiagonal_solve",
 ]
 
 publish(__name__, __all__, globals())

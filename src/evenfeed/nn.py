@@ -27,12 +27,12 @@ from evenfeed.tensors.nn.convolutions import (
     atrous_conv2d,
     conv1d,
     conv2d,
-    conv2d_transpose,
     conv3d,
     convolution,
     depthwise_conv2d,
     separable_conv2d,
 )
+from evenfeed.tensors.nn.embeddings import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from evenfeed.tensors.nn.losses import (
     l2_loss,
     log_poisson_loss,
@@ -60,6 +60,14 @@ from evenfeed.tensors.nn.pooling import (
     max_pool1d,
     max_pool2d,
     max_pool3d,
+    pool,
+)
+from evenfeed.tensors.nn.space_batches import batch_to_space, space_to_batch
+from evenfeed.tensors.nn.transposed_convolutions import (
+    conv1d_transpose,
+    conv2d_transpose,
+    conv3d_transpose,
+    conv_transpose,
 )
 
 lrn = local_response_normalization
@@ -72,12 +80,16 @@ __all__ = [
     "avg_pool2d",
     "avg_pool3d",
     "batch_normalization",
+    "batch_to_space",
     "bias_add",
     "compute_average_loss",
     "conv1d",
+    "conv1d_transpose",
     "conv2d",
     "conv2d_transpose",
     "conv3d",
+    "conv3d_transpose",
+    "conv_transpose",
     "convolution",
     "crelu",
     "depth_to_space",
@@ -85,6 +97,7 @@ __all__ = [
     "dropout",
     "elu",
     "embedding_lookup",
+    "embedding_lookup_sparse",
     "gelu",
     "in_top_k",
     "l2_loss",
@@ -100,8 +113,10 @@ __all__ = [
     "max_pool3d",
     "moments",
     "normalize_moments",
+    "pool",
     "relu",
     "relu6",
+    "safe_embedding_lookup_sparse",
     "scale_regularization_loss",
     "selu",
     "separable_conv2d",
@@ -112,6 +127,7 @@ __all__ = [
     "softmax_cross_entropy_with_logits",
     "softplus",
     "softsign",
+    "space_to_batch",
     "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
     "sufficient_statistics",

@@ -52,6 +52,7 @@ IMAGE = np.linspace(0, 1, 32, dtype=np.float32).reshape(1, 4, 4, 2)
 FILTER = np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 2, 2, 2)
 
 # How to call the others with an element: x floats of shape [2, 2], i integers of shape [3], b bools of shape [3].
+SPARSE_IDS = tf.SparseTensor([[0, 0], [1, 0]], [1, 0], [3, 1])
 OTHERS = {
     "acosh": lambda x, i, b: tf.acosh(x + 1),
     "add_n": lambda x, i, b: tf.add_n([x, x]),
@@ -131,6 +132,28 @@ OTHERS = {
     "bitwise.invert": lambda x, i, b: tf.bitwise.invert(i),
     "bitwise.left_shift": lambda x, i, b: tf.bitwise.left_shift(i, 1),
     "bitwise.right_shift": lambda x, i, b: tf.bitwise.right_shift(i, 1),
+    "batch_to_space": lambda x, i, b: tf.batch_to_space(x, [2], [[0, 0]]),
+    "space_to_batch": lambda x, i, b: tf.space_to_batch(x, [2], [[0, 0]]),
+    "linalg.lu_matrix_inverse": lambda x, i, b: tf.linalg.lu_matrix_inverse(*tf.linalg.lu(x)),
+    "linalg.lu_reconstruct": lambda x, i, b: tf.linalg.lu_reconstruct(*tf.linalg.lu(x)),
+    "linalg.lu_solve": lambda x, i, b: tf.linalg.lu_solve(*tf.linalg.lu(x), x),
+    "linalg.sqrtm": lambda x, i, b: tf.linalg.sqrtm(tf.matmul(x, x)),
+    "linalg.tridiagonal_matmul": lambda x, i, b: tf.linalg.tridiagonal_matmul(x, x, "matrix"),
+    "linalg.tridiagonal_solve": lambda x, i, b: tf.linalg.tridiagonal_solve(x, x, "matrix"),
+    "nn.conv1d_transpose": (
+        lambda x, i, b: tf.nn.conv1d_transpose(x[None], FILTER[0], [1, 4, 2], 2)
+    ),
+    "nn.conv3d_transpose": lambda x, i, b: tf.nn.conv3d_transpose(
+        IMAGE[None] * x[0, 0], FILTER[None], [1, 1, 8, 8, 2], [1, 1, 2, 2, 1]
+    ),
+    "nn.conv_transpose": lambda x, i, b: tf.nn.conv_transpose(x[None], FILTER[0], [1, 4, 2], 2),
+    "nn.embedding_lookup_sparse": (
+        lambda x, i, b: tf.nn.embedding_lookup_sparse(x, SPARSE_IDS, None, combiner="sum")
+    ),
+    "nn.safe_embedding_lookup_sparse": (
+        lambda x, i, b: tf.nn.safe_embedding_lookup_sparse(x, SPARSE_IDS)
+    ),
+    "nn.pool": lambda x, i, b: tf.nn.pool(x[None], [2], "MAX"),
     "linalg.band_part": lambda x, i, b: tf.linalg.band_part(x, 0, 1),
     "linalg.cholesky": lambda x, i, b: tf.linalg.cholesky(tf.eye(2, dtype=x.dtype) + x * 0),
     "linalg.cross": lambda x, i, b: tf.linalg.cross(i, i + 1),

@@ -148,6 +148,7 @@ from evenfeed.tensors.math.trigonometry import (
     tan,
     tanh,
 )
+from evenfeed.tensors.nn.space_batches import batch_to_space, space_to_batch
 from evenfeed.tensors.printing import print_ as print
 from evenfeed.tensors.python_calls import ensure_shape, numpy_function, py_function
 from evenfeed.tensors.shaping import concat, reshape, shape, stack
@@ -172,6 +173,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "batch_to_space",
     "bitcast",
     "boolean_mask",
     "broadcast_dynamic_shape",
@@ -280,6 +282,7 @@ __all__ = [
     "size",
     "slice",
     "sort",
+    "space_to_batch",
     "split",
     "sqrt",
     "square",

@@ -4,10 +4,10 @@
 
 from typing import Any
 
-from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.tensors.creation import Tensor, convert_to_tensor, static_shape
+from evenfeed.core.lazy_jax import jax
+from evenfeed.tensors.creation import Tensor, convert_to_tensor
 from evenfeed.tensors.nn.layouts import layout_of, paddings_of, per_axis
-from evenfeed.tensors.operands import REAL_FLOATS, apply
+from evenfeed.tensors.operands import apply
 
 
 def conv1d(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
@@ -182,37 +182,6 @@ def atrous_conv2d(
         [[[[4.0]]]]
     """
     return convolved("atrous_conv2d", value, filters, 1, padding, "NHWC", rate, rank=2)
-
-
-def conv2d_transpose(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
-    input: object,
-    filters: object,
-    output_shape: object,
-    strides: object,
-    padding: object = "SAME",
-    data_format: str = "NHWC",
-    dilations: object = None,
-    name: str | None = None,
-) -> Tensor:
-    """Return the gradient of `conv2d` for its input, which makes images larger. The filters are [rows, columns, channels out, channels in].
-
-    Examples:
-        >>> import evenfeed as tf
-        >>> tf.nn.conv2d_transpose(tf.ones([1, 1, 1, 1]), tf.ones([2, 2, 1, 1]), [1, 2, 2, 1], strides=2, padding="VALID").tolist()
-        [[[[1.0], [1.0]], [[1.0], [1.0]]]]
-    """
-    lengths = static_shape(output_shape)
-
-    def formula(values: Any, kernel: Any) -> Any:
-        def forward(image: Any) -> Any:
-            return convolved(
-                "conv2d_transpose", image, kernel, strides, padding, data_format, dilations, rank=2
-            )
-
-        _, backward = jax.vjp(forward, jnp.zeros(lengths, values.dtype))
-        return backward(values)[0]
-
-    return apply("conv2d_transpose", formula, input, filters, accepts=REAL_FLOATS)
 
 
 def convolved(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments

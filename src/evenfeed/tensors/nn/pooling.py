@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.tensors.creation import Tensor, convert_to_tensor
 from evenfeed.tensors.nn.layouts import layout_of, paddings_of, per_axis
@@ -177,6 +178,49 @@ def avg_pool3d(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         [[[[[2.0]]]]]
     """
     return _pooled("avg_pool3d", _AVERAGE, input, ksize, strides, padding, data_format, 3)
+
+
+def pool(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
+    input: object,
+    window_shape: object,
+    pooling_type: str,
+    strides: object = None,
+    padding: object = "VALID",
+    data_format: str | None = None,
+    dilations: object = None,
+    name: str | None = None,
+) -> Tensor:
+    """Return the largest value or the average in each window.
+
+    Args:
+        input: The values, as [batch, ..., channels], or with the channels second.
+        window_shape: The length of a window along each spatial axis.
+        pooling_type: "MAX" or "AVG".
+        strides: The step along each spatial axis; by default 1.
+        padding: "SAME", "VALID", or a list of [before, after] for each axis.
+        data_format: For example "NHWC" or "NCHW".
+        dilations: Only 1 is supported.
+        name: Accepted for compatibility.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.nn.pool([[[1.0], [3.0], [5.0]]], [2], "AVG").tolist()
+        [[[2.0], [4.0]]]
+    """
+    rank = convert_to_tensor(input).ndim - 2
+    kind = {"MAX": _LARGEST, "AVG": _AVERAGE}.get(pooling_type)
+    if kind is None:
+        raise ValueError(
+            described(
+                f"pooling_type must be MAX or AVG, but got {pooling_type!r}.", fix='pass "MAX".'
+            )
+        )
+    if any(one != 1 for one in per_axis(dilations, layout_of("pool", data_format, rank))):
+        raise NotImplementedError(
+            described("pool does not support dilations.", fix="leave them out.")
+        )
+    steps = 1 if strides is None else strides
+    return _pooled("pool", kind, input, window_shape, steps, padding, data_format, rank)
 
 
 def _pooled(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
