@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from evenfeed.checkpoints.preemption import PreemptionCheckpointHandler, PreemptionWatcher
+from evenfeed.checkpoints.termination import TerminationConfig
 from evenfeed.cluster.communication_options import CommunicationImplementation, CommunicationOptions
 from evenfeed.core.publish import publish, refusal
 from evenfeed.strategy.multi_worker import (
@@ -16,6 +18,9 @@ __all__ = [
     "CommunicationImplementation",
     "CommunicationOptions",
     "MultiWorkerMirroredStrategy",
+    "PreemptionCheckpointHandler",
+    "PreemptionWatcher",
+    "TerminationConfig",
     "ValueContext",
 ]
 

@@ -66,7 +66,6 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "distribute.experimental.coordinator": _NO_PARAMETER_SERVERS,
     "distribute.CentralStorageStrategy": f"{_MIRRORED}: each device has a copy of the variables.",
     "distribute.experimental.CentralStorageStrategy": f"{_MIRRORED}: each device has a copy of the variables.",
-    "distribute.experimental.PreemptionCheckpointHandler": "Save the state every few steps with orbax.checkpoint.",
     "train.Saver": _SAVING,
     "train.Optimizer": "Use an optimizer of optax, for example optax.sgd(0.1).",
     "train.GradientDescentOptimizer": "Use optax.sgd(learning_rate).",
