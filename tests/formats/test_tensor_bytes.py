@@ -3,6 +3,7 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.core import dtypes
+from evenfeed.formats.example.example_protos import message_class
 
 parse, serialize = tf.io.parse_tensor, tf.io.serialize_tensor
 
@@ -103,6 +104,29 @@ def test_a_batch_of_bytes_is_refused():
 def test_a_dtype_without_a_form_is_refused():
     with pytest.raises(tf.errors.InvalidArgumentError, match="int4 cannot be serialized"):
         parse(b"", tf.int4)
+
+
+def proto(dtype, shape, **fields):
+    made = message_class("TensorProto")(dtype=dtype, **fields)
+    for length in shape:
+        made.tensor_shape.dim.add(size=length)
+    return made.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "content", "why"),
+    [
+        (tf.string, proto(7, [6], tensor_content=b"123456"), "it has the bytes of numbers"),
+        (tf.float32, proto(1, [-1, -2], tensor_content=b"12345678"), r"\[-1, -2\] is not a shape"),
+        (tf.float32, proto(1, [1] * 65, tensor_content=b"1234"), "is not a shape"),
+        (tf.int8, proto(6, [2], int_val=[300, 1]), "its values do not fit into int8"),
+        (tf.float16, proto(19, [2], half_val=[-1, 1]), "its values do not fit into float16"),
+        (tf.complex64, proto(8, [2], scomplex_val=[1, 2, 3]), "3 parts are not a whole number"),
+    ],
+)
+def test_a_tensor_that_contradicts_itself_is_refused(dtype, content, why):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=why):
+        parse(content, dtype)
 
 
 def test_tensors_pass_through_records_of_a_dataset():

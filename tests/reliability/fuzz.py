@@ -34,6 +34,7 @@ import evenfeed as tf
 from evenfeed.cluster.handshake import decode, encode, parse_greeting
 from evenfeed.cluster.meeting import Claim
 from evenfeed.cluster.membership import membership_of
+from evenfeed.formats.example.example_protos import message_class
 
 GROUP = 100  # inputs per seed
 SECONDS = 60.0  # for one group
@@ -160,8 +161,13 @@ def _tensor() -> Parser:
         for value in (np.arange(6.0).reshape(2, 3), np.array([b"a", b"bc"], object), np.array(True))
     ]
 
+    for dtype, fields in ((6, {"int_val": [1, -2]}), (8, {"scomplex_val": [1.0, 2.0, 3.0, 4.0]})):
+        made = message_class("TensorProto")(dtype=dtype, **fields)
+        made.tensor_shape.dim.add(size=2)
+        seeds.append(made.SerializeToString())
+
     def read(content: bytes) -> None:
-        for dtype in (tf.float64, tf.string, tf.bool):
+        for dtype in (tf.float64, tf.string, tf.bool, tf.int8, tf.complex64):
             try:
                 tf.io.parse_tensor(content, dtype)
             except tf.errors.InvalidArgumentError:
@@ -203,6 +209,7 @@ def _image(kind: str) -> Parser:
         "jpeg": tf.io.decode_jpeg,
         "png": tf.io.decode_png,
         "gif": tf.io.decode_gif,
+        "webp": tf.io.decode_webp,
         "bmp": tf.io.decode_bmp,
     }
 
@@ -211,6 +218,37 @@ def _image(kind: str) -> Parser:
         ways[kind](content)
 
     return Parser([file.getvalue()], read, weight=15)
+
+
+def _sequence() -> Parser:
+    feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[1, 2]))
+    context = tf.train.Features(feature={"a": feature})
+    lists = tf.train.FeatureLists(feature_list={"b": tf.train.FeatureList(feature=[feature] * 3)})
+    whole = tf.train.SequenceExample(context=context, feature_lists=lists).SerializeToString()
+
+    def read(content: bytes) -> None:
+        tf.io.parse_single_sequence_example(
+            content,
+            {"a": tf.io.FixedLenFeature([2], tf.int64)},
+            {"b": tf.io.FixedLenSequenceFeature([2], tf.int64)},
+        )
+
+    return Parser([whole], read, weight=60)
+
+
+def _sound() -> Parser:
+    whole = np.asarray(tf.audio.encode_wav(np.zeros((9, 2), np.float32), 8000)).item()
+    return Parser([bytes(whole)], tf.audio.decode_wav, weight=60)
+
+
+def _text_codes() -> Parser:
+    def read(content: bytes) -> None:
+        for parse in (tf.io.decode_base64, tf.io.decode_json_example):
+            with suppress(tf.errors.OpError):
+                parse(content)
+
+    example = b'{"features": {"feature": {"a": {"int64List": {"value": ["1", "2"]}}}}}'
+    return Parser([b"aGVsbG8gd29ybGQ", example], read, weight=60)
 
 
 def _state(folder: Path) -> Parser:
@@ -277,14 +315,18 @@ def parsers(folder: Path) -> dict[str, Callable[[], Parser]]:
     """Return a function that makes each parser."""
     files = {f"file: {name.strip()}": (lambda name=name: _file(name, folder)) for name in FORMATS}
     images = {
-        f"image: {kind}": (lambda kind=kind: _image(kind)) for kind in ("jpeg", "png", "gif", "bmp")
+        f"image: {kind}": (lambda kind=kind: _image(kind))
+        for kind in ("jpeg", "png", "gif", "bmp", "webp")
     }
     return {
         **files,
         **images,
         "example": _example,
         "examples": _examples,
+        "sequence example": _sequence,
         "tensor": _tensor,
+        "sound": _sound,
+        "base64 and JSON": _text_codes,
         "csv line": _csv,
         "json line": lambda: _json_line(folder),
         "state": lambda: _state(folder),

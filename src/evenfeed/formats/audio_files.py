@@ -159,6 +159,8 @@ def _format(chunks: dict[bytes, bytes]) -> tuple[int, int]:
             f"Can only read 16-bit PCM WAV files, but got format {kind} with {bits} bits.",
             fix="convert the file, for example with: ffmpeg -i sound.wav -c:a pcm_s16le out.wav.",
         )
+    if rate >= 1 << 31:  # the sample rate is an int32
+        raise _no_sound(about, f"it has {rate} samples per second")
     return channels, rate
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.arguments import whole_number
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType, name_of
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import RowKernel, applied, text_of
@@ -123,6 +123,8 @@ class _Parse(RowKernel):
 
     def _shaped(self, proto: Any, field: str) -> Array:
         shape = [dim.size for dim in proto.tensor_shape.dim]
+        if any(length < 0 for length in shape) or len(shape) > _MOST_DIMENSIONS:
+            raise _no_tensor(f"{shortened(shape)} is not a shape")
         count = np.prod(shape, dtype=object)  # Python ints: a wrong dimension must not overflow
         values = (
             self._content(proto.tensor_content)
@@ -137,6 +139,8 @@ class _Parse(RowKernel):
         return values.reshape(shape)
 
     def _content(self, content: bytes) -> Array:
+        if self.dtype == dtypes.string:
+            raise _no_tensor("it has the bytes of numbers, but its dtype is string")
         if len(content) % self.dtype.itemsize:
             raise _no_tensor(
                 f"{len(content)} bytes is not a whole number of {name_of(self.dtype)} values"
@@ -147,14 +151,25 @@ class _Parse(RowKernel):
         if self.dtype == dtypes.string:
             return bytes_column(list(field))
         if self.dtype in (dtypes.float16, dtypes.bfloat16):
-            return np.array(field, np.uint16).view(self.dtype)
+            return self._fitting(field, np.dtype(np.uint16)).view(self.dtype)
         if self.dtype.kind == "c":
+            if len(field) % 2:
+                raise _no_tensor(f"{len(field)} parts are not a whole number of complex values")
             return _paired(field, self.dtype)
-        return np.array(field, self.dtype)
+        return self._fitting(field, self.dtype)
+
+    def _fitting(self, field: Any, dtype: DType) -> Array:
+        """Return numbers from a field that is wider than their dtype; NumPy would wrap those that do not fit."""
+        wide = np.array(field)
+        values = wide.astype(dtype)
+        if dtype.kind in "iu" and (values != wide).any():
+            raise _no_tensor(f"its values do not fit into {name_of(self.dtype)}")
+        return values
 
 
 # The most values that a short field may expand to: a few bytes must not allocate all memory.
 _MOST_FILLED: Final = 1 << 28
+_MOST_DIMENSIONS: Final = 64  # NumPy's limit
 
 
 def _paired(field: Any, dtype: DType) -> Array:
