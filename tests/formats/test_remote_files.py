@@ -110,6 +110,17 @@ def test_sizes_and_listings_are_tried_again():
     assert retried("x", None, call) == "found"
 
 
+def test_a_state_knows_its_files_though_storage_fails(store):
+    paths = [store.write(f"{number}", LINES) for number in range(3)]
+    store.every = 5
+    iterator = iter(tf.data.TextLineDataset(paths))
+    next(iterator)
+    state = iterator.get_state()
+    store.write("1", LINES.upper())
+    with pytest.raises(tf.errors.DataLossError, match="faulty://1"):
+        iter(tf.data.TextLineDataset(paths)).set_state(state)
+
+
 def test_names_and_sizes_are_found(store):
     path = store.write("a", LINES)
     assert matching("faulty://*") == [path]

@@ -18,12 +18,13 @@ from evenfeed.core.errors import DataLossError, EvenfeedError, InvalidArgumentEr
 from evenfeed.core.lazy import hashlib
 from evenfeed.formats.bytes.filesystems import is_remote, local, open_file, remote
 from evenfeed.formats.bytes.inflating import file_threads
+from evenfeed.formats.bytes.retries import retried
 from evenfeed.plan.files import Files
 from evenfeed.plan.node import Node
 from evenfeed.runtime.functions.called_functions import is_complete
 
 _EDGE: Final = 1 << 12  # bytes to read at the start and at the end of a file
-_AT_ONCE: Final = 64  # files per thread task
+_AT_ONCE: Final = 64  # files per thread task, or per call to a remote filesystem
 
 MISSING: Final = b"missing"
 
@@ -75,11 +76,18 @@ def _remote_sketches(paths: list[str]) -> dict[str, bytes]:
         inners.append(inner)
     found: dict[str, bytes] = {}
     for system, outer, inners in systems.values():
-        sizes = list(map(int, system.sizes(inners)))
-        firsts = system.cat_ranges(inners, [0] * len(sizes), [min(s, _EDGE) for s in sizes])
-        lasts = system.cat_ranges(inners, [max(0, s - _EDGE) for s in sizes], sizes)
-        found.update(zip(outer, map(_sketch, sizes, firsts, lasts), strict=True))
+        for at in range(0, len(outer), _AT_ONCE):
+            some, names = outer[at : at + _AT_ONCE], inners[at : at + _AT_ONCE]
+            found.update(retried(some[0], None, partial(_sketched, system, some, names)))
     return found
+
+
+def _sketched(system: Any, paths: list[str], inners: list[str]) -> dict[str, bytes]:
+    sizes = list(map(int, system.sizes(inners)))
+    read = partial(system.cat_ranges, inners, on_error="raise")
+    firsts = read([0] * len(sizes), [min(s, _EDGE) for s in sizes])
+    lasts = read([max(0, s - _EDGE) for s in sizes], sizes)
+    return dict(zip(paths, map(_sketch, sizes, firsts, lasts), strict=True))
 
 
 def _sketch(size: int, first: bytes, last: bytes) -> bytes:
