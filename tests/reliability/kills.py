@@ -1,6 +1,6 @@
 """Kills training at random moments, starts it again on another number of workers, and compares it with an unkilled run.
 
-Usage: python -m tests.reliability.kills KILLS [SEED]
+Usage: python -m tests.reliability.kills KILLS [SEED [data|lanes]]
 """
 
 import json
@@ -25,7 +25,8 @@ PROGRAM = Path(__file__).with_name("programs") / "killed_training.py"
 MARK = "EVENFEED_KILLED_IN"  # in the environment of every process of a job
 KINDS = ("worker", "all", "service", "launcher", "saving")
 WORKERS = (1, 2, 3)
-ROWS, BATCH, EPOCHS, SAVE_EVERY = 96, 12, 12, 5
+WAYS = ("data", "lanes")  # jobs alternate between them
+ROWS, BATCH, EPOCHS, LANES, SAVE_EVERY = 96, 12, 12, 6, 5
 STEPS = ROWS // BATCH * EPOCHS
 SECONDS = 90.0
 
@@ -53,6 +54,7 @@ class Job:
     """One training run, which is killed and started again until it ends."""
 
     folder: Path
+    way: str
     starts: int = 0
     sizes: list[int] = field(default_factory=list[int])
 
@@ -61,7 +63,7 @@ class Job:
         self.sizes.append(workers)
         command = [sys.executable, "-m", "evenfeed", "run", "--grace", "2"]
         options = ["--workers", str(workers), "--replicas", "1"]
-        arguments = [str(PROGRAM), str(self.folder), str(self.starts)]
+        arguments = [str(PROGRAM), str(self.folder), str(self.starts), self.way]
         self.starts += 1
         with (self.folder / "output").open("ab") as output:
             return subprocess.Popen(
@@ -127,12 +129,14 @@ def kill(job: Job, launcher: Any, kind: str, chance: random.Random) -> bool:
     return kind == "saving" and not job.is_done
 
 
-def play(kills: int, seed: int, root: Path, say: Any = None) -> Counts:
+def play(kills: int, seed: int, root: Path, ways: Sequence[str] = WAYS, say: Any = None) -> Counts:
     """Kill training so many times, and compare every job with one that was not killed."""
     counts, chance = Counts(), random.Random(seed)
-    reference = unkilled(root / "reference")
+    write_lines(root)
+    references = {way: unkilled(root / f"reference-{way}", way) for way in ways}
     while counts.kills.total() < kills:
-        job = Job(root / f"job-{counts.jobs}")
+        way = ways[counts.jobs % len(ways)]
+        job = Job(root / f"job-{counts.jobs}", way)
         job.folder.mkdir()
         counts.jobs += 1
         while True:
@@ -161,16 +165,24 @@ def play(kills: int, seed: int, root: Path, say: Any = None) -> Counts:
             assert was_killed, f"it failed without a kill: {job.folder}\n{output[-3000:]}"
             if say:
                 say(str(counts))
-        steps, repeated = compared(job, reference)
+        steps, repeated = compared(job, references[way])
         counts.steps += steps
         counts.repeated += repeated
     return counts
 
 
-def unkilled(folder: Path) -> list[dict[str, Any]]:
+def write_lines(root: Path) -> None:
+    """Write a file of rows for each lane. Lines between them, below zero, are dropped by a filter."""
+    for lane in range(LANES):
+        rows = range(lane * ROWS // LANES, (lane + 1) * ROWS // LANES)
+        text = "".join(f"{row}\n{-1 - row}\n" for row in rows)
+        (root / f"lines-{lane}.txt").write_text(text)
+
+
+def unkilled(folder: Path, way: str) -> list[dict[str, Any]]:
     """Return the steps of a run on one worker that nobody kills; check that each epoch has each row once."""
     folder.mkdir()
-    job = Job(folder)
+    job = Job(folder, way)
     assert job.start(1).wait(SECONDS) == 0, (folder / "output").read_text()
     ((_, _, (steps,)),) = logs(folder)
     assert [step["step"] for step in steps] == list(range(STEPS))
@@ -219,13 +231,14 @@ def compared(job: Job, reference: list[dict[str, Any]]) -> tuple[int, int]:
 
 def main() -> None:
     kills, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    ways = sys.argv[3:] or WAYS
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        counts = play(kills, seed, Path(folder), lambda text: sys.stderr.write(f"{text}\n"))
+        counts = play(kills, seed, Path(folder), ways, lambda text: sys.stderr.write(f"{text}\n"))
     seconds = time.monotonic() - begin
     sys.stdout.write(
         f"{counts}.\nEvery step had the rows and the loss of the run that was not killed; no process was left behind. "
-        f"seed {seed}, {seconds:.0f} s\n"
+        f"{' and '.join(ways)}, seed {seed}, {seconds:.0f} s\n"
     )
 
 
