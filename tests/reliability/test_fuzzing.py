@@ -3,7 +3,8 @@
 import os
 
 import pytest
-from tests.reliability.fuzz import REFUSED, Parser, fuzz, parsers, run_group
+from tests.reliability.fuzz import REFUSED, fuzz, run_group
+from tests.reliability.parsers import Parser, parsers
 
 ALONE = ["file: parquet", "file: arrow", "file: arrow stream", "file: array_record"]
 
