@@ -10,6 +10,7 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jnp
 from evenfeed.tensors.creation import Tensor
 from evenfeed.tensors.operands import REAL_FLOATS, REALS, apply
+from evenfeed.tensors.vision.compiling import compiled
 
 
 def sobel_edges(image: object) -> Tensor:
@@ -24,7 +25,7 @@ def sobel_edges(image: object) -> Tensor:
         >>> tf.image.sobel_edges(image)[0, 1, 1, 0].tolist()
         [24.0, 8.0]
     """
-    return apply("sobel_edges", _sobel, image, accepts=REAL_FLOATS)
+    return apply("sobel_edges", compiled(_sobel), image, accepts=REAL_FLOATS)
 
 
 def image_gradients(image: object) -> tuple[Tensor, Tensor]:
@@ -39,7 +40,7 @@ def image_gradients(image: object) -> tuple[Tensor, Tensor]:
         >>> down.ravel().tolist(), right.ravel().tolist()
         ([2, 2, 0, 0], [1, 0, 1, 0])
     """
-    return apply("image_gradients", _differences, image)
+    return apply("image_gradients", compiled(_differences), image)
 
 
 def total_variation(images: object, name: str | None = None) -> Tensor:
@@ -51,7 +52,7 @@ def total_variation(images: object, name: str | None = None) -> Tensor:
         >>> float(tf.image.total_variation(np.array([[[1.0], [4.0]]])))
         3.0
     """
-    return apply("total_variation", _variation, images, accepts=REALS)
+    return apply("total_variation", compiled(_variation), images, accepts=REALS)
 
 
 def _sobel(image: Any) -> Any:

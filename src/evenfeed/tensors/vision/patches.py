@@ -16,6 +16,7 @@ from evenfeed.tensors.arrays.picking import gather
 from evenfeed.tensors.creation import Tensor, convert_to_tensor, static_shape
 from evenfeed.tensors.operands import COMPUTABLE, REALS, apply
 from evenfeed.tensors.randomness import normal, uniform
+from evenfeed.tensors.vision.compiling import compiled
 
 _METHODS: Final = ("bilinear", "nearest")
 _NOISES: Final = ("uniform", "gaussian", "zero")
@@ -56,18 +57,7 @@ def extract_patches(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         for numbers, what in ((sizes, "sizes"), (strides, "strides"), (rates, "rates"))
     )
 
-    def formula(batch: Any) -> Any:
-        _check_rank("extract_patches", batch)
-        (rows, above), (columns, before) = (
-            _windows(length, *each, padded=padding == "SAME")
-            for length, *each in zip(batch.shape[1:3], size, stride, rate, strict=True)
-        )
-        room = [(0, 0), _around(rows, above, batch.shape[1])]
-        room += [_around(columns, before, batch.shape[2]), (0, 0)]
-        whole = jnp.pad(batch, room)
-        found = whole[:, (rows + above)[:, None, :, None], (columns + before)[None, :, None, :]]
-        return found.reshape(*found.shape[:3], size[0] * size[1] * batch.shape[3])
-
+    formula = compiled(_patches, size, stride, rate, padding == "SAME")
     return apply("extract_patches", formula, images, accepts=COMPUTABLE)
 
 
@@ -111,24 +101,10 @@ def crop_and_resize(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     corners = convert_to_tensor(boxes, dtypes.float32)
     which = _image_of_each(corners, box_indices, batch.shape[0])
 
+    cut = compiled(_crops, height, width, method == "nearest", float(extrapolation_value))
+
     def formula(images: Any, boxes: Any) -> Any:
-        rows = _places(boxes[:, 0], boxes[:, 2], images.shape[1], height)[:, :, None]
-        columns = _places(boxes[:, 1], boxes[:, 3], images.shape[2], width)[:, None, :]
-        floats = images.astype(dtypes.float32)
-
-        def pixels(row: Any, column: Any) -> Any:
-            inner = [
-                jnp.clip(at, 0, length - 1).astype(dtypes.int32)
-                for at, length in ((row, images.shape[1]), (column, images.shape[2]))
-            ]
-            return floats.at[which[:, None, None], inner[0], inner[1]].get(**_FILLED)
-
-        if method == "nearest":
-            found = pixels(_rounded(rows), _rounded(columns))
-        else:
-            found = _interpolated(pixels, rows, columns)
-        inside = _within(rows, images.shape[1]) & _within(columns, images.shape[2])
-        return jnp.where(inside[..., None], found, jnp.float32(extrapolation_value))
+        return cut(images, boxes, which)
 
     return apply("crop_and_resize", formula, batch, corners, accepts=REALS)
 
@@ -166,26 +142,10 @@ def extract_glimpse(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         )
     window = _size(size, "size")
 
+    cut = compiled(_glimpses, window, bool(centered), bool(normalized))
+
     def formula(images: Any, offsets: Any) -> Any:
-        _check_rank("extract_glimpse", images)
-        if offsets.shape != (images.shape[0], 2):
-            raise ValueError("offsets must be a row and a column for each image.")
-        lengths = np.array(images.shape[1:3], np.float32)
-        if centered and normalized:
-            starts = (offsets * lengths + lengths - np.array(window, np.float32)) / 2
-        elif centered:
-            starts = offsets + lengths / 2
-        else:
-            starts = offsets * lengths if normalized else offsets
-        starts = jnp.trunc(starts).astype(dtypes.int32)
-        rows = (starts[:, :1] + np.arange(window[0]))[:, :, None]
-        columns = (starts[:, 1:] + np.arange(window[1]))[:, None, :]
-        inside = _within(rows, images.shape[1]) & _within(columns, images.shape[2])
-        found = images[
-            np.arange(images.shape[0])[:, None, None],
-            jnp.clip(rows, 0, images.shape[1] - 1),
-            jnp.clip(columns, 0, images.shape[2] - 1),
-        ]
+        found, inside = cut(images, offsets)
         return jnp.where(inside[..., None], found, _noise(noise, images, found.shape))
 
     return apply(
@@ -194,6 +154,68 @@ def extract_glimpse(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         convert_to_tensor(input, dtypes.float32),
         convert_to_tensor(offsets, dtypes.float32),
     )
+
+
+def _patches(
+    size: tuple[int, int], stride: tuple[int, int], rate: tuple[int, int], padded: bool, batch: Any
+) -> Any:
+    _check_rank("extract_patches", batch)
+    (rows, above), (columns, before) = (
+        _windows(length, *each, padded=padded)
+        for length, *each in zip(batch.shape[1:3], size, stride, rate, strict=True)
+    )
+    room = [(0, 0), _around(rows, above, batch.shape[1])]
+    room += [_around(columns, before, batch.shape[2]), (0, 0)]
+    whole = jnp.pad(batch, room)
+    found = whole[:, (rows + above)[:, None, :, None], (columns + before)[None, :, None, :]]
+    return found.reshape(*found.shape[:3], size[0] * size[1] * batch.shape[3])
+
+
+def _crops(  # noqa: PLR0913, PLR0917 - the settings, then the arrays
+    height: int, width: int, nearest: bool, outside: float, images: Any, boxes: Any, which: Any
+) -> Any:
+    rows = _places(boxes[:, 0], boxes[:, 2], images.shape[1], height)[:, :, None]
+    columns = _places(boxes[:, 1], boxes[:, 3], images.shape[2], width)[:, None, :]
+    floats = images.astype(dtypes.float32)
+
+    def pixels(row: Any, column: Any) -> Any:
+        inner = [
+            jnp.clip(at, 0, length - 1).astype(dtypes.int32)
+            for at, length in ((row, images.shape[1]), (column, images.shape[2]))
+        ]
+        return floats.at[which[:, None, None], inner[0], inner[1]].get(**_FILLED)
+
+    if nearest:
+        found = pixels(_rounded(rows), _rounded(columns))
+    else:
+        found = _interpolated(pixels, rows, columns)
+    inside = _within(rows, images.shape[1]) & _within(columns, images.shape[2])
+    return jnp.where(inside[..., None], found, jnp.float32(outside))
+
+
+def _glimpses(
+    window: tuple[int, int], centered: bool, normalized: bool, images: Any, offsets: Any
+) -> tuple[Any, Any]:
+    """Return the windows, and which of their pixels lie inside the image."""
+    _check_rank("extract_glimpse", images)
+    if offsets.shape != (images.shape[0], 2):
+        raise ValueError("offsets must be a row and a column for each image.")
+    lengths = np.array(images.shape[1:3], np.float32)
+    if centered and normalized:
+        starts = (offsets * lengths + lengths - np.array(window, np.float32)) / 2
+    elif centered:
+        starts = offsets + lengths / 2
+    else:
+        starts = offsets * lengths if normalized else offsets
+    starts = jnp.trunc(starts).astype(dtypes.int32)
+    rows = (starts[:, :1] + np.arange(window[0]))[:, :, None]
+    columns = (starts[:, 1:] + np.arange(window[1]))[:, None, :]
+    found = images[
+        np.arange(images.shape[0])[:, None, None],
+        jnp.clip(rows, 0, images.shape[1] - 1),
+        jnp.clip(columns, 0, images.shape[2] - 1),
+    ]
+    return found, _within(rows, images.shape[1]) & _within(columns, images.shape[2])
 
 
 def _noise(kind: str, images: Any, shape: tuple[int, ...]) -> Any:

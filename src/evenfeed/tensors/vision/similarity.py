@@ -5,8 +5,8 @@
 # ruff: noqa: ARG001, PLR0913, PLR0917 - TensorFlow's arguments; there is no graph to show `name` in
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.tensors.creation import Tensor
 from evenfeed.tensors.operands import REALS, apply
+from evenfeed.tensors.vision.compiling import compiled
 
 # How much each scale counts, from the finest, by Wang, Simoncelli and Bovik (2003).
 _SCALES: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
@@ -36,14 +37,7 @@ def psnr(a: object, b: object, max_val: object, name: str | None = None) -> Tens
         >>> float(tf.image.psnr(np.zeros([2, 2, 1], np.float32), np.ones([2, 2, 1], np.float32), 1.0))
         0.0
     """
-
-    def formula(one: Any, other: Any, most: Any) -> Any:
-        error = jnp.square(one - other).mean((-3, -2, -1))
-        return 20 * jnp.log(most) / np.log(np.float32(10)) - np.float32(10 / np.log(10)) * jnp.log(
-            error
-        )
-
-    return _compared("psnr", formula, a, b, max_val)
+    return _compared("psnr", _psnr, (), a, b, max_val)
 
 
 def ssim(
@@ -74,14 +68,8 @@ def ssim(
         >>> float(tf.image.ssim(image, image, max_val=1.0))
         1.0
     """
-    window = _Window(filter_size, filter_sigma, k1, k2)
-
-    def formula(one: Any, other: Any, most: Any) -> Any:
-        brightness, structure = window.compare(one, other, most)
-        both = brightness * structure
-        return both.mean(-1) if return_index_map else both.mean((-3, -2)).mean(-1)
-
-    return _compared("ssim", formula, img1, img2, max_val)
+    settings = _Window(filter_size, filter_sigma, k1, k2), bool(return_index_map)
+    return _compared("ssim", _ssim, settings, img1, img2, max_val)
 
 
 def ssim_multiscale(
@@ -112,40 +100,29 @@ def ssim_multiscale(
         >>> float(tf.image.ssim_multiscale(image, image, max_val=1.0, power_factors=[0.5, 0.5]))
         1.0
     """
-    window = _Window(filter_size, filter_sigma, k1, k2)
-    factors = np.asarray(power_factors, np.float32)
-
-    def formula(one: Any, other: Any, most: Any) -> Any:
-        scales: list[Any] = []
-        for scale in range(len(factors)):
-            if scale:
-                one, other = _halved(one), _halved(other)
-            brightness, structure = window.compare(one, other, most)
-            last = scale == len(factors) - 1
-            scales.append((brightness * structure if last else structure).mean((-3, -2)))
-        powers = jax.nn.relu(jnp.stack(scales, axis=-1)) ** factors
-        return powers.prod(-1).mean(-1)
-
-    return _compared("ssim_multiscale", formula, img1, img2, max_val)
+    settings = _Window(filter_size, filter_sigma, k1, k2), tuple(map(float, power_factors))
+    return _compared("ssim_multiscale", _at_scales, settings, img1, img2, max_val)
 
 
+@final
+@dataclass(frozen=True)
 class _Window:
     """Compares the pixels in Gaussian windows of two images."""
 
-    def __init__(self, size: int, sigma: float, k1: float, k2: float) -> None:
-        self._size = size
-        self._weights = _gaussian(size, sigma)
-        self._steady = np.float32(k1), np.float32(k2)
+    size: int
+    sigma: float
+    k1: float
+    k2: float
 
     def compare(self, one: Any, other: Any, most: Any) -> tuple[Any, Any]:
         """Return how similar the brightness and the structure of each window are."""
-        if min(one.shape[-3:-1]) < self._size:
+        if min(one.shape[-3:-1]) < self.size:
             raise InvalidArgumentError(
-                f"The images must be at least as large as the filter of {self._size} x {self._size} pixels, "
+                f"The images must be at least as large as the filter of {self.size} x {self.size} pixels, "
                 f"but got shape {one.shape}.",
                 fix="pass larger images or a smaller filter_size; each scale of ssim_multiscale halves the images.",
             )
-        least, flat = ((k * most) ** 2 for k in self._steady)
+        least, flat = ((np.float32(k) * most) ** 2 for k in (self.k1, self.k2))
         mean, other_mean = self._smoothed(one), self._smoothed(other)
         product, squares = 2 * mean * other_mean, mean**2 + other_mean**2
         brightness = (product + least) / (squares + least)
@@ -156,13 +133,37 @@ class _Window:
     def _smoothed(self, image: Any) -> Any:
         """Return the weighted mean of each window. The weights are a product of one for rows and one for columns."""
         flat = jnp.moveaxis(image, -1, -3).reshape(-1, *image.shape[-3:-1], 1)
-        for shape in ((self._size, 1, 1, 1), (1, self._size, 1, 1)):
-            weights = self._weights.reshape(shape)
+        for shape in ((self.size, 1, 1, 1), (1, self.size, 1, 1)):
+            weights = _gaussian(self.size, self.sigma).reshape(shape)
             flat = jax.lax.conv_general_dilated(
                 flat, weights, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
             )
         parts = flat.reshape(*image.shape[:-3], image.shape[-1], *flat.shape[1:3])
         return jnp.moveaxis(parts, -3, -1)
+
+
+def _psnr(one: Any, other: Any, most: Any) -> Any:
+    error = jnp.square(one - other).mean((-3, -2, -1))
+    tens = np.log(np.float32(10))
+    return 20 * jnp.log(most) / tens - np.float32(10 / np.log(10)) * jnp.log(error)
+
+
+def _ssim(window: _Window, index_map: bool, one: Any, other: Any, most: Any) -> Any:
+    brightness, structure = window.compare(one, other, most)
+    both = brightness * structure
+    return both.mean(-1) if index_map else both.mean((-3, -2)).mean(-1)
+
+
+def _at_scales(window: _Window, factors: tuple[float, ...], one: Any, other: Any, most: Any) -> Any:
+    scales: list[Any] = []
+    for scale in range(len(factors)):
+        if scale:
+            one, other = _halved(one), _halved(other)
+        brightness, structure = window.compare(one, other, most)
+        last = scale == len(factors) - 1
+        scales.append((brightness * structure if last else structure).mean((-3, -2)))
+    powers = jax.nn.relu(jnp.stack(scales, axis=-1)) ** np.asarray(factors, np.float32)
+    return powers.prod(-1).mean(-1)
 
 
 def _gaussian(size: int, sigma: float) -> Array:
@@ -182,18 +183,31 @@ def _halved(image: Any) -> Any:
 
 
 def _compared(
-    function: str, formula: Callable[..., Any], one: object, other: object, most: object
+    function: str,
+    formula: Callable[..., Any],
+    settings: tuple[Any, ...],
+    one: object,
+    other: object,
+    most: object,
 ) -> Any:
-    return apply(function, partial(_in_floats, function, formula), one, other, most, accepts=REALS)
+    whole = compiled(_in_floats, function, formula, settings)
+    return apply(function, whole, one, other, most, accepts=REALS)
 
 
-def _in_floats(function: str, formula: Callable[..., Any], one: Any, other: Any, most: Any) -> Any:
+def _in_floats(
+    function: str,
+    formula: Callable[..., Any],
+    settings: tuple[Any, ...],
+    one: Any,
+    other: Any,
+    most: Any,
+) -> Any:
     if one.ndim < 3 or one.shape != other.shape:
         raise InvalidArgumentError(
             f"{function} needs two images of the same shape, but got {one.shape} and {other.shape}.",
             fix="pass height, width and channels of both.",
         )
-    return formula(*(_unit(each, one.dtype) for each in (one, other, most)))
+    return formula(*settings, *(_unit(each, one.dtype) for each in (one, other, most)))
 
 
 def _unit(values: Any, like: Any) -> Any:
