@@ -8,9 +8,11 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Final
 
 _files: Final[Any] = importlib.import_module("keras.src.utils.file_utils")
+_normalization: Final[Any] = importlib.import_module("keras.src.layers.preprocessing.normalization")
 keras: Final[Any] = importlib.import_module("keras")
 _adapters: Final[Any] = importlib.import_module("keras.src.trainers.data_adapters")
 _utilities: Final[Any] = importlib.import_module(
@@ -78,11 +80,21 @@ def replace_placing(place: Callable[[Callable[..., Any], Any, Any, str], Any]) -
 
 
 def replace_member(owner: Any, name: str, replace: Callable[[Any], Any]) -> None:
-    """Replace a method or property of a class by `replace(member)`."""
+    """Replace a method or property of a class, or a function of a module, by `replace(member)`."""
     static = inspect.getattr_static(owner, name)
     own = static if isinstance(static, property) else getattr(owner, name)
     made = replace(own)
-    setattr(owner, name, functools.wraps(own)(made) if callable(own) else made)
+    if callable(own):
+        functools.update_wrapper(made, own)
+        made.__signature__ = inspect.signature(
+            own
+        )  # Keras reads it to save the arguments of layers
+    setattr(owner, name, made)
+
+
+def accept_in_adapt(kinds: tuple[type, ...]) -> None:
+    """Let `Normalization.adapt` take datasets of these classes. It asks TensorFlow for the class of a dataset."""
+    _normalization.tf = SimpleNamespace(data=SimpleNamespace(Dataset=kinds))
 
 
 def note_result(checkpoint: Any, epoch: int, batch: int | None, logs: Any) -> None:
