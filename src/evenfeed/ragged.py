@@ -10,17 +10,22 @@ from evenfeed.core.ragged.ragged_functions import (
     row_splits_to_segment_ids,
     segment_ids_to_row_splits,
     stack,
+    stack_dynamic_partitions,
 )
 from evenfeed.core.ragged.ragged_functions import range_ as range  # noqa: A004 - TensorFlow's name
+from evenfeed.text_ops.crossing import cross, cross_hashed
 
 __all__ = [
     "boolean_mask",
     "constant",
+    "cross",
+    "cross_hashed",
     "map_flat_values",
     "range",
     "row_splits_to_segment_ids",
     "segment_ids_to_row_splits",
     "stack",
+    "stack_dynamic_partitions",
 ]
 
 publish(__name__, __all__, globals())

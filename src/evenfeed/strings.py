@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from evenfeed.core.publish import publish, refusal
 from evenfeed.text_ops.characters import length, lower, strip, substr, upper
 from evenfeed.text_ops.hashing import to_hash_bucket, to_hash_bucket_fast, to_hash_bucket_strong
+from evenfeed.text_ops.ngrams import ngrams, unsorted_segment_join
 from evenfeed.text_ops.numerals import as_string, format, to_number  # noqa: A004 - TensorFlow's name
 from evenfeed.text_ops.patterns import regex_full_match, regex_replace
 from evenfeed.text_ops.splitting import bytes_split, join, reduce_join, split
@@ -24,6 +25,7 @@ __all__ = [
     "join",
     "length",
     "lower",
+    "ngrams",
     "reduce_join",
     "regex_full_match",
     "regex_replace",
@@ -40,6 +42,7 @@ __all__ = [
     "unicode_split",
     "unicode_split_with_offsets",
     "unicode_transcode",
+    "unsorted_segment_join",
     "upper",
 ]
 

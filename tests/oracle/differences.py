@@ -59,6 +59,7 @@ _WEBP_FLOATS = "`decode_image` decodes WebP files to float32 and uint16 too."
 
 _NEXT_BATCH = "The batch after a failed element starts with the next element; TensorFlow drops the rest of the batch if a `map` is directly below."
 
+_OUTSIDE_ROW = "`gather_nd` at a place outside of a ragged row raises; TensorFlow returns a value of another row."
 _ROWS_UNTRACED = "A function that gets a ragged or sparse tensor is not traced, so `element_spec` lacks the lengths of its results."
 _BATCHES_OF_ROWS = (
     "Batches of ragged or sparse batches may have different numbers of rows; TensorFlow raises."
@@ -87,6 +88,7 @@ DIFFERENT: dict[str, str] = {
     "failing_elements.selected.take": _COUNTED,
     "failing_elements.selected.skip": _COUNTED,
     "failing_elements.selected.shard": _COUNTED,
+    "ragged_functions.picked.gather_nd outside of a row": _OUTSIDE_ROW,
     "ragged_elements.functions.the spec of doubled": _ROWS_UNTRACED,
     "ragged_elements.functions.the spec of sparse made dense": _ROWS_UNTRACED,
     "ragged_elements.batches.uneven batches": _BATCHES_OF_ROWS,

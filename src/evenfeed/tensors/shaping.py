@@ -14,6 +14,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jnp
 from evenfeed.core.promised_shapes import promise_reshaped
+from evenfeed.core.ragged import ragged_arranging
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.creation import (
     DTypeLike,
@@ -23,6 +24,7 @@ from evenfeed.tensors.creation import (
     whole_numbers,
 )
 from evenfeed.tensors.device_arrays import asked_dtype, is_tracing, to_device_array
+from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
 def shape(
@@ -79,6 +81,7 @@ def _like(shape: object, values: Tensor) -> Any:
     return np.full(lengths, b"" if _is_text(values) else 0, values.dtype)
 
 
+@for_ragged(ragged_arranging.stack, several=True)
 def stack(values: object, axis: object = 0, name: str | None = None) -> Tensor:
     """Stack tensors of the same shape along a new axis.
 
@@ -97,6 +100,7 @@ def stack(values: object, axis: object = 0, name: str | None = None) -> Tensor:
     return host_tensor(np.stack(parts, place)) if _is_text(parts[0]) else jnp.stack(parts, place)
 
 
+@for_ragged(ragged_arranging.concat, several=True)
 def concat(values: object, axis: object, name: str | None = None) -> Tensor:
     """Concatenate tensors along an existing axis.
 

@@ -10,6 +10,7 @@ from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, shortened
 from evenfeed.core.handles import RowKernel
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_values import bytes_array
@@ -115,6 +116,8 @@ def substr(input: Any, pos: Any, len: Any, unit: str = _BYTE, name: str | None =
         tuple(counts.ravel().tolist()),
         _characters(unit),
     )
+    if isinstance(input, RaggedTensor) and not starts.ndim:
+        return input.with_flat_values(applied(kernel, input.flat_values))
     return applied(kernel, input)
 
 

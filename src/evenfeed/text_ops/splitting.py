@@ -12,10 +12,18 @@ from evenfeed.core import dtypes
 from evenfeed.core.block import Column
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import EvenfeedError, InvalidArgumentError, OutOfRangeError, described
+from evenfeed.core.errors import (
+    EvenfeedError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    UnimplementedError,
+    described,
+)
 from evenfeed.core.handles import Handle, Kernel, RowKernel, results_of
 from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
+from evenfeed.core.ragged.ragged_arranging import known_axis
+from evenfeed.core.ragged.ragged_operators import values_for
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec, TypeSpec
@@ -30,6 +38,7 @@ from evenfeed.text_ops.each_text import (
     not_text,
     text_array,
 )
+from evenfeed.text_ops.ngrams import joined_rows
 
 if TYPE_CHECKING:
     from evenfeed.core.text import text_loops
@@ -101,6 +110,10 @@ def join(inputs: Any, separator: Any = "", name: str | None = None) -> Any:
         if found is None:
             raise TypeError("A part of the element is joined with a value that is not text.")
         return found
+    rows = next((one for one in operands if isinstance(one, RaggedTensor)), None)
+    if rows is not None:
+        flat = [values_for(rows, operand) for operand in operands]
+        return rows.with_flat_values(join(flat, between))
     arrays = [text_array(operand) for operand in operands]
     shapes = {array.shape for array in arrays if array.ndim}
     if len(shapes) > 1:
@@ -127,7 +140,23 @@ def reduce_join(
     """
     del name
     axes = None if axis is None else tuple(np.atleast_1d(to_array(axis)).tolist())
-    return applied(ReduceJoin(axes, bool(keepdims), checked_text(separator, "separator")), inputs)
+    between = checked_text(separator, "separator")
+    if not isinstance(inputs, Handle) and isinstance(inputs, RaggedTensor):
+        return _reduce_joined(inputs, axes, between, bool(keepdims))
+    return applied(ReduceJoin(axes, bool(keepdims), between), inputs)
+
+
+def _reduce_joined(
+    rows: RaggedTensor, axes: tuple[int, ...] | None, separator: bytes, keepdims: bool
+) -> Any:
+    rank = len(rows.shape)
+    places = [None] if axes is None else [known_axis(axis, rank) for axis in axes]
+    if len(places) != 1 or keepdims:
+        raise UnimplementedError(
+            "reduce_join of a ragged tensor joins along one axis, and drops it.",
+            fix="call it once for each axis, and evenfeed.expand_dims for keepdims.",
+        )
+    return joined_rows(rows, places[0], separator)
 
 
 # All pieces in one vector, and where the pieces of each text start and stop in it.

@@ -230,6 +230,37 @@ def segment_ids_to_row_splits(
     return computed_tensor(found if out_type is None else found.astype(dtypes.as_dtype(out_type)))
 
 
+def stack_dynamic_partitions(
+    data: Any, partitions: Any, num_partitions: Any, name: str | None = None
+) -> Any:
+    """Return rows of the values that have the same partition number.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> tf.ragged.stack_dynamic_partitions(["a", "b", "c"], [1, 0, 1], 3).to_list()
+        [[b'b'], [b'a', b'c'], []]
+    """
+    del name
+    if isinstance(partitions, RaggedTensor):
+        flat = data.flat_values if isinstance(data, RaggedTensor) else data
+        return stack_dynamic_partitions(flat, partitions.flat_values, num_partitions)
+    values = data if isinstance(data, RaggedTensor) else to_array(data)
+    numbers, count = to_array(partitions), int(num_partitions)
+    if numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
+        raise InvalidArgumentError(
+            f"partitions must be from 0 to {count - 1}, but are from {numbers.min()} to {numbers.max()}.",
+            fix="pass a larger num_partitions.",
+        )
+    if not isinstance(values, RaggedTensor):
+        values = values.reshape(-1, *values.shape[numbers.ndim :])
+    flat_numbers = numbers.reshape(-1)
+    order = np.argsort(flat_numbers, kind="stable")
+    held = values.rows(order) if isinstance(values, RaggedTensor) else values[order]
+    found = RaggedTensor.from_value_rowids(held, flat_numbers[order], nrows=count)
+    is_ragged = isinstance(values, RaggedTensor)
+    return found.with_row_splits_dtype(values.splits.dtype) if is_ragged else found
+
+
 def _plain(value: Any) -> Any:
     """Return nested lists instead of tuples and arrays."""
     if isinstance(value, RaggedTensor):

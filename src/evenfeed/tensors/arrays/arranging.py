@@ -11,6 +11,8 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged import ragged_arranging
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import ShapeLike, TensorShape
 from evenfeed.tensors.axes import axes_of, axis_of
 from evenfeed.tensors.creation import (
@@ -22,9 +24,11 @@ from evenfeed.tensors.creation import (
 )
 from evenfeed.tensors.device_arrays import held_dtype, is_tracing, to_device_array
 from evenfeed.tensors.operands import COMPUTABLE, apply, elementwise, rearrange, shaped_by
+from evenfeed.tensors.ragged_dispatch import for_flat_values, for_ragged
 from evenfeed.tensors.shaping import shape
 
 
+@for_ragged(ragged_arranging.expand_dims)
 def expand_dims(input: object, axis: object, name: str | None = None) -> Tensor:
     """Add an axis of length 1.
 
@@ -40,6 +44,7 @@ def expand_dims(input: object, axis: object, name: str | None = None) -> Tensor:
     return rearrange("expand_dims", formula, input)
 
 
+@for_ragged(ragged_arranging.squeeze)
 def squeeze(input: object, axis: object = None, name: str | None = None) -> Tensor:
     """Remove axes of length 1: all of them, or those in `axis`.
 
@@ -57,6 +62,7 @@ def squeeze(input: object, axis: object = None, name: str | None = None) -> Tens
     return rearrange("squeeze", formula, input)
 
 
+@for_ragged(ragged_arranging.tile)
 def tile(input: object, multiples: object, name: str | None = None) -> Tensor:
     """Repeat a tensor along each axis, as often as `multiples` says.
 
@@ -117,6 +123,7 @@ def roll(input: object, shift: object, axis: object, name: str | None = None) ->
     return rearrange("roll", formula, input)
 
 
+@for_ragged(ragged_arranging.reverse)
 def reverse(tensor: object, axis: object, name: str | None = None) -> Tensor:
     """Reverse the order along each of the axes.
 
@@ -156,6 +163,7 @@ def transpose(
     return rearrange("transpose", formula, a)
 
 
+@for_flat_values
 def identity(input: object, name: str | None = None) -> Tensor:
     """Return the values as a tensor.
 
@@ -212,7 +220,8 @@ def size(input: object, out_type: DTypeLike | None = None, name: str | None = No
         >>> tf.size([[1, 2], [3, 4]]).tolist()
         4
     """
-    return _as_known(convert_to_tensor(input).size, out_type or dtypes.int32)
+    tensor = input.flat_values if isinstance(input, RaggedTensor) else convert_to_tensor(input)
+    return _as_known(tensor.size, out_type or dtypes.int32)
 
 
 def rank(input: object, name: str | None = None) -> Tensor:
@@ -223,7 +232,9 @@ def rank(input: object, name: str | None = None) -> Tensor:
         >>> tf.rank([[1, 2], [3, 4]]).tolist()
         2
     """
-    return _as_known(convert_to_tensor(input).ndim, dtypes.int32)
+    is_ragged = isinstance(input, RaggedTensor)
+    count = len(input.shape) if is_ragged else convert_to_tensor(input).ndim
+    return _as_known(count, dtypes.int32)
 
 
 def shape_n(

@@ -29,6 +29,7 @@ from evenfeed.tensors.operands import (
     rearrange,
     shaped_by,
 )
+from evenfeed.tensors.ragged_dispatch import for_flat_values
 
 
 def fill(dims: object, value: object, name: str | None = None) -> Tensor:
@@ -43,6 +44,7 @@ def fill(dims: object, value: object, name: str | None = None) -> Tensor:
     return rearrange("fill", lambda xp, one: xp.full(lengths, one, one.dtype), value)
 
 
+@for_flat_values
 def zeros_like(input: object, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """Create zeros in the shape of another tensor; for text, empty texts.
 
@@ -54,6 +56,7 @@ def zeros_like(input: object, dtype: DTypeLike | None = None, name: str | None =
     return _filled_like("zeros_like", 0, input, dtype)
 
 
+@for_flat_values
 def ones_like(input: object, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """Create ones in the shape of another tensor.
 

@@ -16,6 +16,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged import ragged_picking
 from evenfeed.tensors.axes import axis_of, known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, static_shape
 from evenfeed.tensors.device_arrays import is_traced
@@ -28,8 +29,10 @@ from evenfeed.tensors.operands import (
     in_dtype,
     rearrange,
 )
+from evenfeed.tensors.ragged_dispatch import for_flat_values, for_ragged
 
 
+@for_ragged(ragged_picking.gather)
 def gather(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     params: object,
     indices: object,
@@ -67,6 +70,7 @@ def gather(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     return rearrange("gather", partial(_with_places, formula, places), tensor)
 
 
+@for_ragged(ragged_picking.gather_nd)
 def gather_nd(
     params: object, indices: object, batch_dims: object = 0, name: str | None = None
 ) -> Tensor:
@@ -170,6 +174,7 @@ def tensor_scatter_nd_min(
     return _written("tensor_scatter_nd_min", "min", tensor, indices, updates)
 
 
+@for_flat_values
 def one_hot(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     indices: object,
     depth: object,

@@ -15,6 +15,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jnp
+from evenfeed.core.ragged import ragged_picking
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.axes import axis_of, known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor
@@ -28,6 +29,7 @@ from evenfeed.tensors.operands import (
     in_dtype,
     is_text,
 )
+from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
 class Unique(NamedTuple):
@@ -45,6 +47,7 @@ class UniqueWithCounts(NamedTuple):
     count: Tensor  # pyright: ignore[reportIncompatibleMethodOverride] - TensorFlow's name
 
 
+@for_ragged(ragged_picking.where)
 def where(condition: object, x: object = None, y: object = None, name: str | None = None) -> Tensor:
     """Return the values of `x` where the condition is True, and those of `y` elsewhere; or the places that are True.
 

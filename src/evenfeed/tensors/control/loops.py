@@ -13,6 +13,7 @@ import numpy as np
 
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged import ragged_mapping
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import NEST, flatten, map_structure, pack
 from evenfeed.tensors.axes import known_integer
@@ -20,6 +21,7 @@ from evenfeed.tensors.control.structures import is_for_host, parts_of, tensors_o
 from evenfeed.tensors.creation import DTypeLike, convert_to_tensor
 from evenfeed.tensors.device_arrays import is_tracing
 from evenfeed.tensors.operands import in_dtype
+from evenfeed.tensors.ragged_dispatch import for_ragged
 from evenfeed.tensors.shaping import stack
 
 
@@ -61,6 +63,7 @@ def while_loop(
     return values
 
 
+@for_ragged(ragged_mapping.map_fn)
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Any,

@@ -11,6 +11,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged import ragged_mapping
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.creation import DTypeLike, Tensor
@@ -24,6 +25,7 @@ from evenfeed.tensors.operands import (
     is_text,
     wide,
 )
+from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
 def add(x: object, y: object, name: str | None = None) -> Tensor:
@@ -251,6 +253,7 @@ def xdivy(x: object, y: object, name: str | None = None) -> Tensor:
     return elementwise("xdivy", _times_function_of(jnp.reciprocal), x, y, accepts=FLOATS)
 
 
+@for_ragged(ragged_mapping.add_n, several=True)
 def add_n(inputs: object, name: str | None = None) -> Tensor:
     """Add up a list of tensors of one shape.
 

@@ -13,6 +13,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jax_special, jnp
+from evenfeed.core.ragged import ragged_reductions
 from evenfeed.tensors.axes import axes_of, axis_of, count_along
 from evenfeed.tensors.creation import DTypeLike, Tensor
 from evenfeed.tensors.operands import (
@@ -29,8 +30,10 @@ from evenfeed.tensors.operands import (
     is_text,
     rearrange,
 )
+from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
+@for_ragged(ragged_reductions.reduce_sum)
 def reduce_sum(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -44,6 +47,7 @@ def reduce_sum(
     return _reduced("reduce_sum", _sum, input_tensor, axis, keepdims)
 
 
+@for_ragged(ragged_reductions.reduce_mean)
 def reduce_mean(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -59,6 +63,7 @@ def reduce_mean(
     return _reduced("reduce_mean", _mean, input_tensor, axis, keepdims)
 
 
+@for_ragged(ragged_reductions.reduce_prod)
 def reduce_prod(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -72,6 +77,7 @@ def reduce_prod(
     return _reduced("reduce_prod", _product, input_tensor, axis, keepdims)
 
 
+@for_ragged(ragged_reductions.reduce_max)
 def reduce_max(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -92,6 +98,7 @@ def reduce_max(
     )
 
 
+@for_ragged(ragged_reductions.reduce_min)
 def reduce_min(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -112,6 +119,7 @@ def reduce_min(
     )
 
 
+@for_ragged(ragged_reductions.reduce_all)
 def reduce_all(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -125,6 +133,7 @@ def reduce_all(
     return _reduced("reduce_all", jnp.all, input_tensor, axis, keepdims, accepts=BOOLS)
 
 
+@for_ragged(ragged_reductions.reduce_any)
 def reduce_any(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:

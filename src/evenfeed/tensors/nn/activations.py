@@ -9,9 +9,11 @@ from typing import Any
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged import ragged_mapping
 from evenfeed.tensors.axes import axis_of
 from evenfeed.tensors.creation import Tensor, convert_to_tensor
 from evenfeed.tensors.operands import REAL_FLOATS, REALS, apply, elementwise, in_dtype, shaped_by
+from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
 def relu(features: object, name: str | None = None) -> Tensor:
@@ -117,6 +119,7 @@ def crelu(features: object, axis: object = -1, name: str | None = None) -> Tenso
     return apply("crelu", formula, features, accepts=REALS)
 
 
+@for_ragged(ragged_mapping.softmax)
 def softmax(logits: object, axis: object = None, name: str | None = None) -> Tensor:
     """Return probabilities along `axis`, by default the last: `exp(x) / sum(exp(x))`.
 

@@ -15,6 +15,7 @@ from evenfeed.tensors.axes import axes_of, count_along, known_integer
 from evenfeed.tensors.creation import Tensor, convert_to_tensor, is_on_device
 from evenfeed.tensors.math.norms import clip_by_norm
 from evenfeed.tensors.operands import REAL_FLOATS, apply, check_dtypes, shaped_by
+from evenfeed.tensors.ragged_dispatch import for_flat_values
 from evenfeed.tensors.randomness import uniform
 
 
@@ -176,6 +177,7 @@ def local_response_normalization(  # noqa: PLR0913, PLR0917 - TensorFlow's argum
     return apply("local_response_normalization", formula, input, accepts=REAL_FLOATS)
 
 
+@for_flat_values
 def dropout(
     x: object,
     rate: object,
@@ -216,6 +218,7 @@ def dropout(
     return shaped_by(apply("dropout", formula, values, rate, accepts=REAL_FLOATS), x)
 
 
+@for_flat_values
 def embedding_lookup(
     params: object, ids: object, max_norm: object = None, name: str | None = None
 ) -> Tensor:
