@@ -10,7 +10,17 @@ PACKAGE = ROOT / "src" / "evenfeed"
 MOST_BYTES = 8_000
 
 # Namespaces hold public names and no code; the API docs describe them.
-NAMESPACES = {"compat", "config", "data", "distribute", "io", "random", "summary", "train"}
+NAMESPACES = {
+    "compat",
+    "config",
+    "data",
+    "distribute",
+    "io",
+    "lookup",
+    "random",
+    "summary",
+    "train",
+}
 
 FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 ROOMS = [name for name in FOLDERS if name not in NAMESPACES]

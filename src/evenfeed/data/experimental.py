@@ -46,6 +46,11 @@ from evenfeed.dataset.experimental_names import (
     unbatch,
     unique,
 )
+from evenfeed.lookup_tables.dataset_tables import (
+    DatasetInitializer,
+    index_table_from_dataset,
+    table_from_dataset,
+)
 from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.plan.checking import AssertCardinality
 from evenfeed.plan.options import (
@@ -72,6 +77,7 @@ __all__ = [
     "AutotuneOptions",
     "Counter",
     "CsvDataset",
+    "DatasetInitializer",
     "DistributeOptions",
     "ExternalStatePolicy",
     "OptimizationOptions",
@@ -96,6 +102,7 @@ __all__ = [
     "group_by_reducer",
     "group_by_window",
     "ignore_errors",
+    "index_table_from_dataset",
     "load",
     "make_batched_features_dataset",
     "make_csv_dataset",
@@ -109,6 +116,7 @@ __all__ = [
     "scan",
     "shuffle_and_repeat",
     "snapshot",
+    "table_from_dataset",
     "take_while",
     "unbatch",
     "unique",

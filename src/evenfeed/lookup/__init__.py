@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from evenfeed.core.publish import publish, refusal
+from evenfeed.core.publish import namespaces, publish, refusal
 from evenfeed.lookup_tables.initializers import (
     KeyValueTensorInitializer,
     TextFileIndex,
@@ -16,9 +16,16 @@ __all__ = [
     "StaticVocabularyTable",
     "TextFileIndex",
     "TextFileInitializer",
+    "experimental",
 ]
 
-publish(__name__, __all__, globals())
+publish(__name__, [name for name in __all__ if name in globals()], globals())
 
-if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, __all__, "Use a dict inside evenfeed.py_function.")
+if TYPE_CHECKING:
+    from evenfeed.lookup import experimental
+else:
+    __getattr__ = namespaces(
+        __name__,
+        {"experimental"},
+        refusal(__name__, __all__, "Use a dict inside evenfeed.py_function."),
+    )
