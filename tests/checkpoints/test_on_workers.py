@@ -1,18 +1,32 @@
 """Two workers, in real processes, save one checkpoint together."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import jax.numpy as jnp
 import pytest
+from tests.processes import wait_until
 from tests.strategy.starting import seen_by_workers
+
+import evenfeed as tf
+from evenfeed.cluster.launching import environments
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = str(Path(__file__).parent / "programs" / "two_workers.py")
+PROGRAMS = Path(__file__).parent / "programs"
+PROGRAM = str(PROGRAMS / "two_workers.py")
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory):
-    return seen_by_workers(PROGRAM, 2, 2, str(tmp_path_factory.mktemp("saved")))
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("saved")
+
+
+@pytest.fixture(scope="module")
+def seen(folder):
+    return seen_by_workers(PROGRAM, 2, 2, str(folder))
 
 
 def test_every_worker_gets_its_values_and_rows_back(seen):
@@ -33,6 +47,37 @@ def test_every_worker_sees_the_complete_checkpoint_and_no_deleted_one(seen):
         assert seen[worker]["listed"] == ["checkpoint", "ckpt-2"]
 
 
+def test_one_worker_goes_on_where_two_stopped(seen, folder):
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    dataset = tf.data.Dataset.range(48).shuffle(48, seed=5).batch(8)
+    iterator = iter(strategy.experimental_distribute_dataset(dataset))
+    mirrored = tf.Variable(jnp.zeros(3))
+    checkpoint = tf.train.Checkpoint(data=iterator, mirrored=mirrored, x=jnp.zeros(8))
+    checkpoint.restore(tf.train.latest_checkpoint(folder / "made")).expect_partial()
+    assert mirrored.numpy().tolist() == [0, 1, 2]
+    assert checkpoint.x.tolist() == [4] * 8
+    batches = zip(seen[0]["following"], seen[1]["following"], strict=True)
+    expected = [sorted(first + second) for first, second in batches]
+    assert [sorted(step.array.tolist()) for step in iterator] == expected
+
+
+def test_states_that_differ_between_workers_need_as_many_workers(seen, folder):
+    assert [seen[worker]["own"] for worker in (0, 1)] == ["0", "1"]
+
+    class Own(tf.train.experimental.PythonState):
+        def serialize(self):
+            return ""
+
+        def deserialize(self, string_value):
+            raise AssertionError
+
+    with pytest.raises(
+        tf.errors.FailedPreconditionError,
+        match=r"2 workers saved different states.*now there are 1",
+    ):
+        tf.train.Checkpoint(own=Own()).read(folder / "own")
+
+
 def test_orbax_saves_the_position_of_every_worker_with_the_model(seen):
     for worker in (0, 1):
         assert seen[worker]["orbax"]
@@ -44,3 +89,30 @@ def test_workers_that_save_different_things_are_told_so(seen):
         assert paths.startswith("InvalidArgumentError: All workers save one checkpoint together")
         assert "pass the same path on all workers" in paths
         assert keys.startswith("InvalidArgumentError: Worker 0 and worker 1 save different values")
+
+
+def test_a_worker_that_is_killed_while_all_save_is_named_and_costs_no_checkpoint(tmp_path):
+    workers = []
+    for worker, environ in enumerate(environments(2)):
+        with (tmp_path / f"output-{worker}").open("w") as file:
+            command = [sys.executable, PROGRAMS / "saving_workers.py", tmp_path / "saved"]
+            workers.append(subprocess.Popen(command, env={**os.environ, **environ}, stdout=file))
+    try:
+        wait_until(lambda: number_of_latest(tmp_path) > 1, 60)
+        wait_until(lambda: list((tmp_path / "saved").glob("*.orbax-checkpoint-tmp*")), 60)
+        workers[0].kill()  # the one that writes most
+        assert workers[1].wait(30) == 0
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+    assert "ended worker 0 (" in (tmp_path / "output-1").read_text()
+    total = tf.Variable(jnp.zeros(100_000))
+    latest = tf.train.latest_checkpoint(tmp_path / "saved")
+    tf.train.Checkpoint(total=total).restore(latest).expect_partial()
+    assert set(total.numpy().tolist()) == {number_of_latest(tmp_path)}
+
+
+def number_of_latest(folder):
+    path = tf.train.latest_checkpoint(folder / "saved")
+    return 0 if path is None else int(path.rpartition("-")[2])

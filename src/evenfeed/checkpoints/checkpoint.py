@@ -141,9 +141,14 @@ class Checkpoint(Attaching):
         del options
         _check_place("restored")
         writer.wait()
-        self._restoration = Restoration(self, Stored(save_path))
-        self._restoration.match_all()
-        return LoadStatus(self._restoration)
+        restoration = Restoration(self, Stored(save_path))
+        try:
+            restoration.match_all()
+        except Exception:
+            restoration.cancel()
+            raise
+        self._restoration = restoration
+        return LoadStatus(restoration)
 
     def restore(
         self, save_path: Any, options: CheckpointOptions | None = None

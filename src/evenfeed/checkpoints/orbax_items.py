@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from evenfeed.checkpoints.orbax_package import orbax
-from evenfeed.checkpoints.worker_files import read_own, write_own
+from evenfeed.checkpoints.worker_files import common, read_own, write_own
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 from evenfeed.core.iteration import Iterator
@@ -83,7 +83,8 @@ class IteratorHandler(_Handler):
 
     def restore(self, directory: Any, args: "RestoreIterator") -> Iterator:
         """Move the iterator to this worker's position, and return it."""
-        args.iterator.set_state(json.loads(read_own(str(directory))))
+        states = [json.loads(text) for text in read_own(str(directory))]
+        args.iterator.set_state(common(states, str(directory)))
         return args.iterator
 
 

@@ -10,7 +10,7 @@ from evenfeed.checkpoints.object_graph import ROOT, LiveObject, identity, live_o
 from evenfeed.checkpoints.storage import Stored
 from evenfeed.checkpoints.tracking import ArrayLeaf, StateLeaf, children_of, tracked
 from evenfeed.core.lazy import logging
-from evenfeed.replicas.variables.attaching import Attaching, await_attributes
+from evenfeed.replicas.variables.attaching import Attaching, await_attributes, stop_awaiting
 
 _SHOWN: Final = 10
 
@@ -106,17 +106,22 @@ class Restoration:
                 arrays.append((number, leaf, {name: saved.arrays[name].key for name in targets}))
         values = self._stored.read(wanted) if wanted else {}
         for number, leaf in states:
-            leaf.put(self._stored.states[str(number)])
+            leaf.put(self._stored.state(number))
             self._used(number)
         for number, leaf, keys in arrays:
             leaf.put({name: values[key] for name, key in keys.items()})
             self._used(number)
 
         if not self._unused:
-            for value in self._matched.values():
-                for face in _faces(value):
-                    if isinstance(face, Attaching):
-                        await_attributes(face, None)
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Stop waiting for objects that are created later."""
+        self._warning.detach()
+        for value in self._matched.values():
+            for face in _faces(value):
+                if isinstance(face, Attaching):
+                    stop_awaiting(face, self._attached)
 
     def _used(self, number: int) -> None:
         del self._unused[number]

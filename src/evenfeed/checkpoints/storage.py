@@ -18,7 +18,7 @@ import numpy as np
 
 from evenfeed.checkpoints.object_graph import SavedObject, read_graph
 from evenfeed.checkpoints.orbax_package import orbax
-from evenfeed.checkpoints.worker_files import place, read_own, read_shared
+from evenfeed.checkpoints.worker_files import common, place, read_own, read_shared
 from evenfeed.cluster.host_exchange import StoredAgreement
 from evenfeed.core.arguments import path_of
 from evenfeed.core.concurrency.peers import MEETING_ERRORS, peers
@@ -275,9 +275,12 @@ class Stored:
         return read_graph(read_shared(self._folder(_OBJECTS)), self.path)
 
     @cached_property
-    def states(self) -> dict[str, Any]:
-        """The states of this worker, by the object's number."""
-        return json.loads(read_own(self._folder(_OBJECTS)))
+    def _states(self) -> list[dict[str, Any]]:
+        return [json.loads(text) for text in read_own(self._folder(_OBJECTS))]
+
+    def state(self, number: int) -> Any:
+        """Return this worker's state of an object."""
+        return common([states[str(number)] for states in self._states], self.path)
 
     def read(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Read arrays.

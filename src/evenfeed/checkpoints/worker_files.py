@@ -2,7 +2,8 @@
 
 import os
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from evenfeed.cluster.jax_private import joined_runtime
 from evenfeed.core.errors import FailedPreconditionError, NotFoundError
@@ -36,29 +37,31 @@ def read_shared(folder: str) -> str:
     return _read(os.path.join(folder, _SHARED))
 
 
-def read_own(folder: str) -> str:
-    """Read this worker's text. Another number of workers can read texts that are the same on all workers.
-
-    Raises:
-        FailedPreconditionError: The workers wrote different texts, and now there are more or fewer workers.
-    """
+def read_own(folder: str) -> list[str]:
+    """Read this worker's text. If there were more or fewer workers, return the texts of all of them."""
     found = sorted(name for name in os.listdir(folder) if _OWN.fullmatch(name))
     index, count = place()
     own = f"worker-{index}-of-{count}.json"
-    if own in found:
-        return _read(os.path.join(folder, own))
     if not found:
         raise NotFoundError(
-            f"{folder} does not have the positions of workers.",
-            fix="restore a checkpoint that was saved with this handler.",
+            f"{folder} does not have the states of workers.",
+            fix="restore a checkpoint that was saved in the same way.",
         )
-    texts = {_read(os.path.join(folder, name)) for name in found}
-    if len(texts) > 1:
+    return [_read(os.path.join(folder, name)) for name in ([own] if own in found else found)]
+
+
+def common(states: Sequence[Any], folder: str) -> Any:
+    """Return the state that all workers saved, for another number of workers.
+
+    Raises:
+        FailedPreconditionError: They saved different states.
+    """
+    if any(state != states[0] for state in states):
         raise FailedPreconditionError(
-            f"{len(found)} workers saved different positions, but now there are {count}: {folder}.",
-            fix=f"restore with {len(found)} workers, or save iterators whose state is the same on all workers.",
+            f"{len(states)} workers saved different states, but now there are {place()[1]}: {folder}.",
+            fix=f"restore with {len(states)} workers, or save objects whose state is the same on all workers.",
         )
-    return texts.pop()
+    return states[0]
 
 
 def _read(path: str) -> str:

@@ -95,7 +95,24 @@ with ocp.CheckpointManager(f"{folder}/orbax") as theirs:
     parts = theirs.restore(1, args=ocp.args.Composite(data=RestoreIterator(fresh)))
     resumed = rows(next(parts.data))
 
+
+class Own(tf.train.experimental.PythonState):
+    """A state that is different on each worker."""
+
+    def serialize(self) -> str:
+        return str(worker)
+
+    def deserialize(self, string_value: str) -> None:
+        self.found = string_value
+
+
+own = tf.train.Checkpoint(own=Own())
+own.write(f"{folder}/own")
+own.read(f"{folder}/own").assert_consumed()
+
 seen = {
+    "following": following,
+    "own": own.own.found,
     "found": found,
     "path": os.path.basename(path or ""),
     "listed": listed,

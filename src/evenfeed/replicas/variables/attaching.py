@@ -27,9 +27,12 @@ class Attaching:
         return {name: value for name, value in vars(self).items() if name != _AWAITING}
 
 
-def await_attributes(of: Attaching, then: Attached | None) -> None:
-    """Call `then` whenever the object gets an attribute, instead of an earlier function; None calls nothing."""
-    if then is None:
-        vars(of).pop(_AWAITING, None)
-    else:
-        vars(of)[_AWAITING] = then
+def await_attributes(of: Attaching, then: Attached) -> None:
+    """Call `then` whenever the object gets an attribute, instead of an earlier function."""
+    vars(of)[_AWAITING] = then
+
+
+def stop_awaiting(of: Attaching, then: Attached) -> None:
+    """Stop calling `then`, unless a later function has replaced it."""
+    if vars(of).get(_AWAITING) == then:
+        del vars(of)[_AWAITING]
