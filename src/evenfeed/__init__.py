@@ -102,6 +102,7 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
     "asin",
     "asinh",
     "assert_equal",
@@ -190,6 +191,7 @@ __all__ = [
     "identity_n",
     "image",
     "init_scope",
+    "initializers",
     "inside_function",
     "int4",
     "int8",
@@ -356,7 +358,8 @@ if TYPE_CHECKING:
         train,
         version,
     )
-    from evenfeed.keras import losses, metrics, optimizers
+    from evenfeed.keras import initializers, losses, metrics, optimizers
+    from evenfeed.strings import as_string
     from evenfeed.tensors.top_level import *  # noqa: F403 - for type checkers; loaded on first use
 else:
     publish(__name__, [name for name in __all__ if name in globals()], globals())
@@ -365,12 +368,18 @@ else:
         _NAMESPACES.split(),
         aliases(
             "evenfeed.keras",
-            {"losses", "metrics", "optimizers"},
-            members_of(
-                "evenfeed.tensors.top_level",
-                __name__,
-                refusal(
-                    __name__, __all__, "The page of names in the docs lists what evenfeed provides."
+            {"initializers", "losses", "metrics", "optimizers"},
+            aliases(
+                "evenfeed.strings",
+                {"as_string"},
+                members_of(
+                    "evenfeed.tensors.top_level",
+                    __name__,
+                    refusal(
+                        __name__,
+                        __all__,
+                        "The page of names in the docs lists what evenfeed provides.",
+                    ),
                 ),
             ),
         ),

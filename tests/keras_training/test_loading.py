@@ -30,7 +30,7 @@ def test_modules_can_be_imported_by_their_paths() -> None:
     assert schedules.ExponentialDecay is keras.optimizers.schedules.ExponentialDecay
 
 
-@pytest.mark.parametrize("name", ["losses", "metrics", "optimizers"])
+@pytest.mark.parametrize("name", ["initializers", "losses", "metrics", "optimizers"])
 def test_the_package_has_the_namespaces_that_tensorflow_takes_from_keras(name: str) -> None:
     assert getattr(tf, name) is getattr(tf.keras, name)
 

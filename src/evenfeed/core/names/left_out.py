@@ -167,7 +167,6 @@ LEFT_OUT: Final[dict[str, str]] = {
     "TensorArraySpec": "Pass the array that array.stack() returns.",
     "RegisterGradient": "Use evenfeed.custom_gradient.",
     "no_gradient": "Use evenfeed.stop_gradient(x).",
-    "as_string": "Use evenfeed.strings.as_string(x).",
     "autodiff": "Use jax.jvp(function, primals, tangents).",
     "check_pinned": "Pass x: there are no pinned tensors.",
     "conv": "Use evenfeed.nn.convolution(x, filters, strides, padding).",

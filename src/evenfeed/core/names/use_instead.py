@@ -47,7 +47,6 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "queue": "Use an evenfeed.data.Dataset.",
     "sets": "Use numpy.intersect1d, union1d and setdiff1d in evenfeed.numpy_function.",
     "strings.unicode_script": "Use a package with Unicode scripts: fontTools.unicodedata.script(char).",
-    "initializers": "Use jax.nn.initializers.",
     "random.gamma": "Use jax.random.gamma(key, alpha, shape).",
     "random.poisson": "Use jax.random.poisson(key, lam, shape).",
     "random.stateless_gamma": "Use jax.random.gamma(key, alpha, shape).",
