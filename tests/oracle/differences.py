@@ -69,8 +69,11 @@ _ENTRIES_OF_COPIES = "Variables with copies have all scatter methods, and sparse
 
 _NO_POSITION = "A Dataset in a Checkpoint raises, because it has no position; TensorFlow accepts it and saves nothing."
 
+_ZERO_CURVATURE = "A second derivative that is zero everywhere, such as that of relu, may be None; TensorFlow returns zeros."
+
 DIFFERENT: dict[str, str] = {
     "checkpoints.iterators.a dataset": _NO_POSITION,
+    "custom_training.loops.a gradient penalty": _ZERO_CURVATURE,
     "indexed_slices.mirrored_slices.NONE outside": _SLICE_OF_COPIES,
     "indexed_slices.mirrored_slices.SUM eager": _SLICE_OF_COPIES,
     "indexed_slices.mirrored_slices.SUM compiled": _SLICE_OF_COPIES,

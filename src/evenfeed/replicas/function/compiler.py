@@ -23,7 +23,7 @@ from evenfeed.replicas.function.nnx_objects import NnxObjects, nnx_objects_in, w
 from evenfeed.replicas.function.outputs import HOST_ARRAYS, is_tensor_leaf
 from evenfeed.replicas.function.programs import Program
 from evenfeed.replicas.function.retracing import Retraces
-from evenfeed.replicas.function.staging import Creates, Unstaged
+from evenfeed.replicas.function.staging import Creates, Incomplete, Unstaged
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.values import PerReplica, agree
 from evenfeed.tensors.creation import convert_to_tensor
@@ -249,15 +249,15 @@ class Compiler:
         tensors = [index for index, leaf in enumerate(leaves) if is_tensor_leaf(leaf)]
         parts = (self._function, tree, leaves, tensors)
         try:
-            return Program(*parts)
+            return _complete(*parts)
         except Creates as reason:
             if any(isinstance(program, Program) for program in self._programs.values()):
                 raise _late_variable_error(reason.origin) from None
         # A separate trace creates the variables. It computes concretely whatever needs no argument.
         with jax.ensure_compile_time_eval():
-            Program(*parts, creates=True)
+            _complete(*parts, creates=True)
         try:
-            return Program(*parts)
+            return _complete(*parts)
         except Creates as reason:
             raise _repeated_variable_error(reason.origin) from None
 
@@ -268,6 +268,17 @@ class Compiler:
                 k for k in list(programs) if any(type(x) is _Identity and x.is_dead for x in k)
             ]:
                 programs.pop(key, None)
+
+
+def _complete(
+    function: Any, tree: Any, leaves: Any, tensors: Any, *, creates: bool = False
+) -> Program:
+    """Trace until all Keras variables that the function uses are inputs of its program."""
+    while True:
+        try:
+            return Program(function, tree, leaves, tensors, creates=creates)
+        except Incomplete:  # each variable is new only once
+            continue
 
 
 def _strategy_key(level: Frame) -> Any:

@@ -31,6 +31,7 @@ from evenfeed.replicas.function.plain_python import drive, mode, warn_not_compil
 from evenfeed.replicas.function.retracing import Retraces, retraces_of
 from evenfeed.replicas.function.signatures import InputSignature, Parameters
 from evenfeed.replicas.function.staging import Unstaged
+from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.values import DistributedValues
 from evenfeed.replicas.variables.variable import Variable
@@ -300,7 +301,7 @@ def compiled_function(value: object) -> Function | None:
 
 
 def _is_value(leaf: Any) -> bool:
-    return isinstance(leaf, (*_VALUES, jax.Array))
+    return isinstance(leaf, (*_VALUES, jax.Array)) or is_keras_variable(leaf)
 
 
 _VALUES = (

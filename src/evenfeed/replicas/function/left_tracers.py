@@ -29,7 +29,18 @@ _MAX_LENGTH: Final = 1000
 
 # Objects of these libraries hold no user data.
 _LIBRARIES: Final = sys.stdlib_module_names | {
-    *("jax", "jaxlib", "numpy", "ml_dtypes", "flax", "optax", "orbax", "equinox", "evenfeed"),
+    *(
+        "jax",
+        "jaxlib",
+        "numpy",
+        "ml_dtypes",
+        "flax",
+        "optax",
+        "orbax",
+        "equinox",
+        "evenfeed",
+        "keras",
+    ),
 }
 
 _ABSENT: Final = object()

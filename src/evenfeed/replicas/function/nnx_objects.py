@@ -218,6 +218,21 @@ def _single_value(path: Sequence[Any], leaf: Any, replicas: Replicas | None) -> 
     Raises:
         ValueError: The replicas have different values.
     """
+    found = single_value(leaf, replicas)
+    if found is not None:
+        return found
+    raise ValueError(
+        described(
+            f"The replicas have set {_name(path)} of an nnx object to different values, but it holds one value "
+            "for all of them.",
+            fix="combine them first, with get_replica_context().all_reduce; or pass "
+            "nnx.split(module), call nnx.merge inside, and return nnx.state(module) of each replica.",
+        )
+    )
+
+
+def single_value(leaf: Any, replicas: Replicas | None) -> Any:
+    """Return the value that all replicas have; None if they have different ones."""
     if isinstance(leaf, Mirrored):
         return leaf.array
     if not isinstance(leaf, PerReplica):
@@ -227,14 +242,7 @@ def _single_value(path: Sequence[Any], leaf: Any, replicas: Replicas | None) -> 
         return replicas.held_alike(placed)
     if leaf.whole is None and all(part is leaf.parts[0] for part in leaf.parts):
         return leaf.parts[0]
-    raise ValueError(
-        described(
-            f"The replicas have set {_name(path)} of an nnx object to different values, but it holds one value "
-            "for all of them.",
-            fix="combine them first, with get_replica_context().all_reduce; or pass "
-            "nnx.split(module), call nnx.merge inside, and return nnx.state(module) of each replica.",
-        )
-    )
+    return None
 
 
 def _are_equal(parts: Sequence[Any]) -> bool:

@@ -13,8 +13,18 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.function.nnx_objects import CLOSES_OVER, changes_from_outside
 from evenfeed.replicas.function.outputs import HOST_ARRAYS, is_tensor_leaf, of_one_replica
+from evenfeed.replicas.function.refusals import refuses_tracing
 from evenfeed.replicas.function.signatures import specs_of
-from evenfeed.replicas.function.staging import Staging, Unstaged, assigned_inside, live, used
+from evenfeed.replicas.function.staging import (
+    Incomplete,
+    Staging,
+    Unstaged,
+    assigned_inside,
+    live,
+    used,
+)
+from evenfeed.replicas.keras_variables.connecting import is_connected
+from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable, subject_of
 from evenfeed.replicas.mesh import Replicas, replicas_of
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.run.avals import PlainArrays
@@ -27,21 +37,6 @@ from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.device_arrays import is_traced, unbound
-
-
-def refuses_tracing(error: Exception) -> bool:
-    """Return True if `error` means that Python code needs a value that does not exist during a trace."""
-    kinds = jax.errors
-    return isinstance(
-        error,
-        (
-            kinds.ConcretizationTypeError,
-            kinds.TracerArrayConversionError,
-            kinds.TracerIntegerConversionError,
-            kinds.TracerBoolConversionError,
-            kinds.NonConcreteBooleanIndexError,
-        ),
-    )
 
 
 @final
@@ -80,7 +75,9 @@ class Program:
         self._device: Any = None
         self.inputs = [_spec(leaves[index]) for index in tensors]
         self._is_uneven = _are_uneven(jax_tree.tree_unflatten(tree, leaves))
-        variables, drawn = live.list(), calling.traced_draws
+        is_connected()
+        drawn = calling.traced_draws
+        variables = [variable for variable in live.list() if variable.held is not None]
         self.closed = self._trace(function, tree, list(leaves), variables)
         self._draws = calling.traced_draws != drawn
         needed = used(self.closed.jaxpr, self.closed.jaxpr.invars)
@@ -120,6 +117,8 @@ class Program:
             staging = Staging(values, uneven=self._is_uneven, creates=self._creates)
             with contexts.staged(staging):
                 result = self._outputs(function(*args, **kwargs), staging)
+            if staging.is_incomplete:
+                raise Incomplete("it met a new Keras variable")
             repeated.extend(staging.repeated)
             self._over, self._device = staging.over, staging.device
             return result
@@ -262,7 +261,10 @@ class Program:
         """Tell open tapes which variables the program reads."""
         count = len(self._uses)
         pairs = zip(self.reads, given[count:], strict=True)
-        return [*given[:count], *(as_read(v, x, copies=hasattr(v, "replicas")) for v, x in pairs)]
+        return [
+            *given[:count],
+            *(as_read(subject_of(v), x, copies=hasattr(v, "replicas")) for v, x in pairs),
+        ]
 
     def _held(self) -> list[Any]:
         watcher = side_effects.here.watcher
@@ -366,6 +368,8 @@ def _as_output(leaf: Any) -> Any:
     """Return a leaf of the result as a tensor: a compiled function returns Python numbers as tensors."""
     if isinstance(leaf, Variable):
         return leaf.value()
+    if is_keras_variable(leaf):
+        return leaf.value
     if isinstance(leaf, (bool, int, float, complex, str, bytes, *HOST_ARRAYS)):
         return convert_to_tensor(leaf)
     # A program cannot return arrays that the function made and that are committed to several devices.

@@ -70,6 +70,11 @@ class Creates(Unstaged):
 
 
 @final
+class Incomplete(Unstaged):
+    """The trace met variables that are not among its inputs. Now they are known, and it must start again."""
+
+
+@final
 class Staging:
     """One level of a trace.
 
@@ -83,6 +88,7 @@ class Staging:
         device: The device of the only replica, if a strategy has just one.
         creates: Whether the function runs only to create its variables; its results are discarded.
         repeated: Pairs of tracers with the same value: as recorded by a tape, and as computed for its gradients.
+        is_incomplete: Whether it met a variable that is not among its inputs, and must be traced again.
         carried: How many of its last results are the state of objects that its caller keeps.
     """
 
@@ -103,6 +109,7 @@ class Staging:
         self.creates = creates
         self.carried = 0
         self.repeated: list[tuple[Any, Any]] = []
+        self.is_incomplete = False
         self._trace_state = trace_state()
 
     def read(self, variable: Any) -> Any:

@@ -29,6 +29,8 @@ from evenfeed.replicas.function.function import Function, compiled_function
 from evenfeed.replicas.function.nnx_objects import is_nnx_object, nnx_objects_in, with_nnx_objects
 from evenfeed.replicas.function.plain_python import mode, warn_not_compiled
 from evenfeed.replicas.function.staging import Staging, Unstaged
+from evenfeed.replicas.keras_variables.connecting import is_connected
+from evenfeed.replicas.keras_variables.replica_state import run_with_state
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.regrouping import leaves_of, packed, share_of
 from evenfeed.replicas.replica_context import Alone, Replica, Site
@@ -194,7 +196,7 @@ def _runner_for(fn: Callable[..., Any]) -> Callable[..., Any]:
         return _traced
     driving = contexts.here.driving
     owner = compiled_function(fn) if driving is None else driving
-    return run_eagerly if mode.eager or owner is None else partial(_compiled, owner)
+    return _eagerly if mode.eager or owner is None else partial(_compiled, owner)
 
 
 def _traced(
@@ -203,7 +205,22 @@ def _traced(
     """Call `fn` on each replica inside the current trace."""
     staging = contexts.here.stagings[-1]
     run = run_creating if staging.creates else run_uneven if staging.uneven else run_mapped
-    return run(Site(strategy, replicas), *opened_call(fn, args, kwargs))
+
+    def on_replicas(function: Callable[..., Any]) -> Any:
+        return run(Site(strategy, replicas), *opened_call(function, args, kwargs))
+
+    return run_with_state(on_replicas, fn, replicas) if is_connected() else on_replicas(fn)
+
+
+def _eagerly(
+    strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    """Call `fn` on each replica as plain Python."""
+
+    def on_replicas(function: Callable[..., Any]) -> Any:
+        return run_eagerly(strategy, replicas, function, args, kwargs)
+
+    return run_with_state(on_replicas, fn, replicas) if is_connected() else on_replicas(fn)
 
 
 def _compiled(  # noqa: PLR0913, PLR0917 - a run and its owner
@@ -215,7 +232,7 @@ def _compiled(  # noqa: PLR0913, PLR0917 - a run and its owner
     kwargs: Any,
 ) -> Any:
     del replicas
-    return compiled_run(owner, strategy, fn, args, kwargs, run_eagerly)
+    return compiled_run(owner, strategy, fn, args, kwargs, _eagerly)
 
 
 def _run_on_one(

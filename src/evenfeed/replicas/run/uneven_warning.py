@@ -3,6 +3,7 @@
 A function that has also run on even parts gets no warning: only its last batch is partial.
 """
 
+import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
@@ -59,4 +60,4 @@ class Watch:
 
 def _code(function: Callable[..., Any]) -> Any:
     """Return an object that identifies a function even if it is redefined at each step."""
-    return getattr(function, "__code__", None) or function
+    return getattr(inspect.unwrap(function), "__code__", None) or function

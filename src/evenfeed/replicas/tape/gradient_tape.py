@@ -10,6 +10,8 @@ from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.structure import NEST, flatten, pack
 from evenfeed.replicas import contexts
+from evenfeed.replicas.keras_variables.connecting import is_connected
+from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable
 from evenfeed.replicas.tape.reads import here
 from evenfeed.replicas.tape.recording import Record, is_differentiable
 from evenfeed.replicas.tape.replay import Recorded, Replay
@@ -73,6 +75,7 @@ class GradientTape:
                     fix="open another tape: with evenfeed.GradientTape() as tape.",
                 )
             )
+        is_connected()
         self._recording = self.record.during()
         self._recording.__enter__()
         here.listeners.append(self)
@@ -319,7 +322,8 @@ class GradientTape:
         if is_variable(target):
             _, values = self._reads.setdefault(id(target), (target, []))
             if not values:
-                values.append((jnp.asarray(target.value()), False))
+                value = target.value if is_keras_variable(target) else target.value()
+                values.append((jnp.asarray(value), False))
             return values[-1][0]
         if not isinstance(target, jax.Array):
             raise ValueError(
@@ -347,7 +351,7 @@ class GradientTape:
 
 def is_variable(value: object) -> bool:
     """Return True if a tape treats a value as a variable."""
-    return isinstance(value, Variable)
+    return isinstance(value, Variable) or is_keras_variable(value)
 
 
 def _starting_gradients(targets: Sequence[Any], connected: Sequence[int], given: Any) -> list[Any]:
