@@ -5,6 +5,7 @@ from functools import cache
 from evenfeed.dataset import Dataset
 from evenfeed.keras_training import keras_private
 from evenfeed.keras_training.callbacks import MEMBERS
+from evenfeed.keras_training.checkpointing import track_keras
 from evenfeed.keras_training.choosing_adapters import chosen_adapter
 from evenfeed.keras_training.distribution import follow_strategy, placed_array
 from evenfeed.keras_training.models import MODEL_METHODS, TRAINER_METHODS
@@ -32,4 +33,5 @@ def install() -> None:
     for name, instead in FUNCTIONS.items():
         replace = leading_on(f"utils.{name}", instead)
         keras_private.replace_member(keras.utils, name, replace)
+    track_keras()
     followers.add(follow_strategy)

@@ -97,6 +97,13 @@ def accept_in_adapt(kinds: tuple[type, ...]) -> None:
     _normalization.tf = SimpleNamespace(data=SimpleNamespace(Dataset=kinds))
 
 
+def parts_of_layer(layer: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the variables of a layer itself, the states of its seeds, and the layers in it."""
+    variables: list[Any] = [*layer._trainable_variables, *layer._non_trainable_variables]
+    seeds: list[Any] = [generator.state for generator in layer._seed_generators]
+    return variables, seeds, layer._flatten_layers(include_self=False, recursive=False)
+
+
 def note_result(checkpoint: Any, epoch: int, batch: int | None, logs: Any) -> None:
     """Let a `ModelCheckpoint` note the result of an epoch, and save nothing."""
     path = checkpoint._get_file_path(epoch, batch, logs)
