@@ -42,6 +42,7 @@ bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and wri
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/feeding.py
+	$(BIN)/python benchmarks/resuming.py
 	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python benchmarks/keras_fit.py
 	$(BIN)/python tools/readme_table.py

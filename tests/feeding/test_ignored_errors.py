@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.feeding.distribution import distributed, with_lanes, with_policy
+from tests.feeding.distribution import distributed, strategy_of, with_lanes, with_policy
 from tests.feeding.workers import Cluster, InMemory, on_all, worker_of
 
 import evenfeed as tf
@@ -79,6 +79,6 @@ def test_a_distributed_dataset_lists_them():
     data = distributed(rows("DATA"), 2)
     assert len(list(data)) == 4
     assert data.ignored_errors().count == 4
-    function = tf.distribute.get_strategy().distribute_datasets_from_function(lambda _: rows("OFF"))
+    function = strategy_of(1).distribute_datasets_from_function(lambda _: rows("OFF"))
     assert len(list(function)) == 4
     assert function.ignored_errors().count == 4

@@ -115,7 +115,8 @@ class DistributedDataset:
         Examples:
             >>> import evenfeed as tf
             >>> rows = tf.data.TFRecordDataset(["/none.tfrecord"]).ignore_errors()
-            >>> dataset = tf.distribute.get_strategy().experimental_distribute_dataset(rows.batch(4))
+            >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> dataset = strategy.experimental_distribute_dataset(rows.batch(4))
             >>> list(dataset), [file for file, _, _ in dataset.ignored_errors().skipped]
             ([], ['/none.tfrecord'])
         """

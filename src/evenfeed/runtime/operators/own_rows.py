@@ -247,7 +247,7 @@ class StackOwnRows(Operator):
         self._child = self._start()
         self._rows = node.rows
         self._size = size
-        self._source = None if size is not None else _source(self._child)
+        self._source = _source(self._child)
         version = step.run.version
         self._is_shared = version is None or version >= _SHARED_SINCE
         self._specs = flatten(node.element_spec[1], DATA)
@@ -273,7 +273,7 @@ class StackOwnRows(Operator):
 
     def _asked(self) -> int:
         """Return how many rows are known to belong to the next batch."""
-        if self._size is not None:
+        if self._source is None:
             return self._rows.share.own(self._length(self._number))
         return self._rows.share.own(self._rows.batch_size)
 
@@ -328,8 +328,8 @@ class StackOwnRows(Operator):
         self._number, before, last = state
         self._child.close()
         self._child = self._start()
-        if self._size is None:
-            self._source = _source(self._child)
+        self._source = _source(self._child)
+        if self._source is not None:
             self._source.begin(self._number, before, last)
         self._child.seek(self._rows_before(self._number))
 
@@ -348,8 +348,11 @@ def _no_rows(spec: TypeSpec) -> Column:
     return without_rows(spec)[None] if isinstance(spec, TensorSpec) else None
 
 
-def _source(operator: Operator) -> ReadOwnRows:
-    """Return the operator below that reads this worker's rows."""
+def _source(operator: Operator) -> ReadOwnRows | None:
+    """Return the operator below that reads this worker's rows; None if they are found by position."""
     while not isinstance(operator, ReadOwnRows):
-        operator = operator.children()[0]
+        below = operator.children()
+        if not below:
+            return None
+        operator = below[0]
     return operator
