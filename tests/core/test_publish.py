@@ -73,7 +73,7 @@ def test_a_missing_function_of_the_package_points_to_jax():
     ("name", "said"),
     [
         ("compat.v1.keras", "Use evenfeed.keras"),
-        ("GradientTape", "jax.value_and_grad"),
+        ("gradients", "evenfeed.GradientTape()"),
         ("saved_model", "model.save(path)"),
         ("distribute.TPUStrategy", "MirroredStrategy"),
         ("compat.v1.Session", "evenfeed.function"),

@@ -11,7 +11,7 @@ import pytest
 
 import evenfeed
 from evenfeed.core.names.left_out import LEFT_OUT
-from evenfeed.core.names.use_instead import USE_INSTEAD, advice_for
+from evenfeed.core.names.use_instead import USE_INSTEAD, advice_for, page_for
 
 ROOT = Path(__file__).parents[2]
 TOOL: dict[str, Any] = runpy.run_path(str(ROOT / "tools" / "names_page.py"))
@@ -46,6 +46,13 @@ def test_the_error_gives_the_advice() -> None:
     for name in ("raw_ops", "experimental.dlpack", "linalg.LinearOperatorDiag"):
         with pytest.raises(AttributeError, match=re.escape(str(advice_for(name)))):
             operator.attrgetter(name)(evenfeed)
+
+
+@pytest.mark.parametrize("name", ["raw_ops", "linalg.LinearOperator", "image.decode_jxl", "tpu"])
+def test_the_error_names_a_page_that_exists(name: str) -> None:
+    assert (ROOT / page_for(name)).exists()
+    with pytest.raises(AttributeError, match=re.escape(f" See {page_for(name)}.")):
+        operator.attrgetter(name)(evenfeed)
 
 
 def test_a_typo_gets_a_suggestion_and_no_advice_for_another_name() -> None:

@@ -86,9 +86,12 @@ def refusal(module: str, names: Sequence[str], instead: str) -> Callable[[str], 
 
     def missing(name: str) -> Any:
         names_of_tensorflow = importlib.import_module("evenfeed.core.names.use_instead")
-        advice = names_of_tensorflow.advice_for(f"{module}.{name}".partition(".")[2])
+        path = f"{module}.{name}".partition(".")[2]
+        advice = names_of_tensorflow.advice_for(path)
         if advice is not None:
-            raise AttributeError(f"{module} has no {name!r}. {advice}", name=name)
+            page = names_of_tensorflow.page_for(path)
+            more = "" if "docs/" in advice else f" See {page}."
+            raise AttributeError(f"{module} has no {name!r}. {advice}{more}", name=name)
         near = difflib.get_close_matches(name, names, n=1, cutoff=_NEAR)
         hint = f"Did you mean {module}.{near[0]}? " if near else ""
         raise AttributeError(f"{module} has no {name!r}. {hint}{instead}", name=name)

@@ -180,7 +180,7 @@ def make_batched_features_dataset(
     """Create a dataset of batches of features from files of examples.
 
     Args:
-        file_pattern: Paths, or patterns such as "train-*.tfrecord".
+        file_pattern: Paths, or patterns with `*`, `?` and `[...]`.
         batch_size: The number of examples in a batch.
         features: As for `io.parse_example`.
         reader: Makes a dataset of records of a path; by default `TFRecordDataset`.

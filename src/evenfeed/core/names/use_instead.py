@@ -115,6 +115,28 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "debugging.experimental": 'Use jax.config.update("jax_debug_nans", True).',
 }
 
+# The page of the docs that tells more, by the namespace.
+_PAGES: Final = {
+    "config": "docs/strategies.md",
+    "data": "docs/datasets.md",
+    "distribute": "docs/strategies.md",
+    "image": "docs/images.md",
+    "io": "docs/files.md",
+    "keras": "docs/training.md",
+    "lookup": "docs/text.md",
+    "random": "docs/training.md",
+    "ragged": "docs/text.md",
+    "strings": "docs/text.md",
+    "summary": "docs/training.md",
+    "train": "docs/resume.md",
+    **dict.fromkeys(("dtypes", "linalg", "math", "nn", "sparse"), "docs/tensors.md"),
+}
+
+
+def page_for(name: str) -> str:
+    """Return the page of the docs that tells more about the namespace of a name."""
+    return _PAGES.get(name.partition(".")[0], "docs/from_tensorflow.md")
+
 
 def advice_for(name: str) -> str | None:
     """Return what to write instead of a name, or instead of the namespace that it is in.
