@@ -89,8 +89,9 @@ def check_flat(uses: list[Use], megabytes: float) -> None:
     """Raise if the second half of the run used more than the first."""
     middle = uses[len(uses) // 2]
     assert uses[-1].megabytes < middle.megabytes + megabytes, uses
-    assert uses[-1].threads <= max(use.threads for use in uses[: len(uses) // 2]), uses
-    assert uses[-1].files <= max(use.files for use in uses[: len(uses) // 2]), uses
+    # Threads that read ahead, and files that are open at the moment, come and go.
+    assert uses[-1].threads <= middle.threads + 3, uses
+    assert uses[-1].files <= middle.files + 3, uses
 
 
 def main() -> None:
