@@ -42,7 +42,6 @@ _NEW: Final = ".replacement"  # a complete checkpoint that replaces the one of t
 _NO_ROOM: Final = ("No space left", "File too large", "Disk quota exceeded")
 
 _items: Any = LazyModule("evenfeed.checkpoints.orbax_items")
-_numbers: Final = count()
 
 
 @final
@@ -135,12 +134,32 @@ def _explained(path: str) -> Generator[None]:
         peers.reraise(error)
 
 
+@final
+class _Exchanges:
+    """What the workers tell each other, in the same order on all of them: no two writes run at a time."""
+
+    def __init__(self) -> None:
+        self._numbers = count()
+        self._last = ""
+
+    def next(self, text: str, patience: float | None = None) -> list[str]:
+        """Return the texts of all workers."""
+        agreement = StoredAgreement(*place(), patience)
+        key = f"evenfeed/checkpoint/{next(self._numbers)}"
+        heard = agreement.exchange(key, text, lambda: False)
+        if self._last:
+            agreement.forget(self._last)  # everyone has read it
+        self._last = key
+        return heard
+
+
+_exchanges: Final = _Exchanges()
+
+
 def _barrier(*, key: str, timeout_ms: int) -> None:
     """Wait for all workers. Raises if one is lost, which a barrier of JAX does not notice."""
-    index, workers = place()
-    if workers > 1:
-        agreement = StoredAgreement(index, workers, timeout_ms / 1000)
-        agreement.exchange(f"evenfeed/checkpoint/barrier/{key}", "", lambda: False)
+    if place()[1] > 1:
+        _exchanges.next(key, timeout_ms / 1000)
 
 
 def _storable(arrays: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,9 +184,7 @@ def _agreed_target(path: str, contents: Contents) -> str:
         _clear(path)
     exists = os.path.exists(path)
     if workers > 1:
-        mine = json.dumps([path, sorted(contents.arrays), exists])
-        agreement = StoredAgreement(index, workers)
-        heard = agreement.exchange(f"evenfeed/checkpoint/{next(_numbers)}", mine, lambda: False)
+        heard = _exchanges.next(json.dumps([path, sorted(contents.arrays), exists]))
         theirs: list[list[Any]] = [json.loads(text) for text in heard]
         _check_same(path, theirs)
         exists = theirs[0][2]
