@@ -11,6 +11,13 @@ from evenfeed.replicas.generators import (
     get_global_generator,
     set_global_generator,
 )
+from evenfeed.tensors.counted_distributions import (
+    gamma,
+    poisson,
+    stateless_binomial,
+    stateless_gamma,
+    stateless_poisson,
+)
 from evenfeed.tensors.randomness import categorical, normal, shuffle, truncated_normal, uniform
 from evenfeed.tensors.stateless_random import (
     Algorithm,
@@ -29,14 +36,19 @@ __all__ = [
     "create_rng_state",
     "experimental",
     "fold_in",
+    "gamma",
     "get_global_generator",
     "normal",
+    "poisson",
     "set_global_generator",
     "set_seed",
     "shuffle",
     "split",
+    "stateless_binomial",
     "stateless_categorical",
+    "stateless_gamma",
     "stateless_normal",
+    "stateless_poisson",
     "stateless_truncated_normal",
     "stateless_uniform",
     "truncated_normal",
