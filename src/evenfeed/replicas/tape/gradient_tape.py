@@ -203,7 +203,7 @@ class GradientTape:
             experimental_use_pfor: Accepted for compatibility.
 
         Returns:
-            A nest like `sources`, of tensors of shape [*target.shape, *source.shape].
+            A nest like `sources`, of tensors of shape `[*target.shape, *source.shape]`.
         """
         del parallel_iterations, experimental_use_pfor
         otherwise = UnconnectedGradients(unconnected_gradients)
@@ -236,7 +236,7 @@ class GradientTape:
             experimental_use_pfor: Accepted for compatibility.
 
         Returns:
-            A tensor of shape [rows, *target.shape[1:], *source.shape[1:]].
+            A tensor of shape `[rows, *target.shape[1:], *source.shape[1:]]`.
         """
         del parallel_iterations, experimental_use_pfor
         if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
