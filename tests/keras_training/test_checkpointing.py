@@ -42,13 +42,70 @@ def test_another_build_of_a_model_gets_all_of_its_state(tmp_path: Path) -> None:
     again.fit(DATA.batch(32), verbose=0)
 
 
-def test_what_has_no_variables_yet_says_how_to_get_them(tmp_path: Path) -> None:
-    optimizer = tf.keras.optimizers.Adam()
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"optimizer\.build\(model"):
-        tf.train.Checkpoint(optimizer=optimizer).save(tmp_path / "a")
-    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="call the model on a batch first"):
-        tf.train.Checkpoint(model=model).save(tmp_path / "b")
+class Subclassed(tf.keras.Model):
+    """A model without a `build` of its own: its layers are built when it is called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = tf.keras.layers.Dense(3), tf.keras.layers.Dense(1)
+
+    def call(self, x: Any) -> Any:
+        return self.last(self.first(x))
+
+
+def sequential() -> Any:
+    return tf.keras.Sequential([tf.keras.layers.Dense(3), tf.keras.layers.Dense(1)])
+
+
+@pytest.mark.parametrize(
+    ("way", "made_by"),
+    [
+        ("called", Subclassed),
+        ("called", sequential),
+        ("in a function", Subclassed),
+        ("in a function", sequential),
+        ("built", sequential),
+        ("evaluated", Subclassed),
+        ("evaluated", sequential),
+    ],
+)
+def test_what_is_built_later_is_restored_then(tmp_path: Path, way: str, made_by: Any) -> None:
+    x, y = np.ones((4, 5), np.float32), np.ones((4, 1), np.float32)
+    model, optimizer = made_by(), tf.keras.optimizers.Adam(0.1)
+    model.compile(optimizer, "mse")
+    model.fit(x, y, verbose=0)
+    path = tf.train.Checkpoint(model=model, optimizer=optimizer).save(tmp_path / "ckpt")
+    again, other = made_by(), tf.keras.optimizers.Adam(0.5)
+    status = tf.train.Checkpoint(model=again, optimizer=other).restore(path)
+    with pytest.raises(AssertionError, match="model/"):
+        status.assert_consumed()
+    status.expect_partial()
+    again.compile(other, "mse")
+    if way == "evaluated":
+        again.evaluate(x, y, verbose=0)
+    elif way == "built":
+        again.build((None, 5))
+    else:
+        call = tf.function(again) if way == "in a function" else again
+        np.testing.assert_allclose(call(x), model(x), rtol=1e-6)
+    for found, expected in zip(again.weights, model.weights, strict=True):
+        np.testing.assert_array_equal(found.value, expected.value)
+    if way == "called":
+        other.build(again.trainable_variables)
+        status.assert_consumed()
+        assert float(other.learning_rate.value) == pytest.approx(0.1)
+        for found, expected in zip(other.variables, optimizer.variables, strict=True):
+            np.testing.assert_array_equal(found.value, expected.value)
+
+
+def test_what_has_no_variables_yet_is_saved_without(tmp_path: Path) -> None:
+    checkpoint = tf.train.Checkpoint(model=sequential(), optimizer=tf.keras.optimizers.SGD(0.25))
+    path = checkpoint.save(tmp_path / "ckpt")
+    names = [name for name, _ in tf.train.list_variables(path)]
+    assert [name.partition("/.")[0] for name in names if name.startswith(("model", "opt"))] == [
+        "optimizer/0",
+        "optimizer/1",
+    ]
 
 
 def test_another_shape_is_an_error(tmp_path: Path) -> None:

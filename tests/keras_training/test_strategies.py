@@ -162,3 +162,32 @@ def test_a_dataset_of_other_replicas_is_an_error(strategy: Any) -> None:
     data = strategy.experimental_distribute_dataset(DATA.batch(16))
     with pytest.raises(ValueError, match=r"(?s)over other replicas.*with strategy.scope"):
         classifier().fit(data, verbose=0)
+
+
+@pytest.mark.parametrize("size", [16, 14])
+def test_a_custom_loop_equals_that_of_one_device(strategy: Any, size: int) -> None:
+    """Under `evenfeed.keras`, which replaces methods of Keras's variables too."""
+
+    def trained(over: Any) -> Any:
+        with over.scope():
+            model, optimizer = classifier(), tf.keras.optimizers.Adam(0.1)
+
+        def step(x: Any, y: Any) -> Any:
+            with tf.GradientTape() as tape:
+                each = tf.keras.losses.sparse_categorical_crossentropy(y, model(x), True)
+                loss = tf.nn.compute_average_loss(each, global_batch_size=size)
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+            return loss
+
+        @tf.function
+        def train(batch: Any) -> Any:
+            return over.reduce("SUM", over.run(step, args=batch), axis=None)
+
+        data = over.experimental_distribute_dataset(DATA.batch(size))
+        return [float(train(batch)) for batch in data], model.get_weights()
+
+    found, expected = trained(strategy), trained(tf.distribute.OneDeviceStrategy("CPU:0"))
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-4)
+    for own, other in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-3, atol=1e-4)

@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Iterable
+from functools import partial
 from threading import RLock
 from typing import Any, Final, final
 
@@ -34,6 +35,7 @@ class Restoration:
             number: saved.path for number, saved in enumerate(stored.objects) if saved.has_value
         }
         self._restored: set[Any] = set()
+        self._awaited: set[int] = set()  # numbers of stored objects whose children come later
         self._warning = weakref.finalize(self, _warn_of_unused, self._unused, stored.path)
 
     def match_all(self) -> None:
@@ -58,11 +60,20 @@ class Restoration:
             for face in _faces(value):
                 self._numbers[identity(face)] = number
                 self._await(face)
+            if known.await_children is not None and number not in self._awaited:
+                self._awaited.add(number)
+                known.await_children(partial(self._match_again, number, value))
             if known.leaf is not None and number in self._unused:
                 leaves.append((number, known.leaf))
             saved, children = self._stored.objects[number].children, known.children()
             waiting += [(saved[name], children[name]) for name in saved if name in children]
         self._restore(leaves)
+
+    def _match_again(self, number: int, value: Any) -> None:
+        """Restore the objects below one that has them only now."""
+        with self._lock:
+            if self._unused:
+                self._match([(number, value)])
 
     def _await(self, value: Any) -> None:
         """Restore objects that are attached to this one later."""

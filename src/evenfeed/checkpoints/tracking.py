@@ -79,11 +79,13 @@ class Tracked:
         children: Returns the objects below it, by name.
         leaf: Its own value.
         face: An object whose attributes are the children of this one: the root of a Checkpoint.
+        await_children: Calls a function once the object has more children than now. None if it has all.
     """
 
     children: Callable[[], Mapping[str, Any]] = dict[str, Any]
     leaf: ArrayLeaf | StateLeaf | None = None
     face: Any = None
+    await_children: Callable[[Callable[[], None]], None] | None = None
 
 
 @singledispatch

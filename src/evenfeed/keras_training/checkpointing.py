@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, final
 
 from evenfeed.checkpoints.tracking import VALUE, ArrayInfo, ArrayLeaf, Tracked, tracked
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import described
 from evenfeed.keras_training import keras_private
 
 
@@ -17,20 +17,23 @@ def track_keras() -> None:
     """Let checkpoints save the objects of Keras."""
     keras = keras_private.keras
     tracked.register(keras.Variable, _variable)
-    for kind, children in (
-        (keras.Layer, _of_layer),
-        (keras.optimizers.Optimizer, _of_optimizer),
-        (keras.metrics.Metric, _of_metric),
-    ):
-        tracked.register(kind, partial(_parent, children))
+    tracked.register(keras.metrics.Metric, _metric)
+    tracked.register(keras.Layer, partial(_built, _of_layer))
+    tracked.register(keras.optimizers.Optimizer, partial(_built, _of_optimizer))
 
 
 def _variable(variable: Any) -> Tracked:
     return Tracked(leaf=KerasVariableLeaf(variable))
 
 
-def _parent(children: Callable[[Any], dict[str, Any]], value: Any) -> Tracked:
-    return Tracked(partial(children, value))
+def _metric(metric: Any) -> Tracked:
+    return Tracked(partial(_of_metric, metric))
+
+
+def _built(children: Callable[[Any], dict[str, Any]], part: Any) -> Tracked:
+    """Return what is saved of a layer or an optimizer, which may create its variables later."""
+    later = None if part.built else partial(keras_private.await_build, part)
+    return Tracked(partial(children, part), await_children=later)
 
 
 def _of_metric(metric: Any) -> dict[str, Any]:
@@ -38,8 +41,8 @@ def _of_metric(metric: Any) -> dict[str, Any]:
 
 
 def _of_layer(layer: Any) -> dict[str, Any]:
-    if not layer.built:
-        raise _unbuilt(f"layer {layer.name!r}", "call the model on a batch")
+    if not layer.built:  # the places of its layers are known when it is built
+        return {}
     variables, seeds, layers = keras_private.parts_of_layer(layer)
     found = _named(variables)
     found |= {f"seed_{place}": state for place, state in enumerate(seeds)}
@@ -47,8 +50,6 @@ def _of_layer(layer: Any) -> dict[str, Any]:
 
 
 def _of_optimizer(optimizer: Any) -> dict[str, Any]:
-    if not optimizer.built:
-        raise _unbuilt("optimizer", "call optimizer.build(model.trainable_variables)")
     # Those of a weight carry the name of its layer, which another build of the model does not have.
     return {str(place): variable for place, variable in enumerate(optimizer.variables)}
 
@@ -60,13 +61,6 @@ def _named(variables: Iterable[Any]) -> dict[str, Any]:
         name = variable.name
         found[name if name not in found else f"{name}_{len(found)}"] = variable
     return found
-
-
-def _unbuilt(what: str, fix: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"The {what} has no variables yet, so a Checkpoint cannot save or restore them.",
-        fix=f"{fix} first.",
-    )
 
 
 @final
@@ -82,17 +76,17 @@ class KerasVariableLeaf(ArrayLeaf):
     def targets(self, found: Mapping[str, ArrayInfo], where: str) -> dict[str, Any]:
         if VALUE not in found:
             return {}
-        own: Any = self._variable.value
-        info = found[VALUE]
-        if (tuple(own.shape), own.dtype.name) != (info.shape, info.dtype):
+        variable, info = self._variable, found[VALUE]
+        shape, dtype = tuple(variable.shape), keras_private.own_dtype(variable)
+        if (shape, dtype) != (info.shape, info.dtype):
             raise ValueError(
                 described(
-                    f"The variable {self._variable.path!r} is {own.dtype.name} of shape {tuple(own.shape)}, but the "
-                    f"checkpoint has {info.dtype} of shape {info.shape} for it, at {where!r}.",
+                    f"The variable {variable.path!r} is {dtype} of shape {shape}, but the checkpoint has {info.dtype} "
+                    f"of shape {info.shape} for it, at {where!r}.",
                     fix="build the model as in the program that saved it.",
                 )
             )
-        return {VALUE: own.sharding if own.sharding.num_devices > 1 else None}
+        return {VALUE: keras_private.sharding_of(variable)}
 
     def put(self, arrays: Mapping[str, Any]) -> None:
-        self._variable.assign(arrays[VALUE])
+        keras_private.restart_from(self._variable, arrays[VALUE])

@@ -25,7 +25,7 @@ def install() -> None:
         keras_private.replace_member(keras.Model, name, replace)
     for (kind, name), replace in MEMBERS.items():
         keras_private.replace_member(getattr(keras.callbacks, kind), name, replace)
-    keras_private.replace_member(keras.Variable, "_direct_assign", assigning)
+    keras_private.replace_member(keras_private.JaxVariable, "_direct_assign", assigning)
     keras_private.accept_in_adapt((Dataset,))
     for name, instead in LAYERS.items():
         layer = getattr(keras.layers, name)

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Final
 
+from evenfeed.core.lazy_jax import jax
+
 _files: Final[Any] = importlib.import_module("keras.src.utils.file_utils")
 _normalization: Final[Any] = importlib.import_module("keras.src.layers.preprocessing.normalization")
 keras: Final[Any] = importlib.import_module("keras")
@@ -26,6 +28,9 @@ _randomness: Final[Any] = importlib.import_module("keras.src.utils.rng_utils")
 DataAdapter: Final[Any] = importlib.import_module(
     "keras.src.trainers.data_adapters.data_adapter"
 ).DataAdapter
+#: The class with the methods of all variables on JAX. `replicas/keras_variables` replaces methods of the same class:
+#: one of a subclass would hide those.
+JaxVariable: Final[Any] = importlib.import_module("keras.src.backend.jax.core").JaxVariable
 #: The base class of all models on JAX. It has `fit`, `evaluate` and `predict`.
 Trainer: Final[Any] = importlib.import_module("keras.src.backend.jax.trainer").JAXTrainer
 
@@ -102,6 +107,48 @@ def parts_of_layer(layer: Any) -> tuple[list[Any], list[Any], list[Any]]:
     variables: list[Any] = [*layer._trainable_variables, *layer._non_trainable_variables]
     seeds: list[Any] = [generator.state for generator in layer._seed_generators]
     return variables, seeds, layer._flatten_layers(include_self=False, recursive=False)
+
+
+def await_build(part: Any, then: Callable[[], None]) -> None:
+    """Call `then` when a layer or an optimizer has created its variables."""
+    own = part.build
+
+    @functools.wraps(own)
+    def build(*args: Any, **kwargs: Any) -> Any:
+        part.build = own
+        result = own(*args, **kwargs)
+        then()
+        return result
+
+    part.build = build
+
+
+def own_dtype(variable: Any) -> str:
+    """Return the dtype that a variable has outside of autocast scopes."""
+    return str(variable._dtype)
+
+
+def sharding_of(variable: Any) -> Any:
+    """Return where a variable is, if it is on several devices; else None."""
+    value = variable._value  # `value` computes one for a variable that has none yet
+    return None if value is None or value.sharding.num_devices == 1 else value.sharding
+
+
+def restart_from(variable: Any, value: Any) -> None:
+    """Make a value the initial one of a variable, also while a function is traced or Keras only computes shapes."""
+
+    def initial(shape: Any, dtype: Any) -> Any:
+        del shape, dtype  # those of the variable, which the value has
+        return value
+
+    if variable._value is None:
+        variable._initializer = initial
+        return
+    with jax.ensure_compile_time_eval():
+        variable._value = (
+            None  # a variable without a value is not assigned by the program that is traced
+        )
+        variable._direct_assign(variable._convert_to_tensor(value, dtype=variable.dtype))
 
 
 def note_result(checkpoint: Any, epoch: int, batch: int | None, logs: Any) -> None:

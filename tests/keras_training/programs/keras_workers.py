@@ -49,6 +49,8 @@ def main() -> None:
     ]
     seen["predict on batch"] = model.predict_on_batch(x[:3]).tolist()
     restart()
+    seen["custom loop"] = custom_loop(strategy, model, distributed)
+    restart()
     shuffled = model.fit(x, y, 43, 2, verbose=0).history  # every row once: its loss has no order
     try:
         model.fit(iter([(x, y)]), verbose=0)
@@ -58,6 +60,28 @@ def main() -> None:
     files = saved(strategy, model, dataset, seen, made)
     own = {"drawn": drawn, "shuffled": shuffled, "refused": refused, "files": files}
     sys.stdout.write(f"seen {json.dumps({'same': seen, 'own': own})}\n")
+
+
+def custom_loop(strategy: Any, model: Any, distributed: Any) -> Any:
+    """Train with a tape, as TensorFlow's tutorial on custom loops over workers does."""
+    with strategy.scope():
+        optimizer, mean = tf.keras.optimizers.SGD(0.1), tf.keras.metrics.Mean()
+
+    def step(x: Any, y: Any) -> Any:
+        with tf.GradientTape() as tape:
+            each = tf.reduce_mean((model(x, training=True) - y) ** 2, axis=1)
+            loss = tf.nn.compute_average_loss(each, global_batch_size=16)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        mean.update_state(each)
+        return loss
+
+    @tf.function
+    def train(batch: Any) -> Any:
+        return strategy.reduce("SUM", strategy.run(step, args=batch), axis=None)
+
+    losses = [float(train(batch)) for _ in range(2) for batch in distributed]
+    return [losses, float(mean.result()), [weight.tolist() for weight in model.get_weights()]]
 
 
 def saved(strategy: Any, model: Any, dataset: Any, seen: dict[str, Any], made: Any) -> Any:

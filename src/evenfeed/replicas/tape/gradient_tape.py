@@ -236,7 +236,7 @@ class GradientTape:
             experimental_use_pfor: Accepted for compatibility.
 
         Returns:
-            A tensor of shape `[rows, *target.shape[1:], *source.shape[1:]]`.
+            A tensor with the shape of the target, and behind it that of the source without its first axis.
         """
         del parallel_iterations, experimental_use_pfor
         if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
