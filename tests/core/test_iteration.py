@@ -20,6 +20,12 @@ class Countdown(Iterator):
         self.left -= 1
         return self.left
 
+    def get_state(self):
+        return {"left": self.left}
+
+    def set_state(self, state):
+        self.left = state["left"]
+
 
 def test_it_is_its_own_iterator():
     countdown = Countdown(2)

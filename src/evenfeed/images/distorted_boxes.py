@@ -101,7 +101,7 @@ def stateless_sample_distorted_bounding_box(
         >>> import evenfeed as tf
         >>> found = tf.image.stateless_sample_distorted_bounding_box([20, 30, 3], [[[0, 0, 1, 1]]], seed=(1, 2))
         >>> found.begin.tolist(), found.size.tolist()
-        ([2, 3], [16, 14, -1])
+        ([3, 12, 0], [16, 15, -1])
     """
     del name
     kernel = _kernel(

@@ -8,11 +8,14 @@ from functools import partial
 from operator import getitem
 from typing import Any, Final, final
 
+import numpy as np
+
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax
 from evenfeed.keras_training import keras_private
 from evenfeed.replicas import contexts
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.tensors.device_arrays import is_traced
 
 
 @final
@@ -145,3 +148,15 @@ def placed_array(own: Callable[..., Any], array: Any, layout: Any, axis: str) ->
     if replicas.spans:  # all workers have the whole batch
         return jax.make_array_from_callback(array.shape, there, partial(getitem, array))
     return jax.device_put(array, there)
+
+
+def placed_variable(own: Callable[..., Any], value: Any, layout: Any) -> Any:
+    """Put the value of a variable on the devices of Keras's distribution.
+
+    JAX compares the values of several workers, which it cannot do while a function is traced. What a traced step
+    creates follows from the seed that all workers have.
+    """
+    there = keras_private.sharding_in(layout)
+    if contexts.staging() is None or is_traced(value) or there.is_fully_addressable:
+        return own(value, layout)
+    return jax.make_array_from_callback(value.shape, there, partial(getitem, np.asarray(value)))

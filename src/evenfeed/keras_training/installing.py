@@ -7,7 +7,7 @@ from evenfeed.keras_training import keras_private
 from evenfeed.keras_training.callbacks import MEMBERS
 from evenfeed.keras_training.checkpointing import track_keras
 from evenfeed.keras_training.choosing_adapters import chosen_adapter
-from evenfeed.keras_training.distribution import follow_strategy, placed_array
+from evenfeed.keras_training.distribution import follow_strategy, placed_array, placed_variable
 from evenfeed.keras_training.models import MODEL_METHODS, TRAINER_METHODS
 from evenfeed.keras_training.preprocessing import FUNCTIONS, LAYERS, assigning, leading_on
 from evenfeed.strategy.followers import followers
@@ -18,6 +18,7 @@ def install() -> None:
     """Connect them, once."""
     keras_private.replace_adapter_choice(chosen_adapter)
     keras_private.replace_placing(placed_array)
+    keras_private.replace_variable_placing(placed_variable)
     keras = keras_private.keras
     for name, replace in TRAINER_METHODS.items():
         keras_private.replace_member(keras_private.Trainer, name, replace)

@@ -52,6 +52,11 @@ def layout_of(sharding: Any, device_mesh: Any) -> Any:
     return layout
 
 
+def sharding_in(layout: Any) -> Any:
+    """Return the JAX sharding of a layout."""
+    return layout.backend_layout if isinstance(layout, _settings.TensorLayout) else layout
+
+
 def lay_out(variable: Any, chosen: Any) -> None:
     """Move a variable to where a distribution wants it."""
     variable._layout = None  # there is no public way to move a variable
@@ -82,6 +87,17 @@ def replace_placing(place: Callable[[Callable[..., Any], Any, Any, str], Any]) -
         return place(own, per_process_batch, layout, batch_dim_name)
 
     _placing.distribute_data_input = distribute_data_input
+
+
+def replace_variable_placing(place: Callable[[Callable[..., Any], Any, Any], Any]) -> None:
+    """Let `place` put the value of a variable on its devices. It gets Keras's own function and its arguments."""
+    own: Any = _placing.distribute_tensor
+
+    @functools.wraps(own)
+    def distribute_tensor(tensor: Any, layout: Any) -> Any:
+        return place(own, tensor, layout)
+
+    _placing.distribute_tensor = distribute_tensor
 
 
 def replace_member(owner: Any, name: str, replace: Callable[[Any], Any]) -> None:

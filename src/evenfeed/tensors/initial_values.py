@@ -174,7 +174,7 @@ class random_normal_initializer(Initializer):  # noqa: N801 - TensorFlow's name
     Examples:
         >>> import evenfeed as tf
         >>> start = tf.random_normal_initializer(seed=3)
-        >>> bool((start([4]) == start([4])).all())
+        >>> (start([4]) == start([4])).all().item()
         True
     """
 

@@ -65,7 +65,7 @@ def main() -> None:
 def custom_loop(strategy: Any, model: Any, distributed: Any) -> Any:
     """Train with a tape, as TensorFlow's tutorial on custom loops over workers does."""
     with strategy.scope():
-        optimizer, mean = tf.keras.optimizers.SGD(0.1), tf.keras.metrics.Mean()
+        optimizer, mean = tf.keras.optimizers.Adam(0.1), tf.keras.metrics.Mean()
 
     def step(x: Any, y: Any) -> Any:
         with tf.GradientTape() as tape:

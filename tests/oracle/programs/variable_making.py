@@ -82,6 +82,11 @@ def named(tf, ask):
         return round(float(values.max()), 2)
 
     first, scope = scoped()
+
+    def default_name():
+        with v1.variable_scope(None, default_name="d") as scope:
+            return scope.name
+
     return {
         "in a scope": [first.name, scope.name, scope.original_name_scope],
         "in a scope again": scoped(v1.AUTO_REUSE)[0] is first,
@@ -103,7 +108,7 @@ def named(tf, ask):
         "bound of a vector": bounds([3000]),
         "bound of a matrix": bounds([100, 200]),
         "bound of a kernel": bounds([3, 3, 20, 30]),
-        "default name": ask(lambda: v1.variable_scope(None, default_name="d").__enter__().name),
+        "default name": ask(default_name),
         "no name": ask(v1.variable_scope, None),
     }
 

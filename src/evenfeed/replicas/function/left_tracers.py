@@ -195,5 +195,7 @@ def _is_user_object(value: Any) -> bool:
         return False  # flax itself raises if its objects change during a trace
     if isinstance(value, (dict, list, MethodType, partial)):
         return True
+    if callable(getattr(value, "__wrapped__", None)):  # an evenfeed.function has the user's in it
+        return True
     owner = cast("Any", value if isinstance(value, FunctionType) else type(value))
     return str(owner.__module__).partition(".")[0] not in _LIBRARIES | {"builtins"}

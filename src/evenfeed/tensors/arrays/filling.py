@@ -13,7 +13,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import cannot_hold
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.lazy_jax import jnp
+from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.axes import axis_of, known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, static_shape
@@ -21,7 +21,7 @@ from evenfeed.tensors.device_arrays import asked_dtype, remembering
 from evenfeed.tensors.operands import (
     COMPUTABLE,
     INTEGERS,
-    REAL_FLOATS,
+    REALS,
     apply,
     check_dtypes,
     in_dtype,
@@ -108,9 +108,11 @@ def linspace(
 
     def formula(first: Any, last: Any) -> Any:
         place = axis_of(first.ndim + 1, axis)
-        return jnp.linspace(first, last, count, axis=place).astype(first.dtype)
+        dtype = first.dtype if jnp.issubdtype(first.dtype, jnp.floating) else jnp.float64
+        kept = jax.dtypes.canonicalize_dtype(dtype)
+        return jnp.linspace(first, last, count, axis=place, dtype=kept)
 
-    return apply("linspace", formula, start, stop, accepts=REAL_FLOATS)
+    return apply("linspace", formula, start, stop, accepts=REALS)
 
 
 def sequence_mask(

@@ -14,7 +14,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.lazy_jax import jnp
+from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_picking
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.axes import axis_of, known_integer
@@ -100,7 +100,11 @@ def boolean_mask(
                 fix="pass a mask with the lengths of the axes from `axis` on.",
             )
         )
-    return _from_host(known(values)[(*(slice(None),) * along, known(chosen))])
+    picked = known(chosen)
+    if not isinstance(values, jax.Array):
+        return _from_host(known(values)[(*(slice(None),) * along, picked)])
+    flat = values.reshape(*values.shape[:along], -1, *values.shape[along + picked.ndim :])
+    return jnp.take(flat, np.flatnonzero(picked), axis=along)
 
 
 def unique(x: object, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Unique:
@@ -146,7 +150,7 @@ def dynamic_partition(
             f"partitions must be from 0 to {count - 1}, but got {groups.min()} to {groups.max()}.",
             fix="pass a larger num_partitions.",
         )
-    return [_from_host(known(values)[groups == group]) for group in range(count)]
+    return [boolean_mask(values, groups == group) for group in range(count)]
 
 
 def dynamic_stitch(indices: object, data: object, name: str | None = None) -> Tensor:
@@ -158,13 +162,19 @@ def dynamic_stitch(indices: object, data: object, name: str | None = None) -> Te
         [1, 2, 3]
     """
     places = [known(convert_to_tensor(one)) for one in cast("Iterable[object]", indices)]
-    parts = [known(convert_to_tensor(one)) for one in cast("Iterable[object]", data)]
-    rest = parts[0].shape[places[0].ndim :]
-    length = max((int(place.max(initial=-1)) for place in places), default=-1) + 1
-    found = np.zeros((length, *rest), parts[0].dtype)
-    for place, part in zip(places, parts, strict=True):
-        found[place.reshape(-1)] = part.reshape(-1, *rest)
-    return _from_host(found)
+    parts: list[Any] = [convert_to_tensor(one) for one in cast("Iterable[object]", data)]
+    rest = tuple(parts[0].shape[places[0].ndim :])
+    every = np.concatenate([place.reshape(-1) for place in places])
+    sources = np.full(int(every.max(initial=-1)) + 1, -1)
+    sources[every] = np.arange(every.size)  # of several entries for one place, the last counts
+    filled = (sources >= 0).reshape(-1, *(1,) * len(rest))
+    if is_text(parts[0]):
+        rows = np.concatenate([known(part).reshape(-1, *rest) for part in parts])
+        return _from_host(np.where(filled, rows[sources], b""))
+    rows = jnp.concatenate([jnp.reshape(part, (-1, *rest)) for part in parts])
+    return jnp.where(
+        filled, jnp.take(rows, np.maximum(sources, 0), axis=0), jnp.zeros((), rows.dtype)
+    )
 
 
 def known(tensor: Any) -> Array:

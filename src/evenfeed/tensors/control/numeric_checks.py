@@ -27,6 +27,7 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
     del stack_height_limit, path_length_limit
     for check in _CHECKS:
         jax.config.update(check, True)
+    jax.clear_caches()  # JAX does not check programs that were compiled before
 
 
 def disable_check_numerics() -> None:

@@ -19,7 +19,7 @@ def abs(x: object, name: str | None = None) -> Tensor:
         >>> tf.abs([-1, 2]).tolist()
         [1, 2]
     """
-    return elementwise("abs", jnp.abs, x)
+    return elementwise("abs", _abs, x)
 
 
 def negative(x: object, name: str | None = None) -> Tensor:
@@ -333,3 +333,10 @@ def _angle(x: Any) -> Any:
     if x.dtype.kind == "c":
         return jnp.angle(x)
     return in_dtype(jnp.where(x < 0, np.pi, 0), x.dtype)
+
+
+def _abs(x: Any) -> Any:
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return jnp.abs(x)
+    # The gradient at 0 is 0, as in TensorFlow; JAX's is 1.
+    return jnp.where(x == 0, jnp.abs(jax.lax.stop_gradient(x)), jnp.abs(x))

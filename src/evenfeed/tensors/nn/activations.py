@@ -74,7 +74,7 @@ def selu(features: object, name: str | None = None) -> Tensor:
         >>> tf.nn.selu([0.0]).tolist()
         [0.0]
     """
-    return elementwise("selu", jax.nn.selu, features, accepts=REAL_FLOATS)
+    return elementwise("selu", _selu, features, accepts=REAL_FLOATS)
 
 
 def gelu(features: object, approximate: bool = False, name: str | None = None) -> Tensor:
@@ -166,11 +166,18 @@ def bias_add(
 
 
 def _relu(x: Any) -> Any:
-    return jnp.maximum(x, 0)
+    return jax.nn.relu(x)  # its gradient at 0 is 0, as in TensorFlow; that of jnp.maximum is 0.5
 
 
 def _relu6(x: Any) -> Any:
-    return jnp.clip(x, 0, 6)
+    positive = _relu(x)
+    return jnp.where(positive >= 6, jnp.asarray(6, positive.dtype), positive)
+
+
+def _selu(x: Any) -> Any:
+    scale, alpha = 1.0507009873554805, 1.6732632423543772
+    # At 0 the gradient is that of positive values, as in TensorFlow.
+    return scale * jnp.where(x >= 0, x, alpha * jnp.expm1(jnp.where(x >= 0, 0.0, x)))
 
 
 def _along_axis(function: str, formula: Callable[..., Any], logits: object, axis: object) -> Any:

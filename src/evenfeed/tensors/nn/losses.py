@@ -32,7 +32,7 @@ def sigmoid_cross_entropy_with_logits(
 
     def formula(x: Any, z: Any) -> Any:
         _check_same_shape("sigmoid_cross_entropy_with_logits", z, x)
-        return jnp.maximum(x, 0) - x * z + jnp.log1p(jnp.exp(-jnp.abs(x)))
+        return jax.nn.softplus(x) - x * z  # its gradient is right at 0, too
 
     return elementwise(
         "sigmoid_cross_entropy_with_logits", formula, logits, labels, accepts=REAL_FLOATS
@@ -52,7 +52,7 @@ def weighted_cross_entropy_with_logits(
 
     def formula(x: Any, z: Any, weight: Any) -> Any:
         scale = 1 + (weight - 1) * z
-        return (1 - z) * x + scale * (jnp.log1p(jnp.exp(-jnp.abs(x))) + jnp.maximum(-x, 0))
+        return (1 - z) * x + scale * jax.nn.softplus(-x)
 
     return elementwise(
         "weighted_cross_entropy_with_logits",

@@ -97,8 +97,9 @@ def ssim_multiscale(
     Examples:
         >>> import evenfeed as tf
         >>> image = tf.ones([32, 32, 1])
-        >>> float(tf.image.ssim_multiscale(image, image, max_val=1.0, power_factors=[0.5, 0.5]))
-        1.0
+        >>> score = tf.image.ssim_multiscale(image, image, max_val=1.0, power_factors=[0.5, 0.5])
+        >>> f"{score:.4f}"
+        '1.0000'
     """
     settings = _Window(filter_size, filter_sigma, k1, k2), tuple(map(float, power_factors))
     return _compared("ssim_multiscale", _at_scales, settings, img1, img2, max_val)
