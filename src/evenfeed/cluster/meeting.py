@@ -119,7 +119,10 @@ class Meeting:
         if not 0 <= place < self._count:
             return {"outside": self._count}
         if self.outcome is not None:
-            return {"begun": place}
+            if "go" in self.outcome:
+                return {"begun": place}
+            self._facts.setdefault(place, claim.facts)  # it is not missing any more
+            return self.outcome
         if place in self._facts:
             return self._refuse_second(claim)
         self._facts[place] = claim.facts

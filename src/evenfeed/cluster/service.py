@@ -39,6 +39,7 @@ from evenfeed.core.lazy import socket
 _CLAIM_SECONDS: Final = 10.0
 _MAX_UNKNOWN: Final = 256
 _MAX_REFUSED: Final = 5
+_LATE_SECONDS: Final = 5.0  # for workers that start later than one that ended the meeting
 _POLL_SECONDS: Final = 0.5
 _BYTES: Final = 1 << 16
 
@@ -96,9 +97,11 @@ class Service:
         outcome = await self._outcome(seconds)
         lines = Lines(self._writers)
         if outcome != {"go": True}:
+            lines.tell_all(outcome)
+            if outcome is self._meeting.outcome:
+                await self._tell_late()
             for server in servers:
                 server.close()
-            lines.tell_all(outcome)
             await asyncio.gather(*map(_close, self._writers.values()))
             return
         with private_folder() as folder:
@@ -123,6 +126,12 @@ class Service:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_decided.wait(), _POLL_SECONDS)
         return self._meeting.outcome or {}
+
+    async def _tell_late(self) -> None:
+        """Stay a little longer for workers that are still starting: the meeting tells them why it ended."""
+        end = asyncio.get_running_loop().time() + _LATE_SECONDS
+        while self._meeting.missing and asyncio.get_running_loop().time() < end:
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
         """Serve one connection, from a worker or a stranger."""

@@ -85,6 +85,8 @@ def refusal(module: str, names: Sequence[str], instead: str) -> Callable[[str], 
     """
 
     def missing(name: str) -> Any:
+        if name.startswith("__"):  # Python asks every module for some
+            raise AttributeError(f"{module} has no {name!r}.", name=name)
         names_of_tensorflow = importlib.import_module("evenfeed.core.names.use_instead")
         path = f"{module}.{name}".partition(".")[2]
         advice = names_of_tensorflow.advice_for(path)

@@ -23,8 +23,8 @@ from evenfeed.replicas.function.staging import (
     live,
     used,
 )
-from evenfeed.replicas.keras_variables.connecting import is_connected
 from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable, subject_of
+from evenfeed.replicas.keras_variables.loaded_keras import is_connected
 from evenfeed.replicas.mesh import Replicas, replicas_of
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.run.avals import PlainArrays

@@ -34,8 +34,8 @@ _APART: Final = 0x9E3779B9
 _lock: Final = Lock()
 
 
-def is_connected() -> bool:
-    """Connect Keras, if the program has loaded it on JAX. Return True if so."""
+def connect() -> bool:
+    """Connect Keras, if the program has loaded it all. Return True if so."""
     modules = [sys.modules.get(name) for name in (_VARIABLES, _OPTIMIZERS, _SEEDS, _SCOPES)]
     if None in modules:
         return False

@@ -29,7 +29,7 @@ from evenfeed.replicas.function.function import Function, compiled_function
 from evenfeed.replicas.function.nnx_objects import is_nnx_object, nnx_objects_in, with_nnx_objects
 from evenfeed.replicas.function.plain_python import mode, warn_not_compiled
 from evenfeed.replicas.function.staging import Staging, Unstaged
-from evenfeed.replicas.keras_variables.connecting import is_connected
+from evenfeed.replicas.keras_variables.loaded_keras import is_connected
 from evenfeed.replicas.keras_variables.replica_state import run_with_state
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.regrouping import leaves_of, packed, share_of

@@ -10,8 +10,8 @@ from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.structure import NEST, flatten, pack
 from evenfeed.replicas import contexts
-from evenfeed.replicas.keras_variables.connecting import is_connected
 from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable
+from evenfeed.replicas.keras_variables.loaded_keras import is_connected
 from evenfeed.replicas.tape.reads import here
 from evenfeed.replicas.tape.recording import Record, is_differentiable
 from evenfeed.replicas.tape.replay import Recorded, Replay
