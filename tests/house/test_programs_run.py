@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def output_of(path: Path, *arguments: str) -> str:
@@ -20,7 +20,7 @@ def output_of(path: Path, *arguments: str) -> str:
         [sys.executable, str(path), *arguments],
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=580,
         check=False,
     )
     assert done.returncode == 0, done.stderr
