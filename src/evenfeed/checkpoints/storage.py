@@ -289,15 +289,19 @@ class Stored:
     @cached_property
     def objects(self) -> list[SavedObject]:
         """The objects, the root first."""
-        return read_graph(read_shared(self._folder(_OBJECTS)), self.path)
+        with self._undamaged():
+            return read_graph(read_shared(self._folder(_OBJECTS)), self.path)
 
     @cached_property
     def _states(self) -> list[dict[str, Any]]:
-        return [json.loads(text) for text in read_own(self._folder(_OBJECTS))]
+        with self._undamaged():
+            return [json.loads(text) for text in read_own(self._folder(_OBJECTS))]
 
     def state(self, number: int) -> Any:
         """Return this worker's state of an object."""
-        return common([states[str(number)] for states in self._states], self.path)
+        with self._undamaged():
+            found = [states[str(number)] for states in self._states]
+        return common(found, self.path)
 
     def read(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Read arrays.
@@ -320,11 +324,23 @@ class Stored:
         try:
             found = module.PyTreeCheckpointHandler().restore(folder, args=request)
         except Exception as error:
-            raise DataLossError(
-                f"The checkpoint {self.path} cannot be read: {error}",
-                fix="restore an earlier one.",
-            ) from error
+            raise self._damaged(error) from error
         return empty | found
+
+    @contextmanager
+    def _undamaged(self) -> Generator[None]:
+        """Raise DataLossError if files are missing, or hold something else than was written."""
+        try:
+            yield
+        except EvenfeedError:
+            raise
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> DataLossError:
+        return DataLossError(
+            f"The checkpoint {self.path} cannot be read: {error}", fix="restore an earlier one."
+        )
 
     def _folder(self, item: str) -> str:
         return os.path.join(self.path, item)
