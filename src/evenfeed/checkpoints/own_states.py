@@ -1,4 +1,4 @@
-"""`PythonState`: an object of the user's own that a checkpoint saves."""
+"""`PythonState`: user code whose state a checkpoint saves."""
 
 import base64
 from abc import ABC, abstractmethod

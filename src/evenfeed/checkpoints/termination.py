@@ -1,4 +1,4 @@
-"""Notices that this process will be ended: by SIGTERM, or by a function of the user's that is asked now and then."""
+"""Notices that this process will be ended: by SIGTERM, or by a user function that is called every few seconds."""
 
 import os
 import signal

@@ -186,7 +186,7 @@ def make_batched_features_dataset(
         reader: Makes a dataset of records of a path; by default `TFRecordDataset`.
         label_key: The feature that is returned beside the others, as (features, label).
         reader_args: More arguments for the reader.
-        num_epochs: How often to read the files; None for ever.
+        num_epochs: How often to read the files; None repeats them without end.
         shuffle: Shuffle the files and the examples.
         shuffle_buffer_size: The number of examples to choose from.
         shuffle_seed: Makes the order the same in every run.

@@ -57,11 +57,14 @@ def _full(spec: TensorSpec) -> tuple[int, ...]:
     return tuple(lengths)
 
 
-@final
-class DrivenFunction:
-    """A function for one signature that runs as plain Python, because it cannot be compiled as a single program.
+class _WithoutProgram:
+    """A function for one signature that has no single program.
 
-    Created by `get_concrete_function`. Its calls of `strategy.run` are compiled.
+    Args:
+        name: The name of the function.
+        call: Calls it.
+        arguments: Its arguments, or their specs.
+        parameters: Its parameters.
 
     Attributes:
         name: The name of the function.
@@ -79,6 +82,14 @@ class DrivenFunction:
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The positional and keyword arguments: specs of tensors, and values of constants."""
         return _signature(self._arguments, self._names)
+
+
+@final
+class DrivenFunction(_WithoutProgram):
+    """A function for one signature that runs as plain Python, because it cannot be compiled as a single program.
+
+    Created by `get_concrete_function`. Its calls of `strategy.run` are compiled.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function.
@@ -96,28 +107,11 @@ class DrivenFunction:
 
 
 @final
-class OpenFunction:
+class OpenFunction(_WithoutProgram):
     """A function for specs with unknown lengths. Each combination of lengths is compiled when it is first called.
 
     Created by `get_concrete_function`.
-
-    Attributes:
-        name: The name of the function.
     """
-
-    def __init__(
-        self, name: str, call: Callable[..., Any], arguments: Any, parameters: Parameters | None
-    ) -> None:
-        self.name = name
-        self._call = call
-        self._arguments = specs_of(arguments)
-        self._leaves, self._tree = leaves_of(self._arguments)
-        self._names = [] if parameters is None else parameters.names
-
-    @property
-    def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The positional and keyword arguments: specs of tensors, and values of constants."""
-        return _signature(self._arguments, self._names)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program for these lengths.
@@ -126,15 +120,16 @@ class OpenFunction:
             args: All arguments, or only the tensors among them.
             kwargs: The keyword arguments.
         """
+        expected, own_tree = leaves_of(self._arguments)
         leaves, tree = leaves_of((args, kwargs))
-        tensors = [leaf for leaf in self._leaves if isinstance(leaf, TypeSpec)]
-        if tree != self._tree and len(leaves) == len(tensors):
+        tensors = [leaf for leaf in expected if isinstance(leaf, TypeSpec)]
+        if tree != own_tree and len(leaves) == len(tensors):
             given = iter(leaves)
-            leaves = [next(given) if isinstance(x, TypeSpec) else x for x in self._leaves]
-        elif tree != self._tree:
+            leaves = [next(given) if isinstance(x, TypeSpec) else x for x in expected]
+        elif tree != own_tree:
             raise _wrong_number(self, len(tensors), len(leaves))
-        pairs = enumerate(zip(self._leaves, leaves, strict=True))
-        args, kwargs = packed(self._tree, [self._checked(index, *pair) for index, pair in pairs])
+        pairs = enumerate(zip(expected, leaves, strict=True))
+        args, kwargs = packed(own_tree, [self._checked(index, *pair) for index, pair in pairs])
         return self._call(*args, **kwargs)
 
     def _checked(self, index: int, expected: Any, value: Any) -> Any:
