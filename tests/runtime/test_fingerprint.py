@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from tests.plans import fresh, plans
 
 from evenfeed.dataset import Dataset, plan_of
-from evenfeed.runtime.fingerprint import _parts_of, fingerprint
+from evenfeed.runtime.fingerprint import _NOT_IN_FINGERPRINT, _parts_of, fingerprint
 
 
 def print_of(dataset):
@@ -67,7 +67,7 @@ def test_plans_that_read_otherwise_have_two(one, two):
 
 def test_a_long_list_costs_nothing():
     dataset = Dataset.from_tensor_slices(list(range(300_000)))
-    assert len(repr(_parts_of(plan_of(dataset), {}, frozenset()))) < 1000
+    assert len(repr(_parts_of(plan_of(dataset), {}, _NOT_IN_FINGERPRINT))) < 1000
 
 
 # Fingerprints in states that earlier versions saved.

@@ -33,6 +33,7 @@ def test_seeds_choose_the_numbers():
     assert first != tf.random.poisson([8], 50.0, seed=1).tolist()
     tf.random.set_seed(3)
     assert first == tf.random.poisson([8], 50.0, seed=1).tolist()
+    tf.random.set_seed(None)
 
 
 def test_a_compiled_function_and_a_map_draw_other_numbers_each_time():

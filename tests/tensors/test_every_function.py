@@ -273,7 +273,7 @@ def test_every_function_is_called():
 
 # Functions whose result has a shape that follows from the values.
 PER_ELEMENT = {
-    "boolean_mask", "dynamic_partition", "dynamic_stitch", "math.bincount", "sequence_mask", "unique", "unique_with_counts",
+    "boolean_mask", "dynamic_partition", "math.bincount", "sequence_mask", "unique", "unique_with_counts",
 }  # fmt: skip
 
 
