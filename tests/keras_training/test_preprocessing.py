@@ -41,8 +41,6 @@ def test_normalization_adapts_to_a_dataset() -> None:
         (lambda _: tf.keras.layers.TextVectorization(), "strings and evenfeed.lookup"),
         (lambda _: tf.keras.layers.StringLookup(), "strings and evenfeed.lookup"),
         (lambda _: tf.keras.layers.Hashing(3), "to_hash_bucket_fast"),
-        (tf.keras.utils.text_dataset_from_directory, "list_files"),
-        (lambda _: tf.keras.utils.timeseries_dataset_from_array(X, None, 3), "window"),
     ],
 )
 def test_what_needs_tensorflow_says_what_to_use(make: Any, said: str, tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ class Dataset(Sources, FromFiles, Caching, Functions, Ordering, Grouping, Resamp
         [[1.0, 2.0], [3.0]]
     """
 
-    __slots__ = ()
+    # Programs add attributes, such as the class names of a folder. New datasets do not inherit them, as in TensorFlow.
+    __slots__ = ("__dict__",)
 
 
 Face.dataset_class = Dataset

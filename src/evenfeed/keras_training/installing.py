@@ -2,14 +2,16 @@
 
 from functools import cache
 
-from evenfeed.dataset import Dataset
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.keras_training import keras_private
 from evenfeed.keras_training.callbacks import MEMBERS
 from evenfeed.keras_training.checkpointing import track_keras
 from evenfeed.keras_training.choosing_adapters import chosen_adapter
 from evenfeed.keras_training.distribution import follow_strategy, placed_array, placed_variable
+from evenfeed.keras_training.host_backend import BACKEND
+from evenfeed.keras_training.making_datasets import FUNCTIONS, TENSORFLOW, NoTensorFlowIO
 from evenfeed.keras_training.models import MODEL_METHODS, TRAINER_METHODS
-from evenfeed.keras_training.preprocessing import FUNCTIONS, LAYERS, assigning, leading_on
+from evenfeed.keras_training.preprocessing import LAYERS, assigning, leading_on
 from evenfeed.strategy.followers import followers
 
 
@@ -27,12 +29,14 @@ def install() -> None:
     for (kind, name), replace in MEMBERS.items():
         keras_private.replace_member(getattr(keras.callbacks, kind), name, replace)
     keras_private.replace_member(keras_private.JaxVariable, "_direct_assign", assigning)
-    keras_private.accept_in_adapt((Dataset,))
+    keras_private.replace_tensorflow(TENSORFLOW, NoTensorFlowIO(), BACKEND, TENSORFLOW)
+    keras_private.return_tensors_from_resizing(host_tensor)
+    for (module, name), function in FUNCTIONS.items():
+        keras_private.replace_member(
+            getattr(keras_private, module), name, lambda _, new=function: new
+        )
     for name, instead in LAYERS.items():
         layer = getattr(keras.layers, name)
         keras_private.replace_member(layer, "__init__", leading_on(f"layers.{name}", instead))
-    for name, instead in FUNCTIONS.items():
-        replace = leading_on(f"utils.{name}", instead)
-        keras_private.replace_member(keras.utils, name, replace)
     track_keras()
     followers.add(follow_strategy)

@@ -14,7 +14,11 @@ from typing import Any, Final
 from evenfeed.core.lazy_jax import jax
 
 _files: Final[Any] = importlib.import_module("keras.src.utils.file_utils")
-_normalization: Final[Any] = importlib.import_module("keras.src.layers.preprocessing.normalization")
+_modules: Final[Any] = importlib.import_module("keras.src.utils.module_utils")
+_backend: Final[Any] = importlib.import_module("keras.src.backend")
+dataset_utils: Final[Any] = importlib.import_module("keras.src.utils.dataset_utils")
+_image_datasets: Final[Any] = importlib.import_module("keras.src.utils.image_dataset_utils")
+timeseries_utils: Final[Any] = importlib.import_module("keras.src.utils.timeseries_dataset_utils")
 keras: Final[Any] = importlib.import_module("keras")
 _adapters: Final[Any] = importlib.import_module("keras.src.trainers.data_adapters")
 _utilities: Final[Any] = importlib.import_module(
@@ -113,9 +117,38 @@ def replace_member(owner: Any, name: str, replace: Callable[[Any], Any]) -> None
     setattr(owner, name, made)
 
 
-def accept_in_adapt(kinds: tuple[type, ...]) -> None:
-    """Let `Normalization.adapt` take datasets of these classes. It asks TensorFlow for the class of a dataset."""
-    _normalization.tf = SimpleNamespace(data=SimpleNamespace(Dataset=kinds))
+def replace_tensorflow(names: Any, io: Any, backend: Any, layers: Any) -> None:
+    """Give the modules of Keras that prepare data what they would import from TensorFlow.
+
+    Other modules of Keras still find that TensorFlow is not installed.
+
+    Args:
+        names: What functions that make datasets find in `tf`.
+        io: What they find in `tensorflow_io`.
+        backend: What they find in Keras's TensorFlow backend.
+        layers: What layers find in `tf`.
+    """
+    _modules.tensorflow = names  # imported inside of functions
+    _backend.tensorflow = backend
+    for name in ("audio", "image", "text", "timeseries"):
+        module: Any = importlib.import_module(f"keras.src.utils.{name}_dataset_utils")
+        module.tf, module.tfio = names, io
+    for name in ("normalization",):
+        module = importlib.import_module(f"keras.src.layers.preprocessing.{name}")
+        module.tf = layers
+
+
+def return_tensors_from_resizing(as_tensor: Callable[[Any], Any]) -> None:
+    """Convert what `smart_resize` returns to datasets of images: to NumPy, a host tensor is an array."""
+    own = _image_datasets.image_utils.smart_resize
+
+    def smart_resize(
+        x: Any, size: Any, interpolation: str, *, data_format: str, backend_module: Any
+    ) -> Any:
+        options = {"data_format": data_format, "backend_module": backend_module}
+        return as_tensor(own(x, size, interpolation, **options))
+
+    _image_datasets.image_utils = SimpleNamespace(smart_resize=smart_resize)
 
 
 def parts_of_layer(layer: Any) -> tuple[list[Any], list[Any], list[Any]]:

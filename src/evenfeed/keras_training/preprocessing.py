@@ -28,22 +28,14 @@ def assigning(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _TEXT: Final = "evenfeed.strings and evenfeed.lookup in dataset.map"
-_FILES: Final = "evenfeed.data.Dataset.list_files(pattern) and dataset.map"
 
-#: What to use instead of layers and functions that need TensorFlow.
+#: What to use instead of layers that need TensorFlow.
 LAYERS: Final = {
     "TextVectorization": _TEXT,
     "StringLookup": _TEXT,
     "IntegerLookup": "evenfeed.lookup.StaticHashTable in dataset.map",
     "Hashing": "evenfeed.strings.to_hash_bucket_fast in dataset.map",
     "HashedCrossing": "evenfeed.strings.to_hash_bucket_fast in dataset.map",
-}
-FUNCTIONS: Final = {
-    "audio_dataset_from_directory": f"{_FILES} with evenfeed.audio.decode_wav",
-    "image_dataset_from_directory": f"{_FILES} with evenfeed.io.decode_image and evenfeed.image.resize",
-    "text_dataset_from_directory": f"{_FILES} with evenfeed.io.read_file",
-    "timeseries_dataset_from_array": "evenfeed.data.Dataset.from_tensor_slices(data).window(length, shift) and "
-    "flat_map",
 }
 
 

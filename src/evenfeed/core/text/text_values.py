@@ -141,11 +141,14 @@ def _not_comparable(other: object) -> Any:
     )
 
 
-def _bytes(item: object) -> bytes:
+def _bytes(item: Any) -> bytes:
     if isinstance(item, str):
         return encoded(item)
     if isinstance(item, bytes):
         return bytes(item)
+    array = np.asanyarray(item)
+    if array is item and array.shape == () and array.dtype == dtypes.string:
+        return _bytes(array[()])  # an element of a dataset, which NumPy keeps as it is
     raise ValueError(
         described(
             f"An array of objects must hold only text, but got {shortened(item)} of type {type(item).__name__}.",
