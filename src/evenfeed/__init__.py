@@ -269,6 +269,7 @@ __all__ = [
     "shape_n",
     "sigmoid",
     "sign",
+    "signal",
     "sin",
     "sinh",
     "size",
@@ -326,7 +327,7 @@ __all__ = [
 # Loaded on first use, to keep `import evenfeed` fast.
 _NAMESPACES = """
     audio bitwise compat config data debugging distribute dtypes errors experimental image io
-    keras linalg lookup math nest nn ragged random sparse strings summary test train version
+    keras linalg lookup math nest nn ragged random signal sparse strings summary test train version
 """
 
 if TYPE_CHECKING:
@@ -351,6 +352,7 @@ if TYPE_CHECKING:
         nn,
         ragged,
         random,
+        signal,
         sparse,
         strings,
         summary,

@@ -18,6 +18,7 @@ NAMESPACES = {
     "linalg": tf.linalg,
     "math": tf.math,
     "nn": tf.nn,
+    "signal": tf.signal,
 }
 FUNCTIONS = {
     f"{namespace}.{name}".lstrip("."): getattr(module, name)
@@ -40,7 +41,11 @@ ONE_FLOAT = """
     linalg.adjoint linalg.det linalg.diag linalg.diag_part linalg.expm linalg.inv linalg.matrix_rank
     linalg.matrix_transpose linalg.pinv linalg.qr linalg.slogdet linalg.tensor_diag linalg.tensor_diag_part linalg.trace
     linalg.lu
+    signal.dct signal.idct signal.fftshift signal.ifftshift signal.rfft signal.rfft2d signal.rfftnd
+    signal.mfccs_from_log_mel_spectrograms signal.inverse_mdct
 """
+COMPLEX = "fft ifft fft2d ifft2d fft3d ifft3d fftnd ifftnd irfft irfft2d irfft3d irfftnd"
+WINDOWS = "hamming hann kaiser kaiser_bessel_derived vorbis"
 TWO_FLOATS = """
     add atan2 divide equal greater greater_equal less less_equal maximum minimum multiply not_equal pow realdiv
     subtract truediv truncatediv truncatemod complex matmul math.divide_no_nan math.floordiv math.floormod math.igamma
@@ -212,6 +217,18 @@ OTHERS = {
     "nn.conv2d_transpose": (
         lambda x, i, b: tf.nn.conv2d_transpose(IMAGE * x[0, 0], FILTER, [1, 8, 8, 2], 2)
     ),
+    "signal.frame": lambda x, i, b: tf.signal.frame(i, 2, 1, pad_end=True),
+    "signal.inverse_stft": lambda x, i, b: tf.signal.inverse_stft(tf.complex(x, x), 2, 1),
+    "signal.inverse_stft_window_fn": (
+        lambda x, i, b: tf.signal.inverse_stft_window_fn(1)(2, dtype=x.dtype) * x
+    ),
+    "signal.linear_to_mel_weight_matrix": (
+        lambda x, i, b: tf.matmul(x, tf.signal.linear_to_mel_weight_matrix(3, 2))
+    ),
+    "signal.mdct": lambda x, i, b: tf.signal.mdct(tf.tile(x, [1, 4]), 4),
+    "signal.overlap_and_add": lambda x, i, b: tf.signal.overlap_and_add(x, 1),
+    "signal.rfft3d": lambda x, i, b: tf.signal.rfft3d(x[None]),
+    "signal.stft": lambda x, i, b: tf.abs(tf.signal.stft(x, 2, 1)),
 }
 
 # What does not compute with tensors.
@@ -239,12 +256,24 @@ def of_unsorted_segments(function, x, i, b):
     return function(x, i[:2], 3)
 
 
+def of_complex(function, x, i, b):
+    return tf.abs(function(tf.complex(x, 2 * x)[None]))
+
+
+def of_length(function, x, i, b):
+    return function(2, dtype=x.dtype) * x
+
+
 def families():
     """Return the calls of functions that are called alike."""
     for kind in ("sum", "mean", "prod", "max", "min"):
         yield f"math.segment_{kind}", of_segments
         yield f"math.unsorted_segment_{kind}", of_unsorted_segments
     yield "math.unsorted_segment_sqrt_n", of_unsorted_segments
+    for name in COMPLEX.split():
+        yield f"signal.{name}", of_complex
+    for name in WINDOWS.split():
+        yield f"signal.{name}_window", of_length
 
 
 def calls():

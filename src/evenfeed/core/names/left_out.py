@@ -19,7 +19,7 @@ _NOT_COMPILED: Final = (
 )
 _SERVERS: Final = "Training is synchronous: start evenfeed.distribute.MultiWorkerMirroredStrategy() on each worker."
 _TO_DEVICE: Final = 'Use evenfeed.distribute.OneDeviceStrategy("GPU:0").experimental_distribute_dataset(dataset), which reads ahead and puts batches on the device.'
-_FFT: Final = "Use jax.numpy.fft.fftn, ifftn, rfftn or irfftn."
+_FFT: Final = "Use evenfeed.signal.fftnd, ifftnd, rfftnd or irfftnd."
 _SPACE: Final = "Use evenfeed.reshape and evenfeed.transpose, or evenfeed.nn.space_to_depth."
 
 # By a pattern for the name after `evenfeed.`. The first one that matches counts; a namespace stands for what is in it.

@@ -1,0 +1,1 @@
+"""Functions of signals: Fourier and cosine transforms, windows, frames and spectrograms."""
