@@ -16,6 +16,7 @@ TWICE_IN_TENSORFLOW = {
     "dtypes.py",
     "errors.py",
     "experimental.py",
+    "gfile.py",
     "Tensor",
     "TFRecordWriter",
     "Unique",

@@ -75,6 +75,30 @@ def members_of(source: str, module: str, otherwise: Callable[[str], Any]) -> Cal
     return member
 
 
+def moved(
+    module: str, sources: Sequence[str], otherwise: Callable[[str], Any]
+) -> Callable[[str], Any]:
+    """Return a module's `__getattr__` that raises, and says which other namespace has the name.
+
+    Args:
+        module: The module.
+        sources: The namespaces that may have it.
+        otherwise: Called with a name that none of them has.
+    """
+
+    def missing(name: str) -> Any:
+        for source in sources:
+            if name in importlib.import_module(source).__all__:
+                raise AttributeError(
+                    f"{module} has no {name!r}. Use {source}.{name}, which has the arguments of TensorFlow 2. "
+                    "See docs/from_tensorflow.md.",
+                    name=name,
+                )
+        return otherwise(name)
+
+    return missing
+
+
 def refusal(module: str, names: Sequence[str], instead: str) -> Callable[[str], Any]:
     """Return a module's `__getattr__` that raises for a missing name and says what to use instead.
 

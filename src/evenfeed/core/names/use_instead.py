@@ -4,6 +4,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from evenfeed.core.names.left_out import LEFT_OUT
+from evenfeed.core.names.tf1_names import TF1_NAMES
 
 _GRADIENTS: Final = "Record with evenfeed.GradientTape() as tape, and call tape.gradient(ys, xs)."
 _SAVING: Final = "Use evenfeed.train.Checkpoint(model=model).save(path)."
@@ -40,7 +41,6 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "summary.graph": "There are no graphs: show a program with jax.jit(function).lower(*arguments).as_text().",
     "profiler": _PROFILE,
     "quantization": "Use a library for quantized JAX models, such as qwix.",
-    "signal": "Use jax.numpy.fft and jax.scipy.signal.",
     "tpu": "TPUs are devices like others: evenfeed.distribute.MirroredStrategy() uses all of them.",
     "xla": "Every evenfeed.function is compiled with XLA.",
     "mlir": "Use jax.jit(function).lower(*arguments).as_text().",
@@ -62,16 +62,12 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "distribute.experimental.CentralStorageStrategy": f"{_MIRRORED}: each device has a copy of the variables.",
     "train.Saver": _SAVING,
     "train.Optimizer": "Use an optimizer of optax, for example optax.sgd(0.1).",
-    "train.GradientDescentOptimizer": "Use optax.sgd(learning_rate).",
-    "train.AdamOptimizer": "Use optax.adam(learning_rate).",
     "compat.v1.Session": _NO_GRAPH,
     "compat.v1.Graph": _NO_GRAPH,
     "compat.v1.placeholder": "Make it an argument of a function.",
     "compat.v1.global_variables_initializer": "Variables have their values once they are created.",
     "compat.v1.disable_v2_behavior": "There is no graph mode: use evenfeed.function.",
     "compat.v1.disable_eager_execution": "There is no graph mode: use evenfeed.function.",
-    "compat.v1.enable_eager_execution": "Functions always run eagerly, or compiled in an evenfeed.function.",
-    "compat.v1.keras": "Use evenfeed.keras.",
     "nn.ctc_greedy_decoder": "Take argmax over the classes, then drop repetitions and blanks: jax.numpy.argmax(logits, -1).",
     "nn.ctc_beam_search_decoder": "Use a decoder of text, such as the package pyctcdecode.",
     "nn.dilation2d": "Use the largest of shifted images plus the filter, with jax.numpy.max.",
@@ -108,6 +104,7 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "math.sobol_sample": "Use scipy.stats.qmc.Sobol.",
     "linalg.LinearOperator": "Multiply matrices with evenfeed.linalg.matmul.",
     "debugging.experimental": 'Use jax.config.update("jax_debug_nans", True).',
+    **TF1_NAMES,
 }
 
 # The page of the docs that tells more, by the namespace.
@@ -124,7 +121,7 @@ _PAGES: Final = {
     "strings": "docs/text.md",
     "summary": "docs/training.md",
     "train": "docs/resume.md",
-    **dict.fromkeys(("dtypes", "linalg", "math", "nn", "sparse"), "docs/tensors.md"),
+    **dict.fromkeys(("dtypes", "linalg", "math", "nn", "signal", "sparse"), "docs/tensors.md"),
 }
 
 
