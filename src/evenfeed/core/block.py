@@ -40,8 +40,9 @@ class Block:
 
     def row(self, index: int) -> list[Any]:
         """Return the parts of one element."""
+        row = (index, ...)
         return [
-            column[index, ...] if isinstance(column, np.ndarray) else _item(column, index)
+            _indexed(column, row) if isinstance(column, _ndarray) else _item(column, index)
             for column in self.columns
         ]
 
@@ -79,6 +80,10 @@ class Block:
         """The average memory size of one element."""
         return self.nbytes // max(1, self.length)
 
+
+# Every element takes this way, and `column[row]` of a HostTensor would run Python code.
+_ndarray: Final = np.ndarray
+_indexed: Final[Any] = np.ndarray.__getitem__
 
 _set_columns: Final[Callable[[Block, tuple[Column, ...]], None]] = vars(Block)["columns"].__set__
 _set_length: Final[Callable[[Block, int], None]] = vars(Block)["length"].__set__

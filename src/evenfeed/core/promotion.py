@@ -198,13 +198,6 @@ def _averaging(name: str) -> Callable[..., Any]:
     return method
 
 
-def _hash_of_number(tensor: "PromotingTensor") -> int:
-    """Return the hash of the number in a scalar tensor, so that a dict finds it."""
-    if tensor.ndim:
-        raise TypeError("unhashable type: a tensor of several values")
-    return hash(tensor.item())
-
-
 @final
 class PromotingTensor(HostTensor):
     """A numeric tensor whose ufuncs and methods follow the promotion rule of this module."""
@@ -233,12 +226,6 @@ class PromotingTensor(HostTensor):
             promise_result(found, inputs)
         return found
 
-    def __getitem__(self, key: Any) -> Any:
-        return _promoting(super().__getitem__(key))
-
-    def __round__(self, ndigits: int | None = None) -> Any:
-        return round(self.numpy(), ndigits)
-
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
         """Convert to a dtype. `float` and `int` mean the defaults, not 64 bits."""
         return super().astype(default_dtype(dtype, self.dtype), *args, **kwargs)
@@ -253,8 +240,6 @@ class PromotingTensor(HostTensor):
         found: Any = np.ndarray.reshape(tensor, lengths, **kwargs)
         promise_reshaped(found, lengths)
         return found
-
-    __hash__: Any = _hash_of_number
 
     sum, prod = map(_summing, ("sum", "prod"))
     cumsum, cumprod = map(_accumulating, ("cumsum", "cumprod"))

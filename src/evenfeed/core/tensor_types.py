@@ -6,6 +6,7 @@ requested dtype.
 
 import sys
 import weakref
+from functools import wraps
 from typing import Any, Final, NoReturn, final
 
 import numpy as np
@@ -39,6 +40,9 @@ def asked_width(tensor: Any) -> DType | None:
 
 
 _shape: Any = np.ndarray.shape
+_item: Any = np.ndarray.__getitem__
+_array: Any = np.asarray
+_bytes_at: Any = bytes.__getitem__
 
 
 class HostTensor(np.ndarray[Any, Any]):
@@ -105,6 +109,20 @@ class HostTensor(np.ndarray[Any, Any]):
         """Promise this shape for every element, so that `element_spec` has it; see `ensure_shape`."""
         promise_checked(self, shape)
 
+    def __getitem__(self, key: Any) -> Any:
+        found: Any = _item(self, key)
+        # NumPy's scalars have no numpy().
+        return _array(found).view(self.__class__) if isinstance(found, np.generic) else found
+
+    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - NumPy has None
+        """The hash of the value in a scalar tensor, so that a dict finds it."""
+        if self.ndim:
+            raise TypeError("unhashable type: a tensor of several values")
+        return hash(self.item())
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return round(self.numpy(), ndigits)
+
     # Tensors are immutable: `x += 1` rebinds x, as in TensorFlow and JAX.
     __iadd__: Any = np.ndarray.__add__
     __isub__ = np.ndarray.__sub__
@@ -126,6 +144,23 @@ class HostTensor(np.ndarray[Any, Any]):
 
 for _name, _member in graph_members().items():
     setattr(HostTensor, _name, _member)
+
+
+def _returning_tensors(name: str) -> Any:
+    """Return a method of NumPy whose single numbers become tensors, like its arrays."""
+    by_numpy: Any = getattr(np.ndarray, name)
+
+    @wraps(by_numpy)
+    def method(tensor: HostTensor, *args: Any, **kwargs: Any) -> Any:
+        found: Any = by_numpy(tensor, *args, **kwargs)
+        return host_tensor(found) if isinstance(found, np.generic) else found
+
+    return method
+
+
+# The other reductions of NumPy return tensors by themselves.
+for _name in ("argmax", "argmin", "dot", "round", "searchsorted", "take", "trace"):
+    setattr(HostTensor, _name, _returning_tensors(_name))
 
 
 def _operator(name: str) -> Any:
@@ -155,7 +190,7 @@ class TextTensor(HostTensor):
     def __ne__(self, other: object) -> Any:
         return self._compared(other, equal=False) if self._is_text else super().__ne__(other)
 
-    __hash__ = None  # like all arrays
+    __hash__ = HostTensor.__hash__
 
     def __add__(self, other: object) -> Any:
         if not self._is_text:
@@ -178,8 +213,10 @@ class TextTensor(HostTensor):
         return self.dtype == dtypes.string  # False for what NumPy computes from text
 
     def __getitem__(self, key: Any) -> Any:
-        found: Any = super().__getitem__(key)
-        return HostText(found) if type(found) is bytes else found
+        if not self._is_text:
+            return super().__getitem__(key)
+        found: Any = _item(self, key)
+        return HostText(found) if isinstance(found, bytes) else found
 
     def _compared(self, other: object, *, equal: bool) -> Any:
         return host_tensor(compared(self.view(np.ndarray), other, equal=equal))
@@ -212,6 +249,16 @@ class HostText(np.bytes_):
     def numpy(self) -> bytes:
         """Return plain bytes."""
         return bytes(self)
+
+    def get_shape(self) -> TensorShape:
+        """Return the shape, with TensorFlow's methods."""
+        return TensorShape(())
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the bytes at an int or a slice; for `tf.newaxis`, `...` and other keys, index a tensor."""
+        if isinstance(key, (int, np.integer, slice)) and not isinstance(key, bool):
+            return _bytes_at(self, key)
+        return host_tensor(np.array(bytes(self), dtypes.string))[key]
 
     __repr__ = bytes.__repr__
     __str__ = bytes.__str__

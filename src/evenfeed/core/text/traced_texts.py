@@ -232,7 +232,8 @@ class IndexTexts(RowKernel):
         return TensorSpec(same, dtypes.string)
 
     def one(self, *parts: Array) -> Array:
-        return np.asarray(parts[0])[(*self._key(), ...)]
+        key = self._key()
+        return np.asarray(parts[0])[key if Ellipsis in key else (*key, ...)]
 
     def _shape_of(self, lengths: Sequence[int]) -> tuple[int, ...]:
         return np.broadcast_to(np.empty((), np.bool_), lengths)[self._key()].shape

@@ -4,21 +4,23 @@ The messages are built from descriptors in their own pool, because TensorFlow, o
 same names, may be loaded in the same process.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array
+from evenfeed.core.conversion import Array, is_tensor
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy import descriptor_pb2, descriptor_pool, message_factory
 from evenfeed.formats.example.features import DTYPES, Fixed, Sequenced, Varying
 
 _PACKAGE: Final = "tensorflow"
+
+_LISTS: Final = frozenset({"BytesList", "FloatList", "Int64List"})
 
 # The fields of each message, in the order of their numbers, or prefixed with them. "[x]" is a repeated x, "{x}" a map
 # from string to x, and "{k:x}" a map from k to x.
@@ -85,7 +87,39 @@ def message_class(name: str) -> Any:
     kind = message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
     kind.__module__ = "evenfeed.train"
     kind.__doc__ = f"TensorFlow's message {name}: {', '.join(_MESSAGES[name])}."
+    if name in _LISTS:
+        kind.__init__ = _accepting_tensors(kind.__init__)
     return kind
+
+
+def _accepting_tensors(by_protobuf: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor of a list message that also takes single texts and bools of all tensors."""
+
+    def __init__(message: Any, *, value: Any = ()) -> None:  # noqa: N807 - it becomes the method of that name
+        values = list(cast("Iterator[Any]", value)) if isinstance(value, Iterator) else value
+        try:
+            by_protobuf(message, value=values)
+        except TypeError as error:
+            message.Clear()  # it has the values before the one that failed
+            by_protobuf(message, value=_plain_values(values, error))
+
+    return __init__
+
+
+def _plain_values(values: Any, error: TypeError) -> list[Any]:
+    try:
+        return list(map(_plain_value, values))
+    except TypeError:  # they cannot be iterated over, as the first error says
+        raise error from None
+
+
+def _plain_value(value: Any) -> Any:
+    """Convert a single text to bytes, and a bool to an int. Returns other values unchanged."""
+    if type(value) in (bool, np.bool_):
+        return int(value)
+    if not is_tensor(value) or value.shape or value.dtype not in (dtypes.bool, dtypes.string):
+        return value
+    return _plain_value(np.asarray(value).item())
 
 
 @cache
