@@ -46,6 +46,10 @@ SIMPLE = [
     lambda x: (x * 2, x * 2 - 1),
     lambda x: x * jnp.ones(4),
     lambda x: tf.cast(x, tf.float64) / 3,
+    lambda x: x % 3,
+    lambda x: x[0] % 2 == 0,
+    lambda x: (x[1:3] * 2, x[::2] + 1, x[-1]),
+    lambda x: x * jnp.asarray(np.arange(8.0))[2:6],
 ]
 
 
@@ -127,6 +131,32 @@ def test_what_is_too_large_wraps_as_in_xla(dtype):
     ]
 
 
+DIVISORS = [
+    *(("uint8", divisor) for divisor in (1, 2, 7)),
+    *((dtype, divisor) for dtype in ("int8", "int32", "int64") for divisor in (1, -1, 3, -7)),
+    *((dtype, divisor) for dtype in ("float32", "float64") for divisor in (3, 0.5, -0.1, np.inf)),
+]
+
+
+@pytest.mark.parametrize(("dtype", "divisor"), DIVISORS)
+def test_a_remainder_is_that_of_xla_to_the_last_bit(dtype, divisor):
+    whole = np.dtype(dtype).kind != "f"
+    edges = np.iinfo(dtype) if whole else np.finfo(dtype)
+    others = [] if whole else [np.inf, np.nan, -0.0, 0.3]
+    column = np.array([edges.min, edges.max, 0, 1, 2, 100, *others, *range(60)]).astype(dtype)
+
+    def function(x):
+        return x % np.array(divisor, dtype)
+
+    (mine,) = done(function, column)
+    program = BlockProgram(
+        calling(function), [Row((), column.dtype)], found_for(function, column), len(column)
+    )
+    (theirs,), _ = program.start([column]).wait()
+    np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(np.signbit(mine[mine == 0]), np.signbit(theirs[theirs == 0]))
+
+
 def test_dividing_by_zero_is_not_warned_of(recwarn):
     (out,) = done(lambda x: 1 / x, np.zeros(2, np.float32))
     assert np.isinf(out).all()
@@ -185,7 +215,8 @@ def test_no_rows_are_no_rows():
     ("function", "dtype"),
     [
         (lambda x: x // 2, "int32"),  # NumPy and XLA differ on division by zero
-        (lambda x: x % 2, "int64"),
+        (lambda x: x % x, "int64"),
+        (lambda x: jax.lax.rem(x, np.array([1, 2, 0, 3])), "int64"),
         (lambda x: tf.cast(x, tf.int32), "float32"),  # undefined for values that do not fit
         (jnp.exp, "float32"),  # libraries differ in the last bit
         (jnp.sum, "float32"),

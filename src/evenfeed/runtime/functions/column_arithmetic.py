@@ -41,6 +41,7 @@ _UFUNCS: Final[dict[str, Callable[..., Array]]] = {
     "neg": np.negative,
     "not": np.invert,
     "or": np.bitwise_or,
+    "rem": np.fmod,
     "sqrt": np.sqrt,
     "square": np.square,
     "sub": np.subtract,
@@ -223,6 +224,10 @@ class _Reader:
             self._by_row.add(len(self._values) - 1)
         return len(self._values) - 1
 
+    def _is_constant(self, slot: int) -> bool:
+        """Return True if a value is known before any row is: it is neither a column nor a variable."""
+        return slot not in self._by_row and self._values[slot] is not None
+
     def _constant(self, value: Any, aval: Any) -> int:
         if aval.dtype not in _DTYPES:
             raise _NotSimple
@@ -244,14 +249,23 @@ class _Reader:
             return self._converted(sources[0], avals[0], kind[1])
         if name in _RESHAPES or name == "broadcast_in_dim":
             return self._viewed(equation, sources[0])
+        if name == "slice":
+            return self._cut(equation, sources[0])
         sources = [self._aligned(*one, kind[0]) for one in zip(sources, avals, strict=True)]
         if name == "select_n" and len(sources) == 3 and avals[0].dtype == np.bool_:
             return self._called(_select, sources, kind)
         if name == "integer_pow" and equation.params["y"] == 2:
             return self._called(np.square, sources, kind)
-        if name not in _UFUNCS or (name == "div" and result.dtype.kind != "f"):
-            raise _NotSimple  # integer division by zero differs between NumPy and XLA
+        if name not in _UFUNCS:
+            raise _NotSimple
+        if name in ("div", "rem") and kind[1].kind != "f":
+            self._check_division(name, sources[1])
         return self._called(_UFUNCS[name], sources, kind)
+
+    def _check_division(self, name: str, divisor: int) -> None:
+        """Accept the remainder of integers by constants: NumPy and XLA differ on zero, and NumPy rounds quotients down."""
+        if name == "div" or not self._is_constant(divisor) or not np.all(self._values[divisor]):
+            raise _NotSimple
 
     def _aligned(self, source: int, aval: Any, shape: tuple[int, ...]) -> int:
         """Return a value that NumPy broadcasts as JAX does: a scalar per row gets trailing axes."""
@@ -266,12 +280,17 @@ class _Reader:
 
     def _broadcast_constant(self, source: int, shape: tuple[int, ...]) -> int:
         """Return a constant broadcast to the full shape, because NumPy is slow on short axes."""
-        value = self._values[source]
-        if source in self._by_row or value is None or prod(shape) > _MOST_BROADCAST:
+        if not self._is_constant(source) or prod(shape) > _MOST_BROADCAST:
             return source  # NumPy broadcasts it in each call
-        return self._slot(np.ascontiguousarray(np.broadcast_to(value, shape)))
+        return self._slot(np.ascontiguousarray(np.broadcast_to(self._values[source], shape)))
 
     def _called(self, apply: Callable[..., Array], sources: Sequence[int], kind: _Kind) -> int:
+        if (
+            all(self._is_constant(source) for source in sources)
+            and prod(kind[0]) <= _MOST_BROADCAST
+        ):
+            with np.errstate(all="ignore"):
+                return self._slot(apply(*(self._values[source] for source in sources)))
         self._calls += 1
         if self._calls > _MOST_STEPS:
             raise _NotSimple
@@ -295,10 +314,21 @@ class _Reader:
             raise _NotSimple
         if source in self._by_row:
             return self._added(partial(_view_by_row, between, shape), [source])
-        constant = self._values[source]
-        if constant is not None:
-            return self._slot(_view(between, shape, constant))
+        if self._is_constant(source):
+            return self._slot(_view(between, shape, self._values[source]))
         return self._added(partial(_view, between, shape), [source])
+
+    def _cut(self, equation: Any, source: int) -> int:
+        """Return a part of each row: a view with constant bounds."""
+        given = equation.params
+        steps = given["strides"] or [1] * len(given["start_indices"])
+        bounds = zip(given["start_indices"], given["limit_indices"], steps, strict=True)
+        cut = tuple(slice(*one) for one in bounds)
+        if source in self._by_row:
+            return self._added(partial(_part, (slice(None), *cut)), [source])
+        if self._is_constant(source):
+            return self._slot(self._values[source][cut])
+        return self._added(partial(_part, cut), [source])
 
     def _added(self, apply: Callable[..., Array], sources: Sequence[int]) -> int:
         target = self._slot(by_row=any(source in self._by_row for source in sources))
@@ -352,6 +382,10 @@ def in_one_piece(column: Array | list[Array]) -> Array:
 
 def _row(column: Array | list[Array], row: int) -> Array:
     return column[row][None] if isinstance(column, list) else column[row : row + 1]
+
+
+def _part(cut: tuple[slice, ...], column: Array) -> Array:
+    return column[cut]
 
 
 def _view(between: tuple[int, ...], shape: tuple[int, ...], column: Array) -> Array:
