@@ -1,6 +1,8 @@
 """Lanes: who reads what, what a step looks like, and what the errors say."""
 
+import gzip
 import json
+import os
 
 import numpy as np
 import pytest
@@ -217,9 +219,24 @@ def test_the_number_of_lanes_is_needed(lanes, words):
         (Dataset.range(9).batch(4).unbatch(), "through unbatch"),
         (
             Dataset.range(9).filter(lambda x: x > 2).take(3).batch(4),
-            "take cannot be dealt to 2 lanes",
+            "take cannot be dealt to 2 lanes: it counts the rows of all lanes",
         ),
-        (Dataset.range(9).unique().batch(4), "unique cannot be dealt"),
+        (
+            Dataset.range(9).unique().batch(4),
+            "unique cannot be dealt to 2 lanes: a row that two lanes have would come twice",
+        ),
+        (
+            Dataset.range(9).take_while(lambda x: x < 7).batch(4),
+            "take_while cannot be dealt to 2 lanes: a lane does not know where the others stop",
+        ),
+        (
+            Dataset.range(9).filter(lambda x: x > 2).enumerate().batch(4),
+            "enumerate cannot be dealt to 2 lanes: a lane does not know how many rows",
+        ),
+        (
+            Dataset.zip(Dataset.range(9).filter(lambda x: x > 2), Dataset.range(9)).batch(4),
+            "zip cannot be dealt to 2 lanes: its datasets may have different numbers of rows",
+        ),
         (Dataset.counter().batch(4), "counter cannot be dealt"),
         (Dataset.range(9).repeat().take(4).batch(4).map(lambda x: x), None),
         (
@@ -246,12 +263,30 @@ def test_too_few_files_are_dealt_by_rows_if_they_can_be_counted(tmp_path):
         ("rows 0-3 of TFRecordDataset",),
         ("rows 4-7 of TFRecordDataset",),
     ]
-    (text,) = files(tmp_path, 1)
+    rows = Dataset.from_generator(lambda: range(8), output_signature=tf.TensorSpec([], tf.int64))
     with pytest.raises(InvalidArgumentError, match="its rows have no positions"):
-        lanes_of(tf.data.TextLineDataset([text]).batch(4), 2)
+        lanes_of(rows.batch(4), 2)
     names = Dataset.from_tensor_slices([path]).interleave(tf.data.TextLineDataset)
     with pytest.raises(InvalidArgumentError, match="names of files are fewer than the lanes"):
         lanes_of(names.batch(4), 2)
+
+
+def test_too_few_files_of_lines_are_dealt_by_bytes(tmp_path):
+    (text,) = files(tmp_path, 1)
+    (length, lines) = os.path.getsize(text), tf.data.TextLineDataset([text])
+    lanes = lanes_of(lines.batch(4), 2)
+    assert [lane.reads for lane in lanes] == [
+        (f"bytes 0-{length // 2 - 1} of {text}",),
+        (f"bytes {length // 2}-{length - 1} of {text}",),
+    ]
+    packed = tmp_path / "packed.gz"
+    packed.write_bytes(gzip.compress(b"1\n2\n"))
+    for rows in (
+        tf.data.TextLineDataset([str(packed)], "GZIP"),
+        tf.data.experimental.CsvDataset([text], [tf.int64]),
+    ):
+        with pytest.raises(InvalidArgumentError, match="are found only from their start"):
+            lanes_of(rows.batch(4), 2)
 
 
 def test_states_of_other_lanes_or_policies_are_refused():

@@ -1,5 +1,6 @@
 import gzip
 import zlib
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -87,6 +88,31 @@ def test_any_bytes_that_were_written_come_back(tmp_path, lines, compression, fir
 def test_where_reads_end_does_not_matter(tmp_path, parts, first_read):
     data = b"".join(parts)
     assert lines_of(LineReader(written(tmp_path, data), "", first_read)) == plain(data)
+
+
+@ONE_FOLDER
+@given(
+    st.lists(st.sampled_from([b"\n", b"\r\n", b"\r", b"ab", b"c"]), max_size=20),
+    st.lists(st.integers(0, 40), max_size=4),
+    st.integers(1, 9),
+)
+def test_ranges_of_bytes_share_out_the_lines(tmp_path, parts, cuts, first_read):
+    data = b"".join(parts)
+    path = written(tmp_path, data)
+    bounds = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    found = [
+        lines_of(LineReader(path, "", first_read, within=(start, stop)))
+        for start, stop in pairwise(bounds)
+    ]
+    assert [line for lines in found for line in lines] == plain(data)
+
+
+def test_a_position_in_a_range_of_bytes_is_found_again(tmp_path):
+    file = LineFile(written(tmp_path, b"a\nbb\n\nccc\r\nd\n" + b"e\n" * 9)).part(1, 20)
+    node = Files((file,), TensorSpec([], "string"))
+    found = assert_resumes(lambda: build(node, Run(node)))
+    assert [row[0][2] for row in found] == [b"bb", b"", b"ccc", b"d", *[b"e"] * 4]
+    assert file.named(3) == "row 3 after byte 1"
 
 
 def test_a_line_may_be_longer_than_many_reads(tmp_path):

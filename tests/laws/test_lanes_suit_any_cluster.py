@@ -73,6 +73,7 @@ CHANGE: Final[list[Datasets]] = [
     lambda rows: rows.flat_map(lambda x: tf.data.Dataset.from_tensors(x).repeat(2)),
     lambda rows: rows.random_map(lambda key, x: x, seed=4),
     lambda rows: tf.data.Dataset.sample_from_datasets([rows, rows.map(lambda x: -x)], seed=2),
+    lambda rows: rows.group_by_window(lambda x: x % 2, lambda _, group: group.take(2), 3),
 ]
 ABOVE: Final[list[Datasets]] = [
     lambda batches: batches,
@@ -142,6 +143,24 @@ def test_lanes_of_files(counts, data, made, on):
             [row for part in parts for row in part] for parts in zip_longest(*own, fillvalue=[])
         ]
     assert_lasts(plan, whole, data, on)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.sampled_from([0, 1, 3, 7, 30]), min_size=1, max_size=LANES - 1),
+    st.data(),
+    pipelines(),
+    st.tuples(clusters, clusters, clusters),
+)
+def test_lanes_of_lines_of_few_files(counts, data, made, on):
+    paths = [written(number, count) for number, count in enumerate(counts)]
+    size = data.draw(batch_sizes)
+    plan = plan_of(with_lanes(made(lines(paths), size), LANES))
+    whole, _ = read(plan, (1, 1))
+    assert_lasts(plan, whole, data, on)
+    found, _ = read(plan_of(with_lanes(lines(paths).batch(size), LANES)), (2, 2))
+    rows = Counter((int(row),) for row in lines(paths))
+    assert Counter(row for batch in found for row in batch) == rows
 
 
 def has_seeds(plan: Node) -> bool:

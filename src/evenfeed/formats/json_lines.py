@@ -15,9 +15,8 @@ from evenfeed.core.dtypes import name_of
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
-from evenfeed.formats.bytes.byte_windows import UncountedFile
 from evenfeed.formats.reader import Chunk, RowReader
-from evenfeed.formats.text_lines import LineReader
+from evenfeed.formats.text_lines import FileOfLines, LineReader
 
 _LINES: Final = 1 << 12  # lines converted to columns at a time
 _INFERRED_LINES: Final = 100  # lines from which the spec is inferred
@@ -36,7 +35,7 @@ _TYPES: Final = {
 
 @final
 @dataclass(frozen=True)
-class JsonFile(UncountedFile):
+class JsonFile(FileOfLines):
     """A JSON Lines file, and the spec of each line: a TensorSpec, or nested dicts of them."""
 
     read_by: ClassVar[str] = "from_json_lines"
@@ -58,7 +57,8 @@ class JsonReader(RowReader):
 
     def __init__(self, file: JsonFile) -> None:
         super().__init__(file.path)
-        self._lines = LineReader(file.path, file.compression)
+        self._lines = LineReader(file.path, file.compression, within=file.within)
+        self._where = f" after byte {file.within[0]}" if file.within and file.within[0] else ""
         self._line = self._next_line = 0  # the first line of the chunk, and the one after it
         self._mark: Any = None
         self._numbers: list[int] = []
@@ -101,7 +101,7 @@ class JsonReader(RowReader):
     def _error(self, row: int, what: str) -> InvalidArgumentError:
         line = self._line + self._numbers[row]
         return InvalidArgumentError(
-            f"{self.path}, line {line + 1}: {what}.",
+            f"{self.path}, line {line + 1}{self._where}: {what}.",
             fix="correct the line, or skip bad rows with dataset.ignore_errors().",
         ).in_file(self.path, self._byte(row))
 

@@ -134,6 +134,10 @@ class DataFile(ABC):
     def extent(self) -> tuple[int, int]:
         """The byte range of the rows in the file: the first byte, and one past the last."""
 
+    def part(self, start: int, stop: int) -> "DataFile | None":  # noqa: ARG002 - subclasses use it
+        """Return the rows that begin in a range of bytes, as a file; None if they are found only from the start."""
+        return None
+
     @property
     @abstractmethod
     def fingerprint(self) -> str:

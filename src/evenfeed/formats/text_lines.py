@@ -1,7 +1,7 @@
 """Text files, read line by line: `tf.data.TextLineDataset`."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, final
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
@@ -19,35 +19,77 @@ LONGEST: Final = 1 << 28
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"
 
 
+@dataclass(frozen=True)
+class FileOfLines(UncountedFile):
+    """A file of lines, or those of its lines that begin in a range of bytes."""
+
+    within: tuple[int, int] | None = field(default=None, kw_only=True)
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        return self.within or super().extent
+
+    def part(self, start: int, stop: int) -> Self | None:
+        return None if self.compression else replace(self, within=(start, stop))
+
+    def named(self, row: int) -> str:
+        after = f" after byte {self.within[0]}" if self.within and self.within[0] else ""
+        return f"{super().named(row)}{after}"
+
+    @property
+    def _kind(self) -> str:
+        return (
+            f"{super()._kind} {self.within[0]}-{self.within[1]}" if self.within else super()._kind
+        )
+
+
 @final
 @dataclass(frozen=True)
-class LineFile(UncountedFile):
+class LineFile(FileOfLines):
     """A file whose rows are its lines."""
 
     read_by: ClassVar[str] = "TextLineDataset"
 
     def open(self) -> "LineReader":
         """Open the file for one iterator: the reader has a position."""
-        return LineReader(self.path, self.compression)
+        return LineReader(self.path, self.compression, within=self.within)
 
 
 @final
 class LineReader(ChunkReader):
-    r"""Reads lines without their line endings, `\n` or `\r\n`; the last line may have none."""
+    r"""Reads lines without their line endings, `\n` or `\r\n`; the last line may have none.
 
-    def __init__(self, path: str, compression: str = "", first_read: int = _FIRST_READ) -> None:
+    With `within`, it reads the lines whose first byte is in that range, so neighbouring ranges share no line.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        compression: str = "",
+        first_read: int = _FIRST_READ,
+        *,
+        within: tuple[int, int] | None = None,
+    ) -> None:
         super().__init__(path)
         self._compression = compression
         self._next_read = first_read
-        self._bytes = open_bytes(path, compression)
+        self._begin, self._end = within or (0, None)
         self._rest = b""  # the start of a line whose end is not read yet
         self._text = b""  # the bytes of the chunk
         self._start = 0  # the byte at which the chunk starts
         self._stop = 0  # and the byte after it
+        self._is_inside_line = False  # the first line belongs to the range before, up to its end
+        self._bytes = open_bytes(path, compression, self._before)
+        self._place_at(self._before)
+
+    @property
+    def _before(self) -> int:
+        """The byte from which the first line of the range is found: after the next line ending, unless it is 0."""
+        return max(0, self._begin - 1)
 
     def mark(self) -> Any:
         """Return the byte and row at which the chunk starts; None for compressed files, which cannot seek."""
-        return None if self._compression else [self._start, self._first]
+        return None if self._compression or self._is_inside_line else [self._start, self._first]
 
     def _byte(self, row: int) -> int | None:
         return self._start + behind_lines(self._text, row)
@@ -56,20 +98,35 @@ class LineReader(ChunkReader):
         """Go to the start of a line."""
         if mark is not None:
             self._go_to(mark[0])
+            self._is_inside_line = False
             self._start_at(mark[1])
 
     def _rewind(self) -> None:
-        self._go_to(0)
+        self._go_to(self._before)
 
     def _go_to(self, byte: int) -> None:
         self._bytes.close()
         self._bytes = open_bytes(self.path, self._compression, byte)
+        self._place_at(byte)
+
+    def _place_at(self, byte: int) -> None:
         self._rest, self._start, self._stop = b"", byte, byte
+        self._is_inside_line = self._begin > 0
 
     def _more(self) -> Array | None:
-        text = self._whole_lines()
-        if not text:
+        if self._end is not None and self._stop >= self._end:
             return None
+        text = self._whole_lines()
+        if self._is_inside_line:
+            self._is_inside_line = False
+            first = text.find(b"\n") + 1 or len(text)
+            self._stop, text = self._stop + first, text[first:]
+            if not text:  # the range before has all of it
+                return self._more()
+        if not text or (self._end is not None and self._stop >= self._end):
+            return None
+        if self._end is not None and self._stop + len(text) > self._end:
+            text = text[: text.find(b"\n", self._end - 1 - self._stop) + 1 or len(text)]
         self._text, self._start, self._stop = text, self._stop, self._stop + len(text)
         return bytes_column(_split(text))
 

@@ -74,6 +74,21 @@ class Files(Node):
         count = len(self.files)
         return [f"{count:,} file{'' if count == 1 else 's'}"] if self.as_reader else None
 
+    def in_range(self, index: int, count: int) -> "Files | None":
+        """Return the rows that begin in one of `count` ranges of the bytes of all files; None if these cannot be split."""
+        extents = [file.extent for file in self.files]
+        total = sum(stop - start for start, stop in extents)
+        first, last = (total * (index + i) // count for i in (0, 1))
+        parts: list[DataFile] = []
+        for file, (start, stop) in zip(self.files, extents, strict=True):
+            begin, end = max(start, start + first), min(stop, start + last)
+            part = file.part(begin, end)
+            if part is None:
+                return None
+            parts += [part] if begin < end else []
+            first, last = first - (stop - start), last - (stop - start)
+        return replace(self, files=tuple(parts))
+
     def counted(self) -> list[int] | None:
         """Return the number of rows of each file, reading files if necessary; None if rows have no positions."""
         return _all([file.counted() for file in self.files])

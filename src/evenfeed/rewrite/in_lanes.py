@@ -9,11 +9,12 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.plan.addressing import why_not_addressable
 from evenfeed.plan.buffering import Cache
-from evenfeed.plan.checking import IgnoreErrors
+from evenfeed.plan.checking import IgnoreErrors, Unique
 from evenfeed.plan.choosing import Choose, Sample
 from evenfeed.plan.combining import Zip
-from evenfeed.plan.elementwise import Scan
+from evenfeed.plan.elementwise import Enumerate, Scan, TakeWhile
 from evenfeed.plan.files import Files
+from evenfeed.plan.flattening import GroupByWindow
 from evenfeed.plan.grouping import Batches
 from evenfeed.plan.node import Node, once_for_each, with_children
 from evenfeed.plan.options import DistributeOptions
@@ -23,7 +24,19 @@ from evenfeed.runtime.explain_text import counted, method_of
 
 # These count all rows, of which a lane has only some.
 _COUNT_ALL: Final = (Take, Skip, Shard, Zip)
-_ALSO_ALONE: Final = (Choose, IgnoreErrors, Sample, Scan)
+_ALSO_ALONE: Final = (Choose, GroupByWindow, IgnoreErrors, Sample, Scan)
+# Why nodes do not run in each lane on its own, if their rows have no positions.
+_NEED_ALL: Final[dict[type[Node], str]] = {
+    Enumerate: "a lane does not know how many rows the lanes before it have",
+    Shard: "it counts the rows of all lanes",
+    Skip: "it counts the rows of all lanes",
+    Take: "it counts the rows of all lanes",
+    TakeWhile: "a lane does not know where the others stop",
+    Unique: "a row that two lanes have would come twice",
+    Zip: "its datasets may have different numbers of rows in a lane, so that other rows would meet",
+}
+_POSITIONS_FIRST: Final = "call it where rows have positions, before filter() and the like"
+_NEVER_HAVE_POSITIONS: Final = (TakeWhile, Unique)
 _BY_ROW: Final = (
     "choose AutoShardPolicy.DATA, which also resumes on any number of workers, but reads more"
 )
@@ -143,6 +156,8 @@ class _Dealing:
             files = node.files[self._share.worker :: lanes]
             self._reads.append(f"{counted(len(files), 'file')} from {files[0].path}")
             return replace(node, files=files)
+        if isinstance(node, Files) and why_not_addressable(_selected(node)) is not None:
+            return self._parts(node)
         if node.reads_files and not isinstance(node, Files):
             (names,) = node.children
             if count_names(names, lanes) < lanes:
@@ -170,28 +185,52 @@ class _Dealing:
     def _range(self, node: Node) -> Node:
         """Return the lane's range of the rows of a node."""
         origin = node.origin
-        reason = why_not_addressable(Skip(node, 1, origin=origin))
+        reason = why_not_addressable(_selected(node))
         size = _row_count(node) if reason is None else UNKNOWN
         if size < 0:
-            why = (
-                "it has infinitely many rows"
-                if node.size == INFINITE
-                else "its rows have no positions"
-            )
-            raise self._too_few(node, why)
+            raise self._not_in_ranges(node)
         start, stop = (size * (self._share.worker + i) // self._share.workers for i in (0, 1))
         self._common |= {id(part.identity) for part in node.walk()}
         rows = "no rows" if start == stop else f"rows {start}-{stop - 1}"
         self._reads.append(f"{rows} of {method_of(node)}")
         return Take(Skip(node, start, origin=origin), stop - start, origin=origin)
 
+    def _parts(self, node: Files) -> Node:
+        """Return the lane's range of the bytes of all files; a row belongs to the lane in whose range it begins."""
+        parts = node.in_range(self._share.worker, self._share.workers)
+        if parts is None:
+            raise self._too_few(node, "the rows of its files are found only from their start")
+        own = [f"bytes {p.extent[0]}-{p.extent[1] - 1} of {p.path}" for p in parts.files]
+        self._reads += own or [f"no rows of {method_of(node)}"]
+        return parts
+
+    def _not_in_ranges(self, node: Node) -> InvalidArgumentError:
+        """Return the error for a node whose rows cannot be dealt."""
+        why = _NEED_ALL.get(type(node))
+        if why is None:
+            infinite = node.size == INFINITE
+            why = "it has infinitely many rows" if infinite else "its rows have no positions"
+            return self._too_few(node, why)
+        return InvalidArgumentError(
+            f"{method_of(node)} cannot be dealt to {counted(self._share.workers, 'lane')}: {why}.",
+            fix=f"{_BY_ROW}."
+            if isinstance(node, _NEVER_HAVE_POSITIONS)
+            else f"{_POSITIONS_FIRST}; or {_BY_ROW}.",
+            origin=node.origin,
+        )
+
     def _too_few(self, node: Node, why: str) -> InvalidArgumentError:
         lanes = self._share.workers
         return InvalidArgumentError(
             f"{method_of(node)} cannot be dealt to {counted(lanes, 'lane')}: {why}.",
-            fix=f"read at least {lanes} files, or rows with positions (arrays, ranges, Parquet, TFRecord); or {_BY_ROW}.",
+            fix=f"read at least {lanes} files, or rows with positions (arrays, ranges, Parquet, TFRecord), or uncompressed lines; or {_BY_ROW}.",
             origin=node.origin,
         )
+
+
+def _selected(node: Node) -> Node:
+    """Return a plan that selects rows by position: files are then counted, if they can be."""
+    return Skip(node, 1, origin=node.origin)
 
 
 def _row_count(node: Node) -> int:
