@@ -20,6 +20,7 @@ from evenfeed.core.iteration import Iterator
 from evenfeed.lookup_tables.tables import StaticHashTable, StaticVocabularyTable
 from evenfeed.replicas.generators import Generator
 from evenfeed.replicas.variables.module import Module
+from evenfeed.replicas.variables.moving_averages import ExponentialMovingAverage, saved_averages
 
 # The name of a value that is a single array, as in TensorFlow.
 VALUE: Final = "VARIABLE_VALUE"
@@ -103,6 +104,11 @@ def _(value: Module) -> Tracked:
 @tracked.register
 def _(value: Generator) -> Tracked:
     return Tracked(lambda: {"_state_var": vars(value)["_words"]})
+
+
+@tracked.register
+def _(value: ExponentialMovingAverage) -> Tracked:
+    return Tracked(lambda: saved_averages(value))
 
 
 @tracked.register(StaticHashTable)

@@ -21,6 +21,7 @@ from evenfeed.checkpoints.state_file import (
     get_checkpoint_state,
     latest_checkpoint,
 )
+from evenfeed.checkpoints.views import CheckpointView, TrackableView
 from evenfeed.cluster.resolvers.spec import ClusterSpec
 from evenfeed.core.publish import publish, refusal
 from evenfeed.formats.example.example_protos import message_class
@@ -32,6 +33,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointManager",
     "CheckpointOptions",
+    "CheckpointView",
     "ClusterDef",
     "ClusterSpec",
     "Example",
@@ -44,6 +46,7 @@ __all__ = [
     "Int64List",
     "JobDef",
     "SequenceExample",
+    "TrackableView",
     "checkpoints_iterator",
     "experimental",
     "get_checkpoint_state",

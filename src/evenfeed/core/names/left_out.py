@@ -121,7 +121,6 @@ LEFT_OUT: Final[dict[str, str]] = {
     "train.ServerDef": _SERVERS,
     "train.*heckpoint*": "Use evenfeed.train.Checkpoint and evenfeed.train.CheckpointManager: see docs/resume.md.",
     "train.experimental.*": "Save the values of all variables with evenfeed.train.Checkpoint(name=variable).save(path).",
-    "train.TrackableView": "Walk over the variables of a module: module.variables.",
     "version.*_VERSION*": "Use evenfeed.version.VERSION.",
     "AggregationMethod": "Gradients are always summed.",
     "CriticalSection": "Use threading.Lock around the call of a compiled function.",

@@ -2,20 +2,24 @@
 
 from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import Any, final
+from typing import Any, Final, final
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 from evenfeed.replicas import contexts
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation
+from evenfeed.replicas.variables.attaching import Attaching
 from evenfeed.replicas.variables.scoped_variables import ScopedVariable
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.casting import cast
 from evenfeed.tensors.math.arithmetic import minimum
 
+# Averages are attributes of this name and a number, in the order of their creation.
+_SAVED: Final = "average_of_variable_"
+
 
 @final
-class ExponentialMovingAverage:
+class ExponentialMovingAverage(Attaching):
     """Keeps an average of each variable, in which recent values weigh more.
 
     Each `apply` computes `average -= (1 - decay) * (average - variable)`. The first one creates the averages, with the
@@ -81,7 +85,8 @@ class ExponentialMovingAverage:
 
     def _update(self, variable: Any) -> None:
         if variable.ref() not in self._averages:
-            self._averages[variable.ref()] = self._new_average(variable)
+            self._averages[variable.ref()] = made = self._new_average(variable)
+            setattr(self, f"{_SAVED}{len(self._averages) - 1}", made)  # restored if it was saved
         average = self._averages[variable.ref()]
         current, context = variable.value(), contexts.replica_context()
         if context is not None:
@@ -149,3 +154,8 @@ def _check_averaged(variable: Any) -> None:
                 fix="pass variables of a float dtype.",
             )
         )
+
+
+def saved_averages(averages: ExponentialMovingAverage) -> dict[str, Any]:
+    """Return the averages, by the names under which a Checkpoint saves them."""
+    return {name: value for name, value in vars(averages).items() if name.startswith(_SAVED)}
