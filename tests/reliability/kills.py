@@ -1,8 +1,12 @@
 """Kills training at random moments, starts it again on another number of workers, and compares it with an unkilled run.
 
-Usage: python -m tests.reliability.kills KILLS [SEED [data|lanes]]
+Usage: python -m tests.reliability.kills KILLS [SEED] [--minutes MINUTES] [--ways data lanes]
+
+After each job it prints what has been compared so far. When the time is over, the last job ends without kills, so every
+kill that was counted is compared.
 """
 
+import argparse
 import json
 import math
 import os
@@ -13,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -28,7 +32,7 @@ WORKERS = (1, 2, 3)
 WAYS = ("data", "lanes")  # jobs alternate between them
 ROWS, BATCH, EPOCHS, LANES, SAVE_EVERY = 96, 12, 12, 6, 5
 STEPS = ROWS // BATCH * EPOCHS
-SECONDS = 90.0
+SECONDS = 240.0  # a busy machine is slow; a job that takes longer hangs
 
 
 @dataclass
@@ -40,12 +44,14 @@ class Counts:
     resized: int = 0
     steps: int = 0
     repeated: int = 0
+    shared: int = 0
 
     def __str__(self) -> str:
         kinds = ", ".join(f"{kind} {self.kills[kind]}" for kind in KINDS)
         return (
             f"{self.kills.total()} kills ({kinds}) in {self.jobs} jobs; {self.resized} restarts on another number of "
-            f"workers; {self.steps} steps, {self.repeated} of them taken again after a kill"
+            f"workers; {self.steps} steps, {self.repeated} of them taken again after a kill; {self.shared} pieces of "
+            "shared memory"
         )
 
 
@@ -57,6 +63,9 @@ class Job:
     way: str
     starts: int = 0
     sizes: list[int] = field(default_factory=list[int])
+    shared: set[str] = field(
+        default_factory=set[str]
+    )  # the memory that its processes had when they were killed
 
     def start(self, workers: int) -> "subprocess.Popen[bytes]":
         """Start the workers with `evenfeed run`."""
@@ -86,6 +95,11 @@ class Job:
                 continue
         return found
 
+    def remember_memory(self) -> None:
+        """Remember the shared memory of its processes."""
+        for pid in self.processes():
+            self.shared |= shared_memory(pid)
+
     def steps_logged(self) -> int:
         """Return how many steps worker 0 has logged since the last start."""
         logs = list(self.folder.glob(f"log-{self.starts - 1}-*-0"))
@@ -96,6 +110,28 @@ class Job:
         """True if every worker of the last start has reached the end."""
         done = {path.name for path in self.folder.glob("done-*")}
         return done >= {f"done-{place}" for place in range(self.sizes[-1])}
+
+
+def shared_memory(pid: int | str) -> set[str]:
+    """Return the device and inode of each piece of shared memory that a process has mapped."""
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    except OSError:
+        return set()
+    found = [line.split(maxsplit=5) for line in lines]
+    return {
+        f"{words[3]} {words[4]}"
+        for words in found
+        if len(words) > 5 and words[5].startswith(("/memfd:", "/dev/shm/"))
+    }
+
+
+def assert_freed(memory: set[str]) -> None:
+    """Check that shared memory of processes that have ended is not mapped elsewhere and has no name."""
+    for path in Path("/proc").glob("[0-9]*"):
+        assert not memory & shared_memory(path.name), f"process {path.name} has the memory"
+    named = {str(path.stat().st_ino) for path in Path("/dev/shm").iterdir()}
+    assert not named & {piece.split()[1] for piece in memory}, "the memory has a name"
 
 
 def victims(kind: str, known: dict[int, list[str]], chance: random.Random) -> list[int]:
@@ -120,6 +156,7 @@ def kill(job: Job, launcher: Any, kind: str, chance: random.Random) -> bool:
         is_moment = time.monotonic() > moment if early else job.steps_logged() >= steps
         if is_moment and kind != "saving":
             found = victims(kind, job.processes(), chance)
+            job.remember_memory()
             for pid in found:
                 os.kill(pid, signal.SIGKILL)
             if found:
@@ -129,22 +166,32 @@ def kill(job: Job, launcher: Any, kind: str, chance: random.Random) -> bool:
     return kind == "saving" and not job.is_done
 
 
-def play(kills: int, seed: int, root: Path, ways: Sequence[str] = WAYS, say: Any = None) -> Counts:
-    """Kill training so many times, and compare every job with one that was not killed."""
+def play(  # noqa: PLR0913 - a script
+    kills: int,
+    seed: int,
+    root: Path,
+    ways: Sequence[str] = WAYS,
+    say: Callable[[str], Any] | None = None,
+    *,
+    seconds: float = math.inf,
+) -> Counts:
+    """Kill training so many times, unless the time is over before, and compare every job with one that was not killed."""
     counts, chance = Counts(), random.Random(seed)
+    end = time.monotonic() + seconds
+
+    def is_enough() -> bool:
+        return counts.kills.total() >= kills or time.monotonic() > end
+
     write_lines(root)
     references = {way: unkilled(root / f"reference-{way}", way) for way in ways}
-    while counts.kills.total() < kills:
+    while not is_enough():
         way = ways[counts.jobs % len(ways)]
         job = Job(root / f"job-{counts.jobs}", way)
         job.folder.mkdir()
         counts.jobs += 1
         while True:
-            if counts.kills.total() < kills:
-                # Each kind in turn, so that a short run has all of them.
-                kind = KINDS[counts.kills.total() % len(KINDS)]
-            else:
-                kind = "none"
+            # Each kind in turn, so that a short run has all of them.
+            kind = "none" if is_enough() else KINDS[counts.kills.total() % len(KINDS)]
             workers = chance.choice(WORKERS[1:] if kind in ("service", "worker") else WORKERS)
             counts.resized += bool(job.sizes) and workers != job.sizes[-1]
             if kind == "saving":
@@ -154,6 +201,7 @@ def play(kills: int, seed: int, root: Path, ways: Sequence[str] = WAYS, say: Any
                 was_killed = kind != "none" and kill(job, launcher, kind, chance)
                 launcher.wait(SECONDS)
                 wait_until(lambda job=job: not job.processes(), 30)
+                assert_freed(job.shared)
             finally:
                 for pid in job.processes():
                     os.kill(pid, signal.SIGKILL)
@@ -163,11 +211,12 @@ def play(kills: int, seed: int, root: Path, ways: Sequence[str] = WAYS, say: Any
                 break
             output = (job.folder / "output").read_text(errors="replace")
             assert was_killed, f"it failed without a kill: {job.folder}\n{output[-3000:]}"
-            if say:
-                say(str(counts))
         steps, repeated = compared(job, references[way])
         counts.steps += steps
         counts.repeated += repeated
+        counts.shared += len(job.shared)
+        if say:
+            say(str(counts))
     return counts
 
 
@@ -230,15 +279,25 @@ def compared(job: Job, reference: list[dict[str, Any]]) -> tuple[int, int]:
 
 
 def main() -> None:
-    kills, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    ways = sys.argv[3:] or WAYS
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kills", type=int)
+    parser.add_argument("seed", type=int, nargs="?", default=0)
+    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
+    asked = parser.parse_args()
     begin = time.monotonic()
+
+    def say(text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+
     with tempfile.TemporaryDirectory() as folder:
-        counts = play(kills, seed, Path(folder), ways, lambda text: sys.stderr.write(f"{text}\n"))
+        counts = play(
+            asked.kills, asked.seed, Path(folder), asked.ways, say, seconds=60 * asked.minutes
+        )
     seconds = time.monotonic() - begin
     sys.stdout.write(
-        f"{counts}.\nEvery step had the rows and the loss of the run that was not killed; no process was left behind. "
-        f"{' and '.join(ways)}, seed {seed}, {seconds:.0f} s\n"
+        f"{counts}.\nEvery step had the rows and the loss of the run that was not killed; no process and no shared memory was "
+        f"left behind. {' and '.join(asked.ways)}, seed {asked.seed}, {seconds:.0f} s\n"
     )
 
 

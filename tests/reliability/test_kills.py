@@ -15,3 +15,4 @@ def test_five_kills_change_neither_rows_nor_losses(tmp_path, way, seed):
     assert all(counts.kills[kind] == 1 for kind in KINDS)
     assert counts.resized
     assert counts.steps >= 96
+    assert bool(counts.shared) == (way == "data")  # its rows come from a process

@@ -2,7 +2,8 @@
 
 Usage: killed_training.py FOLDER START data|lanes
 
-With "data", all workers share the rows of each batch, and worker 0 replaces a file of JSON. With "lanes", each worker reads
+With "data", all workers share the rows of each batch, which come from a process through shared memory, and worker 0
+replaces a file of JSON. With "lanes", each worker reads
 its own files, behind a filter, and a CheckpointManager saves.
 """
 
@@ -19,6 +20,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from wide_rows import widened
 
 import evenfeed as tf
 
@@ -32,8 +34,10 @@ def die() -> None:
 
 
 def row_ids(folder: Path) -> Any:
-    """Return all rows, in another order in each pass."""
-    return tf.data.Dataset.range(ROWS).shuffle(ROWS, seed=7).batch(BATCH).repeat(EPOCHS)
+    """Return all rows, in another order in each pass. A process widens them, so that they need shared memory."""
+    rows = tf.data.Dataset.range(ROWS).shuffle(ROWS, seed=7)
+    wide = rows.map(widened, 1, processes=True)
+    return wide.map(lambda row: row[0]).batch(BATCH).repeat(EPOCHS)
 
 
 def filtered_lines(folder: Path) -> Any:
@@ -57,12 +61,11 @@ def saver_of_files(folder: Path, kept: dict[str, Any], place: int) -> tuple[Any,
             kept["data"].set_state(found["data"])
 
     def save(dies: bool) -> None:
+        position = kept["data"].get_state()  # on all workers: they exchange it
         if place:
             return
         values = [float(value).hex() for value in kept["weights"].numpy()]
-        content = json.dumps(
-            {"step": int(kept["step"]), "weights": values, "data": kept["data"].get_state()}
-        )
+        content = json.dumps({"step": int(kept["step"]), "weights": values, "data": position})
         part = path.with_suffix(".part")
         with part.open("w") as file:
             file.write(content[: len(content) // 2])
