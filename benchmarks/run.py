@@ -46,6 +46,8 @@ JOBS = {
         1.3,
     ),
     "sleeping": ("map that waits 5 ms, 16 at a time", 0.9, None),
+    "python_calls": ("Python code for each row, num_parallel_calls=AUTOTUNE: batch 64", 0.7, 1),
+    "numpy_calls": ("numpy_function for each row, 2 threads: batch 64", None, 1),
 }
 OURS = ("evenfeed", "limit")
 THEIRS = ("tf.data", "Grain", "torch", "torch by hand")
@@ -70,6 +72,8 @@ NEEDS = {
     "arrow_files": (),
     "images": ("tf.data", "torch"),
     "sleeping": THEIRS[:2],
+    "python_calls": THEIRS[:3],
+    "numpy_calls": THEIRS[:1],
     FIRST: THEIRS[:2],
 }
 

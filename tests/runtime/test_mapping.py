@@ -14,8 +14,8 @@ from evenfeed.plan.sources import Range
 from evenfeed.runtime.functions.row_function import trace
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.operators.elementwise import MappedRows, MapRows, mapped
-from evenfeed.runtime.operators.parallel import MapInThreads
 from evenfeed.runtime.operators.sources import Numbers
+from evenfeed.runtime.operators.thread_map import MapInThreads
 from evenfeed.runtime.positions.orders import Forward
 from evenfeed.runtime.positions.rows import Walk
 from evenfeed.runtime.run import Run

@@ -103,7 +103,7 @@ def _is_arrayable(value: object) -> TypeGuard[Arrayable]:
 
 
 def _from_table(value: Arrayable, dtype: DType | None) -> Array:
-    array = _numpy_of(value, "")
+    array = _numpy_of(value)
     if array.dtype == dtypes.string and array.ndim == 2 and len(set(map(type, array.flat))) > 1:
         raise ValueError(
             described(
@@ -115,7 +115,7 @@ def _from_table(value: Arrayable, dtype: DType | None) -> Array:
 
 
 def _from_tensor(value: TensorLike, dtype: DType | None) -> Array:
-    array = _numpy_of(value, f" of dtype {value.dtype}")
+    array = _numpy_of(value)
     if (wide := asked_width(value)) is not None:
         array = array.astype(wide)
     known = _known_dtype(array)
@@ -130,13 +130,14 @@ def _from_tensor(value: TensorLike, dtype: DType | None) -> Array:
     return array.astype(dtype)
 
 
-def _numpy_of(value: Any, kind: str) -> Array:
+def _numpy_of(value: Any) -> Array:
     """Convert an array of another library (pandas, PyTorch, JAX) to NumPy."""
     try:
         return np.asarray(value)
     except Exception as error:
         if type(error).__module__.partition(".")[0] == "jax":
             raise  # the value is a tracer: the caller handles that
+        kind = f" of dtype {value.dtype}" if isinstance(value, TensorLike) else ""
         raise TypeError(
             described(
                 f"A {type(value).__name__}{kind} cannot become a tensor: {_first_line(error)}",

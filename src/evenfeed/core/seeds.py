@@ -116,8 +116,9 @@ calling: Final = _Thread()
 
 def begin_call() -> None:
     """Start a call of a user function, if this thread runs one."""
-    if calling.call is not None:
-        calling.call.begin()
+    call = calling.call
+    if call is not None:
+        call.begin()
 
 
 def global_seed() -> int | None:

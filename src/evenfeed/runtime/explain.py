@@ -31,7 +31,7 @@ from evenfeed.runtime.functions.called_functions import (
 )
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, rows_per_block
-from evenfeed.runtime.operators.parallel import threads_of
+from evenfeed.runtime.operators.thread_map import threads_of
 from evenfeed.runtime.processes.process_map import processes_of
 from evenfeed.runtime.run import Run, next_pass
 
@@ -140,6 +140,9 @@ def _how_it_runs(function: RowFunction, node: Node) -> str:
         return f"{function.way} in {where}: processes=True; {_how_fast(function, count)}"
     in_order = isinstance(node, Map) and node.deterministic is not False
     threads = threads_of(function, node, in_order=in_order) if isinstance(node, Map) else 1
+    if threads > 1 and function.record.is_called_here:
+        found = "AUTOTUNE found threads no faster; processes=True may help"
+        return f"{function.way} in the reading thread: {function.why}; {found}; {_how_fast(function, 1)}"
     where = f" in {threads} threads" if threads > 1 else ""
     if function.is_vectorised and not runs_on_blocks(function, node):
         return f"per element: elements are processed in order; {_how_fast(function, threads)}"

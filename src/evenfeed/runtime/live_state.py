@@ -147,12 +147,14 @@ class CallRecord:
         effects: Its side effects.
         meter: How fast it runs, without compilations.
         was_called: Whether it was called in the latest pass.
+        is_called_here: Whether AUTOTUNE calls it in the thread that reads; None until it has measured that.
     """
 
     def __init__(self, effects: Effects | None = None) -> None:
         self.effects = Effects() if effects is None else effects
         self.meter = Meter()
         self.was_called = False
+        self.is_called_here: bool | None = None
 
 
 _passes: Final = WeakTable[PassCounter]()

@@ -36,10 +36,12 @@ class Bell:
         if self._rings.empty():
             self._rings.put(None)
 
-    def wait(self, seconds: float) -> None:
-        """Wait for a ring, at most `seconds`."""
+    def wait(self, seconds: float) -> bool:
+        """Wait for a ring, at most `seconds`. Returns False if there was none."""
         with suppress(Empty):
             self._rings.get(timeout=seconds)
+            return True
+        return False
 
 
 class _Fate(Enum):

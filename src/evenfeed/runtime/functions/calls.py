@@ -61,6 +61,8 @@ _PLAIN: Final[dict[type, np.dtype[Any]]] = {
     float: dtypes.float32,
 }
 _SMALL: Final = 2**31
+# Results of these types have no parts, and are never stand-ins.
+_LONE: Final[frozenset[type]] = frozenset({*_PLAIN, np.ndarray, HostTensor, PromotingTensor})
 # Longer text is not used as the name of an element.
 _LONGEST_NAME: Final = 200
 
@@ -111,6 +113,8 @@ class Calling:
 
 
 def _flattened(value: Any) -> tuple[Any, list[Any]]:
+    if type(value) in _LONE:
+        return None, [value]
     if isinstance(value, (list, range)):
         value = tuple(cast("Sequence[Any]", value))
     if not is_branch(value, DATA):
@@ -236,15 +240,16 @@ def _is_nameless_partial(function: object) -> bool:
 
 
 def _tensor(leaf: Any) -> Any:
-    if leaf is None or isinstance(leaf, Handle | ElementValue):
-        return leaf
     kind: type[Any] = leaf.__class__
-    if kind in _PLAIN and -_SMALL <= leaf < _SMALL:
-        return np.array(leaf, _PLAIN[kind])
-    if kind is PromotingTensor or kind is HostTensor:
-        leaf = leaf.view(np.ndarray)
-    if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:  # pyright: ignore[reportUnknownMemberType]
-        return leaf  # pyright: ignore[reportUnknownVariableType]
+    if kind in _LONE:
+        if kind in _PLAIN and -_SMALL <= leaf < _SMALL:
+            return np.array(leaf, _PLAIN[kind])
+        if kind is PromotingTensor or kind is HostTensor:
+            leaf = leaf.view(np.ndarray)
+        if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:  # pyright: ignore[reportUnknownMemberType]
+            return leaf  # pyright: ignore[reportUnknownVariableType]
+    elif leaf is None or isinstance(leaf, Handle | ElementValue):
+        return leaf
     if holds_device_arrays(leaf) and asked_width(leaf) is None:
         return convert_to_tensor(leaf)
     try:

@@ -187,7 +187,7 @@ class Results:
         self._name = finding.calling.name
         self._specs: list[TypeSpec] | None = None if self.spec is None else flatten(self.spec, DATA)
         # The dtypes and shapes of the last result, if it fitted.
-        self._last_kinds: tuple[Any, ...] | None = None
+        self._last_kinds: list[Any] | None = None
 
     def fitted(self, structure: Any, leaves: list[Any]) -> list[Any]:
         """Return the parts of a result as the spec requires."""
@@ -235,11 +235,11 @@ class Results:
         )
 
 
-def _kinds(leaves: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(
+def _kinds(leaves: Sequence[Any]) -> list[Any]:
+    return [
         (leaf.dtype, leaf.shape) if type(leaf) is np.ndarray else _kind_of_value(leaf)
         for leaf in leaves
-    )
+    ]
 
 
 def _kind_of_value(leaf: Any) -> Any:

@@ -1,7 +1,7 @@
 """A user function in a plan: traced once, then run on whole Blocks or element by element."""
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -84,18 +84,19 @@ class RowFunction:
         return partial(_made_untraced, asked, self.output_spec, casts=self._results.casts)
 
     @property
-    def _calls(self) -> CallRecord:
+    def record(self) -> CallRecord:
+        """What its calls have shown."""
         return self._record or calls_of(self._itself)
 
     @property
     def effects(self) -> Effects:
         """The side effects seen so far."""
-        return self._calls.effects
+        return self.record.effects
 
     @property
     def meter(self) -> Meter:
         """How fast it has run so far, without compilations."""
-        return self._calls.meter
+        return self.record.meter
 
     @property
     def is_pure(self) -> bool:
@@ -211,21 +212,38 @@ class RowFunction:
 
     def one(self, parts: list[Any], number: int | None = None) -> list[Any]:
         """Return the parts of the result for one element; with `returns_values`, the result itself in a list."""
-        known = self._recalled.take(number) if self._recalled else None
-        if isinstance(known, Exception):
-            raise known from known.__cause__
-        if known is not None:
-            return known
         start = perf_counter()
-        try:
-            with host_rules(), self._noted():
-                result = self._one(parts)
-        except Exception as error:  # noqa: BLE001 - raised again with a note
-            raised = explained(error, self._calling, self._asked.doing, self.origin, number, parts)
-        else:
+        with host_rules(), self._noted():
+            result = self._tried(parts, number, Exception)
+        if not isinstance(result, BaseException):
             self.meter.add(1, perf_counter() - start)
             return result
-        raise raised from raised.__cause__
+        raise result from result.__cause__
+
+    def each(
+        self, block: Block, number: int, indices: Iterable[int], caught: type[BaseException]
+    ) -> Iterator[tuple[int, Result | BaseException]]:
+        """Yield some `indices` of a Block with their results, or with the errors of a class that they raise."""
+        rows, count, start = block.cut_up(), 0, perf_counter()
+        with host_rules(), self._noted():
+            for index in indices:
+                yield index, self._tried(rows.row(index), number + index, caught)
+                count += 1
+        self.meter.add(count, perf_counter() - start)
+
+    def _tried(
+        self, parts: list[Any], number: int | None, caught: type[BaseException]
+    ) -> Result | BaseException:
+        """Return the result for one element, or the error that it raises."""
+        known = self._recalled.take(number) if self._recalled else None
+        if known is not None:
+            return known
+        try:
+            return self._one(parts)
+        except caught as error:
+            if not isinstance(error, Exception):
+                return error
+            return explained(error, self._calling, self._asked.doing, self.origin, number, parts)
 
     def rows(self, block: Block, first: int | Positions = 0) -> Block:
         """Return the results for a whole Block.
@@ -247,7 +265,7 @@ class RowFunction:
 
     def _noted(self) -> AbstractContextManager[None]:
         """Record the side effects of the function in this context."""
-        calls = self._calls
+        calls = self.record
         if calls.was_called:
             return noted(calls.effects, self._drawn)
         calls.was_called = True
@@ -276,10 +294,10 @@ class RowFunction:
 
     def _one_by_one(self, block: Block, first: int | Positions) -> Block:
         done: list[list[Any]] = []
-        rows = block.cut_up()
+        rows, recalled = block.cut_up(), self._recalled
         with host_rules(), self._noted():
             for index in range(block.length):
-                known = self._recalled.take(first, index) if self._recalled else None
+                known = recalled.take(first, index) if recalled else None
                 if isinstance(known, Exception):
                     raise FailedRow(index, of_rows(done) if done else None, known)
                 try:

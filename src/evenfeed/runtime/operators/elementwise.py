@@ -8,6 +8,7 @@ from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.core.random_bits import key_of, words_at
 from evenfeed.formats.json_values import from_json, to_json
 from evenfeed.plan.elementwise import (
+    AUTOTUNE,
     Enumerate,
     Filter,
     Map,
@@ -18,7 +19,8 @@ from evenfeed.plan.elementwise import (
 from evenfeed.plan.options import WithOptions
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import FailedRow, Operator, PushbackOperator, PushbackReader, State
-from evenfeed.runtime.operators.parallel import MapInThreads, keeps_order, threads_of
+from evenfeed.runtime.operators.parallel import keeps_order
+from evenfeed.runtime.operators.thread_map import MapInThreads, threads_of
 from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
 from evenfeed.runtime.positions.rows import (
     LARGEST_NUMBER,
@@ -181,7 +183,8 @@ def mapped(child: Operator, function: RowFunction, node: Map, run: Run) -> Opera
     threads = threads_of(function, node, in_order=in_order)
     if threads == 1:
         return MapRows(child, function)
-    return MapInThreads(child, function, threads, in_order=in_order)
+    tuned = node.num_parallel_calls == AUTOTUNE
+    return MapInThreads(child, function, threads, in_order=in_order, tuned=tuned)
 
 
 @final

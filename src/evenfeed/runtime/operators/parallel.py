@@ -1,19 +1,15 @@
 """Processes several elements at a time, ahead of the reader."""
 
-import os
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
-from typing import Final, final
+from typing import Any, Final, Protocol, final
 
-from evenfeed.core.block import Block, Outcome, concatenated, of_rows
-from evenfeed.core.concurrency.threads import ThreadPool
+from evenfeed.core.block import Block, Outcome, concatenated
 from evenfeed.core.concurrency.waiting import Bell, Pending
-from evenfeed.core.side_effects import changes_state
-from evenfeed.plan.elementwise import AUTOTUNE, Map
+from evenfeed.plan.elementwise import Map
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, State, read_full
 from evenfeed.runtime.provenance import (
@@ -32,6 +28,34 @@ _WAIT: Final = 0.05
 _PATIENCE: Final = 0.01
 
 
+class Work(Protocol):
+    """A run of elements that is processed elsewhere, such as a Pending list of outcomes."""
+
+    def done(self) -> bool:
+        """Return True if there are outcomes to deliver, or the work was cancelled."""
+        ...
+
+    def cancelled(self) -> bool:
+        """Return True if the work was cancelled before it started."""
+        ...
+
+    def cancel(self) -> Any:
+        """Process no further elements."""
+        ...
+
+    def result(self) -> list[Outcome]:
+        """Return the outcomes so far that are not delivered. The caller removes what it delivers."""
+        ...
+
+    def exception(self) -> BaseException | None:
+        """Return the error, if no element is to blame for it."""
+        ...
+
+    def when_done(self, call: Callable[[], object]) -> None:
+        """Run `call` when there are outcomes."""
+        ...
+
+
 @final
 @dataclass(slots=True)
 class _Call:
@@ -42,7 +66,8 @@ class _Call:
         before: The position of the read that it came from.
         row: The row of that element within the read.
         block: The elements; None if the child failed instead.
-        result: The pending outcomes.
+        left: How many of them are not delivered.
+        result: Their outcomes.
         provenance: Looks up the origin of a row.
     """
 
@@ -50,7 +75,8 @@ class _Call:
     before: State
     row: int
     block: Block | None
-    result: Pending[list[Outcome]]
+    left: int
+    result: Work
     provenance: Provenance = unknown_origin
 
 
@@ -63,9 +89,13 @@ class WorkAhead(Operator):
         child: The operator to read from.
         function: The function that processes elements, named in messages.
         in_order: Whether a result waits for the results of earlier elements.
+
+    Attributes:
+        asked: How many elements the consumer is waiting for.
     """
 
     def __init__(self, child: Operator, function: RowFunction, *, in_order: bool) -> None:
+        self.asked = 0
         self._child = child
         self.function = function
         self._in_order = in_order
@@ -78,7 +108,7 @@ class WorkAhead(Operator):
         self._failed = False
 
     @abstractmethod
-    def start(self, block: Block, number: int) -> Pending[list[Outcome]]:
+    def start(self, block: Block, number: int) -> Work:
         """Start processing a few elements. If the result itself raises, no element is to blame."""
 
     @property
@@ -91,8 +121,12 @@ class WorkAhead(Operator):
     def together(self) -> int:
         """The largest number of elements to start in one call."""
 
+    def hurry(self, work: Work) -> None:
+        """Do more for a run that has been waited for in vain."""
+
     def read(self, most: int) -> Block | None:
         done: list[Block] = []
+        self.asked = most
         self._try_again()
         self._begin()
         while self._calls and most > 0:
@@ -108,6 +142,7 @@ class WorkAhead(Operator):
                 raise raised from raised.__cause__
             rows = outcome.cut(0, most)
             most -= rows.length
+            self.asked = most
             self._deliver(call, rows.length)
             done.append(rows)
             self._begin()
@@ -125,7 +160,9 @@ class WorkAhead(Operator):
     def _wait(self, some: Iterable[_Call]) -> None:
         try:
             while not any(call.result.done() for call in some):
-                self._done.wait(_WAIT)
+                if not self._done.wait(_WAIT):
+                    for call in self._calls:
+                        self.hurry(call.result)
         except KeyboardInterrupt as stop:
             number, function = self._calls[0].number, self.function
             stop.add_note(
@@ -162,12 +199,37 @@ class WorkAhead(Operator):
             self._early.update(range(call.number, call.number + count))
         call.number += count
         call.row += count
+        call.left -= count
         self._at_work -= count
-        if not outcomes:
+        if not call.left:
             self._calls.remove(call)
         first_open = self._calls[0].number if self._calls else self._next
         if self._early:
             self._early = {number for number in self._early if number > first_open}
+
+    @property
+    def is_idle(self) -> bool:
+        """True if nothing is being processed or waits for delivery, and nothing was delivered early."""
+        return not self._calls and not self._early
+
+    @property
+    def next_number(self) -> int:
+        """The index of the next element to read."""
+        return self._next
+
+    def skip(self, count: int) -> None:
+        """Count elements that were delivered as soon as they were read."""
+        self._next += count
+
+    def read_child(self, most: int) -> Block | None:
+        """Read elements that are delivered at once. An element that fails is counted."""
+        try:
+            block = None if self._ended else self._child.read(most)
+        except Exception:
+            self._next += 1
+            raise
+        self._ended = block is None
+        return block
 
     def _begin(self) -> None:
         """Read and start elements until enough are being processed."""
@@ -178,19 +240,26 @@ class WorkAhead(Operator):
             try:
                 block = self._child.read(free)
             except Exception as error:  # noqa: BLE001 - raised when its turn comes
-                failed: Pending[list[Outcome]] = Pending()
-                failed.set_result([error])
-                self._add(_Call(self._next, before, 0, None, failed), 1)
+                self.add_done(before, 0, None, [error])
                 continue
             if block is None:
                 self._ended = True
                 return
-            self._start(before, block)
+            self.start_rows(before, block)
             if perf_counter() > end and self._calls and self._calls[0].result.done():
                 return
 
-    def _start(self, before: State, block: Block) -> None:
-        row, provenance = 0, self._child.provenance(block.length)
+    def add_done(self, before: State, row: int, block: Block | None, found: list[Outcome]) -> None:
+        """Add elements that were processed already, or the error of the child in place of one."""
+        done: Pending[list[Outcome]] = Pending()
+        done.set_result(found)
+        count = 1 if block is None else block.length
+        provenance = self._child.provenance(count) if block else unknown_origin
+        self._add(_Call(self._next, before, row, block, count, done, provenance), count)
+
+    def start_rows(self, before: State, block: Block, row: int = 0) -> None:
+        """Start the elements of a read, from a row on."""
+        provenance = self._child.provenance(block.length)
         while row < block.length:
             if self._next in self._early:  # delivered before the state was taken
                 self._next += 1
@@ -199,10 +268,10 @@ class WorkAhead(Operator):
             count = self._run(min(self.together, block.length - row))
             part = block.cut(row, row + count)
             started = self._started(part, self._next)
-            self._add(_Call(self._next, before, row, part, started, provenance), count)
+            self._add(_Call(self._next, before, row, part, count, started, provenance), count)
             row += count
 
-    def _started(self, block: Block, number: int) -> Pending[list[Outcome]]:
+    def _started(self, block: Block, number: int) -> Work:
         started = self.start(block, number)
         started.when_done(self._done.ring)
         return started
@@ -252,9 +321,7 @@ class WorkAhead(Operator):
 
 def _place(call: _Call, error: BaseException) -> RowOrigin | None:
     """Return the origin of the call's next element, which failed."""
-    outcomes = call.result.result()
-    left = sum(outcome.length if isinstance(outcome, Block) else 1 for outcome in outcomes)
-    index = 0 if call.block is None else call.block.length - left
+    index = 0 if call.block is None else call.block.length - call.left
     return merged_origin(call.provenance(call.row), text_origin(call.block, index, error))
 
 
@@ -263,67 +330,3 @@ def keeps_order(node: Map, run: Run) -> bool:
     if run.is_shared:
         return True  # workers that read the same rows must find them in the same order
     return run.keeps_order if node.deterministic is None else node.deterministic
-
-
-def threads_of(function: RowFunction, node: Map, *, in_order: bool) -> int:
-    """Return how many threads call a function; 1 means the thread that reads.
-
-    A function that assigns variables or pulls from iterators depends on the order of elements, which threads do
-    not keep.
-    """
-    in_turn = in_order and changes_state(function.effects)
-    calls = 1 if function.is_vectorised or in_turn else node.num_parallel_calls
-    return _autotuned() if calls == AUTOTUNE else calls or 1
-
-
-def _autotuned() -> int:
-    # A function that cannot be traced mostly waits for files, or for libraries that release the GIL.
-    return min(32, (os.cpu_count() or 1) + 4)
-
-
-@final
-class MapInThreads(WorkAhead):
-    """Runs a function on several elements at a time, each in its own thread.
-
-    Args:
-        child: The operator to read from.
-        function: A function that runs per element.
-        threads: How many threads to use.
-        in_order: Whether a result waits for the results of earlier elements.
-    """
-
-    def __init__(
-        self, child: Operator, function: RowFunction, threads: int, *, in_order: bool = True
-    ) -> None:
-        super().__init__(child, function, in_order=in_order)
-        self._threads = threads
-        self._pool: ThreadPool | None = None
-
-    @property
-    def ahead(self) -> int:
-        """A quarter more than the threads process: a thread that is done must not wait for the reader."""
-        return self._threads + -(-self._threads // 4)
-
-    @property
-    def together(self) -> int:
-        """One: each element may wait for something else."""
-        return 1
-
-    def start(self, block: Block, number: int) -> Pending[list[Outcome]]:
-        if self._pool is None:
-            self._pool = ThreadPool(self._threads, "evenfeed-map")
-        return self._pool.submit(partial(_outcome, self.function, block, number))
-
-    def close(self) -> None:
-        """Let the threads end after their current call."""
-        self.drop()
-        if self._pool is not None:
-            self._pool.close()
-        super().close()
-
-
-def _outcome(function: RowFunction, block: Block, number: int) -> list[Outcome]:
-    try:
-        return [of_rows([function.one(block.row(0), number)])]
-    except BaseException as error:  # noqa: BLE001 - raised when the reader reaches it
-        return [error]
