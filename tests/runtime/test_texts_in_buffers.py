@@ -10,6 +10,10 @@ DRAWN = np.random.default_rng(0)
 WORDS = [
     "",
     "a",
+    "eight_by",
+    "nine_byte",
+    "nine_bytf",
+    "sixteen_bytes_16",
     "Bc",
     "def",
     "Word12",
@@ -33,8 +37,29 @@ NUMBERS = [
     ".5",
     "5.",
     "1e-46",
+    *(f"{number:.3f}" for number in DRAWN.normal(size=200)),
+    *(f"{number:.2e}" for number in DRAWN.normal(size=100)),
+    "16777217",  # halfway between two float32
+    "16777217.00000000000001",  # nearer to the second
+    "9007199254740993",  # halfway between two float64
+    "123456789012345678901234567890",
+    "0.000000000000000000000000001",
+    "+1E+2",
+    "-0.0",
 ]
-INTEGERS = list(map(str, DRAWN.integers(-(2**31), 2**31, 600)))
+INTEGERS = [
+    *map(str, DRAWN.integers(-(2**31), 2**31, 600)),
+    "-0",
+    "+7",
+    "007",
+    "2147483647",
+    "-2147483648",
+]
+LARGE = [
+    *map(str, DRAWN.integers(-(2**63), 2**63 - 1, 300)),
+    "9223372036854775807",
+    "1000000000000000000",
+]
 
 
 def table(kind):
@@ -105,7 +130,14 @@ def test_columns_of_a_dataset_give_what_few_texts_give(name):
 
 @pytest.mark.parametrize(
     ("texts", "dtype"),
-    [(NUMBERS, tf.float32), (NUMBERS, tf.float64), (INTEGERS, tf.int32), (INTEGERS, tf.int64)],
+    [
+        (NUMBERS, tf.float32),
+        (NUMBERS, tf.float64),
+        (INTEGERS, tf.int32),
+        (INTEGERS, tf.int64),
+        (LARGE, tf.int64),
+        ([str(number % 2**64) for number in map(int, LARGE)], tf.uint64),
+    ],
 )
 def test_many_numbers_are_read_like_few(texts, dtype):
     found = tf.strings.to_number(texts, dtype)

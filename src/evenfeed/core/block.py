@@ -243,7 +243,9 @@ def _bytes(column: Column) -> int:
 
 
 def _item_bytes(item: Any) -> int:
-    if isinstance(item, Composite):  # a ragged or sparse tensor
+    if isinstance(item, RaggedTensor):
+        return ragged_columns.nbytes(item)
+    if isinstance(item, Composite):  # a sparse tensor
         return sum(map(_item_bytes, item._components()))  # pyright: ignore[reportPrivateUsage]
     return getattr(item, "nbytes", 8)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from evenfeed.core.conversion import Positions
+from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.lazy import LazyModule
 from evenfeed.core.text.text_columns import Texts
 
@@ -27,17 +27,18 @@ class WordNumbers:
         found = np.empty(texts.size, np.int64)
         starts, stops = texts.starts.reshape(-1), texts.stops.reshape(-1)
         keys, slots = self._table
-        text_loops.look_up(
-            (texts.data, starts, stops), (keys.data, keys.starts, keys.stops), slots, found
-        )
+        text_loops.look_up((texts.data, starts, stops), keys, slots, found)
         return found.reshape(texts.shape)
 
     @cached_property
-    def _table(self) -> tuple[Texts, Positions]:
+    def _table(self) -> tuple[tuple[Array, Positions], Array]:
+        """The packed words and where each starts and the last ends, and the slots of the hash table."""
         keys = Texts.of(self._words)
-        slots = np.full(1 << (2 * len(keys)).bit_length(), -1, np.int64)
-        text_loops.fill_slots(keys.data, keys.starts, keys.stops, slots)
-        return keys, slots
+        ends = np.append(np.int64(0), keys.stops)
+        # Words are found in random order: a small table stays in the cache of a core.
+        slots = np.full(1 << (2 * len(keys)).bit_length(), -1, np.int32)
+        text_loops.fill_slots(keys.data, ends, slots)
+        return (keys.data, ends), slots
 
     def __reduce__(self) -> tuple[type["WordNumbers"], tuple[list[bytes]]]:
         return WordNumbers, (self._words,)

@@ -4,12 +4,19 @@ Texts stay in their buffer. All arithmetic is modulo 2⁶⁴, as NumPy's is for 
 """
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import numpy as np
 
 from evenfeed.core.conversion import Array, Positions
+from evenfeed.core.lazy import LazyModule
+from evenfeed.core.text.numba_loops import is_worth_it
 from evenfeed.core.text.text_columns import Texts
+
+if TYPE_CHECKING:
+    from evenfeed.text_ops import column_loops
+else:
+    column_loops = LazyModule("evenfeed.text_ops.column_loops")
 
 Words: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
 
@@ -47,8 +54,19 @@ class AlikeTexts:
 
 def fingerprint64(texts: Texts) -> Words:
     """Return FarmHash's Fingerprint64 of a vector of texts, which `to_hash_bucket_fast` uses."""
+    found = np.empty(len(texts), np.uint64)
+    if not is_worth_it(len(texts)):
+        return _fingerprints(texts, found)
+    longer = np.empty(len(texts), np.int64)
+    left = column_loops.short_fingerprints(texts.data, texts.starts, texts.stops, found, longer)
+    if left:
+        rows = longer[:left]
+        found[rows] = _fingerprints(texts.take(rows), np.empty(left, np.uint64))
+    return found
+
+
+def _fingerprints(texts: Texts, found: Words) -> Words:
     starts, lengths = texts.starts, texts.stops - texts.starts
-    found = np.empty(len(starts), np.uint64)
     longest = int(lengths.max(initial=0))
     for least, most, function in _BY_LENGTH:
         if least > longest:

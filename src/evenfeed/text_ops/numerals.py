@@ -1,12 +1,11 @@
 """Converts between texts and numbers: `to_number`, `as_string`, `format`."""
 
-import importlib
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, final
 
 import numpy as np
 
@@ -14,13 +13,18 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described, shortened
+from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.text.numba_loops import is_worth_it
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_values import bytes_array
 from evenfeed.tensors.printing import summary
 from evenfeed.text_ops.each_text import EachText, applied
-from evenfeed.text_ops.patterns import arrow_texts
+
+if TYPE_CHECKING:
+    from evenfeed.text_ops import column_loops
+else:
+    column_loops = LazyModule("evenfeed.text_ops.column_loops")
 
 _NUMBER_DTYPES: Final = (
     dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64,
@@ -30,8 +34,8 @@ _FLOAT: Final = re.compile(
 )
 _HEX: Final = re.compile(rb"\s*[+-]?0x[\da-f]+\s*", re.IGNORECASE)
 _INTEGER: Final = re.compile(rb"\s*[+-]?\d+\s*")
-# Arrow knows spellings that TensorFlow refuses. They contain other bytes than these.
-_HAS_OTHERS: Final = ~np.isin(np.arange(256), list(b"0123456789+-.eE"))
+# The compiled loop parses integers of up to 18 digits.
+_MOST_PARSED: Final = 10**18
 
 # A float64 halfway between two float32: these are the 29 bits that float32 does not have.
 _LOST_BITS, _HALFWAY = np.uint64(0x1FFFFFFF), np.uint64(0x10000000)
@@ -78,16 +82,27 @@ class ToNumber(EachText):
         return found if self.gives == dtypes.float64 else _narrowed(found, values)
 
     def in_buffer(self, texts: Texts) -> Array | None:
-        """Parse by Arrow, which rounds as exactly and knows fewer spellings; None if it finds one it does not know."""
-        data, ends = texts.packed()
-        if not is_worth_it(texts.size) or _HAS_OTHERS[data[ends[0] : ends[-1]]].any():
+        """Parse short numbers by compiled code, and the others one by one."""
+        if not is_worth_it(texts.size):
             return None
-        try:
-            pyarrow = importlib.import_module("pyarrow")
-            found = arrow_texts(data, ends).cast(pyarrow.from_numpy_dtype(self.gives))
-        except (ImportError, ValueError):
-            return None
-        return np.array(found.to_numpy(zero_copy_only=False), self.gives).reshape(texts.shape)
+        flat = texts.reshape(-1)
+        found, odd = self._parsed((flat.data, flat.starts, flat.stops), len(flat))
+        if len(odd):
+            found[odd] = self.each(flat.take(odd).tolist())
+        return found.reshape(texts.shape)
+
+    def _parsed(self, where: tuple[Array, Array, Array], count: int) -> tuple[Array, Array]:
+        """Return the numbers, and the rows whose texts are left."""
+        odd = np.empty(count, np.int64)
+        if self.gives.kind in "iu":
+            limits, found = np.iinfo(self.gives), np.empty(count, self.gives)
+            most = min(int(limits.max), _MOST_PARSED)
+            left = column_loops.parse_integers(where, int(limits.min), most, found, odd)
+            return found, odd[:left]
+        wide = np.empty(count, np.float64)
+        bits = None if self.gives == dtypes.float64 else wide.view(np.int64)
+        left = column_loops.parse_floats(where, wide, bits, odd)
+        return wide.astype(self.gives, copy=False), odd[:left]
 
     def _integer(self, text: bytes) -> int:
         limits = np.iinfo(self.gives)

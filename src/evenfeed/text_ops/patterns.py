@@ -1,9 +1,12 @@
-"""Regular expressions on texts, by RE2 as in TensorFlow; pyarrow contains it."""
+"""Regular expressions on texts, by RE2 as in TensorFlow; pyarrow contains it.
+
+Common patterns run as automata on columns of ASCII text, which is many times as fast and gives the same.
+"""
 
 import importlib
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
@@ -11,9 +14,23 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
+from evenfeed.core.lazy import LazyModule
+from evenfeed.core.text.numba_loops import is_worth_it
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_values import bytes_array
+from evenfeed.text_ops import automata
+from evenfeed.text_ops.automata import Automaton
 from evenfeed.text_ops.each_text import EachText, applied, checked_text
+
+if TYPE_CHECKING:
+    from evenfeed.text_ops import column_loops
+else:
+    column_loops = LazyModule("evenfeed.text_ops.column_loops")
+
+# Memory for results is reserved before they are known: at most this many bytes. Only what is written to is used.
+_MOST_RESERVED: Final = 1 << 28
+# What the compiled loop writes for texts that RE2 must match.
+_NOT_ASCII: Final = 2
 
 
 def regex_replace(
@@ -81,7 +98,32 @@ class RegexReplace(EachText):
         return bytes_array(found.cast("large_binary").to_pylist())
 
     def in_buffer(self, texts: Texts) -> Texts | None:
-        return texts_of_arrow(self._replaced(arrow_texts(*texts.packed()))).reshape(texts.shape)
+        flat = texts.reshape(-1)
+        automaton = automata.searching(self.pattern) if is_worth_it(texts.size) else None
+        reserved = texts.nbytes * max(1, len(self.rewrite))
+        if automaton is None or b"\\" in self.rewrite or reserved > _MOST_RESERVED:
+            return self._by_re2(flat).reshape(texts.shape)
+        return self._by_automaton(flat, automaton, reserved).reshape(texts.shape)
+
+    def _by_re2(self, texts: Texts) -> Texts:
+        return texts_of_arrow(self._replaced(arrow_texts(*texts.packed())))
+
+    def _by_automaton(self, texts: Texts, automaton: Automaton, reserved: int) -> Texts:
+        out = np.empty(reserved, np.uint8)
+        starts, stops = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
+        size = column_loops.replace(
+            (texts.data, texts.starts, texts.stops),
+            (automaton.steps, automaton.first, automaton.accepting),
+            np.frombuffer(self.rewrite, np.uint8),
+            -1 if self.everywhere else 1,
+            (out, starts, stops),
+        )
+        data, rest = out[:size].copy(), np.flatnonzero(starts < 0)
+        if len(rest):
+            searched = self._by_re2(texts.take(rest))
+            data = np.concatenate([data, searched.data])
+            starts[rest], stops[rest] = searched.starts + size, searched.stops + size
+        return Texts(data, starts, stops)
 
     def _replaced(self, texts: Any) -> Any:
         return _compute().replace_substring_regex(
@@ -105,7 +147,19 @@ class RegexFullMatch(EachText):
         return self._matched(_arrow_texts(values))
 
     def in_buffer(self, texts: Texts) -> Array | None:
-        return self._matched(arrow_texts(*texts.packed())).reshape(texts.shape)
+        flat = texts.reshape(-1)
+        automaton = automata.matching(self.pattern) if is_worth_it(texts.size) else None
+        if automaton is None:
+            return self._by_re2(flat).reshape(texts.shape)
+        found = np.empty(len(flat), np.int8)
+        tables = automaton.steps, automaton.first, automaton.accepting
+        if column_loops.match((flat.data, flat.starts, flat.stops), tables, found):
+            rest = np.flatnonzero(found == _NOT_ASCII)
+            found[rest] = self._by_re2(flat.take(rest))
+        return found.astype(np.bool_).reshape(texts.shape)
+
+    def _by_re2(self, texts: Texts) -> Array:
+        return self._matched(arrow_texts(*texts.packed()))
 
     def _matched(self, texts: Any) -> Array:
         whole = rb"\A(?:" + self.pattern + rb")\z"

@@ -92,32 +92,70 @@ def pack(data: Array, starts: Positions, stops: Positions, out: Array) -> None:
 
 
 @compiled
+def _word(data: Array, at: int) -> Any:
+    """Return eight bytes as a number; the compiler makes one load of it."""
+    found = _U64(0)
+    for byte in range(8):
+        found |= _U64(data[_U64(at + byte)]) << _U64(8 * byte)
+    return found
+
+
+@compiled
+def _half_word(data: Array, at: int) -> Any:
+    found = _U64(0)
+    for byte in range(4):
+        found |= _U64(data[_U64(at + byte)]) << _U64(8 * byte)
+    return found
+
+
+@compiled
+def _last_word(data: Array, start: int, stop: int) -> Any:
+    """Return the last eight bytes of a text as a number. A shorter text gives a number of its own for its length."""
+    size = stop - start
+    if size >= 8:
+        return _word(data, stop - 8)
+    if size >= 4:
+        return _half_word(data, start) | _half_word(data, stop - 4) << _U64(32)
+    if size == 0:
+        return _U64(0)
+    middle = _U64(data[_U64(start + (size >> 1))]) << _U64(8)
+    return _U64(data[_U64(start)]) | middle | _U64(data[_U64(stop - 1)]) << _U64(16)
+
+
+@compiled
 def _hash(data: Array, start: int, stop: int) -> Any:
     found = _U64(stop - start)
     at = start
-    while at + 8 <= stop:
-        word = _U64(0)
-        for byte in range(8):
-            word |= _U64(data[_U64(at + byte)]) << _U64(8 * byte)
-        found = (found ^ word) * _FACTOR
+    while at + 8 < stop:
+        found = (found ^ _word(data, at)) * _FACTOR
         found ^= found >> _SHIFT
         at += 8
-    word = _U64(0)
-    while at < stop:
-        word = word << _U64(8) | _U64(data[_U64(at)])
-        at += 1
-    found = (found ^ word) * _FACTOR
+    found = (found ^ _last_word(data, start, stop)) * _FACTOR
     found ^= found >> _SHIFT
     found *= _FACTOR
     return found ^ found >> _SHIFT
 
 
 @compiled
-def fill_slots(data: Array, starts: Positions, stops: Positions, slots: Positions) -> None:
-    """Write the number of each text into a hash table: a power of two of slots, more than texts, all -1 at first."""
+def _are_equal(one: Array, start: int, two: Array, first: int, size: int) -> bool:
+    """Compare two texts of the same length."""
+    at = 0
+    while at + 8 < size:
+        if _word(one, start + at) != _word(two, first + at):
+            return False
+        at += 8
+    return _last_word(one, start, start + size) == _last_word(two, first, first + size)
+
+
+@compiled
+def fill_slots(data: Array, ends: Positions, slots: Array) -> None:
+    """Write the number of each text into a hash table: a power of two of slots, more than texts, all -1 at first.
+
+    Text n is packed from `ends[n]` to `ends[n + 1]`.
+    """
     mask = _U64(len(slots) - 1)
-    for row in range(len(starts)):
-        slot = _hash(data, starts[row], stops[row]) & mask
+    for row in range(len(ends) - 1):
+        slot = _hash(data, ends[row], ends[row + 1]) & mask
         while slots[slot] >= 0:
             slot = (slot + _U64(1)) & mask
         slots[slot] = row
@@ -126,26 +164,23 @@ def fill_slots(data: Array, starts: Positions, stops: Positions, slots: Position
 @compiled
 def look_up(
     texts: tuple[Array, Positions, Positions],
-    keys: tuple[Array, Positions, Positions],
-    slots: Positions,
+    keys: tuple[Array, Positions],
+    slots: Array,
     out: Positions,
 ) -> int:
     """Write the number of the key that equals each text, or -1; return how many texts have no key."""
     data, starts, stops = texts
-    known, firsts, ends = keys
+    known, ends = keys
     mask, missing = _U64(len(slots) - 1), 0
     for row in range(len(starts)):
         start, stop = starts[row], stops[row]
         slot = _hash(data, start, stop) & mask
         key = slots[slot]
         while key >= 0:
-            first = firsts[_U64(key)]
-            if ends[_U64(key)] - first == stop - start:
-                at = 0
-                while at < stop - start and data[_U64(start + at)] == known[_U64(first + at)]:
-                    at += 1
-                if at == stop - start:
-                    break
+            first = ends[_U64(key)]
+            size = ends[_U64(key) + _U64(1)] - first
+            if size == stop - start and _are_equal(data, start, known, first, size):
+                break
             slot = (slot + _U64(1)) & mask
             key = slots[slot]
         out[row] = key
