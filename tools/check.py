@@ -6,6 +6,7 @@ Words choose among them: `python tools/check.py types lint`.
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -42,24 +43,32 @@ CHECKS = {
 def main(words: list[str]) -> int:
     """Run the checks that the words name, and return how many failed."""
     chosen = {name: c for name, c in CHECKS.items() if not words or any(w in name for w in words)}
-    results = {name: run(name, command) for name, command in chosen.items()}
+    with tempfile.TemporaryDirectory() as programs:
+        results = {name: run(name, command, programs) for name, command in chosen.items()}
     for name, (seconds, code) in results.items():
         print(f"{seconds:7.1f} s  {'ok    ' if code == 0 else 'FAILED'}  {name}")
     return sum(code != 0 for _, code in results.values())
 
 
-def run(name: str, command: list[str]) -> tuple[float, int]:
+def run(name: str, command: list[str], programs: str) -> tuple[float, int]:
     """Run one check and return its seconds and its exit code."""
     print(f"== {name}", flush=True)
     start = time.perf_counter()
-    code = subprocess.run(command, cwd=ROOT, check=False, env=environment()).returncode
+    code = subprocess.run(command, cwd=ROOT, check=False, env=environment(programs)).returncode
     return time.perf_counter() - start, code
 
 
-def environment() -> dict[str, str]:
+def environment(programs: str) -> dict[str, str]:
     """Return the environment of a check: our own tools first, and no word about newer versions."""
-    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
-    return {**os.environ, "PATH": path, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
+    return {
+        **os.environ,
+        "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
+        "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1",
+        # Hundreds of processes run the same small programs: each is compiled once. That halves their time.
+        "JAX_COMPILATION_CACHE_DIR": programs,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
 
 
 if __name__ == "__main__":

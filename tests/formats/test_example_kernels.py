@@ -33,7 +33,7 @@ def numbers(*values):
 
 
 def example(chance, **others):
-    """Return an example of any length, with features that are not requested."""
+    """Return the bytes of an example of any length, with features that are not requested, in any order."""
     features = {
         "n": numbers(
             *(int(n) >> int(chance.integers(64)) for n in chance.integers(-(2**63), 2**63 - 1, 2))
@@ -47,12 +47,15 @@ def example(chance, **others):
     }
     kept = {name: feature for name, feature in features.items() if feature is not None}
     names = chance.permutation(list(kept)).tolist()
-    return T.Example(features=T.Features(feature={name: kept[name] for name in names}))
+    # protobuf writes a map in an order of its own, another in every process; joined entries keep theirs.
+    entries = b"".join(T.Features(feature={n: kept[n]}).SerializeToString() for n in names)
+    # Field 1 of a list of bytes is written as field 1 of an Example is.
+    return T.BytesList(value=[entries]).SerializeToString()
 
 
 def examples(count, seed=0, **others):
     chance = np.random.default_rng(seed)
-    return [example(chance, **others).SerializeToString() for _ in range(count)]
+    return [example(chance, **others) for _ in range(count)]
 
 
 def scan(records, wanted):
