@@ -28,7 +28,8 @@ test: .venv/dev ## Run every check: format, lint, types, layers, tests, docs
 fast: .venv/dev ## Run the quick tests only
 	$(BIN)/python -m pytest -q -m "not slow"
 
-reliability: .venv/dev ## Run the long reliability suite: 200 kills, a million steps, a million damaged inputs (hours)
+reliability: .venv/dev ## Run the long reliability suite: 1,000 ends, 200 kills, a million steps, a million damaged inputs (hours)
+	EVENFEED_ENDS=1000 $(BIN)/python -m pytest -q -k end_normally tests/cluster/test_exits.py
 	$(BIN)/python -m tests.reliability.kills 200
 	$(BIN)/python -m tests.reliability.long_run
 	$(BIN)/python -m tests.reliability.fuzz 1000000

@@ -18,9 +18,9 @@ from evenfeed.cluster.launching import environments
 PROGRAM = Path(__file__).parent / "programs" / "ending.py"
 
 POLICIES = ["AUTO", "FILE", "DATA", "HINT", "OFF", "OFF, generator"]
-TIMES = -(-int(os.environ.get("EVENFEED_ENDS", "100")) // len(POLICIES))
+TIMES = -(-int(os.environ.get("EVENFEED_ENDS", "30")) // len(POLICIES))
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600 + 20 * TIMES)]
 
 
 @pytest.fixture(scope="module")
