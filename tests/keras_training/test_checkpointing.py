@@ -115,3 +115,69 @@ def test_another_shape_is_an_error(tmp_path: Path) -> None:
     path = tf.train.Checkpoint(model=dense(2)).save(tmp_path / "ckpt")
     with pytest.raises(ValueError, match=r"(?s)shape \(5, 3\).*shape \(5, 2\)"):
         tf.train.Checkpoint(model=dense(3)).restore(path)
+
+
+class Branched(tf.keras.layers.Layer):
+    """A layer whose parts are attributes, alone and in a list, a tuple and a dict.
+
+    Args:
+        swapped: Creates `left` and `right` in the other order.
+    """
+
+    def __init__(self, *, swapped: bool = False) -> None:
+        super().__init__()
+        for name in ("right", "left") if swapped else ("left", "right"):
+            setattr(self, name, tf.keras.layers.Dense(2))
+        self.again = self.left
+        self._hidden = tf.keras.layers.Dense(2)
+        self.blocks = [tf.keras.layers.Dense(2), (tf.keras.layers.Dense(2),)]
+        self.heads = {"a": tf.keras.layers.Dense(2)}
+        self.numbered = {7: tf.keras.layers.Dense(2)}
+
+    def build(self, shape: Any) -> None:
+        self.scale = self.add_weight(shape=(2,), initializer="uniform", name="weight")
+        self.pairs = [self.add_weight(shape=(2,), initializer="uniform") for _ in range(2)]
+
+    def call(self, x: Any) -> Any:
+        x = self.right(self.left(x)) * self.scale + self.pairs[0] * self.pairs[1]
+        (inner,) = self.blocks[1]
+        return self.numbered[7](self.heads["a"](inner(self.blocks[0](self._hidden(x)))))
+
+
+def test_parts_of_a_layer_have_the_names_of_their_attributes(tmp_path: Path) -> None:
+    layer = Branched()
+    layer(np.ones((1, 2), np.float32))
+    path = tf.train.Checkpoint(layer=layer).save(tmp_path / "ckpt")
+    names = {name.partition("/.")[0] for name, _ in tf.train.list_variables(path)}
+    dense = {
+        f"layer/{part}/{value}"
+        for part in ("left", "right", "_hidden", "blocks/0", "blocks/1/0", "heads/a", "layer_6")
+        for value in ("kernel", "bias")
+    }
+    assert names - dense == {"layer/scale", "layer/pairs/0", "layer/pairs/1", "save_counter"}
+    assert dense <= names
+
+
+def test_layers_created_in_another_order_get_their_own_values(tmp_path: Path) -> None:
+    x = np.ones((1, 2), np.float32)
+    layer, other = Branched(), Branched(swapped=True)
+    expected = layer(x)
+    path = tf.train.Checkpoint(layer=layer).save(tmp_path / "ckpt")
+    other(x)
+    tf.train.Checkpoint(layer=other).restore(path).assert_consumed()
+    np.testing.assert_array_equal(other(x), expected)
+    np.testing.assert_array_equal(other.left.kernel, layer.left.kernel)
+
+
+def test_a_part_of_a_model_is_restored_by_its_names(tmp_path: Path) -> None:
+    model = Subclassed()
+    model(np.ones((1, 5), np.float32))
+    path = tf.train.Checkpoint(net=model).save(tmp_path / "ckpt")
+    bias, kernel = tf.Variable(tf.ones([3])), tf.Variable(tf.ones([5, 3]))
+    first = tf.train.Checkpoint(bias=bias)
+    status = tf.train.Checkpoint(net=tf.train.Checkpoint(first=first)).restore(path)
+    status.assert_existing_objects_matched()
+    np.testing.assert_array_equal(bias, np.zeros(3))
+    first.kernel = kernel
+    np.testing.assert_array_equal(kernel, model.first.kernel)
+    status.expect_partial()

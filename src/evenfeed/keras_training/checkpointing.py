@@ -1,12 +1,12 @@
 """Keras models, optimizers and metrics in `evenfeed.train.Checkpoint`.
 
-Names come from the walk over the layers: Keras numbers its own names on (`dense`, `dense_1`), so another build of the same
-model has other ones.
+Names are those of attributes, as in TensorFlow. A layer that no attribute has, as in a Sequential model, is named by its
+place: Keras numbers its own names on (`dense`, `dense_1`), so another build of the same model has other ones.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, final
+from typing import Any, cast, final
 
 from evenfeed.checkpoints.tracking import VALUE, ArrayInfo, ArrayLeaf, Tracked, tracked
 from evenfeed.core.errors import described
@@ -44,9 +44,38 @@ def _of_layer(layer: Any) -> dict[str, Any]:
     if not layer.built:  # the places of its layers are known when it is built
         return {}
     variables, seeds, layers = keras_private.parts_of_layer(layer)
-    found = _named(variables)
+    parts = {id(part) for part in (*variables, *layers)}
+    found, named = dict[str, Any](), set[int]()
+    for name, value in keras_private.attributes_of_layer(layer).items():
+        held = _parts_in(value, parts)
+        if held:
+            found[_without_underscore(name, value)] = value
+            named |= held
+    found |= _named(variable for variable in variables if id(variable) not in named)
     found |= {f"seed_{place}": state for place, state in enumerate(seeds)}
-    return found | {f"layer_{place}": inner for place, inner in enumerate(layers)}
+    return found | {
+        f"layer_{place}": inner for place, inner in enumerate(layers) if id(inner) not in named
+    }
+
+
+def _parts_in(value: Any, parts: set[int]) -> set[int]:
+    """Return which parts of a layer the value of an attribute is or holds."""
+    if isinstance(value, dict):
+        entries = cast("dict[Any, Any]", value)
+        if not all(isinstance(key, str) for key in entries):  # a checkpoint has names only
+            return set()
+        value = list(entries.values())
+    if isinstance(value, (list, tuple)):
+        entries = cast("Iterable[Any]", value)
+        return set[int]().union(*(_parts_in(entry, parts) for entry in entries))
+    return {id(value)} & parts
+
+
+def _without_underscore(name: str, value: Any) -> str:
+    """Return the name by which the users of a layer know an attribute: Dense has its kernel as `_kernel`."""
+    public = name.removeprefix("_")
+    is_own_name = isinstance(value, keras_private.keras.Variable) and value.name == public
+    return public if is_own_name else name
 
 
 def _of_optimizer(optimizer: Any) -> dict[str, Any]:

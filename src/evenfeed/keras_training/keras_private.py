@@ -9,7 +9,7 @@ import importlib
 import inspect
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from evenfeed.core.lazy_jax import jax
 
@@ -37,6 +37,11 @@ DataAdapter: Final[Any] = importlib.import_module(
 JaxVariable: Final[Any] = importlib.import_module("keras.src.backend.jax.core").JaxVariable
 #: The base class of all models on JAX. It has `fit`, `evaluate` and `predict`.
 Trainer: Final[Any] = importlib.import_module("keras.src.backend.jax.trainer").JAXTrainer
+
+#: The attributes in which Keras keeps the variables and layers of a layer, beside the attributes that a user gave them.
+_LISTS_OF_KERAS: Final = frozenset(
+    {"_layers", "_operations", "_trainable_variables", "_non_trainable_variables"}
+)
 
 Distribution: Final[Any] = _settings.Distribution
 DeviceMesh: Final[Any] = _settings.DeviceMesh
@@ -156,6 +161,12 @@ def parts_of_layer(layer: Any) -> tuple[list[Any], list[Any], list[Any]]:
     variables: list[Any] = [*layer._trainable_variables, *layer._non_trainable_variables]
     seeds: list[Any] = [generator.state for generator in layer._seed_generators]
     return variables, seeds, layer._flatten_layers(include_self=False, recursive=False)
+
+
+def attributes_of_layer(layer: Any) -> dict[str, Any]:
+    """Return the attributes of a layer, without the lists in which Keras itself keeps what is in a layer."""
+    attributes = cast("dict[str, Any]", vars(layer))
+    return {name: value for name, value in attributes.items() if name not in _LISTS_OF_KERAS}
 
 
 def await_build(part: Any, then: Callable[[], None]) -> None:
