@@ -22,6 +22,7 @@ BEGIN, END = "<!-- made by run.py -->\n", "<!-- end -->\n"
 JOBS = {
     "tabular": ("200k rows of 32 floats: shuffle, map, batch 1024, repeat, prefetch 2", 0.5, 100),
     "filtering": ("range(10⁸): map, filter, batch 1024", 0.3, None),
+    "selective": ("range(10⁹): a filter that keeps one row in 20 000", 0.2, 10),
     "batches": ("range: batch 64, plain loop", None, 10),
     "generator": ("from_generator of small tuples: batch 256", 0.7, 5),
     "lines": ("lines of text: batch 1024", None, 5),
@@ -56,6 +57,7 @@ FIRST = "first_element"
 NEEDS = {
     "tabular": THEIRS,
     "filtering": THEIRS[:2],
+    "selective": THEIRS[:1],
     "batches": THEIRS[:3],
     "generator": ("tf.data", "torch"),
     "lines": THEIRS[:1],

@@ -1,8 +1,16 @@
 import numpy as np
 import pytest
 from tests.failing import ERROR, failing, outcome, unless
+from tests.resuming import assert_resumes, rows_of
 
 import evenfeed as tf
+from evenfeed.errors import InvalidArgumentError
+from evenfeed.plan.sources import Range
+from evenfeed.runtime.functions.row_function import RowFunction, trace
+from evenfeed.runtime.operators.elementwise import KeepSome
+from evenfeed.runtime.operators.sources import Numbers
+from evenfeed.runtime.positions.orders import Forward
+from evenfeed.runtime.positions.rows import Walk
 
 NUMBERS = tf.data.Dataset.range(8)
 
@@ -69,3 +77,45 @@ def test_a_predicate_that_returns_a_dataset_or_an_optional_is_a_value_error(meth
         made = getattr(NUMBERS, method)(lambda _, answer=answer: answer)
         with pytest.raises(ValueError, match=r"Spec\(.* where TensorSpec\(.*bool.* was expected"):
             list(made)
+
+
+def filtered(predicate, count=40, look=64):
+    """Return a filter that looks at many elements at a time from the start."""
+    number = tf.TensorSpec([], tf.int64)
+    function = trace(predicate, number, None, returns=tf.TensorSpec([], tf.bool))
+    operator = KeepSome(Walk(Numbers(Range(0, count)), Forward(count)), function)
+    assert operator._look is not None
+    operator._look.rows = look
+    return operator
+
+
+def test_a_filter_that_looks_ahead_keeps_the_same_and_resumes_exactly():
+    found = assert_resumes(lambda: filtered(lambda x: x % 3 == 1), 1, 2, 50)
+    assert [row[0][2] for row in found] == [x for x in range(40) if x % 3 == 1]
+
+
+def test_a_filter_that_looks_ahead_raises_an_error_in_its_place():
+    table = np.arange(10)
+
+    def predicate(x):
+        return tf.constant(table)[x % 13] % 2 == 1
+
+    found = assert_resumes(lambda: filtered(predicate), 1, 2, 50)
+    expected = [
+        InvalidArgumentError if x % 13 > 9 else x for x in range(40) if x % 13 > 9 or x % 13 % 2
+    ]
+    assert [row if isinstance(row, type) else row[0][2] for row in found] == expected
+
+
+def test_a_filter_that_keeps_little_looks_at_many_elements_at_a_time(monkeypatch):
+    looks, rows = [], RowFunction.rows
+
+    def counted(function, block, first=0):
+        looks.append(block.length)
+        return rows(function, block, first)
+
+    monkeypatch.setattr(RowFunction, "rows", counted)
+    operator = filtered(lambda x: x % 100_000 == 5, count=10**6, look=1)
+    assert len(rows_of(operator, 1)) == 10
+    assert sum(looks) < 2 * 10**6  # little is looked at twice
+    assert len(looks) < 2000

@@ -23,8 +23,12 @@ _PAYS: Final = 0.75
 
 def widened(operator: Operator, child: Operator, function: RowFunction) -> Operator:
     """Let `operator`, which runs `function` on what `child` returns, read long stretches if that is unobservable."""
-    free = child.reads_freely and function.is_pure and function.is_vectorised
-    return ReadWide(operator) if free else operator
+    return ReadWide(operator) if is_free(child, function) else operator
+
+
+def is_free(child: Operator, function: RowFunction) -> bool:
+    """Return True if it is unobservable how many elements of `child` the function runs on."""
+    return child.reads_freely and function.is_pure and function.is_vectorised
 
 
 @final
@@ -97,6 +101,34 @@ class Stretch:
             return False
         self._wait, self._waited = min(2 * self._wait + _SHORTEST_WAIT, _LONGEST_WAIT), 0
         return True
+
+
+@final
+class WideLook:
+    """How many elements a filter looks at: twice as many while it keeps none, within the time of a stretch.
+
+    Attributes:
+        rows: How many to look at next, unless more are asked for.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 1
+        self._stretch = Stretch()
+
+    def learn(self, count: int, block: Block, took: float, *, kept: int) -> None:
+        """Choose how many to look at next, after a look at a Block took this long.
+
+        Args:
+            count: How many were asked for.
+            block: The elements that came.
+            took: The time to read them and to evaluate the predicate, in seconds.
+            kept: How many of them were kept.
+        """
+        self._stretch.learn(count, block, took)
+        if kept == 0:
+            self.rows = min(2 * count, self._stretch.rows)
+        elif kept > 1:  # if it keeps one each time, the length is right
+            self.rows = max(1, count // 2)
 
 
 @final

@@ -1,5 +1,6 @@
 """Operators for map, filter, take_while, scan, enumerate and random_map, and the rows of those with positions."""
 
+from time import perf_counter
 from typing import Any, final
 
 import numpy as np
@@ -32,7 +33,7 @@ from evenfeed.runtime.positions.rows import (
 )
 from evenfeed.runtime.processes.process_map import mapped_in_processes
 from evenfeed.runtime.provenance import Provenance, RowOrigin
-from evenfeed.runtime.read_size import widened
+from evenfeed.runtime.read_size import WideLook, is_free, widened
 from evenfeed.runtime.run import Run
 from evenfeed.runtime.step import Step, runs
 
@@ -255,24 +256,47 @@ class _PredicateOperator(PushbackOperator):
 
 @final
 class KeepSome(_PredicateOperator):
-    """Keeps the elements for which a predicate is true. Never reads more elements than it is asked for."""
+    """Keeps the elements for which a predicate is true.
+
+    Never reads more elements than it is asked for, unless that is unobservable: then it looks at more and more of
+    them at a time while it keeps none.
+    """
+
+    def __init__(self, child: Operator, predicate: RowFunction) -> None:
+        super().__init__(child, predicate)
+        self._look = WideLook() if is_free(child, predicate) else None
 
     def read(self, most: int) -> Block | None:
-        while (block := self._feed.read(most)) is not None:
-            kept = np.flatnonzero(self._answers(block))
+        while True:
+            start = perf_counter()
+            ask = most if self._look is None else max(most, self._look.rows)
+            block = self._feed.read(ask)
+            if block is None:
+                return None
+            kept = self._kept(block, most)
+            if self._look is not None:
+                self._look.learn(ask, block, perf_counter() - start, kept=len(kept))
             if len(kept):
                 return block if len(kept) == block.length else block.gather(kept)
-        return None
 
-    def _answers(self, block: Block) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-        """Evaluate the predicate; on failure, postpone the error until the elements before it are returned."""
+    def _kept(self, block: Block, most: int) -> Positions:
+        """Return the first rows to keep, at most `most`, and give back the elements after them.
+
+        If the predicate fails, the error waits until the elements before it are returned.
+        """
+        failed: FailedRow | None = None
         try:
             answers = self._predicate.rows(block, self._feed.number - block.length)
-        except FailedRow as failed:
-            self._feed.give_back_failed(block.length - failed.index, failed.error)
-            answers = failed.before
+        except FailedRow as error:
+            answers, failed = error.before, error
         column = None if answers is None else answers.columns[0]
-        return np.zeros(0, np.bool_) if column is None else np.asarray(column)
+        kept = np.flatnonzero(() if column is None else np.asarray(column))
+        if len(kept) > most:
+            kept = kept[:most]
+            self._feed.give_back(block.length - 1 - int(kept[-1]))
+        elif failed is not None:
+            self._feed.give_back_failed(block.length - failed.index, failed.error)
+        return kept
 
 
 @final
