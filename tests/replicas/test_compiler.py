@@ -70,6 +70,29 @@ def test_text_is_a_constant_by_its_value():
     assert body.runs == 2
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_function_of_text_tensors_runs_as_plain_python():
+    f = tf.function(lambda text, x: (tf.strings.join([text, "!"]), tf.strings.to_number(text) + x))
+    texts = tf.data.Dataset.from_tensor_slices(["1", "2", "3"])
+    found = [f(text, tf.constant(0.5)) for text in texts]
+    assert [(text.numpy(), x.numpy()) for text, x in found] == [
+        (b"1!", 1.5),
+        (b"2!", 2.5),
+        (b"3!", 3.5),
+    ]
+    assert f(tf.constant(["4"])[0], 1)[1].numpy() == 5.0
+    assert f.experimental_get_tracing_count() == 0
+    assert f("7", tf.constant(0.5))[0].numpy() == b"7!"
+
+
+def test_a_text_does_not_prevent_that_other_calls_are_compiled():
+    body = counting(lambda x: x + x)
+    f = tf.function(body)
+    assert f(tf.constant("a")).numpy() == b"aa"
+    assert [f(tf.constant(i)).numpy() for i in range(3)] == [0, 2, 4]
+    assert body.runs == 2
+
+
 def test_weak_and_strong_types_promote_as_outside():
     half = jnp.ones((), jnp.bfloat16)
     f = tf.function(lambda x, y: x * y)

@@ -86,6 +86,9 @@ def test_an_unknown_rank_takes_text_and_the_specs_of_the_function():
     concrete = double.get_concrete_function(tf.TensorSpec(None, tf.string))
     assert concrete(tf.constant("c")) == b"cc"
     assert concrete(tf.constant(["c", "d"])).tolist() == [b"cc", b"dd"]
+    traced_with_text = double.get_concrete_function(tf.constant("a"))
+    assert traced_with_text(tf.constant("b")).numpy() == b"bb"
+    assert "as plain Python" in repr(traced_with_text)
     signed = tf.function(lambda x: x + x, input_signature=[tf.TensorSpec([None])])
     assert signed.get_concrete_function()(tf.constant([1.0])).tolist() == [2.0]
 

@@ -20,7 +20,12 @@ from evenfeed.replicas.containers import call_closed, has_containers, open_conta
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.function.compile_notice import compile_notice
 from evenfeed.replicas.function.nnx_objects import NnxObjects, nnx_objects_in, with_nnx_objects
-from evenfeed.replicas.function.outputs import HOST_ARRAYS, is_tensor_leaf
+from evenfeed.replicas.function.outputs import (
+    HOST_ARRAYS,
+    is_tensor_leaf,
+    is_text_leaf,
+    text_unstaged,
+)
 from evenfeed.replicas.function.programs import Program
 from evenfeed.replicas.function.retracing import Retraces
 from evenfeed.replicas.function.staging import Creates, Incomplete, Unstaged
@@ -286,11 +291,17 @@ def _strategy_key(level: Frame) -> Any:
 
 
 def _kind(leaf: Any, arrays: list[Any]) -> Any:
-    """Return a leaf's part of the cache key; add the leaf to `arrays` if it is an array."""
+    """Return a leaf's part of the cache key; add the leaf to `arrays` if it is an array.
+
+    Raises:
+        Unstaged: It is a tensor of text. As a constant, each text would be compiled.
+    """
     if is_tensor_leaf(leaf):
         array: Any = convert_to_tensor(leaf) if isinstance(leaf, HOST_ARRAYS) else leaf
         arrays.append(array)
         return _array_signature(array)
+    if is_text_leaf(leaf):
+        raise text_unstaged()
     return constant_key(leaf)
 
 

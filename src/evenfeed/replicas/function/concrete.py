@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+from evenfeed.core import dtypes
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jax_tree
 from evenfeed.core.specs import CompositeSpec, TensorSpec, TypeSpec
-from evenfeed.replicas.function.outputs import is_tensor_leaf
+from evenfeed.replicas.function.outputs import is_tensor_leaf, text_unstaged
 from evenfeed.replicas.function.programs import Program
 from evenfeed.replicas.function.signatures import Parameters, specs_of
 from evenfeed.replicas.function.staging import Unstaged
@@ -19,7 +20,12 @@ from evenfeed.tensors.device_arrays import held_dtype
 
 
 def from_specs(arguments: Any) -> Any:
-    """Replace the specs among the arguments by abstract arrays."""
+    """Replace the specs among the arguments by abstract arrays.
+
+    Raises:
+        OpenShapeError: A spec has an unknown length.
+        Unstaged: A spec is for text, a dataset or another object that no program holds.
+    """
     leaves, tree = leaves_of(arguments)
     return packed(
         tree, [_from_spec(leaf) if isinstance(leaf, TypeSpec) else leaf for leaf in leaves]
@@ -27,6 +33,8 @@ def from_specs(arguments: Any) -> Any:
 
 
 def _from_spec(spec: TypeSpec) -> Any:
+    if isinstance(spec, TensorSpec) and spec.dtype == dtypes.string:
+        raise text_unstaged()
     if isinstance(spec, TensorSpec):
         return jax.ShapeDtypeStruct(_full(spec), held_dtype(spec.dtype))
     if isinstance(spec, CompositeSpec) and not isinstance(spec, PerReplicaSpec):

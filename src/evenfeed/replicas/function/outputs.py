@@ -1,11 +1,13 @@
 """Splits the result of a traced function into tensors and other objects, and puts it together again."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 
+from evenfeed.core.conversion import Array
 from evenfeed.core.lazy_jax import jax
+from evenfeed.core.tensor_types import HostText
 from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.function.staging import Staging, Unstaged
 from evenfeed.replicas.mesh import Replicas
@@ -24,6 +26,18 @@ def is_tensor_leaf(leaf: Any) -> bool:
     if isinstance(leaf, HOST_ARRAYS):
         return leaf.dtype.kind not in "OSU"
     return isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct))
+
+
+def is_text_leaf(leaf: Any) -> bool:
+    """Return True for a tensor of text, which no program can hold. A str or bytes is a constant."""
+    if isinstance(leaf, HostText):
+        return True
+    return isinstance(leaf, np.ndarray) and cast("Array", leaf).dtype.kind in "OSU"
+
+
+def text_unstaged() -> Unstaged:
+    """Return the reason why a function of text runs as plain Python."""
+    return Unstaged("it takes text", expected=True)
 
 
 def as_tensor(part: Any) -> Any:
