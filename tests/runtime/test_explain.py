@@ -254,7 +254,14 @@ def test_a_generator_is_said_to_be_read_again_and_is():
 def test_steps_that_are_read_again_are_named():
     dataset = Dataset.range(40).filter(lambda x: x >= 0).shuffle(5).unique().cache()
     assert steps(dataset)[-1] == (
-        "resume: by re-reading earlier elements, because of step 3 shuffle, 4 unique, 5 cache"
+        "resume: by re-reading earlier elements, because of step 4 unique, 5 cache"
+    )
+    buffered = Dataset.range(4000).filter(lambda x: x >= 0)
+    assert steps(buffered.shuffle(2000))[-1] == (
+        "resume: by position; step 3 shuffle reads elements again to fill its buffer of 2,000"
+    )
+    assert steps(buffered.shuffle(tf.data.UNKNOWN_CARDINALITY))[-1] == (
+        "resume: by re-reading earlier elements, because of step 3 shuffle"
     )
     assert steps(Dataset.range(40).shuffle(5))[-1] == "resume: by position, at once"
 
@@ -286,17 +293,24 @@ class Counted:
         (lambda d: Dataset.zip(d, Dataset.range(400)).enumerate().skip(3), False),
         (lambda d: d.map(int, 3, output_signature=tf.TensorSpec([], tf.int64)), False),
         (lambda d: d.prefetch(2), False),
-        (lambda d: d.shuffle(4, seed=1), True),
+        (lambda d: d.shuffle(tf.data.UNKNOWN_CARDINALITY), True),
         (lambda d: d.unique(), True),
         (lambda d: d.cache(), True),
         (lambda d: d.group_by_window(lambda x: x % 2, lambda k, g: g, window_size=2), True),
     ],
 )
 def test_what_is_said_of_resuming_is_what_happens(behind, again):
+    dataset, calls = resumed_behind(behind, 100)
+    assert ("by re-reading" in steps(dataset)[-1]) == again
+    assert calls >= 100 if again else calls < 20
+
+
+def resumed_behind(behind, taken):
+    """Return a dataset, and how often its function was called to resume after some elements."""
     function = Counted()
     dataset = behind(Dataset.range(400).map(function, vectorize=False))
     iterator = iter(dataset)
-    for _ in range(100):
+    for _ in range(taken):
         next(iterator)
     state = iterator.get_state()
     restored = iter(dataset)
@@ -304,8 +318,13 @@ def test_what_is_said_of_resuming_is_what_happens(behind, again):
     restored.set_state(state)
     next(restored)
     restored._operator.close()
-    assert ("by re-reading" in steps(dataset)[-1]) == again
-    assert function.calls >= 100 if again else function.calls < 20
+    return dataset, function.calls
+
+
+def test_a_shuffle_reads_only_as_far_back_as_its_buffer_reaches():
+    dataset, calls = resumed_behind(lambda d: d.shuffle(4, seed=1), 350)
+    assert "step 3 shuffle reads elements again to fill its buffer of 4" in steps(dataset)[-1]
+    assert calls < 60
 
 
 @settings(max_examples=60)

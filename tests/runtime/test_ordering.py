@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 from tests.plans import assert_all_equal, events, read_with_states
@@ -5,6 +7,7 @@ from tests.resuming import assert_resumes
 from tests.unknown import Watched, count, read_all
 
 from evenfeed.core.block import Block
+from evenfeed.core.errors import DataLossError
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.operators.ordering import PlayAgain, ShuffleBuffer, TakeEvery, TakeSome
@@ -182,6 +185,50 @@ def test_a_buffer_is_filled_again_past_errors(size, done):
     assert read_all(one, 1, done) == whole[:done]
     two.restore(one.state())
     assert read_all(two, 1) == (whole[done:] or [None])
+
+
+@pytest.mark.parametrize("most", [1, 3, 40])
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_a_buffer_restarts_at_the_oldest_element_that_it_holds(size, most):
+    script = [ValueError(f"{n}") if n % 7 == 2 else n for n in range(80)]
+    one, whole, kept = buffered(Watched(*script), size), [], []
+    while not whole or whole[-1] is not None:
+        kept.append((len(whole), json.dumps(one.state())))
+        whole += read_all(one, most, 1)
+    kept.append((len(whole), json.dumps(one.state())))
+    assert any(json.loads(state)[3:] for _, state in kept)
+    for done, state in kept:
+        watched = Watched(*script)
+        two = buffered(watched, size)
+        two.restore(json.loads(state))
+        assert read_all(two, most, 200) == (whole[done:] or [None])
+        again = buffered(Watched(*script), size)
+        again.restore(json.loads(json.dumps(two.state())))
+        assert read_all(again, most) == [None]
+
+
+def test_restoring_a_buffer_costs_the_same_after_any_number_of_elements():
+    costs, sizes = [], []
+    for done in (2_000, 20_000):
+        one, watched = buffered(count(30_000), 50), count(30_000)
+        while one.state()[1] < done:
+            one.read(min(done - one.state()[1], 64))
+        state = json.dumps(one.state())
+        two = buffered(watched, 50)
+        two.restore(json.loads(state))
+        costs.append(watched.state() - json.loads(state)[3][0])
+        sizes.append(len(state))
+        assert two.read(9).columns[0].tolist() == one.read(9).columns[0].tolist()
+    assert max(costs) < 1_000
+    assert sizes[1] <= sizes[0] + 10
+
+
+def test_a_buffer_over_data_that_became_shorter_is_refused():
+    one = buffered(count(200))
+    for _ in range(100):
+        one.read(1)
+    with pytest.raises(DataLossError, match="The data ends after 95 elements"):
+        buffered(count(95)).restore(one.state())
 
 
 def test_a_buffer_of_elements_of_several_shapes():

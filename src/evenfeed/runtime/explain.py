@@ -12,6 +12,7 @@ from evenfeed.plan.addressing import Reason, reasons_in
 from evenfeed.plan.elementwise import Map, Scan
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import ExternalStatePolicy
+from evenfeed.plan.ordering import Shuffle
 from evenfeed.runtime.build import build
 from evenfeed.runtime.explain_text import (
     counted,
@@ -179,8 +180,8 @@ def _how_to_resume(steps: list[_Step]) -> str:
         return "by position, at once"
     if again:
         return f"by re-reading earlier elements, because of step {', '.join(again)}"
-    carried = [text for step in steps if (text := _carried(step)) is not None]
-    return "; ".join(["by position", *carried])
+    notes = [text for step in steps if (text := _carried(step) or _refilled(step)) is not None]
+    return "; ".join(["by position", *notes])
 
 
 def _carried(step: _Step) -> str | None:
@@ -197,10 +198,19 @@ def _carried(step: _Step) -> str | None:
     )
 
 
+def _refilled(step: _Step) -> str | None:
+    """Return a note if a step reads some elements again for its buffer."""
+    if not isinstance(step.node, Shuffle) or step.reason is None:
+        return None
+    return f"step {step.number} shuffle reads elements again to fill its buffer of {step.node.buffer_size:,}"
+
+
 def _replays(step: _Step) -> bool:
     """Return True if a step cannot restore a position and re-reads up to it instead."""
-    facts = step.node.facts
-    return facts.replays and not (facts.by_position and step.reason is None)
+    node = step.node
+    if isinstance(node, Shuffle) and node.buffer_size > 0:
+        return False
+    return node.facts.replays and not (node.facts.by_position and step.reason is None)
 
 
 def _measured(plan: Node, seconds: float) -> str:

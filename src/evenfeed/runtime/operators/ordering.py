@@ -1,12 +1,13 @@
 """Repeat, take, skip, shard and shuffle: as orders of positions, and as operators for elements without positions."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
 
 from evenfeed.core.block import Block, Positions, concatenated
-from evenfeed.core.errors import FailedPreconditionError
+from evenfeed.core.errors import DataLossError, FailedPreconditionError
 from evenfeed.core.random_bits import Permutation, key_of
 from evenfeed.plan.ordering import HintedShard, Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.runtime.operator import Operator, Replayed, State, read_before_error, read_full
@@ -16,6 +17,8 @@ from evenfeed.runtime.positions.rows import Reordered, Rounds
 from evenfeed.runtime.step import Step, runs
 
 _ALL: Final = 1 << 62  # more elements than any buffer holds
+# A shuffle buffer remembers the position of its child now and then, not at each read.
+_LEAST_BETWEEN_MARKS: Final = 8
 
 
 @addresses(Repeat)
@@ -225,16 +228,36 @@ def _shuffle(step: Step[Shuffle]) -> Operator:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A position of a shuffle buffer's child, from which it can be read again.
+
+    Attributes:
+        inputs: How many elements the child had returned.
+        failed: How many of its elements had failed.
+        state: Its state.
+    """
+
+    inputs: int
+    failed: int
+    state: State
+
+
+@final
 class ShuffleBuffer(Replayed):
     """Holds some elements, and returns a random one of them for each new element.
 
-    The buffer is not part of the state: `restore` restarts the child and repeats the same steps. An error of the child
-    is raised when its element would enter the buffer; the buffer stays as it is.
+    The buffer is not part of the state. Seed and position tell which inputs are in it, so `restore` restarts the child at
+    the oldest of them, about B ln B inputs ago, and keeps those of the inputs since then that the buffer holds. As long as
+    the first inputs are in the buffer, `restore` starts from them and repeats the same steps.
+
+    An error of the child is raised when its element would enter the buffer; the buffer stays as it is.
     """
 
     def __init__(self, child: Operator, buffer: int | None, seed: tuple[int, ...]) -> None:
         self._buffer = buffer
         self._seed = seed
+        self._between = max(_LEAST_BETWEEN_MARKS, (buffer or 0) // 8)  # inputs between two marks
         super().__init__(child)
 
     def _begin(self) -> None:
@@ -242,6 +265,11 @@ class ShuffleBuffer(Replayed):
         self._held: Block | None = None
         self._slots: Slots | None = None
         self._rest: Positions | None = None
+        self._inputs = 0
+        self._numbers: Positions = np.zeros(0, np.int64)  # the number of the input in each slot
+        # The first mark is before all inputs that are held, once `_is_moved` is set. The others follow it.
+        self._marks: list[Mark] = []
+        self._is_moved = False
 
     def _next(self, most: int) -> Block | None:
         if self._slots is None:
@@ -256,12 +284,18 @@ class ShuffleBuffer(Replayed):
             raise error
         self._held = concatenated(self._filling).copy() if self._filling else None
         self._filling = []
-        self._slots = Slots(key_of(*self._seed), self._held.length if self._held else 1)
+        self._inputs = self._held.length if self._held else 0
+        self._numbers = np.arange(self._inputs)
+        self._slots = self._new_slots(max(1, self._inputs))
+
+    def _new_slots(self, count: int) -> Slots:
+        return Slots(key_of(*self._seed), count)
 
     def _exchanged(self, most: int) -> Block | None:
         """Read new elements, and return as many, drawn from the buffer and from the new ones."""
         if self._held is None or self._slots is None or self._rest is not None:
             return None
+        self._mark()
         incoming = self._child.read(most)
         if incoming is None:
             return None
@@ -270,14 +304,73 @@ class ShuffleBuffer(Replayed):
         recent = moves.source >= 0
         rows = np.where(recent, incoming.length + moves.source, np.arange(incoming.length))
         self._held = self._held.replaced(moves.last_slots, incoming.gather(moves.last))
+        self._numbers[moves.last_slots] = self._inputs + moves.last
+        self._inputs += incoming.length
         return every.gather(rows)
+
+    def _mark(self) -> None:
+        """Remember the position of the child now and then, and forget those that no longer matter."""
+        if self._inputs < (self._marks[-1].inputs if self._marks else 0) + self._between:
+            return
+        oldest = self._numbers.min()
+        before = [mark for mark in self._marks if mark.inputs <= oldest]
+        self._is_moved = bool(before)
+        self._marks = before[-1:] + self._marks[len(before) :]
+        self._marks.append(Mark(self._inputs, self._failed, self._child.state()))
 
     def _drained(self, most: int) -> Block | None:
         """Return the remaining elements in a random order, after the child has ended."""
         if self._held is None:
             return None
         if self._rest is None:
-            key = key_of(key_of(*self._seed), 1)
-            self._rest = Permutation(key, self._held.length).stretch(0, self._held.length)
+            self._rest = self._last_order(self._held.length)
         rows, self._rest = self._rest[:most], self._rest[most:]
         return self._held.gather(rows) if len(rows) else None
+
+    def _last_order(self, count: int) -> Positions:
+        return Permutation(key_of(key_of(*self._seed), 1), count).stretch(0, count)
+
+    def state(self) -> State:
+        if not self._is_moved:
+            return super().state()
+        mark = self._marks[0]
+        return [mark.state, self._passed, self._failed, [mark.inputs, mark.failed, self._inputs]]
+
+    def restore(self, state: State) -> None:
+        if len(state) == 3:
+            super().restore(state)
+            return
+        start, passed, failed, (first, failed_before, inputs) = state
+        self._child.restore(start)
+        self._restart()
+        self._slots = self._new_slots(self._buffer or 1)
+        self._numbers = self._slots.content(inputs - (self._buffer or 1)).copy()
+        self._marks, self._is_moved = [Mark(first, failed_before, start)], True
+        self._inputs, self._failed = first, failed_before
+        self._held = self._read_again(inputs, failed)
+        self._passed = passed
+        drained = passed - (inputs - self._held.length)
+        if drained:  # the child has ended
+            self._rest = self._last_order(self._held.length)[drained:]
+
+    def _read_again(self, inputs: int, failed: int) -> Block:
+        """Read the child up to a number of inputs and errors; return the inputs in the buffer, in its order."""
+        wanted, found = np.sort(self._numbers), list[Block]()
+        while self._inputs < inputs or self._failed < failed:
+            self._mark()
+            try:
+                block = self._child.read(max(1, inputs - self._inputs))
+            except Exception:
+                self._failed += 1
+                if self._failed > failed:
+                    raise
+                continue
+            if block is None:
+                raise DataLossError(
+                    f"The data ends after {self._inputs} elements, but {inputs} had been read when the state was taken.",
+                    fix="restore the data as it was, or start over with iter(dataset).",
+                )
+            begin, end = np.searchsorted(wanted, [self._inputs, self._inputs + block.length])
+            found.append(block.gather(wanted[begin:end] - self._inputs))
+            self._inputs += block.length
+        return concatenated(found).gather(np.searchsorted(wanted, self._numbers)).copy()
