@@ -47,6 +47,11 @@ def test_every_worker_sees_the_complete_checkpoint_and_no_deleted_one(seen):
         assert seen[worker]["listed"] == ["checkpoint", "ckpt-2"]
 
 
+def test_a_worker_that_does_not_tell_its_position_is_named_to_the_others(seen):
+    assert seen[0]["state of one"].startswith("DeadlineExceededError")
+    assert "worker 1" in seen[0]["state of one"]
+
+
 def test_one_worker_goes_on_where_two_stopped(seen, folder):
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     dataset = tf.data.Dataset.range(48).shuffle(48, seed=5).batch(8)

@@ -33,6 +33,7 @@ def test_two_workers_train_predict_and_save_as_one_device(tmp_path: Path) -> Non
     several = seen_by_workers(PROGRAM, 2, 2, folders[1])
     for worker in (0, 1):
         assert_alike(several[worker]["same"], alone, f"worker {worker}")
+        assert several[worker]["same"]["checkpoint"] == [True] * 3
     assert several[0]["own"] == several[1]["own"]  # without a seed, too
     first = several[0]["own"]["shuffled"]["loss"][0]
     assert first == pytest.approx(float(np.mean(losses())), rel=1e-4)

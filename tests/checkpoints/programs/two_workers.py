@@ -6,6 +6,8 @@ Each worker prints what it found.
 import json
 import os
 import sys
+import time
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -111,6 +113,28 @@ for _ in range(3):  # each replaces the one before
     own.write(f"{folder}/own")
 own.read(f"{folder}/own").assert_consumed()
 
+
+def state_of_one() -> str:
+    """Return what worker 0 gets if it asks for a position that all have to tell, and worker 1 does not ask."""
+    impatient = tf.distribute.MultiWorkerMirroredStrategy(
+        communication_options=tf.distribute.experimental.CommunicationOptions(timeout_seconds=4)
+    )
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    filtered = dataset.unbatch().filter(lambda x: x >= 0).batch(8).with_options(options)
+    iterator = iter(impatient.experimental_distribute_dataset(filtered))
+    next(iterator)
+    end = time.monotonic() + 60
+    told = Path(folder) / "told"
+    if worker == 0:
+        text = raised(iterator.get_state)
+        told.touch()
+        return text
+    while not told.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    return ""
+
+
 seen = {
     "following": following,
     "own": own.own.found,
@@ -122,5 +146,6 @@ seen = {
     "keys": raised(
         lambda: tf.train.Checkpoint(**{f"v{worker}": tf.Variable(1)}).write(f"{folder}/keys")
     ),
+    "state of one": state_of_one(),
 }
 sys.stdout.write(f"seen {json.dumps(seen)}\n")

@@ -50,6 +50,7 @@ def main() -> None:
     seen["predict on batch"] = model.predict_on_batch(x[:3]).tolist()
     restart()
     seen["custom loop"] = custom_loop(strategy, model, distributed)
+    seen["checkpoint"] = checkpointed(strategy, model, distributed, made)
     restart()
     shuffled = model.fit(x, y, 43, 2, verbose=0).history  # every row once: its loss has no order
     try:
@@ -82,6 +83,33 @@ def custom_loop(strategy: Any, model: Any, distributed: Any) -> Any:
 
     losses = [float(train(batch)) for _ in range(2) for batch in distributed]
     return [losses, float(mean.result()), [weight.tolist() for weight in model.get_weights()]]
+
+
+def checkpointed(strategy: Any, model: Any, distributed: Any, made: Any) -> Any:
+    """Save a model, its optimizer and the position on all workers, restore them, and return what is the same."""
+
+    def objects(model: Any) -> Any:
+        return {"model": model, "optimizer": model.optimizer, "data": iter(distributed)}
+
+    def values(model: Any) -> Any:
+        return [np.asarray(one).tolist() for one in [*model.weights, *model.optimizer.variables]]
+
+    def rows(step: Any) -> Any:
+        parts = strategy.experimental_local_results(step[0])
+        return [np.asarray(part).tolist() for part in parts]
+
+    first = objects(model)
+    next(first["data"])
+    path = tf.train.Checkpoint(**first).save(f"{sys.argv[1]}-with-data/ckpt")
+    with strategy.scope():
+        other = made()
+    again = objects(other)
+    tf.train.Checkpoint(**again).restore(path).assert_consumed()
+    return [
+        values(other) == values(model),
+        int(other.optimizer.iterations) > 0,
+        rows(next(again["data"])) == rows(next(first["data"])),
+    ]
 
 
 def saved(strategy: Any, model: Any, dataset: Any, seen: dict[str, Any], made: Any) -> Any:
