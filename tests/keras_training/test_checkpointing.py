@@ -181,3 +181,33 @@ def test_a_part_of_a_model_is_restored_by_its_names(tmp_path: Path) -> None:
     first.kernel = kernel
     np.testing.assert_array_equal(kernel, model.first.kernel)
     status.expect_partial()
+
+
+class WithOwn(tf.keras.Model):
+    """A model that holds a layer of Keras, and variables of evenfeed alone, in a list and in a module."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self.scale = tf.Variable(value)
+        self.shifts = [tf.Variable(value + 1), tf.keras.layers.Dense(1)]
+        self.inner = tf.Module()
+        self.inner.weight = tf.Variable(value + 2)
+        self.draws = tf.random.Generator.from_seed(int(value))
+
+    def call(self, x: Any) -> Any:
+        return self.shifts[1](x) * self.scale + self.shifts[0] + self.inner.weight
+
+
+@pytest.mark.parametrize("called", [True, False])
+def test_variables_of_evenfeed_in_a_model_are_saved(tmp_path: Path, called: bool) -> None:
+    model, again, x = WithOwn(1.0), WithOwn(5.0), np.ones((2, 3), np.float32)
+    if called:
+        expected = model(x)
+    path = tf.train.Checkpoint(model=model).save(tmp_path / "ckpt")
+    status = tf.train.Checkpoint(model=again).restore(path)
+    held = [again.scale, again.shifts[0], again.inner.weight]
+    assert [variable.numpy() for variable in held] == [1.0, 2.0, 3.0]
+    assert float(again.draws.normal([])) == float(model.draws.normal([]))
+    if called:
+        np.testing.assert_array_equal(again(x), expected)
+        status.assert_consumed()

@@ -1,7 +1,8 @@
 """Keras models, optimizers and metrics in `evenfeed.train.Checkpoint`.
 
-Names are those of attributes, as in TensorFlow. A layer that no attribute has, as in a Sequential model, is named by its
-place: Keras numbers its own names on (`dense`, `dense_1`), so another build of the same model has other ones.
+Names are those of attributes, as in TensorFlow, so variables of evenfeed in a layer are saved too. A layer that no attribute
+has, as in a Sequential model, is named by its place: Keras numbers its own names on (`dense`, `dense_1`), so another build of
+the same model has other ones.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,11 +16,11 @@ from evenfeed.keras_training import keras_private
 
 def track_keras() -> None:
     """Let checkpoints save the objects of Keras."""
-    keras = keras_private.keras
-    tracked.register(keras.Variable, _variable)
-    tracked.register(keras.metrics.Metric, _metric)
-    tracked.register(keras.Layer, partial(_built, _of_layer))
-    tracked.register(keras.optimizers.Optimizer, partial(_built, _of_optimizer))
+    variable, metric, layer, optimizer = keras_private.SAVED_CLASSES
+    tracked.register(variable, _variable)
+    tracked.register(metric, _metric)
+    tracked.register(layer, partial(_built, _of_layer))
+    tracked.register(optimizer, partial(_built, _of_optimizer))
 
 
 def _variable(variable: Any) -> Tracked:
@@ -41,9 +42,8 @@ def _of_metric(metric: Any) -> dict[str, Any]:
 
 
 def _of_layer(layer: Any) -> dict[str, Any]:
-    if not layer.built:  # the places of its layers are known when it is built
-        return {}
-    variables, seeds, layers = keras_private.parts_of_layer(layer)
+    # The places of its layers are known when it is built.
+    variables, seeds, layers = keras_private.parts_of_layer(layer) if layer.built else ([], [], [])
     parts = {id(part) for part in (*variables, *layers)}
     found, named = dict[str, Any](), set[int]()
     for name, value in keras_private.attributes_of_layer(layer).items():
@@ -59,7 +59,7 @@ def _of_layer(layer: Any) -> dict[str, Any]:
 
 
 def _parts_in(value: Any, parts: set[int]) -> set[int]:
-    """Return which parts of a layer the value of an attribute is or holds."""
+    """Return what the value of an attribute is or holds: parts of a layer, and objects of evenfeed."""
     if isinstance(value, dict):
         entries = cast("dict[Any, Any]", value)
         if not all(isinstance(key, str) for key in entries):  # a checkpoint has names only
@@ -68,7 +68,8 @@ def _parts_in(value: Any, parts: set[int]) -> set[int]:
     if isinstance(value, (list, tuple)):
         entries = cast("Iterable[Any]", value)
         return set[int]().union(*(_parts_in(entry, parts) for entry in entries))
-    return {id(value)} & parts
+    is_own = tracked(value) is not None and not isinstance(value, keras_private.SAVED_CLASSES)
+    return {id(value)} if is_own or id(value) in parts else set()
 
 
 def _without_underscore(name: str, value: Any) -> str:

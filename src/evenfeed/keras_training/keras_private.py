@@ -38,6 +38,13 @@ JaxVariable: Final[Any] = importlib.import_module("keras.src.backend.jax.core").
 #: The base class of all models on JAX. It has `fit`, `evaluate` and `predict`.
 Trainer: Final[Any] = importlib.import_module("keras.src.backend.jax.trainer").JAXTrainer
 
+#: The classes of Keras that have variables.
+SAVED_CLASSES: Final[tuple[Any, ...]] = (
+    keras.Variable,
+    keras.metrics.Metric,
+    keras.Layer,
+    keras.optimizers.Optimizer,
+)
 #: The attributes in which Keras keeps the variables and layers of a layer, beside the attributes that a user gave them.
 _LISTS_OF_KERAS: Final = frozenset(
     {"_layers", "_operations", "_trainable_variables", "_non_trainable_variables"}

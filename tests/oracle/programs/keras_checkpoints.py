@@ -57,3 +57,22 @@ def some_of_it(tf, ask):
         status.assert_existing_objects_matched()
         status.expect_partial()
         return {"bias": bias.numpy().tolist()}
+
+
+def variables_without_keras(tf, ask):
+    class Line(tf.keras.Model):
+        def __init__(self, value):
+            super().__init__()
+            self.w = tf.Variable(value)
+            self.inner = tf.Module()
+            self.inner.b = tf.Variable(value + 1)
+
+        def call(self, x):
+            return self.w * x + self.inner.b
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = _saved(tf, folder, Line(1.0))
+        names = sorted(name for name, _ in tf.train.list_variables(path) if name[0] == "n")
+        again = Line(5.0)
+        tf.train.Checkpoint(net=again).restore(path).assert_consumed()
+        return {"names": names, "values": [again.w.numpy(), again.inner.b.numpy()]}
