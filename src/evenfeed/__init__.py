@@ -113,6 +113,7 @@ __all__ = [
     "atan2",
     "atanh",
     "audio",
+    "autograph",
     "batch_to_space",
     "bfloat16",
     "bitcast",
@@ -236,6 +237,7 @@ __all__ = [
     "pad",
     "pow",
     "print",
+    "profiler",
     "py_function",
     "ragged",
     "random",
@@ -326,13 +328,14 @@ __all__ = [
 
 # Loaded on first use, to keep `import evenfeed` fast.
 _NAMESPACES = """
-    audio bitwise compat config data debugging distribute dtypes errors experimental image io
-    keras linalg lookup math nest nn ragged random signal sparse strings summary test train version
+    audio autograph bitwise compat config data debugging distribute dtypes errors experimental
+    image io keras linalg lookup math nest nn profiler ragged random signal sparse strings summary test train version
 """
 
 if TYPE_CHECKING:
     from evenfeed import (
         audio,
+        autograph,
         bitwise,
         compat,
         config,
@@ -350,6 +353,7 @@ if TYPE_CHECKING:
         math,
         nest,
         nn,
+        profiler,
         ragged,
         random,
         signal,

@@ -11,6 +11,7 @@ MOST_BYTES = 8_000
 
 # Namespaces hold public names and no code; the API docs describe them.
 NAMESPACES = {
+    "autograph",
     "compat",
     "config",
     "data",
@@ -18,6 +19,7 @@ NAMESPACES = {
     "io",
     "lookup",
     "random",
+    "profiler",
     "summary",
     "train",
 }

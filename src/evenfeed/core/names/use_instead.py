@@ -11,9 +11,8 @@ _SAVING: Final = "Use evenfeed.train.Checkpoint(model=model).save(path)."
 _NO_GRAPH: Final = (
     "There are no graphs: write a Python function, and compile it with evenfeed.function."
 )
-_PROFILE: Final = (
-    "Use JAX's profiler, whose traces TensorBoard shows: with jax.profiler.trace(folder): ..."
-)
+_PROFILE: Final = "Record a profile: with evenfeed.profiler.experimental.Profile(logdir): ..."
+_AUTOGRAPH: Final = "Python code is not rewritten: write branches and loops on tensors with evenfeed.cond and evenfeed.while_loop."
 _MIRRORED: Final = "Use evenfeed.distribute.MirroredStrategy()"
 _NO_PARAMETER_SERVERS: Final = (
     "Training is synchronous: use evenfeed.distribute.MultiWorkerMirroredStrategy()."
@@ -25,8 +24,9 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "Operation": _NO_GRAPH,
     "import_graph_def": _NO_GRAPH,
     "graph_util": _NO_GRAPH,
-    "autograph": "Python code is not rewritten: write branches and loops on tensors with evenfeed.cond and "
-    "evenfeed.while_loop.",
+    "autograph.to_code": _AUTOGRAPH,
+    "autograph.to_graph": _AUTOGRAPH,
+    "autograph.experimental.Feature": _AUTOGRAPH,
     "gradients": _GRADIENTS,
     "hessians": "Use jax.hessian(loss)(x).",
     "estimator": "Write the training loop with evenfeed.distribute.MirroredStrategy(): see docs/training.md.",
@@ -39,7 +39,7 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "summary.trace_off": _PROFILE,
     "summary.trace_export": _PROFILE,
     "summary.graph": "There are no graphs: show a program with jax.jit(function).lower(*arguments).as_text().",
-    "profiler": _PROFILE,
+    "profiler.experimental.client": "Use the button of TensorBoard, or evenfeed.profiler.experimental.start(logdir) in the program.",
     "quantization": "Use a library for quantized JAX models, such as qwix.",
     "tpu": "TPUs are devices like others: evenfeed.distribute.MirroredStrategy() uses all of them.",
     "xla": "Every evenfeed.function is compiled with XLA.",

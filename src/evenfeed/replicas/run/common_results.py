@@ -28,7 +28,7 @@ _Numbers: TypeAlias = dict[Any, int]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Trace:
+class CommonTrace:
     """A replica's traced function, to compare with those of other replicas.
 
     Attributes:
@@ -68,7 +68,7 @@ class Common:
     needs: tuple[tuple[Any, ...], ...]
 
 
-def common_results(traces: Sequence[Trace], candidates: Sequence[int]) -> Common:
+def common_results(traces: Sequence[CommonTrace], candidates: Sequence[int]) -> Common:
     """Find the results that all traces compute in the same way.
 
     Args:
@@ -93,7 +93,7 @@ def common_results(traces: Sequence[Trace], candidates: Sequence[int]) -> Common
     return Common(places, run, tuple(needs))
 
 
-def _slice(trace: Trace, places: Sequence[int]) -> Any:
+def _slice(trace: CommonTrace, places: Sequence[int]) -> Any:
     """Return the part of a jaxpr that computes some of its results."""
     jaxpr = trace.closed.jaxpr
     outputs = [jaxpr.outvars[place] for place in places]
@@ -126,7 +126,7 @@ class _ValueNumbering:
     def _number(self, form: Any) -> int:
         return self._known.setdefault(form, len(self._known))
 
-    def of_trace(self, trace: Trace) -> _Numbers:
+    def of_trace(self, trace: CommonTrace) -> _Numbers:
         """Return the numbers of all variables that are the same on all replicas."""
         jaxpr = trace.closed.jaxpr
         numbers = self._constants(jaxpr.constvars, trace.closed.consts)

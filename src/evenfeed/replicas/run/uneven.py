@@ -23,8 +23,7 @@ from evenfeed.replicas.mesh import Replicas, shards
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.regrouping import leaves_of, packed, regrouped
 from evenfeed.replicas.replica_context import Replica, Site, drawing_for, noted
-from evenfeed.replicas.run.common_results import Common, common_results
-from evenfeed.replicas.run.common_results import Trace as CommonTrace
+from evenfeed.replicas.run.common_results import Common, CommonTrace, common_results
 from evenfeed.replicas.run.host_callback import call_on_host, parts_here
 from evenfeed.replicas.run.uneven_segments import Cut, cut, results_of_collectives, run_collectives
 from evenfeed.replicas.run.uneven_warning import Watch
