@@ -231,3 +231,27 @@ def test_a_batch_of_no_datasets_or_texts_has_none():
 def test_a_rest_that_is_dropped_may_have_any_shapes():
     rows = tf.data.Dataset.range(9).batch(2).batch(2)
     assert [x.tolist() for x in rows.rebatch(3, drop_remainder=True)] == [[[0, 1], [2, 3], [4, 5]]]
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda dataset: dataset.batch(32).unbatch(),
+        lambda dataset: dataset.batch(32).rebatch(16).unbatch(),
+        lambda dataset: dataset.padded_batch(32).unbatch(),
+    ],
+)
+def test_sizes_do_not_multiply_where_batches_are_cut_up_again_and_again(cut):
+    pulled = []
+
+    def numbers():
+        for number in range(10**6):
+            pulled.append(number)
+            yield number
+
+    number = tf.TensorSpec([], tf.int64)
+    dataset = tf.data.Dataset.from_generator(numbers, output_signature=number)
+    for _ in range(3):
+        dataset = cut(dataset)
+    assert [int(x) for x in islice(dataset, 40)] == list(range(40))
+    assert len(pulled) == 64

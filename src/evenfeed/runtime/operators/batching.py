@@ -121,12 +121,14 @@ class SplitBatches(Operator):
         self._rows: Block | None = None
         self._used = 0
         self._before: State = None
-        self._per_batch = 1
+        self._per_batch: int | None = None  # the rows of the last batch
 
     def read(self, most: int) -> Block | None:
         while self._rows is None or self._used == self._rows.length:
             self._before, self._rows, self._used = self._feed.state(), None, 0
-            batches = self._feed.read(max(1, most // self._per_batch))
+            # One batch shows how long they are. If it read more, sizes would multiply with each unbatch of a plan.
+            count = 1 if self._per_batch is None else max(1, most // self._per_batch)
+            batches = self._feed.read(count)
             if batches is None:
                 return None
             self._rows = self._split(batches)
