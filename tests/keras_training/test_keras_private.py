@@ -1,5 +1,6 @@
 """Keras still has what evenfeed uses of it beyond its public API. These tests fail if a new version changes that."""
 
+import ast
 import importlib
 import inspect
 from typing import Any
@@ -67,3 +68,41 @@ def test_a_layout_keeps_the_sharding_that_it_was_given() -> None:
         variable = tf.keras.Variable([1.0, 2.0])
     assert layout.backend_layout == strategy.sharding("replica")
     assert variable.value.sharding == strategy.sharding()
+
+
+def names_used(module: Any, of: str) -> set[str]:
+    """Return what a module uses of the names of another, as `a.b` for nested ones."""
+    tree = ast.parse(inspect.getsource(module))
+    found = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    own = {name.removeprefix(f"{of}.") for name in found if name.startswith(f"{of}.")}
+    return {name for name in own if "(" not in name}
+
+
+def has(namespace: Any, path: str) -> bool:
+    for name in path.split("."):
+        if isinstance(namespace, type):
+            return True  # what follows is a member of a class
+        namespace = getattr(namespace, name, None)
+    return namespace is not None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("discretization", "hashed_crossing", "hashing", "index_lookup", "integer_lookup"),
+        *("normalization", "string_lookup", "text_vectorization", "feature_space"),
+    ],
+)
+def test_layers_find_all_names_of_tensorflow_that_they_use(name: str) -> None:
+    module: Any = importlib.import_module(f"keras.src.layers.preprocessing.{name}")
+    missing = [used for used in names_used(module, "tf") if not has(module.tf, used)]
+    assert not missing
+    backend: Any = importlib.import_module("keras.src.backend")
+    used = names_used(module, "tf_backend")
+    assert not [each for each in used if not has(backend.tensorflow, each)]
+
+
+@pytest.mark.parametrize("name", ["audio", "image", "text"])
+def test_functions_that_make_datasets_find_all_names_of_tensorflow(name: str) -> None:
+    module: Any = importlib.import_module(f"keras.src.utils.{name}_dataset_utils")
+    assert not [used for used in names_used(module, "tf") if not has(module.tf, used)]

@@ -1,10 +1,6 @@
-"""Layers that prepare data work in `Dataset.map`, and those that need TensorFlow say what to use instead."""
-
-from pathlib import Path
-from typing import Any
+"""Layers that prepare data work in `Dataset.map`."""
 
 import numpy as np
-import pytest
 from tests.keras_training.models import DATA, X
 
 import evenfeed as tf
@@ -33,19 +29,3 @@ def test_normalization_adapts_to_a_dataset() -> None:
     layer.adapt(DATA.map(lambda x, y: x).batch(16))
     np.testing.assert_allclose(np.ravel(layer.mean), X.mean(0), atol=1e-5)
     np.testing.assert_allclose(np.ravel(layer.variance), X.var(0), atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda _: tf.keras.layers.TextVectorization(), "strings and evenfeed.lookup"),
-        (lambda _: tf.keras.layers.StringLookup(), "strings and evenfeed.lookup"),
-        (lambda _: tf.keras.layers.Hashing(3), "to_hash_bucket_fast"),
-    ],
-)
-def test_what_needs_tensorflow_says_what_to_use(make: Any, said: str, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "file.txt").write_text("text")
-    with pytest.raises(ImportError, match=f"(?s)of Keras needs TensorFlow.*{said}"):
-        make(str(tmp_path))

@@ -149,8 +149,8 @@ def _check_numbers(dataset: Dataset) -> None:
             raise TypeError(
                 described(
                     f"Keras on JAX takes numbers, but component {path or 'x'} of the dataset is {part}.",
-                    fix="turn text into numbers with dataset.map: evenfeed.lookup has tables, evenfeed.strings has "
-                    "to_hash_bucket_fast and to_number.",
+                    fix="turn text into numbers with dataset.map: evenfeed.keras.layers has TextVectorization and "
+                    "StringLookup, evenfeed.strings has to_hash_bucket_fast and to_number.",
                 )
             )
 

@@ -8,10 +8,10 @@ from evenfeed.keras_training.callbacks import MEMBERS
 from evenfeed.keras_training.checkpointing import track_keras
 from evenfeed.keras_training.choosing_adapters import chosen_adapter
 from evenfeed.keras_training.distribution import follow_strategy, placed_array, placed_variable
-from evenfeed.keras_training.host_backend import BACKEND
+from evenfeed.keras_training.host_layers import install_host_layers
 from evenfeed.keras_training.making_datasets import FUNCTIONS, TENSORFLOW, NoTensorFlowIO
 from evenfeed.keras_training.models import MODEL_METHODS, TRAINER_METHODS
-from evenfeed.keras_training.preprocessing import LAYERS, assigning, leading_on
+from evenfeed.keras_training.preprocessing import assigning
 from evenfeed.strategy.followers import followers
 
 
@@ -29,14 +29,12 @@ def install() -> None:
     for (kind, name), replace in MEMBERS.items():
         keras_private.replace_member(getattr(keras.callbacks, kind), name, replace)
     keras_private.replace_member(keras_private.JaxVariable, "_direct_assign", assigning)
-    keras_private.replace_tensorflow(TENSORFLOW, NoTensorFlowIO(), BACKEND, TENSORFLOW)
+    keras_private.replace_tensorflow(TENSORFLOW, NoTensorFlowIO())
     keras_private.return_tensors_from_resizing(host_tensor)
     for (module, name), function in FUNCTIONS.items():
         keras_private.replace_member(
             getattr(keras_private, module), name, lambda _, new=function: new
         )
-    for name, instead in LAYERS.items():
-        layer = getattr(keras.layers, name)
-        keras_private.replace_member(layer, "__init__", leading_on(f"layers.{name}", instead))
+    install_host_layers()
     track_keras()
     followers.add(follow_strategy)

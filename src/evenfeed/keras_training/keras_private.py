@@ -8,6 +8,7 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
@@ -17,6 +18,9 @@ _files: Final[Any] = importlib.import_module("keras.src.utils.file_utils")
 _modules: Final[Any] = importlib.import_module("keras.src.utils.module_utils")
 _backend: Final[Any] = importlib.import_module("keras.src.backend")
 dataset_utils: Final[Any] = importlib.import_module("keras.src.utils.dataset_utils")
+_tensorflow_utils: Final[Any] = importlib.import_module("keras.src.utils.tf_utils")
+_index_lookup: Final[Any] = importlib.import_module("keras.src.layers.preprocessing.index_lookup")
+_feature_space: Final[Any] = importlib.import_module("keras.src.layers.preprocessing.feature_space")
 _image_datasets: Final[Any] = importlib.import_module("keras.src.utils.image_dataset_utils")
 timeseries_utils: Final[Any] = importlib.import_module("keras.src.utils.timeseries_dataset_utils")
 keras: Final[Any] = importlib.import_module("keras")
@@ -129,25 +133,49 @@ def replace_member(owner: Any, name: str, replace: Callable[[Any], Any]) -> None
     setattr(owner, name, made)
 
 
-def replace_tensorflow(names: Any, io: Any, backend: Any, layers: Any) -> None:
-    """Give the modules of Keras that prepare data what they would import from TensorFlow.
+def replace_tensorflow(names: Any, io: Any) -> None:
+    """Give the functions that make datasets what they would import from TensorFlow and from tensorflow_io.
 
     Other modules of Keras still find that TensorFlow is not installed.
-
-    Args:
-        names: What functions that make datasets find in `tf`.
-        io: What they find in `tensorflow_io`.
-        backend: What they find in Keras's TensorFlow backend.
-        layers: What layers find in `tf`.
     """
     _modules.tensorflow = names  # imported inside of functions
-    _backend.tensorflow = backend
+    _feature_space.tf = names
+    # Its layers stay on their backend, and the results are not converted: they may be parts of a traced element.
+    _feature_space.backend_utils = SimpleNamespace(
+        TFGraphScope=nullcontext, in_tf_graph=lambda: True
+    )
     for name in ("audio", "image", "text", "timeseries"):
         module: Any = importlib.import_module(f"keras.src.utils.{name}_dataset_utils")
         module.tf, module.tfio = names, io
-    for name in ("normalization",):
+
+
+def replace_tensorflow_of_layers(
+    names: Any,
+    tensorflow_backend: Any,
+    backend: Callable[[Any], Any],
+    convert: Callable[..., Any],
+    initializer: Callable[..., None],
+) -> None:
+    """Give the layers for text and categories what they would import from TensorFlow.
+
+    Args:
+        names: What they find in `tf`.
+        tensorflow_backend: What they find in Keras's TensorFlow backend.
+        backend: Returns what they find in place of Keras's backend.
+        convert: Converts their results.
+        initializer: Makes what fills the table of a layer without a vocabulary.
+    """
+    _backend.tensorflow = tensorflow_backend
+    _tensorflow_utils.tf = names
+    for name in ("discretization", "normalization"):
+        module: Any = importlib.import_module(f"keras.src.layers.preprocessing.{name}")
+        module.tf = names
+    hosted = ("hashed_crossing", "hashing", "index_lookup", "integer_lookup", "string_lookup")
+    for name in (*hosted, "text_vectorization"):
         module = importlib.import_module(f"keras.src.layers.preprocessing.{name}")
-        module.tf = layers
+        module.tf, module.backend = names, backend(_backend)
+        module.backend_utils = SimpleNamespace(convert_tf_tensor=convert)
+    _index_lookup.get_null_initializer = initializer
 
 
 def return_tensors_from_resizing(as_tensor: Callable[[Any], Any]) -> None:

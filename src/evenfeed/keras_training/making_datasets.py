@@ -11,26 +11,35 @@ from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import described
 from evenfeed.core.handles import Kernel
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.tensor_types import Tensor
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.plan.grouping import Batch
 from evenfeed.tensors import casting
-from evenfeed.tensors.arrays.arranging import expand_dims, transpose
+from evenfeed.tensors.arrays.arranging import expand_dims, squeeze, transpose
 from evenfeed.tensors.arrays.picking import one_hot
+from evenfeed.tensors.creation import convert_to_tensor
+from evenfeed.tensors.shaping import reshape
 from evenfeed.text_ops.each_text import applied
 
 #: TensorFlow's names that those functions use.
 TENSORFLOW: Final = SimpleNamespace(
     RaggedTensor=RaggedTensor,
+    SparseTensor=SparseTensor,
+    Tensor=Tensor,
     audio=audio,
     available=True,
     cast=casting.cast,
+    convert_to_tensor=convert_to_tensor,
     data=data,
     expand_dims=expand_dims,
     image=image,
     int64=np.dtype(np.int64),
     io=io,
     one_hot=one_hot,
+    reshape=reshape,
+    squeeze=squeeze,
     strings=strings,
     transpose=transpose,
 )

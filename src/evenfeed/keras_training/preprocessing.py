@@ -1,11 +1,10 @@
-"""Layers that prepare data, in `Dataset.map` and `adapt`, and what to use instead of those that need TensorFlow."""
+"""Layers that prepare data in `Dataset.map`."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any
 
 from evenfeed.core import side_effects
-from evenfeed.core.errors import described
 from evenfeed.core.side_effects import ProbeAbandoned
 from evenfeed.tensors.device_arrays import is_traced
 
@@ -25,32 +24,3 @@ def assigning(own: Callable[..., Any]) -> Callable[..., Any]:
         own(self, value)
 
     return assign
-
-
-_TEXT: Final = "evenfeed.strings and evenfeed.lookup in dataset.map"
-
-#: What to use instead of layers that need TensorFlow.
-LAYERS: Final = {
-    "TextVectorization": _TEXT,
-    "StringLookup": _TEXT,
-    "IntegerLookup": "evenfeed.lookup.StaticHashTable in dataset.map",
-    "Hashing": "evenfeed.strings.to_hash_bucket_fast in dataset.map",
-    "HashedCrossing": "evenfeed.strings.to_hash_bucket_fast in dataset.map",
-}
-
-
-def leading_on(name: str, instead: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a function that adds to an ImportError of Keras what to use instead."""
-
-    def replaced(own: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return own(*args, **kwargs)
-            except ImportError as error:
-                raise ImportError(
-                    described(f"{name} of Keras needs TensorFlow.", fix=f"use {instead}.")
-                ) from error
-
-        return call
-
-    return replaced
