@@ -20,12 +20,15 @@ from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.shapes import ShapeLike
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.tensor_types import StandIn
 
 if TYPE_CHECKING:
+    from evenfeed.core.ragged import traced_ragged
     from evenfeed.core.text import traced_texts
 else:
+    traced_ragged = LazyModule("evenfeed.core.ragged.traced_ragged")
     traced_texts = LazyModule("evenfeed.core.text.traced_texts")
 
 
@@ -285,10 +288,22 @@ class Handle(StandIn):
 class RaggedHandle(Handle):
     """A placeholder for a ragged tensor, which only kernels know. It is one for `isinstance`, too.
 
-    Everything else about it needs its value, so the function then runs per element.
+    `to_tensor` and `row_lengths` are kernels. Everything else needs its value, so the function then runs per element.
     """
 
     __slots__ = ()
+
+    def to_tensor(
+        self, default_value: Any = None, name: str | None = None, shape: ShapeLike = None
+    ) -> Any:
+        """Return a placeholder for the dense tensor."""
+        del name
+        return self._found(traced_ragged.to_tensor(self, default_value, shape))
+
+    def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
+        """Return a placeholder for the length of each row."""
+        del name
+        return self._found(traced_ragged.row_lengths(self) if axis == 1 else None)
 
     @property
     def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -6,24 +6,41 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor, slice_of
-from evenfeed.core.ragged.row_partitions import inside, whole_vector
+from evenfeed.core.ragged.row_partitions import copy_rows, inside, is_copied, whole_vector
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.sparse.sparse_tensors import SparseTensor, empty_value
+from evenfeed.core.text.text_columns import Texts
 
 
 def dense(rows: RaggedTensor, default: Any, shape: TensorShape) -> Any:
     """Return a dense tensor, with short rows filled and long ones cut."""
     dtype = rows.dtype
     empty = empty_value(dtype) if default is None else to_array(default, dtype)
+    return computed_tensor(_filled(rows, empty, shape, dtype))
+
+
+def dense_texts(rows: RaggedTensor, default: Any, shape: TensorShape) -> Texts:
+    """Return the same for text in a buffer, which stays there."""
+    texts = rows.flat_held
+    empty = b"" if default is None else to_array(default, dtypes.string).item()
+    data = np.concatenate([texts.data, np.frombuffer(empty, np.uint8)]) if empty else texts.data
+    first, positions = len(texts.data), dtypes.int64
+    starts = _filled(rows.with_flat_values(texts.starts), np.int64(first), shape, positions)
+    ends = np.int64(first + len(empty))
+    return Texts(data, starts, _filled(rows.with_flat_values(texts.stops), ends, shape, positions))
+
+
+def _filled(rows: RaggedTensor, empty: Any, shape: TensorShape, dtype: DType) -> Array:
     bounds = rows.bounding_shape().tolist()
     wanted = [None] * len(bounds) if shape.rank is None else list(shape)
     pairs = zip(bounds, wanted, strict=True)
     array = np.full([most if asked is None else asked for most, asked in pairs], empty, dtype)
     _fill(array, rows)
-    return computed_tensor(array)
+    return array
 
 
 def sparse(rows: RaggedTensor) -> SparseTensor:
@@ -93,9 +110,12 @@ def _fill(dense: Array, rows: RaggedTensor) -> None:
         for row, (start, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
             _fill(dense[row], slice_of(inner, start, start + count))
         return
+    if dense.flags.c_contiguous and is_copied(inner, len(counts)):
+        places = np.arange(len(counts)) * dense.shape[1]
+        copy_rows(inner, starts, counts, dense.reshape(-1), places)
+        return
     filled = inside(dense.shape[1], counts)
-    within = np.nonzero(filled)[1]
-    positions = np.repeat(starts, counts) + within
+    positions = np.repeat(starts, counts) + np.nonzero(filled)[1]
     sizes = [min(a, b) for a, b in zip(dense.shape[2:], inner.shape[1:], strict=True)]
     fits = tuple(slice(0, size) for size in sizes)
     dense[: len(counts)][(filled, *fits)] = np.asarray(inner)[(positions, *fits)]

@@ -235,9 +235,11 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
 
     def rows(self, which: Array) -> "RaggedTensor":
         """Return the rows at some positions, in that order."""
-        splits, positions = row_partitions.gathered(self._splits, which)
         inner = self._values
-        values = inner.rows(positions) if isinstance(inner, RaggedTensor) else inner[positions]
+        if isinstance(inner, RaggedTensor):
+            splits, positions = row_partitions.gathered(self._splits, which)
+            return RaggedTensor(inner.rows(positions), splits, self._uniform)
+        values, splits = row_partitions.gathered_values(inner, self._splits, which)
         return RaggedTensor(values, splits, self._uniform)
 
     def row(self, index: int) -> Any:

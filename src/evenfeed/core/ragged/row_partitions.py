@@ -1,6 +1,6 @@
 """Row splits: where each row of a ragged tensor starts and stops, and the checks of what users pass for them."""
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
@@ -8,8 +8,18 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described, shortened
+from evenfeed.core.lazy import LazyModule
+from evenfeed.core.promotion import computed_tensor
+from evenfeed.core.text.numba_loops import is_worth_it
+
+if TYPE_CHECKING:
+    from evenfeed.core.ragged import row_loops
+else:
+    row_loops = LazyModule("evenfeed.core.ragged.row_loops")
 
 _SPLIT_DTYPES: Final = (dtypes.int32, dtypes.int64)
+# The bytes of values that compiled loops copy.
+_SIZES: Final = (1, 2, 4, 8)
 
 
 def whole_vector(value: Any, argument: str) -> Array:
@@ -93,12 +103,50 @@ def inside(width: int, lengths: Array) -> Array:
 
 def gathered(splits: Array, rows: Array) -> tuple[Array, Array]:
     """Return the splits of some rows, and the positions of their values."""
-    firsts = splits[rows]
-    lengths = splits[rows + 1] - firsts
-    new = from_lengths(lengths, 0, check=False)
+    firsts, lengths, new = _gathered_splits(splits, rows)
     # Within a row positions count up, so each starts at its row's first value minus its place in the result.
     shifts = np.repeat(firsts - new[:-1], lengths)
     return new, shifts + np.arange(new[-1], dtype=splits.dtype)
+
+
+def gathered_values(values: Any, splits: Array, rows: Array) -> tuple[Any, Array]:
+    """Return the values of some rows of an array or of text in a buffer, and their splits."""
+    firsts, lengths, new = _gathered_splits(splits, rows)
+    if is_copied(values, len(rows)):
+        found = np.empty(int(new[-1]), values.dtype)
+        copy_rows(values, firsts, lengths, found, new[:-1])
+        return computed_tensor(found), new
+    new, positions = gathered(splits, rows)
+    return values[positions], new
+
+
+def _gathered_splits(splits: Array, rows: Array) -> tuple[Array, Array, Array]:
+    firsts = splits[rows]
+    lengths = splits[rows + 1] - firsts
+    return firsts, lengths, from_lengths(lengths, 0, check=False)
+
+
+def is_copied(values: Any, rows: int) -> bool:
+    """Return True if `copy_rows` should copy so many rows of values."""
+    return is_worth_it(rows) and _is_plain(values)
+
+
+def _is_plain(values: Any) -> bool:
+    """Return True if values are a vector of numbers without gaps, of a size that compiled loops copy."""
+    if not isinstance(values, np.ndarray):
+        return False
+    array = cast("Array", values)
+    known = array.dtype.kind != "O" and array.itemsize in _SIZES
+    return known and array.ndim == 1 and array.flags.c_contiguous
+
+
+def copy_rows(values: Array, starts: Array, counts: Array, out: Array, places: Array) -> None:
+    """Copy `counts[i]` values from `starts[i]` to `places[i]` in `out`, for each row i, by compiled code."""
+    size = np.dtype(
+        f"u{values.itemsize}"
+    )  # bytes are copied as they are: a loop for each size will do
+    first, lengths, to = (np.asarray(part, np.int64) for part in (starts, counts, places))
+    row_loops.copy_rows(np.asarray(values).view(size), first, lengths, out.view(size), to)
 
 
 def _invalid(why: str) -> InvalidArgumentError:

@@ -10,7 +10,6 @@ import numpy as np
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import Computed, Handle, NewKernel
-from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.random_bits import DrawsForElements
 from evenfeed.core.side_effects import Effect, Effects, ProbeAbandoned
 from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
@@ -81,9 +80,9 @@ def finding_of(asked: TraceArguments) -> Finding:
 
 
 def _why_values_are_needed(calling: Calling) -> str | None:
-    """Return why a function gets values instead of handles: it may ask for their class."""
-    rows = (isinstance(s, RaggedTensorSpec | SparseTensorSpec) for s in calling.specs)
-    return "it gets a ragged or sparse tensor" if any(rows) else None
+    """Return why a function gets values instead of handles: kernels do not know sparse tensors."""
+    sparse = (isinstance(spec, SparseTensorSpec) for spec in calling.specs)
+    return "it gets a sparse tensor" if any(sparse) else None
 
 
 def finding_elsewhere(
