@@ -26,19 +26,19 @@ def to_tensor(rows: Any, default: Any, shape: ShapeLike) -> Any:
     if not known:
         return None
     lengths = None if shape is None else tuple(TensorShape(shape))
-    found = results_of(ToTensor(default, lengths), rows)
+    found = results_of(MakeDense(default, lengths), rows)
     return None if found is None else found[0]
 
 
 def row_lengths(rows: Any) -> Any:
     """Record `rows.row_lengths()`."""
-    found = results_of(RowLengths(), rows)
+    found = results_of(MeasureRows(), rows)
     return None if found is None else found[0]
 
 
 @final
 @dataclass(frozen=True)
-class ToTensor(Kernel):
+class MakeDense(Kernel):
     """Converts each element to a dense tensor.
 
     Attributes:
@@ -96,7 +96,7 @@ class ToTensor(Kernel):
 
 @final
 @dataclass(frozen=True)
-class RowLengths(Kernel):
+class MeasureRows(Kernel):
     """Returns the row lengths of each element."""
 
     stays_on_host: ClassVar[bool] = True
