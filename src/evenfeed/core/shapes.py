@@ -271,9 +271,9 @@ class ArrayShape(tuple[int, ...]):
         """Return True: every dimension of an array is known."""
         return True
 
-    def is_compatible_with(self, other: ShapeLike) -> bool:
-        """Return True if an array of this shape matches `other`, which may be partially known."""
-        return TensorShape(self).is_compatible_with(other)
+    def __getattr__(self, name: str) -> Any:
+        """Return the other members of a TensorShape, such as `concatenate`."""
+        return getattr(TensorShape(self), name)
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(tuple(cast("list[Any]", other)) if isinstance(other, list) else other)

@@ -142,10 +142,6 @@ class HostTensor(np.ndarray[Any, Any]):
         return repr(self.view(np.ndarray))
 
 
-for _name, _member in graph_members().items():
-    setattr(HostTensor, _name, _member)
-
-
 def _returning_tensors(name: str) -> Any:
     """Return a method of NumPy whose single numbers become tensors, like its arrays."""
     by_numpy: Any = getattr(np.ndarray, name)
@@ -296,6 +292,11 @@ def _text(found: Any) -> Any:
     return HostText(found.item())
 
 
+for _name, _member in graph_members().items():
+    setattr(HostTensor, _name, _member)
+    setattr(HostText, _name, _member)
+
+
 def host_tensor(value: Any) -> Any:
     """View a NumPy array or scalar as a tensor, without a copy. Returns anything else unchanged."""
     array: np.ndarray[Any, Any] = value
@@ -344,13 +345,4 @@ class Tensor(metaclass=_AnyTensor):
                 "Tensor is only for annotations and isinstance; it cannot be instantiated.",
                 fix="create tensors with evenfeed.constant(...).",
             )
-        )
-
-
-def explain_tracing(error: Exception) -> None:
-    """Add the reason to JAX's error about `x.numpy()` on a tracer."""
-    if isinstance(error, AttributeError) and str(error).endswith("Tracer has no attribute numpy"):
-        error.add_note(
-            "The function is being traced: its tensors have no values yet, so numpy() is not available. "
-            "Compute with jax.numpy, or call Python code on the values with evenfeed.py_function."
         )

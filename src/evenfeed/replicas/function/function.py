@@ -13,8 +13,8 @@ from evenfeed.core import side_effects
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax
+from evenfeed.core.names.tensor_facts import explain_missing_member
 from evenfeed.core.specs import Specified
-from evenfeed.core.tensor_types import explain_tracing
 from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import open_containers
 from evenfeed.replicas.function.compiler import Compiler
@@ -134,7 +134,7 @@ class Function:
         try:
             result = self.python_function(*args, **kwargs)
         except AttributeError as error:
-            explain_tracing(error)
+            explain_missing_member(error)
             raise
         before.check_same(self.python_function)
         reachable.check()

@@ -14,6 +14,7 @@ from evenfeed.core.callsite import Origin, where_raised
 from evenfeed.core.conversion import shortened, to_component
 from evenfeed.core.errors import InvalidArgumentError, OutOfRangeError, described
 from evenfeed.core.handles import Handle
+from evenfeed.core.names.tensor_facts import explain_missing_member
 from evenfeed.core.promised_shapes import Promise, promise_of, promises_kept
 from evenfeed.core.promotion import PromotingTensor
 from evenfeed.core.specs import TensorSpec, TypeSpec
@@ -23,7 +24,6 @@ from evenfeed.core.tensor_types import (
     HostText,
     TextTensor,
     asked_width,
-    explain_tracing,
 )
 from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.functions.private_copies import unshared
@@ -189,7 +189,7 @@ def explained(  # noqa: PLR0913, PLR0917 - all that a note contains
         )
         raised.__cause__ = error
         error = raised
-    explain_tracing(error)
+    explain_missing_member(error)
     error.add_note(note)
     return error
 
