@@ -53,7 +53,8 @@ from evenfeed.replicas.tape.custom_gradients import (
     grad_pass_through,
     recompute_grad,
 )
-from evenfeed.replicas.tape.gradient_tape import GradientTape, UnconnectedGradients
+from evenfeed.replicas.tape.gradient_tape import GradientTape
+from evenfeed.replicas.tape.gradient_values import UnconnectedGradients
 from evenfeed.replicas.variables.module import Module
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.replicas.variables.variable_creation import variable_creator_scope

@@ -271,7 +271,8 @@ def test_wrong_arguments_say_what_to_pass():
     with tf.GradientTape(persistent=True) as tape:
         y = w * w
     with pytest.raises(
-        ValueError, match="A target of gradients is a tensor or a variable, but got"
+        ValueError,
+        match="A target of gradients is a tensor that JAX computed, or a variable, but got",
     ):
         tape.gradient("y", w)
     with pytest.raises(ValueError, match="A source of gradients is a variable or a tensor"):

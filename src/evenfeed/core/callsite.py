@@ -4,7 +4,7 @@ import inspect
 import os
 import sys
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
@@ -51,6 +51,27 @@ def where_called() -> Origin | None:
             nearest = nearest or here
         frame = frame.f_back
     return nearest
+
+
+def called_function() -> str:
+    """Return the name of the function of evenfeed that user code has called: the outermost one on the stack."""
+    found, frame = _OURS, inspect.currentframe()
+    while frame is not None and (_is_ours(frame) or _is_library(frame)):
+        # Users do not know the inner functions of decorators.
+        if _is_ours(frame) and "<" not in frame.f_code.co_qualname:
+            found = _name_of(frame)
+        frame = frame.f_back
+    return found.removesuffix(".__init__").removesuffix(".__post_init__")
+
+
+def _name_of(frame: FrameType) -> str:
+    """Return the name of a function, or of a method with the class that it is called on."""
+    of_class, _, name = frame.f_code.co_qualname.rpartition(".")
+    if not of_class:
+        return name
+    owner: Any = frame.f_locals.get("cls")
+    this: Any = frame.f_locals.get("self")
+    return f"{(owner or this.__class__).__name__}.{name}"
 
 
 def line_in(frame: FrameType) -> Origin | None:

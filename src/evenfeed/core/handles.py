@@ -12,10 +12,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, final
 
+import numpy as np
+
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column, length_of
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array, is_tensor, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.gradients.followed_values import check_not_followed, followed, no_gradient
 from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
@@ -61,6 +64,9 @@ class RowKernel(Kernel):
 
     stays_on_host: ClassVar[bool] = True
 
+    # Whether the result holds values of the first argument, and zeros: it then has a gradient.
+    moves_values: ClassVar[bool] = False
+
     @abstractmethod
     def spec(self, *given: TensorSpec) -> TensorSpec:
         """Return the spec of the result for one element, given the specs of the arguments."""
@@ -68,6 +74,14 @@ class RowKernel(Kernel):
     @abstractmethod
     def one(self, *parts: Array) -> Array:
         """Return the result for one element."""
+
+    def differentiable(self, *parts: Any) -> Any:  # noqa: ARG002 - a contract
+        """Return the result for tensors that a tape follows, computed with operators and methods of the arrays.
+
+        Raises:
+            LookupError: The kernel has no gradient.
+        """
+        raise no_gradient()
 
     @final
     def specs(self, *given: TensorSpec) -> list[TensorSpec]:
@@ -325,7 +339,26 @@ def applied(kernel: RowKernel, *values: Any) -> Any:
         raise TypeError(
             "A part of the element is combined with a value that is computed from others."
         )
+    arrays = [followed(value) for value in values]
+    if any(array is not None for array in arrays):
+        parts = [v if a is None else a for a, v in zip(arrays, values, strict=True)]
+        return _differentiable(kernel, *(p if is_tensor(p) else to_array(p) for p in parts))
     return computed_tensor(kernel.one(*map(to_array, values)))
+
+
+def _differentiable(kernel: RowKernel, *parts: Any) -> Any:
+    """Run a kernel on parts of which a tape follows some."""
+    found = kernel.spec(*(TensorSpec(part.shape, part.dtype) for part in parts))
+    if found.dtype.kind not in "fV":  # V is that of bfloat16
+        return computed_tensor(kernel.one(*map(to_array, parts)))
+    image, *rest = parts
+    if not kernel.moves_values:
+        return kernel.differentiable(image, *rest)
+    check_not_followed(*rest)
+    numbers: Array = np.arange(1, int(image.size) + 1).reshape(tuple(image.shape))
+    places = kernel.one(numbers, *map(to_array, rest))
+    moved = image.reshape(-1)[np.maximum(places, 1) - 1]
+    return moved if places.all() else moved.at[places == 0].set(0)
 
 
 def text_of(contents: Array, name: str = "contents") -> bytes:

@@ -196,6 +196,9 @@ class Mix(RowKernel):
         image = _pixels_of_floats(self.name, parts[0])
         return image @ np.array(self.matrix, image.dtype)
 
+    def differentiable(self, *parts: Any) -> Any:
+        return self.one(*parts)
+
 
 @final
 @dataclass(frozen=True)
@@ -249,6 +252,9 @@ class Gamma(RowKernel):
         return converted(
             number(self.gain) * image ** number(self.gamma), parts[0].dtype, saturate=True
         )
+
+    def differentiable(self, *parts: Any) -> Any:
+        return self.one(*parts)
 
 
 def check_channels(name: str, image: Array) -> None:

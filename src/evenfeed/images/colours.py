@@ -130,6 +130,9 @@ class ConvertDtype(RowKernel):
     def one(self, *parts: Array) -> Array:
         return converted(parts[0], self.dtype, saturate=self.saturate)
 
+    def differentiable(self, *parts: Any) -> Any:
+        return parts[0].astype(self.dtype)
+
 
 @final
 @dataclass(frozen=True)
@@ -151,6 +154,14 @@ class Standardize(RowKernel):
         spread = np.sqrt(np.square(image).mean(axes, keepdims=True))
         return image / np.maximum(spread, least.astype(image.dtype))
 
+    def differentiable(self, *parts: Any) -> Any:
+        check_image(parts[0])
+        axes, image = (-3, -2, -1), parts[0].astype(_worked_in(parts[0].dtype))
+        image -= image.mean(axes, keepdims=True)
+        least = 1 / np.prod(image.shape[-3:], dtype=np.float32)
+        # Bounded before the root, whose derivative at 0 is infinite.
+        return image / (image**2).mean(axes, keepdims=True).clip(least.astype(image.dtype)) ** 0.5
+
 
 @final
 @dataclass(frozen=True)
@@ -165,6 +176,9 @@ class Brightness(RowKernel):
     def one(self, *parts: Array) -> Array:
         image = in_floats(parts[0])
         return converted(image + image.dtype.type(self.delta), parts[0].dtype, saturate=True)
+
+    def differentiable(self, *parts: Any) -> Any:
+        return self.one(*parts)
 
 
 @final
@@ -183,6 +197,9 @@ class Contrast(RowKernel):
         mean = image.mean((-3, -2), keepdims=True, dtype=np.float32).astype(image.dtype)
         stretched = (image - mean) * image.dtype.type(self.factor) + mean
         return converted(stretched, parts[0].dtype, saturate=True)
+
+    def differentiable(self, *parts: Any) -> Any:
+        return self.one(*parts)
 
 
 @final
@@ -203,11 +220,16 @@ class ToGrey(RowKernel):
         grey = converted(image, dtypes.float32) @ _GREY[:, None]
         return converted(grey, image.dtype)
 
+    def differentiable(self, *parts: Any) -> Any:
+        return self.one(*parts)
+
 
 @final
 @dataclass(frozen=True)
 class FromGrey(RowKernel):
     """Repeats the single channel three times."""
+
+    moves_values = True
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
         return TensorSpec(_with_channels(given[0], 3), given[0].dtype)

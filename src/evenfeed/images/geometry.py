@@ -155,6 +155,8 @@ class _Box(RowKernel):
 class Crop(_Box):
     """Crops to a box; the result is a view."""
 
+    moves_values = True
+
     def one(self, *parts: Array) -> Array:
         image = parts[0]
         check_image(image)
@@ -181,6 +183,8 @@ class Crop(_Box):
 class Pad(_Box):
     """Pads with zeros."""
 
+    moves_values = True
+
     def one(self, *parts: Array) -> Array:
         image = parts[0]
         check_image(image)
@@ -200,6 +204,8 @@ class Pad(_Box):
 @dataclass(frozen=True)
 class CentralCrop(RowKernel):
     """Crops to the central region; the result is a view."""
+
+    moves_values = True
 
     fraction: float
 
@@ -225,6 +231,8 @@ class CentralCrop(RowKernel):
 @dataclass(frozen=True)
 class CropOrPad(RowKernel):
     """Crops or pads around the centre; the result is a view if it only crops."""
+
+    moves_values = True
 
     height: int
     width: int
@@ -290,6 +298,8 @@ def flip_up_down(image: Any) -> Any:
 @dataclass(frozen=True)
 class Flip(RowKernel):
     """Reverses one axis."""
+
+    moves_values = True
 
     axis: int
 

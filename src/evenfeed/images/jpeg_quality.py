@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
+
 from evenfeed.core import dtypes
 from evenfeed.core.arguments import whole_number
 from evenfeed.core.conversion import Array
@@ -61,3 +63,7 @@ class JpegQuality(RowKernel):
         file = encoded(pixels, "JPEG", quality=self.quality, subsampling=2)
         found = jpeg_pixels(file, image.shape[-1], JpegWay(exact=self.exact))
         return converted(found, image.dtype, saturate=True)
+
+    def differentiable(self, *parts: Any) -> Any:
+        """Return a result without a gradient, as in TensorFlow."""
+        return self.one(np.asarray(parts[0]))

@@ -1,6 +1,6 @@
 """Random changes of brightness, contrast, hue, saturation and JPEG quality."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -164,11 +164,16 @@ class RandomAdjustment(RandomKernel):
 
     def one(self, *parts: Array) -> Array:
         image, *seeds = parts
+        return self._made(seeds).one(image)
+
+    def differentiable(self, *parts: Any) -> Any:
+        image, *seeds = parts
+        return self._made(seeds).differentiable(image)
+
+    def _made(self, seeds: Sequence[Array]) -> RowKernel:
         if self.whole:
-            number = int(self.integers(seeds, 1, int(self.lower), int(self.upper))[0])
-        else:
-            number = self.between(seeds, self.lower, self.upper)
-        return self.make(number).one(image)
+            return self.make(int(self.integers(seeds, 1, int(self.lower), int(self.upper))[0]))
+        return self.make(self.between(seeds, self.lower, self.upper))
 
 
 def _brightness(most: float) -> RandomAdjustment:

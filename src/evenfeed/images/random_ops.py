@@ -172,6 +172,8 @@ class RandomKernel(RowKernel):
 class RandomCrop(RandomKernel):
     """Crops to a random box; the result is a view."""
 
+    moves_values = True
+
     size: tuple[int, ...]
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
@@ -201,6 +203,8 @@ class RandomCrop(RandomKernel):
 @dataclass(frozen=True)
 class RandomFlip(RandomKernel):
     """Randomly reverses one axis."""
+
+    moves_values = True
 
     axis: int
 

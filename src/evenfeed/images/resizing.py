@@ -276,6 +276,20 @@ class Resize(RowKernel):
             image = image.astype(np.float32, copy=False)  # Other dtypes times float32 give float64.
         return _weighed(image, new, self.method, antialias=self.antialias)
 
+    def differentiable(self, *parts: Any) -> Any:
+        image = parts[0]
+        check_image(image, "images")
+        old, new = size_of(image), self._size(*size_of(image))
+        if self.method == NEAREST:
+            return image if old == new else _nearest(image, new)
+        if old == new and self.method in _EXACT:
+            return image.astype(np.float32)
+        rows, columns = _matrices(image, new, self.method, self.antialias)
+        image = image.astype(np.float32)
+        flat = image.reshape(*image.shape[:-2], old[1] * image.shape[-1])
+        high = (rows @ flat).reshape(*image.shape[:-3], new[0], *image.shape[-2:])
+        return columns @ high
+
     def _size(self, height: int, width: int) -> tuple[int, int]:
         if not self.keeps_form:
             return self.height, self.width
@@ -374,10 +388,13 @@ def _added(image: Array, places: Array, weights: Array, axis: int) -> Array:
 
 def _multiplied(image: Array, size: tuple[int, int], method: str, *, antialias: bool) -> Array:
     """Resize with matrix products, for weights that are mostly non-zero."""
-    rows, columns = (
-        weights(method, old, new, antialias=antialias)
-        for old, new in zip(size_of(image), size, strict=True)
-    )
+    rows, columns = _matrices(image, size, method, antialias)
     image = image.astype(np.float32)
     high = np.einsum("oh,...hwc->...owc", rows, image, optimize=True)
     return np.einsum("pw,...owc->...opc", columns, high, optimize=True)
+
+
+def _matrices(image: Array, size: tuple[int, int], method: str, antialias: bool) -> list[Array]:
+    """Return the weights of the old rows for the new ones, and of the old columns."""
+    pairs = zip(size_of(image), size, strict=True)
+    return [weights(method, old, new, antialias=antialias) for old, new in pairs]

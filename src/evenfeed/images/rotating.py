@@ -80,6 +80,8 @@ def resize_with_pad(
 class Rotate(RowKernel):
     """Rotates by quarter turns; the result is a view."""
 
+    moves_values = True
+
     turns: int
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
@@ -94,6 +96,8 @@ class Rotate(RowKernel):
 @dataclass(frozen=True)
 class Transpose(RowKernel):
     """Swaps height and width; the result is a view."""
+
+    moves_values = True
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
         return _swapped(given[0])
@@ -118,15 +122,22 @@ class Fit(RowKernel):
         return TensorSpec(with_size(resized.shape, self.height, self.width), resized.dtype)
 
     def one(self, *parts: Array) -> Array:
-        image = parts[0]
+        resize, pad = self._steps(parts[0])
+        return pad.one(resize.one(parts[0]))
+
+    def differentiable(self, *parts: Any) -> Any:
+        resize, pad = self._steps(parts[0])
+        return applied(pad, applied(resize, parts[0]))
+
+    def _steps(self, image: Array) -> tuple[Resize, Pad]:
         check_image(image)
         # In single precision, as in TensorFlow, whose rounding decides between two sizes.
         old = np.array(size_of(image), np.float32)
         frame = np.array([self.height, self.width], np.float32)
         new = old / (old / frame).max()
         top, left = np.maximum(np.floor((frame - new) / 2), 0).astype(int).tolist()
-        resized = self._resize(*np.floor(new).astype(int).tolist()).one(image)
-        return Pad(top, left, self.height, self.width).one(resized)
+        resize = self._resize(*np.floor(new).astype(int).tolist())
+        return resize, Pad(top, left, self.height, self.width)
 
     def _resize(self, height: int, width: int) -> Resize:
         return Resize(height, width, self.method, keeps_form=False, antialias=self.antialias)

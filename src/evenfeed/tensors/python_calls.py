@@ -13,10 +13,12 @@ from evenfeed.core import dtypes, promised_shapes, side_effects
 from evenfeed.core.conversion import Array, is_tensor, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.gradients.followed_values import followed
 from evenfeed.core.promised_shapes import promise, promise_of
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.shapes import ShapeLike, TensorShape
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, is_on_device, read
+from evenfeed.tensors.device_arrays import is_traced
 
 
 def numpy_function(
@@ -57,7 +59,8 @@ def py_function(
     """Call a Python function with concrete tensors, and return its results as tensors.
 
     Like `numpy_function`, but `func` receives tensors: NumPy arrays with `numpy()`, also for text. Arrays that
-    it returns are cast to Tout by NumPy's rules; those of `numpy_function` must already have that dtype.
+    it returns are cast to Tout by NumPy's rules; those of `numpy_function` must already have that dtype. A tape
+    records what the function computes.
     `@tf.py_function(Tout=tf.float32)` is a decorator.
 
     Examples:
@@ -187,7 +190,15 @@ def _read(value: object) -> Array:
 
 
 _NUMPY: Final = _Kind("numpy_function", _argument, casts=False)
-_PYTHON: Final = _Kind("py_function", lambda value: computed_tensor(_read(value)), casts=True)
+
+
+def _tensor_argument(value: object) -> Any:
+    """Return a tensor of the host; what a tape follows stays as it is, so that the function has a gradient."""
+    array = followed(value)
+    return computed_tensor(_read(value)) if array is None or is_traced(array) else array
+
+
+_PYTHON: Final = _Kind("py_function", _tensor_argument, casts=True)
 
 
 def _as_declared(value: Any, declared: Any, kind: _Kind) -> Any:
@@ -222,6 +233,9 @@ def _tensor(value: object, declared: DTypeLike, kind: _Kind) -> Array:
             return computed_tensor(to_array(value, asked))
         except (TypeError, ValueError) as error:
             raise _unlike(shortened(value), asked) from error
+    kept = followed(value)
+    if kept is not None and kind.casts and asked.kind in "fcV":
+        return kept.astype(asked)
     array = _read(value)
     if array.dtype == asked:
         return computed_tensor(array)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array
 from evenfeed.core.errors import described
+from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged import row_partitions
@@ -172,7 +173,7 @@ class BuiltFromRows(ABC):
             row_splits_dtype: int64 or int32.
         """
         del name
-        array = to_array(tensor)
+        array = host_array(tensor)
         if array.ndim < ragged_rank + 1:
             raise ValueError(
                 described(
@@ -205,7 +206,7 @@ def held_values(values: Any) -> Any:
     """Return what a ragged tensor stores: a host array, a ragged tensor, or text in a buffer."""
     if isinstance(values, (BuiltFromRows, Texts)):
         return values
-    array = to_array(values)
+    array = host_array(values)
     if not array.ndim:
         raise ValueError(
             described(

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import to_array
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.building import len_of
 from evenfeed.core.ragged.ragged_functions import joined
@@ -17,14 +17,14 @@ from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 def concat(values: Sequence[Any], axis: Any, name: str | None = None) -> Any:
     """Concatenate ragged and dense tensors along an axis; other lengths may differ along ragged axes."""
     del name
-    parts = _alike([v if isinstance(v, RaggedTensor) else to_array(v) for v in values])
+    parts = _alike([v if isinstance(v, RaggedTensor) else host_array(v) for v in values])
     return _concatenated(parts, known_axis(axis, len(parts[0].shape)))
 
 
 def stack(values: Sequence[Any], axis: Any = 0, name: str | None = None) -> Any:
     """Stack ragged and dense tensors along a new axis."""
     del name
-    parts = _alike([v if isinstance(v, RaggedTensor) else to_array(v) for v in values])
+    parts = _alike([v if isinstance(v, RaggedTensor) else host_array(v) for v in values])
     place = known_axis(axis, len(parts[0].shape) + 1)
     found = _concatenated([expand_dims(part, place) for part in parts], place)
     # As in TensorFlow, the result does not know that its rows have one length.
@@ -55,7 +55,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:  # no
             )
         )
     rank = len(input.shape)
-    places = {known_axis(one, rank) for one in np.atleast_1d(to_array(axis)).tolist()}
+    places = {known_axis(one, rank) for one in np.atleast_1d(host_array(axis)).tolist()}
     found = input
     for place in sorted(places, reverse=True):
         found = _without_axis(found, place)
@@ -65,7 +65,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:  # no
 def tile(input: Any, multiples: Any, name: str | None = None) -> Any:  # noqa: A002 - TensorFlow's name
     """Repeat a ragged tensor along each axis."""
     del name
-    counts = to_array(multiples).tolist()
+    counts = host_array(multiples).tolist()
     if len(counts) != len(input.shape) or min(counts) < 0:
         raise InvalidArgumentError(
             f"multiples must be one count for each of {len(input.shape)} axes, but got {counts}.",
@@ -78,7 +78,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     """Reverse a ragged tensor along some axes."""
     del name
     rank = len(tensor.shape)
-    places = [known_axis(one, rank) for one in np.atleast_1d(to_array(axis)).tolist()]
+    places = [known_axis(one, rank) for one in np.atleast_1d(host_array(axis)).tolist()]
     found = tensor
     for place in places:
         found = _reversed(found, place)

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor, slice_of
 from evenfeed.core.ragged.row_partitions import copy_rows, inside, is_copied, whole_vector
@@ -19,14 +20,14 @@ from evenfeed.core.text.text_columns import Texts
 def dense(rows: RaggedTensor, default: Any, shape: TensorShape) -> Any:
     """Return a dense tensor, with short rows filled and long ones cut."""
     dtype = rows.dtype
-    empty = empty_value(dtype) if default is None else to_array(default, dtype)
+    empty = empty_value(dtype) if default is None else host_array(default, dtype)
     return computed_tensor(_filled(rows, empty, shape, dtype))
 
 
 def dense_texts(rows: RaggedTensor, default: Any, shape: TensorShape) -> Texts:
     """Return the same for text in a buffer, which stays there."""
     texts = rows.flat_held
-    empty = b"" if default is None else to_array(default, dtypes.string).item()
+    empty = b"" if default is None else host_array(default, dtypes.string).item()
     data = np.concatenate([texts.data, np.frombuffer(empty, np.uint8)]) if empty else texts.data
     first, positions = len(texts.data), dtypes.int64
     starts = _filled(rows.with_flat_values(texts.starts), np.int64(first), shape, positions)
@@ -85,7 +86,7 @@ def kept_values(array: Array, lengths: Any, padding: Any) -> Array:
     if padding is None:
         counts = np.clip(whole_vector(lengths, "lengths"), 0, array.shape[1])
     else:
-        same = array == to_array(padding, dtypes.as_dtype(array.dtype))
+        same = array == host_array(padding, dtypes.as_dtype(array.dtype))
         kept = ~same if array.ndim == 2 else ~same.all(axis=tuple(range(2, array.ndim)))
         counts = np.max(np.multiply(_numbers(array.shape[1]), kept), axis=1, initial=0)
     return inside(array.shape[1], counts)

@@ -7,8 +7,9 @@ from typing import Any, cast
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array, is_tensor, to_array
+from evenfeed.core.conversion import Array, is_tensor
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.building import len_of
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
@@ -47,11 +48,11 @@ def constant(
     splits_dtype(row_splits_dtype)
     plain = _plain(pylist)
     depth = _depth(plain)
-    inner = None if inner_shape is None else tuple(np.atleast_1d(to_array(inner_shape)).tolist())
+    inner = None if inner_shape is None else tuple(np.atleast_1d(host_array(inner_shape)).tolist())
     if ragged_rank is None:
         ragged_rank = max(0, depth - 1 - (len(inner) if inner is not None else 0))
     if ragged_rank == 0 or not isinstance(plain, list):
-        return computed_tensor(to_array(plain, None if dtype is None else dtypes.as_dtype(dtype)))
+        return computed_tensor(host_array(plain, None if dtype is None else dtypes.as_dtype(dtype)))
     levels: list[Array] = []
     rows = cast("list[Any]", plain)
     for _ in range(ragged_rank):
@@ -80,7 +81,7 @@ def range_(
     del name
     first, stop = (0, starts) if limits is None else (starts, limits)
     known = [
-        to_array(one, None if dtype is None else dtypes.as_dtype(dtype))
+        host_array(one, None if dtype is None else dtypes.as_dtype(dtype))
         for one in (first, stop, deltas)
     ]
     common = np.result_type(*known) if dtype is None else dtypes.as_dtype(dtype)
@@ -107,7 +108,7 @@ def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
         [[1, 2], [3]]
     """
     del name
-    parts = [part if isinstance(part, RaggedTensor) else to_array(part) for part in values]
+    parts = [part if isinstance(part, RaggedTensor) else host_array(part) for part in values]
     if axis in (0, -1 - len(parts[0].shape)):
         found = stacked(parts)
         dense = not any(isinstance(part, RaggedTensor) for part in parts)
@@ -168,12 +169,12 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
         counts = np.where(np.asarray(mask.row_lengths()) > 0, counts, 0)
         values = boolean_mask(rows.values, mask.values)
         return RaggedTensor.from_row_lengths(values, counts)
-    known = to_array(mask)
+    known = host_array(mask)
     if isinstance(data, RaggedTensor):
         if known.ndim > 1:
             return boolean_mask(data, RaggedTensor.from_tensor(known))
         return data.rows(np.flatnonzero(known))
-    found: Any = computed_tensor(to_array(data)[known])
+    found: Any = computed_tensor(host_array(data)[known])
     if known.ndim > 1:
         found = RaggedTensor.from_row_lengths(found, known.sum(axis=-1).reshape(-1))
     for length in reversed(known.shape[1:-1]):
@@ -244,8 +245,8 @@ def stack_dynamic_partitions(
     if isinstance(partitions, RaggedTensor):
         flat = data.flat_values if isinstance(data, RaggedTensor) else data
         return stack_dynamic_partitions(flat, partitions.flat_values, num_partitions)
-    values = data if isinstance(data, RaggedTensor) else to_array(data)
-    numbers, count = to_array(partitions), int(num_partitions)
+    values = data if isinstance(data, RaggedTensor) else host_array(data)
+    numbers, count = host_array(partitions), int(num_partitions)
     if numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
         raise InvalidArgumentError(
             f"partitions must be from 0 to {count - 1}, but are from {numbers.min()} to {numbers.max()}.",
@@ -267,7 +268,7 @@ def _plain(value: Any) -> Any:
         return value.to_list()
     if isinstance(value, (list, tuple)):
         return [_plain(part) for part in cast("Sequence[Any]", value)]
-    return to_array(value).tolist() if is_tensor(value) else value
+    return host_array(value).tolist() if is_tensor(value) else value
 
 
 def _depth(value: Any) -> int:
@@ -293,5 +294,5 @@ def _values(rows: list[Any], dtype: Any, depth: int, inner: tuple[int, ...] | No
     if not rows:
         shape = (0, *(inner or (0,) * (depth - 1)))
         return np.zeros(shape, known or dtypes.float32)
-    array = to_array(rows, known)
+    array = host_array(rows, known)
     return array if inner is None else array.reshape(len(rows), *inner)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import to_array
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_arranging import known_axis
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
@@ -34,11 +34,11 @@ def map_fn(
         own = RaggedTensorSpec(elems.shape[1:], elems.dtype, elems.ragged_rank - 1)
         return _rows(found, own if wanted is None else wanted)
     kind = wanted.dtype if isinstance(wanted, TensorSpec) else dtypes.as_dtype(wanted)
-    return computed_tensor(np.stack([to_array(one, kind) for one in found]))
+    return computed_tensor(np.stack([host_array(one, kind) for one in found]))
 
 
 def _rows(found: Sequence[Any], spec: RaggedTensorSpec) -> Any:
-    rows = [one if isinstance(one, RaggedTensor) else to_array(one) for one in found]
+    rows = [one if isinstance(one, RaggedTensor) else host_array(one) for one in found]
     for row in rows:
         if not spec.is_compatible_with(row):
             raise InvalidArgumentError(

@@ -5,8 +5,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.gradients.followed_values import check_not_followed, host_array
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.building import len_of
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor, slice_of
@@ -17,6 +18,7 @@ def computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Ragge
     """Compute elementwise. Ragged operands must have the same rows; others broadcast."""
     rows = left if isinstance(left, RaggedTensor) else right
     assert isinstance(rows, RaggedTensor)
+    check_not_followed(left, right, function="Arithmetic with a RaggedTensor")
     one, two = values_for(rows, left), values_for(rows, right)
     return rows.with_flat_values(compute(one, two))
 
@@ -34,7 +36,7 @@ def values_for(rows: RaggedTensor, operand: Any) -> Any:
         return operand.flat_values
     if isinstance(operand, (bool, int, float, complex, str, bytes)):
         return operand
-    array = computed_tensor(to_array(operand))
+    array = computed_tensor(host_array(operand))
     return array if array.ndim < rows.flat_values.ndim else _broadcast(rows, array)
 
 

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array, is_tensor, to_array
+from evenfeed.core.conversion import Array, is_tensor
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, shortened
+from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_operators import values_for
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
@@ -30,8 +31,8 @@ def gather(
             f"batch_dims={batches}.",
             fix="call x.to_tensor() first, or evenfeed.map_fn.",
         )
-    where = indices if isinstance(indices, RaggedTensor) else to_array(indices)
-    values = params if isinstance(params, RaggedTensor) else to_array(params)
+    where = indices if isinstance(indices, RaggedTensor) else host_array(indices)
+    values = params if isinstance(params, RaggedTensor) else host_array(params)
     return _inside(values, where) if batches else _rows(values, where)
 
 
@@ -44,7 +45,7 @@ def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, name: str | None =
         )
     if isinstance(indices, RaggedTensor):
         return indices.with_values(gather_nd(params, indices.values))
-    places = to_array(indices)
+    places = host_array(indices)
     found: Any = params
     rows = places.reshape(-1, places.shape[-1])
     at = _checked(rows[:, 0], found.row_count)
@@ -71,7 +72,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     given = [_operand(rows, one) for one in (condition, x, y)]
     kinds: set[DType] = {one.dtype for one in given[1:] if is_tensor(one)}
     dtype = kinds.pop() if len(kinds) == 1 else None
-    return rows.with_flat_values(np.where(given[0], *(to_array(one, dtype) for one in given[1:])))
+    return rows.with_flat_values(np.where(given[0], *(host_array(one, dtype) for one in given[1:])))
 
 
 def _operand(rows: RaggedTensor, operand: Any) -> Any:

@@ -5,9 +5,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import described
+from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_arranging import expand_dims
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
@@ -109,7 +110,7 @@ def _reduced(reduction: Reduction, rows: RaggedTensor, axis: Any, keepdims: bool
     if axis is None:
         found = _all(reduction, np.asarray(rows.flat_values))
         return found.reshape((1,) * rank) if keepdims else found
-    given = np.atleast_1d(to_array(axis)).tolist()
+    given = np.atleast_1d(host_array(axis)).tolist()
     for one in given:
         if not -rank <= one < rank:
             raise ValueError(

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged import row_partitions
@@ -199,7 +200,7 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
         inner = self._values
         below = inner.bounding_shape() if isinstance(inner, RaggedTensor) else inner.shape
         whole = np.array([self.row_count, widest, *list(below)[1:]], dtype)
-        return computed_tensor(whole if axis is None else whole[to_array(axis)])
+        return computed_tensor(whole if axis is None else whole[host_array(axis)])
 
     def with_values(self, new_values: Any) -> "RaggedTensor":
         """Return a ragged tensor with the same rows and other values."""

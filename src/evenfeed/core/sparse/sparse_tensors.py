@@ -7,8 +7,9 @@ from typing import Any, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, InvalidArgumentError, described
+from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.specs import Specified
@@ -43,7 +44,7 @@ class SparseTensor(Composite, Specified):
             ("values", None),
             ("dense_shape", dtypes.int64),
         ):
-            array = to_array(getattr(self, name), dtype)
+            array = host_array(getattr(self, name), dtype)
             object.__setattr__(self, name, host_tensor(array))
 
     def _components(self) -> tuple[Array, ...]:
@@ -74,7 +75,7 @@ class SparseTensor(Composite, Specified):
 
     def with_values(self, new_values: Any) -> "SparseTensor":
         """Return a sparse tensor with other values at the same indices."""
-        values = to_array(new_values)
+        values = host_array(new_values)
         if values.shape[:1] != self.values.shape[:1]:
             raise ValueError(
                 described(
@@ -96,7 +97,7 @@ class SparseTensor(Composite, Specified):
 
     def _beside(self, other: Any) -> Array:
         """Return the value of a dense tensor at each index. It is broadcast to the dense shape."""
-        dense = to_array(other, self.dtype)
+        dense = host_array(other, self.dtype)
         try:
             whole = np.broadcast_to(dense, tuple(self.dense_shape.tolist()))
         except ValueError:
@@ -141,7 +142,7 @@ def to_dense(
         )
     _check_indices(sp_input, in_order=validate_indices)
     dtype = sp_input.dtype
-    empty = empty_value(dtype) if default_value is None else to_array(default_value, dtype).item()
+    empty = empty_value(dtype) if default_value is None else host_array(default_value, dtype).item()
     dense = np.full(tuple(sp_input.dense_shape), empty, dtype)
     # A tensor without axes has no indices to write at, so that it is written as a vector.
     places = tuple(sp_input.indices.T) or (np.zeros(len(sp_input.values), np.int64),)
@@ -170,7 +171,7 @@ def _check_indices(tensor: SparseTensor, *, in_order: bool) -> None:
 
 def sparse_row(tensor: Any, shape: TensorShape) -> SparseTensor:
     """Return all values of a tensor as a sparse tensor of a shape that may be larger; None is its own length."""
-    array = to_array(tensor)
+    array = host_array(tensor)
     if array.ndim != shape.rank:
         raise InvalidArgumentError(
             f"The row shape {shape} does not fit a tensor of shape {array.shape}.",

@@ -1,35 +1,28 @@
 """`GradientTape`: records what is computed in a block, and returns its gradients."""
 
-import enum
 from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, cast, final
+from contextlib import contextmanager
+from typing import Any, final
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
+from evenfeed.core.gradients import followed_values
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.structure import NEST, flatten, pack
 from evenfeed.replicas import contexts
 from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable
 from evenfeed.replicas.keras_variables.loaded_keras import is_connected
+from evenfeed.replicas.tape.gradient_values import (
+    UnconnectedGradients,
+    conjugated,
+    filled,
+    starting_gradients,
+    total,
+)
 from evenfeed.replicas.tape.reads import here
 from evenfeed.replicas.tape.recording import Record, is_differentiable
 from evenfeed.replicas.tape.replay import Recorded, Replay
 from evenfeed.replicas.variables.variable import Variable
-from evenfeed.tensors.creation import convert_to_tensor
-
-
-class UnconnectedGradients(enum.Enum):
-    """What `gradient` returns for a source that the target does not depend on: None, or zeros.
-
-    Examples:
-        >>> import evenfeed as tf
-        >>> tf.UnconnectedGradients("zero")
-        <UnconnectedGradients.ZERO: 'zero'>
-    """
-
-    NONE = "none"
-    ZERO = "zero"
 
 
 @final
@@ -55,7 +48,6 @@ class GradientTape:
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent = persistent
         self._watch_accessed = watch_accessed_variables
-        self._recording: AbstractContextManager[None] | None = None
         self._is_used = False
         self._clear()
 
@@ -68,7 +60,7 @@ class GradientTape:
     # --- recording -------------------------------------------------------------------------
 
     def __enter__(self) -> "GradientTape":
-        if self._recording is not None:
+        if self.record.is_open:
             raise ValueError(
                 described(
                     "The tape is already recording.",
@@ -76,16 +68,15 @@ class GradientTape:
                 )
             )
         is_connected()
-        self._recording = self.record.during()
-        self._recording.__enter__()
+        self.record.open()
         here.listeners.append(self)
+        followed_values.here.tapes.append(self)
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *_: object) -> None:
         here.listeners.remove(self)
-        recording, self._recording = self._recording, None
-        assert recording is not None
-        recording.__exit__(*cast("Any", error))
+        followed_values.here.tapes.remove(self)
+        self.record.close()
 
     @contextmanager
     def stop_recording(self) -> Generator[None]:
@@ -94,7 +85,7 @@ class GradientTape:
         Raises:
             RuntimeError: The tape is not recording.
         """
-        if self._recording is None:
+        if not self.record.is_open:
             raise RuntimeError(
                 described(
                     "stop_recording was called on a tape that is not recording.",
@@ -109,7 +100,7 @@ class GradientTape:
 
     def reset(self) -> None:
         """Forget what was recorded and watched. The tape goes on recording, if it was."""
-        again = self._recording is not None
+        again = self.record.is_open
         if again:
             self.__exit__(None, None, None)
         self._clear()
@@ -131,6 +122,16 @@ class GradientTape:
                 )
             elif is_differentiable(each):
                 self._watched.append((each, len(self.record.operations)))
+
+    def followed(self, value: Any) -> Any:
+        """Return the array to compute with if the tape follows a tensor or variable; else None."""
+        if self.record.paused:
+            return None
+        if is_variable(value):
+            return value_of(value) if self.watches(value) else None
+        if not is_differentiable(value):
+            return None
+        return value if value in self._all_watched() else None
 
     def watched_variables(self) -> tuple[Any, ...]:
         """Return the variables that are watched, in the order in which they were read."""
@@ -180,10 +181,10 @@ class GradientTape:
         pulled = self._pullback(flatten(target, NEST), given)
         if pulled is not None:
             pull, targets, places = pulled
-            starts = _starting_gradients(flatten(target, NEST), targets, output_gradients)
+            starts = starting_gradients(flatten(target, NEST), targets, output_gradients)
             for place, gradient in zip(places, pull(starts), strict=True):
                 found[place] = gradient
-        return pack(sources, _filled(given, found, otherwise), NEST)
+        return pack(sources, filled(given, found, otherwise), NEST)
 
     def jacobian(
         self,
@@ -216,7 +217,7 @@ class GradientTape:
             basis = jnp.eye(size, dtype=target.dtype).reshape(size, *shape)
             for place, rows in zip(places, jax.vmap(pull)([basis]), strict=True):
                 found[place] = rows.reshape(*shape, *rows.shape[1:])
-        return pack(sources, _filled(given, found, otherwise, tuple(target.shape)), NEST)
+        return pack(sources, filled(given, found, otherwise, tuple(target.shape)), NEST)
 
     def batch_jacobian(
         self,
@@ -259,7 +260,7 @@ class GradientTape:
             found[0] = jnp.moveaxis(rows, 0, 1).reshape(
                 target.shape[0], *rest, *tuple(source.shape[1:])
             )
-        (result,) = _filled([source], found, otherwise, (target.shape[0], *rest), rows=True)
+        (result,) = filled([source], found, otherwise, (target.shape[0], *rest), rows=True)
         return result
 
     def _pullback(self, targets: Sequence[Any], sources: Sequence[Any]) -> Any:
@@ -271,8 +272,7 @@ class GradientTape:
         self._check_unused()
         targets = [self._target(target) for target in targets]
         arrays = [self._arrays_of(source) for source in sources]
-        reads = [(v, 0) for _, values in self._reads.values() for v, _ in values]
-        watched = Recorded(self.record, [*reads, *self._watched])
+        watched = self._all_watched()
         since = {id(array): place for array, place in reversed(self._watched)}
         starts = [
             (array, since.get(id(array), 0))
@@ -297,13 +297,18 @@ class GradientTape:
         order = {id(x): i for i, x in enumerate(unique)}
 
         def gradients(given: Sequence[Any]) -> list[Any]:
-            found = pull([_conjugated(each) for each in given])
+            found = pull([conjugated(each) for each in given])
             return [
-                _conjugated(_total([(found[order[id(x)]], c) for x, c in rows[place]]))
+                conjugated(total([(found[order[id(x)]], c) for x, c in rows[place]]))
                 for place in places
             ]
 
         return gradients, connected, places
+
+    def _all_watched(self) -> Recorded:
+        """Return the part of the record that depends on what is watched."""
+        reads = [(v, 0) for _, values in self._reads.values() for v, _ in values]
+        return Recorded(self.record, [*reads, *self._watched])
 
     def _check_unused(self) -> None:
         if self._is_used:
@@ -322,14 +327,14 @@ class GradientTape:
         if is_variable(target):
             _, values = self._reads.setdefault(id(target), (target, []))
             if not values:
-                value = target.value if is_keras_variable(target) else target.value()
-                values.append((jnp.asarray(value), False))
+                values.append((jnp.asarray(value_of(target)), False))
             return values[-1][0]
         if not isinstance(target, jax.Array):
             raise ValueError(
                 described(
-                    f"A target of gradients is a tensor or a variable, but got {shortened(target)}.",
-                    fix="pass a tensor that was computed in the tape's block.",
+                    f"A target of gradients is a tensor that JAX computed, or a variable, but got {shortened(target)}, "
+                    f"a {type(target).__name__} of the host: the tape does not know what it depends on.",
+                    fix="compute it with functions of evenfeed or jax.numpy, without numpy() and numpy_function.",
                 )
             )
         return target
@@ -354,42 +359,6 @@ def is_variable(value: object) -> bool:
     return isinstance(value, Variable) or is_keras_variable(value)
 
 
-def _starting_gradients(targets: Sequence[Any], connected: Sequence[int], given: Any) -> list[Any]:
-    flat: Sequence[Any] = [None] * len(targets) if given is None else flatten(given, NEST)
-    return [_starting_gradient(targets[i], flat[i]) for i in connected]
-
-
-def _starting_gradient(target: Any, given: Any) -> Any:
-    if given is None:
-        return jnp.ones_like(target)
-    start: Any = convert_to_tensor(given, target.dtype)
-    return jnp.broadcast_to(start, target.shape)
-
-
-def _total(gradients: Sequence[tuple[Any, bool]]) -> Any:
-    """Add up the gradients of all values that a variable was read with, over copies too."""
-    parts = [jnp.sum(gradient, axis=0) if copies else gradient for gradient, copies in gradients]
-    return sum(parts[1:], start=parts[0])
-
-
-def _conjugated(gradient: Any) -> Any:
-    """Convert between JAX's and TensorFlow's gradients of complex numbers."""
-    is_complex = jnp.issubdtype(gradient.dtype, jnp.complexfloating)
-    return jnp.conj(gradient) if is_complex else gradient
-
-
-def _filled(
-    sources: Sequence[Any],
-    gradients: Sequence[Any],
-    otherwise: UnconnectedGradients,
-    leading: tuple[int, ...] = (),
-    *,
-    rows: bool = False,
-) -> list[Any]:
-    """Return the gradients, with zeros for those that are missing if asked for."""
-    if otherwise is UnconnectedGradients.NONE:
-        return list(gradients)
-    return [
-        jnp.zeros((*leading, *tuple(source.shape)[rows:]), source.dtype) if found is None else found
-        for source, found in zip(sources, gradients, strict=True)
-    ]
+def value_of(variable: Any) -> Any:
+    """Return the value of a variable, as the open tapes know it."""
+    return variable.value if is_keras_variable(variable) else variable.value()

@@ -6,7 +6,7 @@ function that is compiled.
 """
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Final, final
@@ -55,23 +55,36 @@ class Record:
     Attributes:
         operations: The operations.
         paused: Whether nothing is recorded at the moment.
+        is_open: Whether the tape's block runs.
         below: The trace below all recorders, when it was opened.
     """
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
         self.paused = False
+        self.is_open = False
         self.below: Any = None
+        self._setting: Any = None
 
-    def during(self) -> AbstractContextManager[None]:
-        """Return a context manager that records the operations of a block."""
+    def open(self) -> None:
+        """Record the operations from here on."""
         trace = current_trace()
         self.below = _without_recorders(trace)
-        return jax_extend_core.set_current_trace(_recorder_class()(self, trace))
+        self._setting = jax_extend_core.set_current_trace(_recorder_class()(self, trace))
+        self._setting.__enter__()
+        self.is_open = True
+
+    def close(self) -> None:
+        """Stop recording. A recorder below that of another open tape stays in place until that one closes."""
+        self.is_open = False
+        kind, trace = _recorder_class(), current_trace()
+        while isinstance(trace, kind) and not trace.record.is_open:
+            trace.record._setting.__exit__(None, None, None)
+            trace = current_trace()
 
     def add(self, primitive: Any, params: dict[str, Any], inputs: Any, outputs: Any) -> None:
         """Append an operation."""
-        if not self.paused:
+        if self.is_open and not self.paused:
             self.operations.append(Operation(primitive, params, tuple(inputs), tuple(outputs)))
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.tensor_types import host_tensor
@@ -111,14 +112,14 @@ def _rows_of(values: Any) -> tuple[Array, Array, int | None]:
             return tensor.indices[:, 0] * 0, tensor.values, None
         return tensor.indices[:, 0], tensor.values, int(tensor.dense_shape[0])
     if isinstance(values, RaggedTensor):
-        lengths = to_array(values.row_lengths())
+        lengths = host_array(values.row_lengths())
         numbers: Array = np.arange(len(lengths))
         return (
             np.repeat(numbers, lengths),
             np.asarray(values.flat_values),
             len(lengths),
         )
-    array = to_array(values)
+    array = host_array(values)
     flat = array.reshape(-1)
     if array.ndim <= 1:
         return np.zeros(len(flat), np.int64), flat, None

@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.sparse.sparse_tensors import SparseTensor, empty_value
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.axes import axis_of, known_integer
@@ -131,7 +132,7 @@ def retain(sp_input: Any, to_retain: object) -> SparseTensor:
         >>> tf.sparse.retain(tf.SparseTensor([[0], [2]], [5, 7], [3]), [False, True]).values.tolist()
         [7]
     """
-    tensor, kept = checked("retain", sp_input), to_array(to_retain)
+    tensor, kept = checked("retain", sp_input), host_array(to_retain)
     if kept.dtype != np.bool_ or kept.shape != tensor.values.shape:
         raise ValueError(
             described(
@@ -183,7 +184,7 @@ def fill_empty_rows(
     empty = np.bincount(rows, minlength=int(tensor.dense_shape[0])) == 0
     added = np.zeros((int(empty.sum()), len(tensor.dense_shape)), np.int64)
     added[:, 0] = np.flatnonzero(empty)
-    fill = np.full(len(added), to_array(default_value, tensor.dtype)[()], tensor.dtype)
+    fill = np.full(len(added), host_array(default_value, tensor.dtype)[()], tensor.dtype)
     indices = np.concatenate([tensor.indices, added])
     order = np.argsort(indices[:, 0], kind="stable")
     values = np.concatenate([tensor.values, fill])
@@ -294,7 +295,7 @@ def from_dense(tensor: object, name: str | None = None) -> SparseTensor:
         >>> tf.sparse.from_dense([[0, 5], [7, 0]]).indices.tolist()
         [[0, 1], [1, 0]]
     """
-    array = to_array(tensor)
+    array = host_array(tensor)
     there = array != np.array(empty_value(array.dtype), array.dtype)
     lengths = np.array(array.shape, np.int64)
     return SparseTensor(np.argwhere(there), array[there], lengths)
@@ -313,5 +314,5 @@ def eye(
     rows = known_integer(num_rows, "num_rows")
     columns = rows if num_columns is None else known_integer(num_columns, "num_columns")
     places = np.arange(min(rows, columns))
-    values = to_array([1] * len(places), np.dtype(dtype))
+    values = host_array([1] * len(places), np.dtype(dtype))
     return SparseTensor(np.stack([places, places], -1), values, np.array([rows, columns]))

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.sparse.sparse_tensors import SparseTensor, to_dense
 from evenfeed.core.tensor_types import host_tensor
@@ -40,7 +41,7 @@ def add(a: Any, b: Any, threshold: object = 0) -> Any:
     """
     if isinstance(a, SparseTensor) and isinstance(b, SparseTensor):
         total, is_in_both = _joined("add", a, b, np.add)
-        keeps = ~is_in_both | (np.abs(total.values) >= to_array(threshold))
+        keeps = ~is_in_both | (np.abs(total.values) >= host_array(threshold))
         return SparseTensor(total.indices[keeps], total.values[keeps], total.dense_shape)
     if not isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
         raise TypeError(
@@ -54,7 +55,7 @@ def add(a: Any, b: Any, threshold: object = 0) -> Any:
         whole = read(dense)
         _check_same_shape("add", shape_of(sparse), tuple(whole.shape))
         return whole.at[tuple(sparse.indices.T)].add(sparse.values)
-    array = to_array(dense, sparse.dtype)
+    array = host_array(dense, sparse.dtype)
     _check_same_shape("add", shape_of(sparse), array.shape)
     return host_tensor(array + to_dense(sparse))
 
@@ -225,7 +226,7 @@ def mask(a: Any, mask_indices: object, name: str | None = None) -> IndexedSlices
         >>> tf.sparse.mask(rows, [12, 37]).indices.tolist()
         [26]
     """
-    kept = np.flatnonzero(~np.isin(np.asarray(a.indices), to_array(mask_indices)))
+    kept = np.flatnonzero(~np.isin(np.asarray(a.indices), host_array(mask_indices)))
     return IndexedSlices(gather(a.values, kept), gather(a.indices, kept), a.dense_shape)
 
 

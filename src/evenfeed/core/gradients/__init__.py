@@ -1,0 +1,1 @@
+"""Values that an open tape follows."""
