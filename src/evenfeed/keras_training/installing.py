@@ -12,6 +12,7 @@ from evenfeed.keras_training.host_layers import install_host_layers
 from evenfeed.keras_training.making_datasets import FUNCTIONS, TENSORFLOW, NoTensorFlowIO
 from evenfeed.keras_training.models import MODEL_METHODS, TRAINER_METHODS
 from evenfeed.keras_training.preprocessing import assigning
+from evenfeed.keras_training.stateful_steps import STEP_METHODS
 from evenfeed.strategy.followers import followers
 
 
@@ -22,7 +23,7 @@ def install() -> None:
     keras_private.replace_placing(placed_array)
     keras_private.replace_variable_placing(placed_variable)
     keras = keras_private.keras
-    for name, replace in TRAINER_METHODS.items():
+    for name, replace in (TRAINER_METHODS | STEP_METHODS).items():
         keras_private.replace_member(keras_private.Trainer, name, replace)
     for name, replace in MODEL_METHODS.items():
         keras_private.replace_member(keras.Model, name, replace)

@@ -6,6 +6,8 @@ here are checked by `tests/replicas/test_keras_variables.py`.
 
 import functools
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Final
 
@@ -25,6 +27,7 @@ from evenfeed.tensors.device_arrays import is_traced
 
 _VARIABLES: Final = "keras.src.backend.jax.core"
 _OPTIMIZERS: Final = "keras.src.optimizers.base_optimizer"
+_SCALING: Final = "keras.src.optimizers.loss_scale_optimizer"
 _SEEDS: Final = "keras.src.random.seed_generator"
 _SCOPES: Final = "keras.src.backend.common.stateless_scope"
 
@@ -36,16 +39,18 @@ _lock: Final = Lock()
 
 def connect() -> bool:
     """Connect Keras, if the program has loaded it all. Return True if so."""
-    modules = [sys.modules.get(name) for name in (_VARIABLES, _OPTIMIZERS, _SEEDS, _SCOPES)]
+    names = (_VARIABLES, _OPTIMIZERS, _SCALING, _SEEDS, _SCOPES)
+    modules = [sys.modules.get(name) for name in names]
     if None in modules:
         return False
-    variables, optimizers, seeds, scopes = modules
+    variables, optimizers, scaling, seeds, scopes = modules
     own: Any = variables
     with _lock:
         if not getattr(own.JaxVariable, "_evenfeed", False):
             own.JaxVariable._evenfeed = True
             _connect_variables(own.JaxVariable, scopes)
             _connect_optimizers(optimizers)
+            _connect_loss_scales(scaling)
             _connect_seeds(seeds)
     return True
 
@@ -57,10 +62,12 @@ def _connect_variables(kind: Any, scopes: Any) -> None:
     def value(self: Any) -> Any:
         scope = scopes.get_stateless_scope()
         # Keras runs recurrent layers in a scope that gives no values of its own.
-        if self._value is None or (scope is not None and scope.get_current_value(self) is not None):
+        array = None if scope is None else scope.get_current_value(self)
+        if array is None and self._value is None:
             return own_value(self)
-        found = current_value(self)
-        array = self._value if found is None else found
+        if array is None:
+            found = current_value(self)
+            array = self._value if found is None else found
         return self._maybe_autocast(as_read(self, array) if reads.here.listeners else array)
 
     def direct_assign(self: Any, value: Any) -> None:
@@ -98,11 +105,44 @@ def _connect_optimizers(module: Any) -> None:
 
     @functools.wraps(own)
     def apply(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
-        state = here.state
-        if state is None or contexts.replica_context() is None:
-            return own(self, grads, trainable_variables)
-        with state.agreed():
-            return own(self, summed_over_replicas(list(grads)), trainable_variables)
+        with _agreed_on(grads) as summed:
+            return own(self, summed, trainable_variables)
+
+    kind.apply = apply
+
+
+@contextmanager
+def _agreed_on(gradients: Any) -> Generator[Any]:
+    """Run a block that applies gradients: summed over the replicas, unless they are already."""
+    state = here.state
+    if state is None or state.is_agreed or contexts.replica_context() is None:
+        yield gradients
+        return
+    with state.agreed():
+        yield summed_over_replicas(list(gradients))
+
+
+def _connect_loss_scales(module: Any) -> None:
+    """Let the optimizer compute new values, and assign them: its own `apply` assigns in a branch that JAX traces."""
+    kind = module.LossScaleOptimizer
+    own = kind.apply
+
+    @functools.wraps(own)
+    def apply(self: Any, grads: Any, trainable_variables: Any = None) -> None:
+        if not self.built:
+            self.build(trainable_variables)
+            self.built = True
+        known_ones, slots = list(self._trainable_variables), list(self.variables)
+        given = known_ones if trainable_variables is None else trainable_variables
+        with _agreed_on(grads) as summed:
+            by_variable = dict(zip(map(id, given), summed, strict=True))
+            found = self.stateless_apply(
+                [each.value for each in slots],
+                [by_variable.get(id(each)) for each in known_ones],
+                [each.value for each in known_ones],
+            )
+            for variable, value in zip([*known_ones, *slots], [*found[0], *found[1]], strict=True):
+                variable.assign(value)
 
     kind.apply = apply
 

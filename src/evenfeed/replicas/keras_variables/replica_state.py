@@ -9,10 +9,10 @@ import functools
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, final
+from typing import Any, Final, final
 
 from evenfeed.core.errors import described
-from evenfeed.core.lazy_jax import jnp
+from evenfeed.core.lazy_jax import jax_extend_core, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.all_reduce import AllReduce
 from evenfeed.replicas.collectives.collective import Collective
@@ -23,7 +23,11 @@ from evenfeed.replicas.keras_variables.keras_handles import KerasHandle, known, 
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.replica_context import Replica
+from evenfeed.replicas.tape.recording import current_trace
 from evenfeed.tensors.device_arrays import unbound
+
+# Keras's name for what a stateful recurrent layer keeps of each row: a mean over rows of several replicas is wrong.
+_STATE: Final = "rnn_state"
 
 
 class _Thread(threading.local):
@@ -49,6 +53,7 @@ class ReplicaState:
         self._values: dict[KerasHandle, Any] = {}
         self._written: dict[KerasHandle, Collective | None] = {}
         self._is_agreed = False
+        self._trace = current_trace()
         self._rest = trace_state()
 
     @property
@@ -56,10 +61,17 @@ class ReplicaState:
         """The replica."""
         return self._replica
 
+    @property
+    def is_agreed(self) -> bool:
+        """Whether the block that runs assigns the same on all replicas."""
+        return self._is_agreed
+
     def read(self, handle: KerasHandle) -> Any:
         """Return the replica's copy of a variable."""
         if handle not in self._values:
-            self._values[handle] = self._first(handle)
+            # Not in the trace of a loop, such as that of a recurrent layer: the copy outlives it.
+            with jax_extend_core.set_current_trace(self._trace):
+                self._values[handle] = self._first(handle)
         return self._values[handle]
 
     def _first(self, handle: KerasHandle) -> Any:
@@ -121,7 +133,8 @@ def _combination(variable: Any) -> Collective | None:
         case "mean":
             return AllReduce(ReduceOp.MEAN)
         case _:  # the statistics of layers say nothing, and are averaged in TensorFlow
-            is_statistic = not variable.trainable and "float" in str(variable.dtype)
+            is_float = "float" in str(variable.dtype)
+            is_statistic = is_float and not variable.trainable and variable.name != _STATE
             return AllReduce(ReduceOp.MEAN) if is_statistic else None
 
 

@@ -1,0 +1,96 @@
+"""Steps of users in `fit`, as TensorFlow's guide writes them: `train_step(self, data)` with a tape."""
+
+import numpy as np
+import pytest
+from tests.mirroring import WAYS, each, mirrored, parts, run
+
+import evenfeed as tf
+
+keras = tf.keras
+X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3)
+Y = X.sum(axis=1, keepdims=True) ** 2
+
+
+class _Stepping(keras.Model):
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            found = self(x, training=True)
+            loss = self.compute_loss(y=y, y_pred=found)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply(gradients, self.trainable_variables)
+        return self._noted(loss, y, found)
+
+    def test_step(self, data):
+        x, y = data
+        found = self(x, training=False)
+        return self._noted(self.compute_loss(y=y, y_pred=found), y, found)
+
+    def _noted(self, loss, y, found):
+        for metric in self.metrics:
+            if metric.name == "loss":
+                metric.update_state(loss)
+            else:
+                metric.update_state(y, found)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+
+def _made(kind, **options):
+    keras.utils.set_random_seed(0)
+    given = keras.Input((3,))
+    hidden = keras.layers.BatchNormalization()(keras.layers.Dense(4, activation="tanh")(given))
+    model = kind(given, keras.layers.Dense(1)(hidden))
+    model.compile(keras.optimizers.Adam(0.1), "mse", metrics=["mae"], **options)
+    return model
+
+
+def _trained(model):
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(4)
+    history = model.fit(data, epochs=2, validation_data=data, verbose=0).history
+    return [np.asarray(history[name]) for name in sorted(history)], model.get_weights()
+
+
+@pytest.mark.parametrize("way", ["compiled", "eager", "replicas"])
+def test_a_step_with_a_tape_trains_as_keras_does(way):
+    wanted = _trained(_made(keras.Model))
+    if way == "replicas":
+        with mirrored(2).scope():
+            model = _made(_Stepping)
+    else:
+        model = _made(_Stepping, run_eagerly=way == "eager")
+    for group, own in zip(_trained(model), wanted, strict=True):
+        for found, expected in zip(group, own, strict=True):
+            np.testing.assert_allclose(found, expected, 1e-4, 1e-5)
+    assert "train_step" not in vars(model)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_loss_scale_doubles_and_halves_on_replicas_and_changes_no_result(way):
+    strategy = mirrored(2)
+    alone, scaled = (
+        keras.optimizers.SGD(0.1),
+        keras.optimizers.LossScaleOptimizer(
+            keras.optimizers.SGD(0.1), initial_scale=8.0, dynamic_growth_steps=1
+        ),
+    )
+    models = [_made(keras.Model) for _ in range(2)]
+
+    def step(x):
+        for model, optimizer in zip(models, (alone, scaled), strict=True):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(model(x) ** 2)
+                loss = optimizer.scale_loss(loss)
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
+
+    halves = each(strategy, lambda i: tf.constant(X[4 * int(i) : 4 * int(i) + 4]))
+    parts(strategy, run(way, strategy, step, halves))
+    assert float(scaled.dynamic_scale.value) == 16
+    before = models[1].get_weights()
+    for one, other in zip(models[0].get_weights(), before, strict=True):
+        np.testing.assert_allclose(one, other, 1e-4, 1e-6)
+    scaled.apply([v.value * np.nan for v in models[1].trainable_variables])
+    assert float(scaled.dynamic_scale.value) == 8
+    for one, other in zip(models[1].get_weights(), before, strict=True):
+        np.testing.assert_array_equal(one, other)
