@@ -23,15 +23,15 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
 from evenfeed.core.lazy_jax import checkify, jax, jax_extend_core
-from evenfeed.core.promotion import KEEPS_64_BITS, NARROWER, fits_32_bits
+from evenfeed.core.promotion import NARROWER
 from evenfeed.runtime.functions.column_arithmetic import ColumnArithmetic, arithmetic_of
+from evenfeed.runtime.functions.program_keys import SharedPrograms, key_of
 from evenfeed.runtime.functions.trace_facts import indexing, work_of
+from evenfeed.runtime.functions.width_origins import origins_of
 
 # Maps the parts of an element to the structure of the result and its parts.
 Call: TypeAlias = Callable[[list[Any]], tuple[Any, list[Any]]]
 
-# Primitives whose result can take its 64 bits from an operand of another dtype.
-_CONVERTS: Final = ("convert_element_type", "dot_general")
 _WIDER: Final = {dtypes.int32: dtypes.int64, dtypes.uint32: dtypes.uint64}
 
 
@@ -58,6 +58,7 @@ class Traced:
         work: Roughly how many numbers it computes.
         arithmetic: The same computation without JAX, if it is simple enough.
         calls_back: Whether compiled code would call Python, which must see each element exactly once.
+        key: Equal for two traces, also of different functions, if they compute the same; None if that is unknown.
     """
 
     structure: Any
@@ -69,6 +70,7 @@ class Traced:
     work: int = 0
     arithmetic: ColumnArithmetic | None = None
     calls_back: bool = False
+    key: bytes | None = None
 
 
 @cache
@@ -153,6 +155,7 @@ def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
         work_of(closed.jaxpr),
         None if wider else arithmetic_of(closed, dtypes_kept, shared_count(rows)),
         bool(closed.effects),
+        None if wider or closed.effects else key_of(closed),
     )
 
 
@@ -223,7 +226,7 @@ def _settled(
     A 64-bit result that comes only from narrower parts and defaults gets TensorFlow's default dtype. It stays
     64-bit if it comes from a 64-bit part, a 64-bit constant or an explicit dtype.
     """
-    origins = _origins(closed)
+    origins = origins_of(closed)
     found = [np.dtype(aval.dtype) for aval in closed.out_avals]
     doubtful = any(
         origin == "default" and dtype in NARROWER and not aval.weak_type
@@ -273,63 +276,11 @@ def _with_dtype(row: Row | None, others: dict[DType, DType]) -> Row | None:
     return row and replace(row, dtype=others.get(row.dtype, row.dtype))
 
 
-def _origins(closed: Any, given: Sequence[str] | None = None) -> list[str]:
-    """Return for each result where its 64 bits come from: "input", "constant" or "default".
-
-    Args:
-        closed: The closed jaxpr.
-        given: The origins of its arguments; by default they are parts of the element.
-    """
-    jaxpr = closed.jaxpr
-    origins = given or ["input"] * len(jaxpr.invars)
-    pairs = zip(jaxpr.invars, origins, strict=True)
-    known: dict[Any, str] = {var: origin for var, origin in pairs if _is_wide(var)}
-    for var, value in zip(jaxpr.constvars, closed.consts, strict=True):
-        if _is_wide(var):
-            known[var] = "constant" if fits_32_bits(value) else "input"
-    for equation in jaxpr.eqns:
-        inside = _origins_inside(equation, known)
-        for number, var in enumerate(equation.outvars):
-            if _is_wide(var):
-                known[var] = inside[number] if inside else _origin(equation, var, known)
-    return [_origin_of(var, known) for var in jaxpr.outvars]
-
-
-def _origins_inside(equation: Any, known: dict[Any, str]) -> list[str]:
-    """Return the origins for the results of a jitted inner function, such as most of jax.numpy."""
-    if equation.primitive.name not in ("jit", "pjit") or not any(map(_is_wide, equation.outvars)):
-        return []
-    inside = _origins(equation.params["jaxpr"], [_origin_of(var, known) for var in equation.invars])
-    # The jaxpr of `2 ** x` only tests the bits of x, yet its result is as wide as x.
-    pairs = zip(inside, equation.outvars, strict=True)
-    return ["input" if _origin(equation, var, known) == "input" else one for one, var in pairs]
-
-
-def _origin(equation: Any, result: Any, known: dict[Any, str]) -> str:
-    converts = equation.primitive.name in _CONVERTS
-    operands = [
-        _origin_of(var, known)
-        for var in equation.invars
-        if converts or getattr(var.aval, "dtype", None) == result.aval.dtype
-    ]
-    if "input" in operands or equation.params.get("name") == KEEPS_64_BITS:
-        return "input"
-    return "constant" if operands and set(operands) == {"constant"} else "default"
-
-
-def _is_wide(var: Any) -> bool:
-    return getattr(var.aval, "dtype", None) in NARROWER
-
-
-def _origin_of(var: Any, known: dict[Any, str]) -> str:
-    literal = getattr(var, "val", None)  # a literal in the equation
-    if literal is None:
-        return known.get(var, "default")
-    big = var.aval.dtype in NARROWER and not fits_32_bits(literal)
-    return "input" if big else "default"
-
-
 # --- running ------------------------------------------------------------------------------------
+
+
+# The programs of all functions. They do not refer to user code.
+_programs: Final = SharedPrograms()
 
 
 @final
@@ -349,6 +300,8 @@ class BlockProgram:
         self._rows = rows
         self._found = found
         self._call = call
+        self._length = length
+        self._ready: Callable[..., Any] | None = None
         body = self._checked if found.indexes else self._unchecked
         axes = tuple(None if row.shared else 0 for row in rows if row is not None)
         # JAX is not loaded if it gets no arguments.
@@ -356,9 +309,21 @@ class BlockProgram:
         self._run = run
 
     def start(self, columns: Sequence[Array], held: Sequence[Array] = ()) -> "Started":
-        """Start the computation on columns and variables. The first call compiles it."""
+        """Start the computation on columns and variables. The first call compiles it, unless it is known."""
         with on_host():
-            return Started(*self._run(*columns, *held))
+            if self._ready is None:
+                self._ready = self._shared()
+            return Started(*self._ready(*columns, *held))
+
+    def _shared(self) -> Callable[..., Any]:
+        """Return the compiled program; that of another function if it computes the same."""
+        rows = [row for row in self._rows if row is not None]
+        if self._found.key is None or self._length is None or shared_count(self._rows):
+            return self._run
+        kept = tuple(part for part in self._found.parts if isinstance(part, Row))
+        key = self._found.key, tuple(self._rows), kept, self._found.indexes, self._length
+        specs = [jax.ShapeDtypeStruct((self._length, *row.shape), row.dtype) for row in rows]
+        return _programs.of(key, lambda: self._run.lower(*specs).compile())
 
     def _unchecked(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
         return [], self._body(*arrays)
