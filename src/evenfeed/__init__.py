@@ -153,6 +153,7 @@ __all__ = [
     "dtypes",
     "dynamic_partition",
     "dynamic_stitch",
+    "edit_distance",
     "eig",
     "eigvals",
     "einsum",

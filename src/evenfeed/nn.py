@@ -23,6 +23,8 @@ from evenfeed.tensors.nn.activations import (
     silu,
     softmax,
 )
+from evenfeed.tensors.nn.argmax_pooling import max_pool_with_argmax
+from evenfeed.tensors.nn.candidates import all_candidate_sampler, compute_accidental_hits
 from evenfeed.tensors.nn.convolutions import (
     atrous_conv2d,
     conv1d,
@@ -32,6 +34,7 @@ from evenfeed.tensors.nn.convolutions import (
     depthwise_conv2d,
     separable_conv2d,
 )
+from evenfeed.tensors.nn.ctc import ctc_greedy_decoder, ctc_loss
 from evenfeed.tensors.nn.embeddings import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from evenfeed.tensors.nn.losses import (
     l2_loss,
@@ -62,6 +65,7 @@ from evenfeed.tensors.nn.pooling import (
     max_pool3d,
     pool,
 )
+from evenfeed.tensors.nn.sampled_losses import nce_loss, sampled_softmax_loss
 from evenfeed.tensors.nn.space_batches import batch_to_space, space_to_batch
 from evenfeed.tensors.nn.transposed_convolutions import (
     conv1d_transpose,
@@ -74,6 +78,7 @@ lrn = local_response_normalization
 swish = silu
 
 __all__ = [
+    "all_candidate_sampler",
     "atrous_conv2d",
     "avg_pool",
     "avg_pool1d",
@@ -82,6 +87,7 @@ __all__ = [
     "batch_normalization",
     "batch_to_space",
     "bias_add",
+    "compute_accidental_hits",
     "compute_average_loss",
     "conv1d",
     "conv1d_transpose",
@@ -92,6 +98,8 @@ __all__ = [
     "conv_transpose",
     "convolution",
     "crelu",
+    "ctc_greedy_decoder",
+    "ctc_loss",
     "depth_to_space",
     "depthwise_conv2d",
     "dropout",
@@ -111,12 +119,15 @@ __all__ = [
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_pool_with_argmax",
     "moments",
+    "nce_loss",
     "normalize_moments",
     "pool",
     "relu",
     "relu6",
     "safe_embedding_lookup_sparse",
+    "sampled_softmax_loss",
     "scale_regularization_loss",
     "selu",
     "separable_conv2d",

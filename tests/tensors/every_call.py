@@ -214,6 +214,40 @@ OTHERS = {
     "nn.conv2d_transpose": (
         lambda x, i, b: tf.nn.conv2d_transpose(IMAGE * x[0, 0], FILTER, [1, 8, 8, 2], 2)
     ),
+    "edit_distance": lambda x, i, b: tf.edit_distance(
+        tf.sparse.from_dense(i[None]), tf.sparse.from_dense(i[None, ::-1])
+    ),
+    "nn.all_candidate_sampler": (
+        lambda x, i, b: tf.nn.all_candidate_sampler(i[:, None], 1, 3, True)
+    ),
+    "nn.compute_accidental_hits": (
+        lambda x, i, b: tf.nn.compute_accidental_hits(i[:, None], [0, 1], 1)
+    ),
+    "nn.ctc_greedy_decoder": (
+        lambda x, i, b: tf.sparse.to_dense(tf.nn.ctc_greedy_decoder(x[None], [1, 1])[0][0])
+    ),
+    "nn.ctc_loss": lambda x, i, b: tf.nn.ctc_loss([[1]], x[:, None], [1], [2]),
+    "nn.max_pool_with_argmax": (
+        lambda x, i, b: tf.nn.max_pool_with_argmax(x[None, :, :, None], 2, 1, "SAME")[1]
+    ),
+    "nn.nce_loss": lambda x, i, b: tf.nn.nce_loss(
+        x,
+        x[0],
+        [[1], [0]],
+        x,
+        2,
+        2,
+        sampled_values=tf.random.all_candidate_sampler([[1], [0]], 1, 2, True),
+    ),
+    "nn.sampled_softmax_loss": lambda x, i, b: tf.nn.sampled_softmax_loss(
+        x,
+        x[0],
+        [[1], [0]],
+        x,
+        2,
+        2,
+        sampled_values=tf.random.all_candidate_sampler([[1], [0]], 1, 2, True),
+    ),
     "signal.frame": lambda x, i, b: tf.signal.frame(i, 2, 1, pad_end=True),
     "signal.inverse_stft": lambda x, i, b: tf.signal.inverse_stft(tf.complex(x, x), 2, 1),
     "signal.inverse_stft_window_fn": (

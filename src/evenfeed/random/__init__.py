@@ -18,6 +18,11 @@ from evenfeed.tensors.counted_distributions import (
     stateless_gamma,
     stateless_poisson,
 )
+from evenfeed.tensors.nn.candidates import (
+    all_candidate_sampler,
+    log_uniform_candidate_sampler,
+    uniform_candidate_sampler,
+)
 from evenfeed.tensors.randomness import categorical, normal, shuffle, truncated_normal, uniform
 from evenfeed.tensors.stateless_random import (
     Algorithm,
@@ -32,12 +37,14 @@ from evenfeed.tensors.stateless_random import (
 __all__ = [
     "Algorithm",
     "Generator",
+    "all_candidate_sampler",
     "categorical",
     "create_rng_state",
     "experimental",
     "fold_in",
     "gamma",
     "get_global_generator",
+    "log_uniform_candidate_sampler",
     "normal",
     "poisson",
     "set_global_generator",
@@ -53,6 +60,7 @@ __all__ = [
     "stateless_uniform",
     "truncated_normal",
     "uniform",
+    "uniform_candidate_sampler",
 ]
 
 publish(__name__, __all__, globals())

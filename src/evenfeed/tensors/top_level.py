@@ -152,6 +152,7 @@ from evenfeed.tensors.nn.space_batches import batch_to_space, space_to_batch
 from evenfeed.tensors.printing import print_ as print
 from evenfeed.tensors.python_calls import ensure_shape, numpy_function, py_function
 from evenfeed.tensors.shaping import concat, reshape, shape, stack
+from evenfeed.tensors.sparse.edit_distances import edit_distance
 
 __all__ = [
     "Assert",
@@ -196,6 +197,7 @@ __all__ = [
     "divide",
     "dynamic_partition",
     "dynamic_stitch",
+    "edit_distance",
     "eig",
     "eigvals",
     "einsum",

@@ -6,7 +6,7 @@ _NO_GRAPH: Final = (
     "There are no graphs: write a Python function, and compile it with evenfeed.function."
 )
 _MESH: Final = "Use evenfeed.distribute.MirroredStrategy(), or jax.sharding.NamedSharding for other layouts of arrays."
-_CANDIDATES: Final = "Draw classes with evenfeed.random.categorical, or compute the loss on all classes with evenfeed.nn.softmax_cross_entropy_with_logits."
+_CANDIDATES: Final = "Use evenfeed.random.log_uniform_candidate_sampler, or draw classes with evenfeed.random.categorical([log_probabilities], count)."
 _NO_QUANTIZED: Final = (
     "Use evenfeed.int8 or evenfeed.uint8 with a scale of your own, or a library such as qwix."
 )
@@ -93,17 +93,15 @@ LEFT_OUT: Final[dict[str, str]] = {
     "approx_top_k": "Use jax.lax.approx_max_k(x, k).",
     "nn.RNNCell*": "Use the cells of evenfeed.keras.layers or flax.nnx.",
     "*candidate_sampler": _CANDIDATES,
-    "nn.compute_accidental_hits": _CANDIDATES,
     "nn.atrous_conv2d_transpose": "Use jax.lax.conv_transpose(x, filters, strides, padding, rhs_dilation=rates).",
     "nn.batch_norm_with_global_normalization": "Use evenfeed.nn.batch_normalization(x, mean, variance, offset, scale, epsilon).",
     "nn.collapse_repeated": "Mask repeated labels: evenfeed.boolean_mask(labels[1:], labels[1:] != labels[:-1]).",
-    "nn.ctc_*": "Use optax.ctc_loss(logits, logit_paddings, labels, label_paddings), or evenfeed.keras.ops.ctc_decode.",
+    "nn.ctc_unique_labels": "Leave it out: evenfeed.nn.ctc_loss finds repeated labels itself.",
     "*_backprop_*": "Take the gradient of the convolution with evenfeed.GradientTape or jax.vjp.",
     "nn.*ion2d": "Use jax.lax.reduce_window(x, -jax.numpy.inf, jax.lax.max, window, strides, padding).",
     "nn.experimental": "Use evenfeed.nn.dropout(x, rate), or evenfeed.random.stateless_uniform(shape, seed).",
     "nn.fractional_*_pool": "Use evenfeed.nn.max_pool or avg_pool on evenfeed.image.resize(x, size).",
     "nn.isotonic_regression": "Use optax.projections, or sklearn.isotonic in evenfeed.numpy_function.",
-    "nn.max_pool_with_argmax": "Use evenfeed.image.extract_patches(x, ...), then evenfeed.reduce_max and evenfeed.argmax.",
     "*space_to_batch*": _SPACE,
     "ragged_fill_empty_rows*": "Use evenfeed.where(x.row_lengths() == 0), and evenfeed.concat.",
     "*index_shuffle": "Use evenfeed.random.experimental.stateless_shuffle(evenfeed.range(n), seed)[index].",
@@ -132,7 +130,6 @@ LEFT_OUT: Final[dict[str, str]] = {
     "check_pinned": "Pass x: there are no pinned tensors.",
     "conv": "Use evenfeed.nn.convolution(x, filters, strides, padding).",
     "dtensor": _MESH,
-    "edit_distance": "Use a package for it in evenfeed.numpy_function, such as rapidfuzz.distance.Levenshtein.",
     "extract_volume_patches": "Use jax.lax.conv_general_dilated_patches(x, sizes, strides, padding).",
     "feature_column": "Use the preprocessing layers of evenfeed.keras.layers, or evenfeed.lookup and evenfeed.one_hot in a map.",
     "*fftnd": _FFT,
