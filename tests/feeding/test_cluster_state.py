@@ -3,8 +3,9 @@
 import json
 import time
 
+import jax.numpy as jnp
 import pytest
-from tests.feeding.distribution import with_policy
+from tests.feeding.distribution import distributed, with_policy
 from tests.feeding.workers import Cluster, InMemory, on_all, worker_of
 from tests.saying import error_saying
 
@@ -14,6 +15,7 @@ from evenfeed.core.errors import FailedPreconditionError, InvalidArgumentError
 from evenfeed.dataset import plan_of
 from evenfeed.feeding.cluster_state import ClusterState
 from evenfeed.feeding.reading import ElementReading
+from evenfeed.runtime.operators.own_rows import StackOwnRows
 
 Dataset = tf.data.Dataset
 
@@ -141,3 +143,49 @@ def slow_sometimes(x):
     if x % 5 == 0:
         time.sleep(0.01)
     return x
+
+
+def outcomes(iterator, most=1000):
+    """Return the rows of steps, the class of an error in its place."""
+    found = []
+    while len(found) < most:
+        try:
+            found.append(next(iterator).tolist())
+        except StopIteration:
+            return found
+        except Exception as error:  # noqa: BLE001 - whatever it is, it has its place
+            found.append(type(error))
+    return found
+
+
+def test_batches_that_one_worker_reads_together_are_those_that_it_reads_one_by_one(monkeypatch):
+    table = jnp.arange(1003)
+    rows = Dataset.range(1003).filter(lambda x: x % 5 != 0)
+    rows = rows.map(lambda x: table[jnp.where(x == 433, 5000, x)])
+    steps = distributed(with_policy(rows.batch(4), "DATA"), 1, experimental_fetch_to_device=False)
+    alone = "evenfeed.runtime.operators.own_rows._reads_several"
+    with monkeypatch.context() as patched:
+        patched.setattr(alone, lambda node, operator: False)
+        expected = outcomes(iter(steps))
+        singly = iter(steps)
+        outcomes(singly, 77)
+        one_by_one = singly.get_state()
+    sizes = []
+    several = StackOwnRows._several
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            StackOwnRows,
+            "_several",
+            lambda self, count: sizes.append(count) or several(self, count),
+        )
+        assert outcomes(iter(steps)) == expected
+    assert max(sizes) > 8
+    assert len(expected) == 201
+    assert sum(isinstance(one, type) for one in expected) == 1
+    for taken in (50, 77, 86, 87, 130):
+        iterator, again = iter(steps), iter(steps)
+        assert outcomes(iterator, taken) == expected[:taken]
+        again.set_state(json.loads(json.dumps(iterator.get_state())))
+        assert outcomes(again) == expected[taken:]
+    again.set_state(one_by_one)
+    assert outcomes(again) == expected[77:]

@@ -105,6 +105,25 @@ def test_explain_shows_lanes_and_owners():
     assert "state: one cursor per lane, gathered from all workers" in text
 
 
+def test_explain_shows_the_cursors_of_a_state():
+    rows = Dataset.range(20).filter(lambda x: x > 1)
+    steps = distributed(with_lanes(rows.batch(4), 2), 1, experimental_fetch_to_device=False)
+    iterator = iter(steps)
+    next(iterator)
+    state = json.loads(json.dumps(iterator.get_state()))
+    lines = [line.strip() for line in str(steps.explain(state)).splitlines()]
+    for lane, at in enumerate(state["at"]):
+        place = f"rows {10 * lane}-{10 * lane + 9} of range"
+        assert f"lane {lane}  worker 0  {place}  at {json.dumps(at['at'])}" in lines
+    assert json.dumps(state["at"][0]["at"]) != json.dumps(state["at"][1]["at"])
+    whole = distributed(Dataset.range(20).batch(4), 1, experimental_fetch_to_device=False)
+    with pytest.raises(InvalidArgumentError, match=r"saved with AutoShardPolicy\.LANES"):
+        whole.explain(state)
+    one = iter(whole)
+    next(one)
+    assert "  at: 1\n" in str(whole.explain(one.get_state()))
+
+
 def test_a_failed_element_takes_the_place_of_the_step_on_every_number_of_workers():
     def made():
         rows = Dataset.range(16).map(picky, vectorize=False)

@@ -85,8 +85,14 @@ class DistributedDataset:
         """
         return ArrayIterator(self._feed)
 
-    def explain(self) -> Explanation:
+    def explain(self, state: dict[str, Any] | None = None) -> Explanation:
         """Describe what each replica gets at each step, what is prefetched, and how the dataset runs.
+
+        Args:
+            state: What `get_state` of an iterator returned: also shows the position, with lanes that of each.
+
+        Raises:
+            InvalidArgumentError: The state does not suit this dataset or these workers.
 
         Examples:
             >>> import evenfeed as tf
@@ -105,7 +111,7 @@ class DistributedDataset:
                       read sequentially from here on: each element is made of several
                 resume: by position
         """
-        return self._feed.explain()
+        return self._feed.explain(state)
 
     def ignored_errors(self) -> Ignored:
         """Return the errors that the last `ignore_errors` has ignored, on all workers and over all passes so far.

@@ -1,7 +1,8 @@
 """The text of `DistributedDataset.explain()`: what each replica gets at each step."""
 
+import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from evenfeed.core.batch_split import Share
 from evenfeed.core.specs import INFINITE, UNKNOWN
@@ -25,8 +26,10 @@ _POLICIES: Final = {
 }
 
 
-def cut_text(reading: BatchReading, replicas: Replicas, options: InputOptions) -> Explanation:
-    """Describe which rows of a global batch each replica of this worker gets."""
+def cut_text(
+    reading: BatchReading, replicas: Replicas, options: InputOptions, state: Any
+) -> Explanation:
+    """Describe which rows of a global batch each replica of this worker gets, and the position of a state."""
     size, share, sizes = global_batch_size(reading.plan), reading.share, reading.sizes
     padded = options.pad_partial_batches
     lines = _table(replicas, share, _shares(reading, size))
@@ -45,30 +48,45 @@ def cut_text(reading: BatchReading, replicas: Replicas, options: InputOptions) -
         lines.append(f"last step: {counted(rest, 'row')}, by replica: {numbers}")
     if share.workers > 1:
         lines += [f"workers: {_POLICIES[reading.sharded.policy]}", *reading.sharded.notes]
-    lines += _lanes(lanes, share)
+    lines += _lanes(lanes, share, state) if lanes else _position(state)
     steps = size_of_lanes([lane.plan for lane in lanes]) if lanes else reading.plan.size
     return _text(steps, options, lines, [reading.sharded.plan], share)
 
 
 def taken_text(
-    size: int, reading: ElementReading, replicas: Replicas, options: InputOptions
+    size: int, reading: ElementReading, replicas: Replicas, options: InputOptions, state: Any
 ) -> Explanation:
-    """Describe which elements each replica takes."""
+    """Describe which elements each replica takes, and the position of a state."""
     plans, count = reading.plans, reading.share.replicas
     own = "one element per step from its own dataset"
     in_turn = [f"elements {r}, {r + count}, {r + 2 * count}, …" for r in range(count)]
     lines = _table(replicas, reading.share, [own] * count if len(plans) > 1 else in_turn)
-    return _text(size, options, lines, plans, reading.share)
+    return _text(size, options, [*lines, *_position(state)], plans, reading.share)
 
 
-def _lanes(lanes: Sequence[Lane], share: Share) -> list[str]:
-    """Describe what each lane reads, and on which worker."""
+def _lanes(lanes: Sequence[Lane], share: Share, state: Any) -> list[str]:
+    """Describe what each lane reads, on which worker, and its cursor in a state."""
     each = max(1, len(lanes) // share.workers)
+    cursors = [""] * len(lanes) if state is None else [f"  at {_cursor(at)}" for at in state["at"]]
     lines = [
-        f"lane {number}  worker {number // each}  {', '.join(lane.reads)}"
-        for number, lane in enumerate(lanes)
+        f"lane {number}  worker {number // each}  {', '.join(lane.reads)}{cursor}"
+        for number, (lane, cursor) in enumerate(zip(lanes, cursors, strict=True))
     ]
-    return [*lines, "state: one cursor per lane, gathered from all workers"] if lines else []
+    return [*lines, "state: one cursor per lane, gathered from all workers"]
+
+
+def _position(state: Any) -> list[str]:
+    """Describe a position: of all workers, or of each of them."""
+    if state is None:
+        return []
+    parts = [part["at"] for part in state.get("each", [state])]
+    return [f"at: {', '.join(_cursor(at) for at in part)}" for part in parts]
+
+
+def _cursor(at: Any) -> str:
+    """Return the position in a plan, and how many elements after it were returned."""
+    more = f" and {counted(at['rows'], 'element')} more" if at["rows"] else ""
+    return f"{json.dumps(at['at'])}{more}"
 
 
 def _text(

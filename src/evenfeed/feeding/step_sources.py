@@ -161,9 +161,14 @@ class StepSource(ABC):
     def spec(self) -> Any:
         """Return the spec of a step."""
 
+    def explain(self, state: Any = None) -> Explanation:
+        """Describe what each replica gets, and the position of a state."""
+        if state is not None:
+            self._saving().part_of(state)  # raises if it does not suit
+        return self._explained(state)
+
     @abstractmethod
-    def explain(self) -> Explanation:
-        """Describe what each replica gets."""
+    def _explained(self, state: Any) -> Explanation: ...
 
     @abstractmethod
     def external_states(self) -> list[ExternalState]:
@@ -282,8 +287,8 @@ class CutFeed(StepSource):
     def _saving(self) -> ClusterState:
         return self._reading.saving
 
-    def explain(self) -> Explanation:
-        return cut_text(self._reading, self._replicas, self._options)
+    def _explained(self, state: Any) -> Explanation:
+        return cut_text(self._reading, self._replicas, self._options, state)
 
 
 @final
@@ -343,5 +348,5 @@ class TakeFeed(StepSource):
     def _saving(self) -> ClusterState:
         return self._reading.saving
 
-    def explain(self) -> Explanation:
-        return taken_text(self.size, self._reading, self._replicas, self._options)
+    def _explained(self, state: Any) -> Explanation:
+        return taken_text(self.size, self._reading, self._replicas, self._options, state)

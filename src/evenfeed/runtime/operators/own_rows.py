@@ -9,10 +9,12 @@ import numpy as np
 from evenfeed.core.block import Block, Column, Positions, concatenated, in_one_piece, without_rows
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
-from evenfeed.core.specs import INFINITE, TensorSpec, TypeSpec
+from evenfeed.core.specs import INFINITE, TensorSpec, TypeSpec, is_of_one_shape
 from evenfeed.core.structure import DATA, flatten
+from evenfeed.plan.checking import IgnoreErrors
 from evenfeed.plan.own_rows import OwnBatches, OwnRows, length_of
 from evenfeed.runtime.operator import FailedRow, Operator, State, read_before_error
+from evenfeed.runtime.operators.elementwise import MapRows
 from evenfeed.runtime.operators.grouping import folded, of_batch
 from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward, indexed
 from evenfeed.runtime.positions.orders import Order
@@ -78,6 +80,7 @@ class ReadOwnRows(Operator):
 
     Attributes:
         last: The index of the short last batch and its number of rows; None if there is none, or it was not read.
+        together: How many batches to read at a time. With more than one, all rows must be this worker's.
         raised: The last error from below. All workers lose the batch it falls into.
     """
 
@@ -92,6 +95,7 @@ class ReadOwnRows(Operator):
         self._starts: dict[int, State] = {0: self._before}
         self.last: tuple[int, int] | None = None
         self.raised: Exception | None = None
+        self.together = 1
 
     def read(self, most: int) -> Block | None:
         while self._own is None or self._used == self._own.length:
@@ -108,7 +112,7 @@ class ReadOwnRows(Operator):
         return self._node.batch_size if number < self._read else 0
 
     def _next_batch(self) -> bool:
-        size = self._node.batch_size
+        size = self._node.batch_size * self.together
         self._before, self._used, self._own = self._child.state(), 0, None
         blocks, errors = read_before_error(self._child, size)
         for error in errors:
@@ -120,9 +124,10 @@ class ReadOwnRows(Operator):
             return False
         if rows < size:
             self.last = self._read, rows
-        self._read += 1
+        self._read += self.together
         self._starts[self._read] = self._child.state()
-        self._own = concatenated(blocks).gather(self._node.share.offsets(rows))
+        whole = concatenated(blocks)
+        self._own = whole if self.together > 1 else whole.gather(self._node.share.offsets(rows))
         return True
 
     def start_of(self, number: int) -> State:
@@ -253,9 +258,32 @@ class StackOwnRows(Operator):
         self._specs = flatten(node.element_spec[1], DATA)
         self._origin = node.origin
         self._number = 0
+        self._reads_several = self._is_shared and _reads_several(node, self._child)
+        self._singly = 0  # how many batches to read one at a time
 
     def read(self, most: int) -> Block | None:
-        del most
+        may = most > 1 and self._reads_several and not self._singly
+        self._singly = max(0, self._singly - 1)
+        return (self._several(most) if may else None) or self._one()
+
+    def _several(self, count: int) -> Block | None:
+        """Return full batches, read together; None if one of them is short or fails: they are then read one by one."""
+        assert self._source is not None
+        before, size = self.state(), self._rows.batch_size
+        self._source.together = count
+        blocks, errors = read_before_error(self._child, count * size)
+        self._source.together = 1
+        if errors or sum(block.length for block in blocks) < count * size:
+            self.restore(before)
+            self._singly = count
+            return None
+        self._number += count
+        self._source.start_of(self._number)
+        columns: list[Any] = self._stacked(blocks)
+        parts = [c if c is None else c.reshape(count, size, *c.shape[2:]) for c in columns]
+        return Block((np.full(count, size, np.int64), *parts), count)
+
+    def _one(self) -> Block | None:
         blocks, errors = read_before_error(self._child, self._asked())
         length = self._length(self._number)
         wanted, found = self._rows.share.own(length), sum(block.length for block in blocks)
@@ -346,6 +374,19 @@ class StackOwnRows(Operator):
 
 def _no_rows(spec: TypeSpec) -> Column:
     return without_rows(spec)[None] if isinstance(spec, TensorSpec) else None
+
+
+def _reads_several(node: OwnBatches, operator: Operator) -> bool:
+    """Return True if batches can be read together, and again one by one: all rows are the worker's, nothing counts reads."""
+    while isinstance(operator, MapRows):
+        (operator,) = operator.children()
+    alone = isinstance(operator, ReadOwnRows) and node.rows.share.workers == 1
+    fixed = all(map(is_of_one_shape, flatten(node.child.element_spec, DATA)))
+    facts = [part.facts for part in node.walk()]
+    noted = any(one.keeps_passes or one.writes_files for one in facts)
+    return (
+        alone and fixed and not noted and not any(isinstance(n, IgnoreErrors) for n in node.walk())
+    )
 
 
 def _source(operator: Operator) -> ReadOwnRows | None:
