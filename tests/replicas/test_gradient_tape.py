@@ -211,6 +211,23 @@ def test_variables_can_be_assigned_while_a_tape_records():
     assert step()[1] is None
 
 
+def test_a_tape_follows_what_a_compiled_function_reads_after_it_assigned_a_variable():
+    v = tf.Variable(3.0)
+
+    @tf.function
+    def step(x):
+        before = 5.0 * v
+        v.assign(2.0 * x)
+        return before + v * v
+
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        y = step(x)
+    assert (float(y), float(v.numpy())) == (31.0, 4.0)
+    assert float(tape.gradient(y, v)) == 5 + 8
+    assert float(step(x)) == 36.0
+
+
 def test_a_tape_in_plain_python_keeps_values_and_branches_and_records_compiled_functions():
     w = tf.Variable([1.0, 2.0])
     compiled = tf.function(lambda x: tf.reduce_sum(w * x * x))

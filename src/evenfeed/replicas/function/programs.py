@@ -31,7 +31,7 @@ from evenfeed.replicas.run.avals import PlainArrays
 from evenfeed.replicas.run.host_callback import is_done_in_python, run_unbound
 from evenfeed.replicas.session import Session
 from evenfeed.replicas.tape import reads
-from evenfeed.replicas.tape.reads import as_read, check_recordable
+from evenfeed.replicas.tape.reads import as_read, check_recordable, is_recorded
 from evenfeed.replicas.tape.replay import one_forward_pass
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
@@ -239,8 +239,8 @@ class Program:
     def _called(self, arrays: Sequence[Any]) -> Any:
         if self._shape_check is not None:
             self._check_shapes(arrays)
-        if reads.here.listeners and self.replicas is not None:
-            check_recordable("a function on their arrays")
+        if reads.here.listeners:
+            self._check_recordable()
         if self._draws and side_effects.here.watcher is not None:
             side_effects.here.watcher.draw()
         if self._is_simple:
@@ -256,6 +256,13 @@ class Program:
             self._commit(outputs[len(self._computed) :])
             outputs = outputs[: len(self._computed)]
         return self._result(outputs)
+
+    def _check_recordable(self) -> None:
+        """Raise if an open tape cannot follow the program, or would miss what it reads after an assignment."""
+        if self.replicas is not None:
+            check_recordable("a function on their arrays")
+        if any(is_recorded(subject_of(variable)) for variable in self.writes):
+            raise Unstaged("a tape watches a variable that it assigns", expected=True)
 
     def _as_read(self, given: Sequence[Any]) -> list[Any]:
         """Tell open tapes which variables the program reads."""
@@ -291,9 +298,7 @@ class Program:
             for index, place in enumerate(self._places):
                 if place == 0:
                     outputs[index] = outputs[index].addressable_data(0)
-                elif (
-                    place > 0
-                ):  # addressable_data returns only the first copy of a replicated array
+                elif place > 0:  # addressable_data is the first copy of a replicated array
                     outputs[index] = outputs[index].addressable_shards[place].data
         if self._rest is not None:
             flat = list(self._rest)

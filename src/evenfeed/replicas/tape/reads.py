@@ -98,6 +98,11 @@ def check_recordable(what: str) -> None:
         )
 
 
+def is_recorded(variable: Any) -> bool:
+    """Return True if an open tape records and watches a variable."""
+    return any(each.record is not None and each.watches(variable) for each in here.listeners)
+
+
 @final
 class _Reads:
     """Hears which trainable variables are read."""
