@@ -60,7 +60,7 @@ _WEBP_FLOATS = "`decode_image` decodes WebP files to float32 and uint16 too."
 _NEXT_BATCH = "The batch after a failed element starts with the next element; TensorFlow drops the rest of the batch if a `map` is directly below."
 
 _OUTSIDE_ROW = "`gather_nd` at a place outside of a ragged row raises; TensorFlow returns a value of another row."
-_ROWS_UNTRACED = "A function that gets a ragged or sparse tensor is not traced, so `element_spec` lacks the lengths of its results."
+_ROWS_UNTRACED = "A function that computes with a ragged or sparse tensor runs per element, so `element_spec` lacks the lengths of its results."
 _BATCHES_OF_ROWS = (
     "Batches of ragged or sparse batches may have different numbers of rows; TensorFlow raises."
 )

@@ -79,3 +79,59 @@ def test_rows_of_all_sizes_are_gathered_and_filled(dtype):
     assert dense.dtype == dtype
     assert [row[:n].tolist() for row, n in zip(dense, LENGTHS[order], strict=True)] == expected
     assert not any(row[n:].any() for row, n in zip(dense, LENGTHS[order], strict=True))
+
+
+FUNCTIONS = {
+    "arithmetic": lambda x: (x + 1) * 2 - x,
+    "comparison": lambda x: x > 3,
+    "equality": lambda x: x == x[:],
+    "slices": lambda x: x[:, :2],
+    "a row": lambda x: x[0],
+    "a new axis": lambda x: tf.expand_dims(x, 1),
+    "concat": lambda x: tf.concat([x, x], axis=1),
+    "stack": lambda x: tf.stack([x, x], axis=1),
+    "reduce_sum": lambda x: tf.reduce_sum(x, axis=1),
+    "reduce_std": lambda x: tf.math.reduce_std(tf.cast(x, tf.float32) + 1, axis=0),
+    "reduce_logsumexp": lambda x: tf.reduce_logsumexp(tf.cast(x, tf.float32), axis=1),
+    "cumsum": lambda x: tf.cumsum(x, axis=1),
+    "bincount": lambda x: tf.math.bincount(x, axis=-1, minlength=3, maxlength=9),
+    "matmul": lambda x: tf.matmul(tf.expand_dims(x, -1), np.full((3, 1, 2), 2)),
+    "split": lambda x: tf.split(x, [2, 1])[0],
+    "reshape": lambda x: tf.reshape(x, [-1]),
+    "merge_dims": lambda x: tf.expand_dims(x, -1).merge_dims(1, 2),
+    "partition": lambda x: tf.dynamic_partition(x, [0, 1, 0], 2)[0],
+    "where": lambda x: tf.where(x > 3, x, 0),
+    "one_hot": lambda x: tf.one_hot(x % 3, 3),
+    "clip": lambda x: tf.clip_by_value(x, 2, 9),
+    "gather": lambda x: tf.gather(x, [1, 0]),
+    "tile": lambda x: tf.tile(x, [1, 2]),
+    "map_fn": lambda x: tf.map_fn(tf.reduce_sum, x, fn_output_signature=tf.int64),
+    "map_flat_values": lambda x: tf.ragged.map_flat_values(lambda v: v + 1, x),
+    "class": lambda x: tf.constant(isinstance(x, tf.RaggedTensor)),
+    "rank": lambda x: tf.constant(len(x.shape)),
+    "values": lambda x: x.values,
+    "itself": lambda x: x,
+    "two uses": lambda x: (x.to_tensor(), x.row_lengths(), x, x + 1),
+    "as_string": tf.strings.as_string,
+    "sparse": lambda x: tf.sparse.to_dense(x.to_sparse()),
+    "cast": lambda x: tf.cast(x, tf.float32),
+    "computed": lambda x: tf.reduce_max(tf.cast(x, tf.float32).to_tensor(), axis=0) + 1,
+}  # fmt: skip
+
+
+def listed(value):
+    if isinstance(value, tuple):
+        return [listed(part) for part in value]
+    if isinstance(value, tf.RaggedTensor):
+        return value.to_list(), value.dtype, value.row_splits.dtype, value.ragged_rank
+    return np.asarray(value).tolist(), value.dtype
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_of_ragged_elements_gives_the_same_in_a_map(name):
+    function = FUNCTIONS[name]
+    batches = tf.data.Dataset.from_tensor_slices(NUMBERS[20:38]).batch(3)
+    mapped = batches.map(function)
+    found = [listed(batch) for batch in mapped]
+    assert found == [listed(function(batch)) for batch in batches]
+    assert found == [listed(batch) for batch in batches.map(function, vectorize=False)]

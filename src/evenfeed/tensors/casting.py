@@ -16,6 +16,7 @@ from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, holds_device_arrays
 from evenfeed.tensors.device_arrays import asked_dtype, private, remembering
 from evenfeed.tensors.operands import COMPUTABLE, REAL_FLOATS, apply, elementwise, shaped_by
+from evenfeed.tensors.ragged_dispatch import for_flat_values
 
 
 def cast(x: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
@@ -60,6 +61,7 @@ def complex(real: object, imag: object, name: str | None = None) -> Tensor:
     return elementwise("complex", jax.lax.complex, real, imag, accepts=REAL_FLOATS)
 
 
+@for_flat_values
 def bitcast(input: object, type: DTypeLike, name: str | None = None) -> Tensor:
     """Read the bytes of the values as another dtype.
 

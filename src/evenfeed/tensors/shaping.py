@@ -14,7 +14,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jnp
 from evenfeed.core.promised_shapes import promise_reshaped
-from evenfeed.core.ragged import ragged_arranging
+from evenfeed.core.ragged import ragged_arranging, ragged_math
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.creation import (
     DTypeLike,
@@ -54,6 +54,7 @@ def shape(
     return to_device_array(np.asarray(lengths, dtype), "the shape")
 
 
+@for_ragged(ragged_math.reshape)
 def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
     """Return the values in another shape.
 

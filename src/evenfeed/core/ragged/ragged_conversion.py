@@ -1,6 +1,6 @@
 """Converts ragged tensors to dense, sparse and NumPy values."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -79,6 +79,18 @@ def numpy_rows(rows: RaggedTensor) -> Array:
     found = np.empty(len(each), object)
     found[:] = each
     return found
+
+
+def text_of(rows: RaggedTensor) -> str:
+    """Return the values as nested lists, with the line breaks of NumPy."""
+    with np.printoptions(formatter={"all": _value_text}):  # NumPy calls it for inner arrays, too
+        return _value_text(numpy_rows(rows))
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return np.array2string(np.asarray(cast("Array", value)), separator=", ")
+    return str(value)
 
 
 def kept_values(array: Array, lengths: Any, padding: Any) -> Array:

@@ -32,12 +32,13 @@ def map_fn(
     found = [fn(row) for row in elems]
     if wanted is None or isinstance(wanted, RaggedTensorSpec):
         own = RaggedTensorSpec(elems.shape[1:], elems.dtype, elems.ragged_rank - 1)
-        return _rows(found, own if wanted is None else wanted)
+        return rows_of_results(found, own if wanted is None else wanted)
     kind = wanted.dtype if isinstance(wanted, TensorSpec) else dtypes.as_dtype(wanted)
     return computed_tensor(np.stack([host_array(one, kind) for one in found]))
 
 
-def _rows(found: Sequence[Any], spec: RaggedTensorSpec) -> Any:
+def rows_of_results(found: Sequence[Any], spec: RaggedTensorSpec) -> Any:
+    """Return the results of a function as rows of a ragged tensor. They must have the spec."""
     rows = [one if isinstance(one, RaggedTensor) else host_array(one) for one in found]
     for row in rows:
         if not spec.is_compatible_with(row):

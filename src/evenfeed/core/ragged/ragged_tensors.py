@@ -230,7 +230,9 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
         first, last = outer_axis % rank, inner_axis % rank
         if first >= last:
             return self
-        if first > 0:
+        if first == 1:
+            return _joined_rows(self, last)
+        if first > 1:
             return self.with_values(_merged(self.values, first - 1, last - 1))
         return self.values if last == 1 else _merged(self.values, 0, last - 1)
 
@@ -329,7 +331,7 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
         )
 
     def __repr__(self) -> str:
-        return f"<tf.RaggedTensor {self.to_list()}>"
+        return f"<tf.RaggedTensor {ragged_conversion.text_of(self)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RaggedTensor, (self.values, self._splits, self._uniform)
@@ -369,6 +371,18 @@ def _inner_lengths(values: Any, axis: int) -> Any:
             )
         )
     return np.full(values.shape[:axis], values.shape[axis], np.int64)
+
+
+def _joined_rows(rows: RaggedTensor, last: int) -> RaggedTensor:
+    """Merge the axes from 1 to `last`: the values of inner rows become those of the outer ones."""
+    splits, inner = rows.splits, rows.values
+    for _ in range(1, last):
+        if isinstance(inner, RaggedTensor):
+            splits, inner = inner.splits[splits], inner.values
+        else:
+            splits = splits * inner.shape[1]
+            inner = inner.reshape(-1, *inner.shape[2:])
+    return RaggedTensor(inner, splits)
 
 
 def _merged(values: Any, outer: int, inner: int) -> Any:

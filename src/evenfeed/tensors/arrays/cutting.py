@@ -15,11 +15,13 @@ import numpy as np
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax
+from evenfeed.core.ragged import ragged_math
 from evenfeed.core.shapes import TensorShape
 from evenfeed.tensors.axes import axis_of, known_integer
 from evenfeed.tensors.creation import Tensor, convert_to_tensor, whole_numbers
 from evenfeed.tensors.device_arrays import is_traced
 from evenfeed.tensors.operands import COMPUTABLE, apply, is_text, rearrange
+from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
 def slice(input_: object, begin: object, size: object, name: str | None = None) -> Tensor:
@@ -79,6 +81,7 @@ def strided_slice(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     return rearrange("strided_slice", lambda _, x: x[parts], input_)
 
 
+@for_ragged(ragged_math.split)
 def split(
     value: object,
     num_or_size_splits: object,

@@ -15,7 +15,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.core.ragged import ragged_picking
+from evenfeed.core.ragged import ragged_math, ragged_picking
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.axes import axis_of, known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor
@@ -133,6 +133,7 @@ def unique_with_counts(
     return UniqueWithCounts(_from_host(different), _index(places, out_idx), _index(counts, out_idx))
 
 
+@for_ragged(ragged_math.dynamic_partition)
 def dynamic_partition(
     data: object, partitions: object, num_partitions: object, name: str | None = None
 ) -> list[Tensor]:

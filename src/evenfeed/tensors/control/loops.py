@@ -14,6 +14,7 @@ import numpy as np
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_mapping
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import NEST, flatten, map_structure, pack
 from evenfeed.tensors.axes import known_integer
@@ -91,6 +92,9 @@ def map_fn(
     """
     values, length = _entries(elems)
     wanted = fn_output_signature if fn_output_signature is not None else dtype
+    if isinstance(wanted, RaggedTensorSpec):
+        found = [fn(_at(values, place)) for place in range(length)]
+        return ragged_mapping.rows_of_results(found, wanted)
 
     def call(entry: Any) -> Any:
         found = tensors_of(fn(entry))

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged import ragged_math
 from evenfeed.tensors.axes import axis_of
 from evenfeed.tensors.creation import Tensor
 from evenfeed.tensors.operands import NUMBERS, REAL_FLOATS, Accepted, apply, shaped_by
+from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
+@for_ragged(ragged_math.cumsum)
 def cumsum(
     x: object,
     axis: object = 0,

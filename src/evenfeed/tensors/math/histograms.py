@@ -10,12 +10,15 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged import ragged_math
 from evenfeed.tensors.axes import known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor
 from evenfeed.tensors.device_arrays import is_traced
 from evenfeed.tensors.operands import INTEGERS, REALS, apply, check_dtypes, in_dtype
+from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
+@for_ragged(ragged_math.bincount)
 def bincount(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     arr: object,
     weights: object = None,

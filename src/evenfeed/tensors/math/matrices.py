@@ -12,11 +12,14 @@ import numpy as np
 
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jnp
+from evenfeed.core.ragged import ragged_math
 from evenfeed.tensors.axes import known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor
 from evenfeed.tensors.operands import COMPUTABLE, apply, in_dtype, rearrange
+from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
+@for_ragged(ragged_math.matmul)
 def matmul(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     a: object,
     b: object,

@@ -13,7 +13,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jax_special, jnp
-from evenfeed.core.ragged import ragged_reductions
+from evenfeed.core.ragged import ragged_math, ragged_reductions
 from evenfeed.tensors.axes import axes_of, axis_of, count_along
 from evenfeed.tensors.creation import DTypeLike, Tensor
 from evenfeed.tensors.operands import (
@@ -147,6 +147,7 @@ def reduce_any(
     return _reduced("reduce_any", jnp.any, input_tensor, axis, keepdims, accepts=BOOLS)
 
 
+@for_ragged(ragged_math.reduce_variance)
 def reduce_variance(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -160,6 +161,7 @@ def reduce_variance(
     return _reduced("reduce_variance", jnp.var, input_tensor, axis, keepdims, accepts=FLOATS)
 
 
+@for_ragged(ragged_math.reduce_std)
 def reduce_std(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -173,6 +175,7 @@ def reduce_std(
     return _reduced("reduce_std", jnp.std, input_tensor, axis, keepdims, accepts=FLOATS)
 
 
+@for_ragged(ragged_math.reduce_logsumexp)
 def reduce_logsumexp(
     input_tensor: object, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
