@@ -63,3 +63,15 @@ def test_rows_of_arrays_are_gathered_as_copies():
 
 def test_no_rows_are_no_block():
     assert slices(np.zeros((0, 3))).read(4) is None
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step"),
+    [(3, 40, 4), (40, 3, -4), (2**63 - 9, 2**63 - 1, 2), (-(2**63), 8 - 2**63, 3), (0, 200, 1)],
+)
+def test_a_run_of_a_range_is_what_is_fetched(start, stop, step):
+    rows = Numbers(Range(start, stop, step))
+    expected = list(range(start, stop, step))
+    assert rows.run(0, rows.size).columns[0].tolist() == expected
+    assert rows.run(1, 1).columns[0].tolist() == expected[1:2]
+    assert rows.fetch(np.arange(rows.size)).columns[0].tolist() == expected

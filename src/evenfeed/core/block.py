@@ -164,7 +164,13 @@ def in_one_piece(column: Column) -> Column:
     return [np.ascontiguousarray(x) if type(x) is np.ndarray and x.ndim else x for x in whole]
 
 
+# Most columns are plain arrays. Their type is checked first, because a plan may have hundreds of them, and isinstance
+# of an abstract class takes as long as the work itself.
+
+
 def _cut(column: Column, start: int, stop: int) -> Column:
+    if type(column) is np.ndarray:
+        return column[start:stop]
     if isinstance(column, RaggedTensor):
         return ragged_columns.cut(column, start, stop)
     return None if column is None else column[start:stop]
@@ -202,6 +208,8 @@ def items(column: Column) -> list[Any]:
 
 
 def _gathered(column: Column, rows: Positions) -> Column:
+    if type(column) is np.ndarray:
+        return column.take(rows, axis=0)
     if isinstance(column, list):
         return [column[row] for row in rows]
     if isinstance(column, RaggedTensor):
@@ -230,6 +238,8 @@ def _fits(column: Array | list[Any], by: Array | list[Any]) -> bool:
 
 
 def _bytes(column: Column) -> int:
+    if isinstance(column, np.ndarray) and column.dtype != dtypes.string:
+        return column.nbytes
     if isinstance(column, list):
         return sum(map(_item_bytes, column))
     if isinstance(column, RaggedTensor):

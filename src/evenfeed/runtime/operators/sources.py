@@ -7,6 +7,8 @@ from operator import itemgetter
 from time import perf_counter
 from typing import Any, Final, TypeAlias, final
 
+import numpy as np
+
 from evenfeed.core.block import Block, Column, Positions, of_rows, read_only
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.errors import InvalidArgumentError
@@ -40,6 +42,10 @@ def _numbers(lookup: Lookup[Range]) -> Indexed:
     return forward(Numbers(lookup.node))
 
 
+# np.arange counts to the number after the last one, which must fit in 64 bits too.
+_LARGE: Final = 1 << 62
+
+
 @final
 class Numbers(Rows):
     """The numbers of a range."""
@@ -51,6 +57,15 @@ class Numbers(Rows):
     def fetch(self, positions: Positions) -> Block:
         numbers = self._node.start + self._node.step * positions
         return Block((numbers.astype(self._node.dtype, copy=False),), len(positions))
+
+    def run(self, start: int, count: int) -> Block:
+        step = self._node.step
+        first = self._node.start + step * start
+        last = first + step * count
+        if max(abs(first), abs(last)) > _LARGE:
+            return super().run(start, count)
+        numbers = np.arange(first, last, step, dtype=np.int64)
+        return Block((numbers.astype(self._node.dtype, copy=False),), count)
 
 
 @addresses(Tensor)
