@@ -132,6 +132,8 @@ def test_a_single_text_is_bytes_with_the_members_of_a_tensor():
         assert isinstance(text, tf.Tensor)
         assert tf.is_tensor(text)
         assert type(text.numpy()) is bytes
+        assert [found.numpy() for found in (text == "a", text != b"a")].count(True) == 1
+    assert (texts[0] == "a").numpy() == (texts[0] != "b").numpy() == np.True_
     assert {b"a": 1}[host_tensor(np.array(b"a", object))] == 1
     assert {"b": 2}[texts[1]] == 2
 

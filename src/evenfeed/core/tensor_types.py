@@ -281,7 +281,7 @@ class HostText(np.bytes_):
         if isinstance(other, str):
             other = encoded(other)
         if isinstance(other, bytes):
-            return bytes.__eq__(self, other) is equal
+            return host_tensor(np.bool_(bytes.__eq__(self, other) is equal))
         return host_tensor(compared(np.array(bytes(self), dtypes.string), other, equal=equal))
 
 
