@@ -26,8 +26,17 @@ from evenfeed.formats.example.example_protos import (
     steps_of,
     varying_value,
 )
-from evenfeed.formats.example.features import Fixed, Ragged, Sequenced, Varying, Wanted, wanted_of
+from evenfeed.formats.example.features import (
+    Fixed,
+    Placed,
+    Ragged,
+    Sequenced,
+    Varying,
+    Wanted,
+    wanted_of,
+)
 from evenfeed.formats.example.ragged_rows import ragged_column
+from evenfeed.formats.example.sparse_places import placed_column
 
 
 def parse_single_example(
@@ -152,10 +161,12 @@ def columns_of(records: list[bytes], wanted: Sequence[Wanted]) -> dict[str, Any]
     return found
 
 
-def varying_column(features: Sequence[Any], wanted: Varying | Sequenced | Ragged) -> Any:
+def varying_column(features: Sequence[Any], wanted: Varying | Sequenced | Ragged | Placed) -> Any:
     """Return a variable-length feature of all records, given their Features messages."""
     if isinstance(wanted, Ragged):
         return ragged_column(features, wanted)
+    if isinstance(wanted, Placed):
+        return placed_column(features, wanted)
     held = [(one.feature.get(wanted.key), Where(row)) for row, one in enumerate(features)]
     if isinstance(wanted, Varying):
         return sparse_rows([varying_value(*one, wanted) for one in held], wanted.dtype)

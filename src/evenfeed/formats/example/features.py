@@ -56,6 +56,30 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
+class SparseFeature(NamedTuple):
+    """Values in one feature, and their places in others. Parsed as a `SparseTensor`.
+
+    Args:
+        index_key: The name of the feature with the places, or a list of names, one for each axis.
+        value_key: The name of the feature with the values.
+        dtype: float32, int64 or string.
+        size: The length of the axis, or a list of lengths.
+        already_sorted: Whether the places are in order in every example; otherwise they are sorted.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> feature = tf.io.SparseFeature("places", "values", tf.float32, size=10)
+        >>> tf.io.parse_example([b""], {"x": feature})["x"].dense_shape.tolist()
+        [1, 10]
+    """
+
+    index_key: Any
+    value_key: str
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
+
+
 class FixedLenSequenceFeature(NamedTuple):
     """A feature with any number of arrays of one shape. Parsed as an array with an extra leading dimension.
 
@@ -209,7 +233,19 @@ class Ragged:
     splits_dtype: DType
 
 
-Wanted: TypeAlias = Fixed | Varying | Sequenced | Ragged
+@final
+@dataclass(frozen=True)
+class Placed:
+    """Requested values with places in a sparse tensor, which are in other features."""
+
+    key: str
+    places: tuple[Varying, ...]
+    values: Varying
+    size: tuple[int, ...]
+    already_sorted: bool
+
+
+Wanted: TypeAlias = Fixed | Varying | Sequenced | Ragged | Placed
 
 
 def wanted_of(features: Any, name: str = "features") -> tuple[Wanted, ...]:
@@ -231,7 +267,7 @@ def wanted_of(features: Any, name: str = "features") -> tuple[Wanted, ...]:
 def _place(wanted: Wanted) -> int:
     if isinstance(wanted, Varying):
         return 0
-    return 2 if isinstance(wanted, Ragged) else 1
+    return 2 if isinstance(wanted, Ragged | Placed) else 1
 
 
 def _wanted(key: str, feature: Any) -> Wanted:
@@ -242,6 +278,8 @@ def _wanted(key: str, feature: Any) -> Wanted:
             return Varying(key, _dtype(key, feature.dtype))
         case RaggedFeature():
             return _ragged(key, feature)
+        case SparseFeature():
+            return _placed(key, feature)
         case FixedLenSequenceFeature():
             dtype = _dtype(key, feature.dtype)
             default = feature.default_value
@@ -253,7 +291,7 @@ def _wanted(key: str, feature: Any) -> Wanted:
             raise ValueError(
                 described(
                     f"Unsupported {type(feature).__name__} {shortened(feature)} for key {key!r}.",
-                    fix="pass a FixedLenFeature, a VarLenFeature, a RaggedFeature or a FixedLenSequenceFeature.",
+                    fix="pass a FixedLenFeature, a VarLenFeature, a RaggedFeature, a SparseFeature or a FixedLenSequenceFeature.",
                 )
             )
 
@@ -270,6 +308,33 @@ def _ragged(key: str, feature: RaggedFeature) -> Ragged:
             )
     values = Varying(feature.value_key or key, _dtype(key, feature.dtype))
     return Ragged(key, values, partitions, splits_dtype(feature.row_splits_dtype))
+
+
+def _placed(key: str, feature: SparseFeature) -> Placed:
+    if not feature.index_key or not feature.value_key:
+        raise ValueError(
+            described(
+                f"SparseFeature {key!r} needs an index_key and a value_key, but got {shortened(feature)}.",
+                fix="pass the names of the features with the places and the values.",
+            )
+        )
+    names: Any = feature.index_key
+    is_one = isinstance(names, str)
+    names, sizes = ([names], [feature.size]) if is_one else (names, feature.size)
+    if isinstance(sizes, int) or len(sizes) != len(names) or isinstance(sizes[0], list | tuple):
+        raise TypeError(
+            described(
+                f"SparseFeature {key!r} needs one size for each index_key, but got {shortened(feature.size)}.",
+                fix="pass size=10 for index_key='i', or size=[10, 20] for index_key=['i', 'j'].",
+            )
+        )
+    return Placed(
+        key,
+        tuple(Varying(name, dtypes.int64) for name in names),
+        Varying(feature.value_key, _dtype(key, feature.dtype)),
+        tuple(int(size) for size in sizes),
+        bool(feature.already_sorted),
+    )
 
 
 def _fixed(key: str, feature: FixedLenFeature) -> Fixed:
