@@ -34,6 +34,10 @@ def single_values(tf, ask):
         "quotient": lambda: _plain(numbers[0, 1] / 3),
         "negative": lambda: _plain(-numbers[0, 1]),
         "equal": lambda: _plain(labels[0] == 3),
+        "equal texts": lambda: [
+            _plain(texts[0] == other) for other in ("a", b"b", texts[1], texts)
+        ],
+        "other texts": lambda: [_plain(texts[0] != other) for other in ("a", b"b", texts[1])],
         "less": lambda: _plain(labels[1] < labels[0]),
         "reduced": lambda: _plain(tf.reduce_sum(labels)),
         "int, float, bool": lambda: (int(labels[0]), float(numbers[0, 0]), bool(labels[1])),
