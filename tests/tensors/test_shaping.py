@@ -198,3 +198,54 @@ def test_an_axis_that_is_not_an_integer_is_a_type_error(values, axis):
 
 def test_an_axis_may_be_a_tensor():
     assert tf.stack([[1, 2]], axis=tf.constant(1)).tolist() == [[1], [2]]
+
+
+@pytest.fixture
+def compiled():
+    """A list that grows by one for each program that XLA compiles."""
+    found = []
+
+    def count(event, _, **__):
+        if event.endswith("backend_compile_duration"):
+            found.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(count)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(count)
+
+
+def test_a_loop_that_joins_longer_and_longer_tensors_compiles_nothing(compiled):
+    rows = np.arange(62, dtype=np.float32).reshape(31, 2)
+    grown = tf.constant(rows[:1])
+    for row in rows[1:]:
+        grown = tf.concat([grown, [row]], axis=0)
+        stacked = tf.stack([grown, tf.constant(rows[: len(grown)])])
+    assert compiled == []
+    assert isinstance(grown, jax.Array)
+    assert grown.tolist() == rows.tolist()
+    assert stacked.tolist() == [rows.tolist()] * 2
+    jnp.zeros([3, 5, 7]) + 1.0
+    assert compiled, "compiling was not counted"
+
+
+def test_joined_tensors_are_where_their_parts_are():
+    first, second = jax.devices()[:2]
+    there = jax.device_put(jnp.ones(2), second)
+    assert tf.concat([there, there], 0).devices() == {second}
+    assert tf.stack([there, [2.0, 3.0]]).devices() == {second}
+    with tf.device("CPU:1"):
+        assert tf.concat([tf.constant([1.0]), [2.0]], 0).devices() == {second}
+    assert tf.stack([tf.constant([1.0]), [2.0]]).devices() == {first}
+
+
+def test_dtypes_of_joined_tensors_are_promoted_as_jax_does():
+    whole, half = tf.constant([1], tf.int32), tf.constant([0.5], tf.float16)
+    assert tf.concat([whole, half], 0).dtype == jnp.concatenate([whole, half]).dtype
+
+
+def test_a_tape_records_what_is_joined():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = tf.concat([x, x * x], 0)
+        total = tf.reduce_sum(y * y) + tf.reduce_sum(tf.stack([x, x]))
+    assert tape.gradient(total, x).tolist() == [8.0, 38.0]

@@ -9,6 +9,7 @@ time, because `jax.enable_x64(True)` applies to one thread and one block.
 
 import sys
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -145,6 +146,27 @@ def _at_rest() -> object:
         return jax_extend_core.get_opaque_trace_state()
 
 
+def in_memory(arrays: Sequence[Any]) -> bool:
+    """Return True for concrete arrays of one dtype that NumPy can read without a copy, if no tape records.
+
+    XLA compiles a program for each new shape, which takes milliseconds and stays in memory: for a function that only moves
+    values, NumPy is better.
+    """
+    if jax_extend_core.get_opaque_trace_state() != _at_rest():
+        return False
+    kind: Any = _array()
+    found = [value for value in arrays if type(value) is kind and _is_on_free_cpu(value)]
+    return len(found) == len(arrays) and len({value.dtype for value in found}) == 1
+
+
+def _is_on_free_cpu(array: Any) -> bool:
+    """Return True for an array on one CPU device to which it is not committed, so that the result may be elsewhere."""
+    if array.is_deleted() or array.committed or len(array.sharding.device_set) > 1:
+        return False
+    (device,) = array.sharding.device_set
+    return device.platform == "cpu"
+
+
 def to_device_array(array: Array, what: str) -> "jax.Array":
     """Convert a numeric array to a `jax.Array` with concrete values, even in a trace.
 
@@ -153,7 +175,12 @@ def to_device_array(array: Array, what: str) -> "jax.Array":
         what: What the array is to the user (`column 'id'`), for the error if a value does not fit.
     """
     with jax.ensure_compile_time_eval():
-        return remembering(jnp.asarray(private(array, what)), array.dtype)
+        return remembering(put(private(array, what)), array.dtype)
+
+
+def put(array: Array) -> "jax.Array":
+    """Make a `jax.Array` of an array that nobody changes later. `jnp.asarray` compiles a program for each new shape."""
+    return jax.device_put(np.asarray(array))
 
 
 def remembering(tensor: _Tensor, asked: DType) -> _Tensor:

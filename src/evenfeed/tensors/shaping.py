@@ -23,7 +23,13 @@ from evenfeed.tensors.creation import (
     convert_together,
     whole_numbers,
 )
-from evenfeed.tensors.device_arrays import asked_dtype, is_tracing, to_device_array
+from evenfeed.tensors.device_arrays import (
+    asked_dtype,
+    in_memory,
+    is_tracing,
+    put,
+    to_device_array,
+)
 from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
@@ -98,7 +104,9 @@ def stack(values: object, axis: object = 0, name: str | None = None) -> Tensor:
         return convert_to_tensor([])
     _check_one_shape(parts)
     place = _new_axis(axis, parts[0].ndim + 1)
-    return host_tensor(np.stack(parts, place)) if _is_text(parts[0]) else jnp.stack(parts, place)
+    if _is_text(parts[0]):
+        return host_tensor(np.stack(parts, place))
+    return put(np.stack(parts, place)) if in_memory(parts) else jnp.stack(parts, place)
 
 
 @for_ragged(ragged_arranging.concat, several=True)
@@ -121,7 +129,7 @@ def concat(values: object, axis: object, name: str | None = None) -> Tensor:
     _check_joinable(parts, place)
     if _is_text(parts[0]):
         return host_tensor(np.concatenate(parts, place))
-    return jnp.concatenate(parts, place)
+    return put(np.concatenate(parts, place)) if in_memory(parts) else jnp.concatenate(parts, place)
 
 
 def _is_text(tensor: Tensor) -> bool:
