@@ -182,7 +182,7 @@ def test_targets_beside_a_dataset_are_an_error() -> None:
 
 def test_text_says_what_to_do() -> None:
     data = tf.data.Dataset.from_tensor_slices((["a", "b"], [0, 1])).batch(2)
-    with pytest.raises(TypeError, match=r"(?s)takes numbers, but component .*lookup"):
+    with pytest.raises(TypeError, match=r"(?s)takes numbers, but component .*StringLookup"):
         classifier().fit(data, verbose=0)
 
 

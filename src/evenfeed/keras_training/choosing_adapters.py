@@ -13,6 +13,7 @@ from evenfeed.feeding.distributed_dataset import DistributedDataset
 from evenfeed.keras_training import keras_private
 from evenfeed.keras_training.dataset_adapter import DatasetAdapter
 from evenfeed.keras_training.distribution import current_replicas
+from evenfeed.keras_training.text_inputs import TAKES_TEXT, with_text
 
 
 def chosen_adapter(own: Callable[..., Any], given: dict[str, Any]) -> Any:
@@ -29,6 +30,8 @@ def chosen_adapter(own: Callable[..., Any], given: dict[str, Any]) -> Any:
             if given[name] is not None:
                 keras_private.refuse_argument(name, what, kind)
         return DatasetAdapter(x, given["class_weight"])
+    if TAKES_TEXT.get():
+        given = {**given, "x": with_text(x)}
     replicas = current_replicas()
     if replicas is None or not replicas.spans or isinstance(x, keras_private.DataAdapter):
         return own(**given)

@@ -20,6 +20,7 @@ from evenfeed.feeding.input_options import InputOptions
 from evenfeed.keras_training import keras_private
 from evenfeed.keras_training.class_weights import weighing
 from evenfeed.keras_training.distribution import current_replicas
+from evenfeed.keras_training.text_inputs import TAKES_TEXT
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.reducing import gathered
 from evenfeed.replicas.values import PerReplica
@@ -45,7 +46,8 @@ class DatasetAdapter(keras_private.DataAdapter):
         weigh = None if class_weight is None else weighing(class_weight)
         replicas = current_replicas()
         if isinstance(dataset, Dataset):
-            _check_numbers(dataset)
+            if replicas is not None or not TAKES_TEXT.get():
+                _check_numbers(dataset)
             if weigh is not None:
                 dataset, weigh = dataset.map(weigh), None
             on = default_strategy().extended.replicas if replicas is None else replicas

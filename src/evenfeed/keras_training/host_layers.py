@@ -1,6 +1,7 @@
 """Keras's layers that work on the host: vocabularies and hashes of text and integers."""
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, final
 from typing import cast as typed
@@ -24,6 +25,9 @@ from evenfeed.keras_training.host_backend import BACKEND, cast, convert_to_tenso
 from evenfeed.keras_training.host_tensorflow import TENSORFLOW, no_initializer
 from evenfeed.tensors.device_arrays import is_traced
 from evenfeed.text_ops import hashing, numerals
+
+#: Whether one of the layers runs. Host tensors are then tensors to Keras, which takes no mixture of others.
+IN_HOST_LAYER: Final[ContextVar[bool]] = ContextVar("IN_HOST_LAYER", default=False)
 
 #: The classes. Subclasses inherit what is replaced.
 LAYERS: Final = ("IntegerLookup", "StringLookup", "TextVectorization", "Hashing", "HashedCrossing")
@@ -55,14 +59,21 @@ def on_host(own: Callable[..., Any]) -> Callable[..., Any]:
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - Python's name
         parts = flatten((args, kwargs), DATA)
         if any(isinstance(part, Handle) or is_traced(part) for part in parts):
-            return _in_trace(self, own, args, kwargs)
-        return own(self, *map_structure(_on_host, args, rules=DATA), **kwargs)
+            return _in_trace(self, hosted, args, kwargs)
+        return hosted(self, *map_structure(_on_host, args, rules=DATA), **kwargs)
+
+    def hosted(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        token = IN_HOST_LAYER.set(True)
+        try:
+            return own(layer, *args, **kwargs)
+        finally:
+            IN_HOST_LAYER.reset(token)
 
     return __call__
 
 
 def _on_host(value: Any) -> Any:
-    """Return an array of a device as a host tensor: Keras takes no mixture of both."""
+    """Return an array of a device as a host tensor."""
     return host_tensor(np.asarray(value)) if isinstance(value, jax.Array) else value
 
 

@@ -13,6 +13,7 @@ from evenfeed.keras_training.making_datasets import FUNCTIONS, TENSORFLOW, NoTen
 from evenfeed.keras_training.models import MODEL_METHODS, TRAINER_METHODS
 from evenfeed.keras_training.preprocessing import assigning
 from evenfeed.keras_training.stateful_steps import STEP_METHODS
+from evenfeed.keras_training.text_inputs import install_text_inputs
 from evenfeed.strategy.followers import followers
 
 
@@ -37,5 +38,6 @@ def install() -> None:
             getattr(keras_private, module), name, lambda _, new=function: new
         )
     install_host_layers()
+    install_text_inputs()
     track_keras()
     followers.add(follow_strategy)

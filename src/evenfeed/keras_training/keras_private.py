@@ -12,6 +12,8 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
+import numpy as np
+
 from evenfeed.core.lazy_jax import jax
 
 _files: Final[Any] = importlib.import_module("keras.src.utils.file_utils")
@@ -21,6 +23,8 @@ dataset_utils: Final[Any] = importlib.import_module("keras.src.utils.dataset_uti
 _tensorflow_utils: Final[Any] = importlib.import_module("keras.src.utils.tf_utils")
 _index_lookup: Final[Any] = importlib.import_module("keras.src.layers.preprocessing.index_lookup")
 _feature_space: Final[Any] = importlib.import_module("keras.src.layers.preprocessing.feature_space")
+_dtypes: Final[Any] = importlib.import_module("keras.src.backend.common.dtypes")
+_trainer: Final[Any] = importlib.import_module("keras.src.backend.jax.trainer")
 _image_datasets: Final[Any] = importlib.import_module("keras.src.utils.image_dataset_utils")
 timeseries_utils: Final[Any] = importlib.import_module("keras.src.utils.timeseries_dataset_utils")
 keras: Final[Any] = importlib.import_module("keras")
@@ -40,7 +44,7 @@ DataAdapter: Final[Any] = importlib.import_module(
 #: one of a subclass would hide those.
 JaxVariable: Final[Any] = importlib.import_module("keras.src.backend.jax.core").JaxVariable
 #: The base class of all models on JAX. It has `fit`, `evaluate` and `predict`.
-Trainer: Final[Any] = importlib.import_module("keras.src.backend.jax.trainer").JAXTrainer
+Trainer: Final[Any] = _trainer.JAXTrainer
 
 #: The classes of Keras that have variables.
 SAVED_CLASSES: Final[tuple[Any, ...]] = (
@@ -176,6 +180,38 @@ def replace_tensorflow_of_layers(
         module.tf, module.backend = names, backend(_backend)
         module.backend_utils = SimpleNamespace(convert_tf_tensor=convert)
     _index_lookup.get_null_initializer = initializer
+
+
+def allow_text(
+    convert: Callable[..., Any],
+    reshape: Callable[..., Any],
+    distribute: Callable[..., Any],
+    accept: Callable[..., Any],
+    specify: Callable[..., Any],
+) -> None:
+    """Let arrays of text reach layers.
+
+    Args:
+        convert: Makes the function that makes tensors, of Keras's own.
+        reshape: Makes the functions that insert and remove axes.
+        distribute: Makes the function that puts a batch on the devices.
+        accept: Makes the function that recognizes tensors.
+        specify: Makes the function that computes the specs of results.
+    """
+    _dtypes.PYTHON_DTYPES_MAP[np.dtype(object)] = "string"
+    made = convert(_backend.convert_to_tensor)
+    for owner in (_backend, _backend.core):
+        replace_member(owner, "convert_to_tensor", lambda _: made)
+    for name in ("expand_dims", "squeeze"):
+        replace_member(_backend.numpy, name, reshape)
+    replace_member(_backend, "is_tensor", accept)
+    replace_member(_backend, "compute_output_spec", specify)
+    replace_member(_trainer, "_distribute_data", distribute)
+
+
+def layers_of(model: Any) -> list[Any]:
+    """Return all layers of a model, also those in others."""
+    return list(model._flatten_layers())
 
 
 def return_tensors_from_resizing(as_tensor: Callable[[Any], Any]) -> None:

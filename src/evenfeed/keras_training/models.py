@@ -8,6 +8,7 @@ from evenfeed.keras_training import keras_private
 from evenfeed.keras_training.dataset_adapter import DatasetAdapter
 from evenfeed.keras_training.distribution import ReplicaDistribution, is_on, without_distribution
 from evenfeed.keras_training.predictions import gathering, in_order_of
+from evenfeed.keras_training.text_inputs import text_of
 from evenfeed.strategy.current import get_strategy, has_strategy
 
 _STRATEGY: Final = "_evenfeed_strategy"
@@ -34,7 +35,7 @@ def _scope_of(model: Any) -> Generator[None]:
 
 def _training(own: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _scope_of(self):
+        with _scope_of(self), text_of(self):
             _mirror_variables(self)
             return own(self, *args, **kwargs)
 
@@ -56,7 +57,7 @@ def _mirror_variables(model: Any) -> None:
     distribution = keras_private.distribution()
     if not isinstance(distribution, ReplicaDistribution):
         return
-    optimizer: Any = model.optimizer
+    optimizer: Any = getattr(model, "optimizer", None)  # a model that is not compiled has none
     variables: list[Any] = [*model.variables, *model.metrics_variables]
     if isinstance(optimizer, keras_private.keras.optimizers.Optimizer):
         variables += optimizer.variables
