@@ -26,6 +26,10 @@ from evenfeed.tensors.control.numeric_checks import (
     enable_traceback_filtering,
     is_traceback_filtering_enabled,
 )
+from evenfeed.tensors.control.placement_log import (
+    get_log_device_placement,
+    set_log_device_placement,
+)
 from evenfeed.tensors.control.shape_assertions import (
     assert_integer,
     assert_proper_iterable,
@@ -67,8 +71,10 @@ __all__ = [
     "disable_traceback_filtering",
     "enable_check_numerics",
     "enable_traceback_filtering",
+    "get_log_device_placement",
     "is_numeric_tensor",
     "is_traceback_filtering_enabled",
+    "set_log_device_placement",
 ]
 
 publish(__name__, __all__, globals())

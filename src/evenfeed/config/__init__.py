@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from evenfeed.config import experimental, optimizer
+from evenfeed.config import experimental, optimizer, threading
 from evenfeed.core.publish import publish, refusal
 from evenfeed.replicas.function.plain_python import functions_run_eagerly, run_functions_eagerly
 from evenfeed.replicas.function.plain_python import (
@@ -44,6 +44,7 @@ __all__ = [
     "set_logical_device_configuration",
     "set_soft_device_placement",
     "set_visible_devices",
+    "threading",
 ]
 
 publish(__name__, __all__, globals())
