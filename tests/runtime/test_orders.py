@@ -21,6 +21,10 @@ ORDERS = [
     Every(Forward(20), 3, 4, 4),
     Again(Forward(4), 5),
     Again(mixed(6, 3), 4),
+    Again(mixed(1, 9), 12),
+    Again(mixed(4, 1), 5),
+    Again(mixed(6, 3, reshuffle=False), 4),
+    Again(Every(Forward(20), 3, 4, 4), 5),
     mixed(20, 5),
     mixed(20, 20),
     mixed(20, 99),
@@ -67,6 +71,13 @@ def test_a_fixed_shuffle_is_one_in_all_epochs():
     fixed = mixed(30, 10, reshuffle=False)
     assert listed(fixed.of_epoch(4)) == listed(fixed)
     assert listed(mixed(30, 10).of_epoch(4)) != listed(mixed(30, 10))
+
+
+def test_rounds_that_are_the_same_are_computed_once():
+    steady = [Forward(3), mixed(1, 5), mixed(5, 1), Every(mixed(7, 3, reshuffle=False), 1, 2, 3)]
+    for order in steady:
+        assert order.of_epoch(4) is order
+        assert listed(Again(order, 50)) == 50 * listed(order)
 
 
 def test_a_far_step_of_a_small_buffer_is_found_without_those_before_it():

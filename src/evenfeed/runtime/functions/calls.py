@@ -115,6 +115,10 @@ class Calling:
 def _flattened(value: Any) -> tuple[Any, list[Any]]:
     if type(value) in _LONE:
         return None, [value]
+    kind: type[Any] = value.__class__
+    if kind is tuple and _LONE.issuperset(map(type, value)):
+        leaves = list(value)
+        return tuple(range(len(leaves))), leaves
     if isinstance(value, (list, range)):
         value = tuple(cast("Sequence[Any]", value))
     if not is_branch(value, DATA):

@@ -7,6 +7,7 @@ function returns for each element.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import is_
 from typing import Any, Final, TypeAlias, cast, final
 
 import numpy as np
@@ -31,6 +32,9 @@ from evenfeed.runtime.functions.tracing import Finding
 # The column in a tuple (the column itself may be None), or None if the values must be converted one by one.
 Made: TypeAlias = tuple[Column] | None
 ColumnMaker: TypeAlias = Callable[[Sequence[Any]], Made]
+
+# The structure of results that are compared part by part.
+_NESTED: Final = object()
 
 _TEXTS: Final[frozenset[type]] = frozenset({str, bytes})
 
@@ -185,7 +189,10 @@ class Results:
         self.casts = finding.casts
         self._asked = asked
         self._name = finding.calling.name
-        self._specs: list[TypeSpec] | None = None if self.spec is None else flatten(self.spec, DATA)
+        self._specs: list[TypeSpec] | None = None
+        self._flat: Any = _NESTED
+        if self.spec is not None:
+            self.learn(self.spec)
         # The dtypes and shapes of the last result, if it fitted.
         self._last_kinds: list[Any] | None = None
 
@@ -193,7 +200,7 @@ class Results:
         """Return the parts of a result as the spec requires."""
         specs = self._specs
         assert specs is not None
-        if structure is not None or len(specs) != 1 or self.spec is not specs[0]:
+        if type(structure) is not type(self._flat) or structure != self._flat:
             assert_same(self.spec, structure, DATA, names=("spec", "result"))
         kinds = _kinds(leaves)
         if kinds != self._last_kinds:
@@ -204,6 +211,7 @@ class Results:
     def learn(self, spec: Any) -> None:
         """Set the output spec."""
         self.spec, self._specs = spec, flatten(spec, DATA)
+        self._flat = _flat_structure(spec, self._specs)
 
     def _fit(self, leaf: Any, spec: TypeSpec) -> Any:
         if not isinstance(spec, TensorSpec) or leaf is None or isinstance(leaf, ElementValue):
@@ -233,6 +241,15 @@ class Results:
             fix="return the same dtype and rank for all elements, or pass output_signature=.",
             origin=self._asked.origin,
         )
+
+
+def _flat_structure(spec: Any, specs: list[TypeSpec]) -> Any:
+    """Return the structure of results that need no closer look: of one part, or a tuple of such parts."""
+    if specs and spec is specs[0]:
+        return None
+    parts = cast("tuple[Any, ...]", spec) if type(spec) is tuple else ()
+    is_flat = len(parts) == len(specs) and all(map(is_, parts, specs))
+    return tuple(range(len(specs))) if is_flat and parts else _NESTED
 
 
 def _kinds(leaves: Sequence[Any]) -> list[Any]:

@@ -1,6 +1,7 @@
 """Orders: which row comes at which step, as arithmetic on positions."""
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Final, NamedTuple, final
 
 import numpy as np
@@ -71,7 +72,9 @@ class Every(Order):
         return self._inner.consecutive(self._start + start, count) if self._step == 1 else None
 
     def of_epoch(self, epoch: int) -> Order:
-        return Every(self._inner.of_epoch(epoch), self._start, self._step, self.size)
+        inner = self._inner.of_epoch(epoch)
+        same = inner is self._inner
+        return self if same else Every(inner, self._start, self._step, self.size)
 
 
 @final
@@ -94,7 +97,15 @@ class Again(Order):
             out[mine] = self._round(number).at(within[mine])
         return out
 
+    @cached_property
+    def _is_steady(self) -> bool:
+        """Whether all rounds are the same."""
+        return self._inner.of_epoch(self._first + 1) is self._inner
+
     def stretch(self, start: int, count: int) -> Positions:
+        if count > self._length and self._is_steady:  # many short rounds
+            steps = np.arange(start, start + count, dtype=np.int64)
+            return self._inner.at(steps % self._length)
         parts: list[Positions] = []
         while count > 0:
             number, within = divmod(start, self._length)
@@ -130,7 +141,13 @@ class Shuffled(Order):
     """
 
     def __init__(
-        self, inner: Order, buffer: int, seed: tuple[int, ...], *, reshuffle: bool
+        self,
+        inner: Order,
+        buffer: int,
+        seed: tuple[int, ...],
+        *,
+        reshuffle: bool,
+        epoch: int = 0,
     ) -> None:
         self._inner = inner
         self._seed = seed
@@ -138,9 +155,6 @@ class Shuffled(Order):
         self._asked = buffer
         self._buffer = min(buffer, inner.size) if inner.size != INFINITE else buffer
         self.size = inner.size
-        self._start_epoch(0)
-
-    def _start_epoch(self, epoch: int) -> None:
         self._key = key_of(*self._seed, epoch if self._reshuffle else 0)
         self._slots = Slots(self._key, self._buffer)
         self._rest: Permutation | None = None
@@ -161,9 +175,10 @@ class Shuffled(Order):
     def of_epoch(self, epoch: int) -> Order:
         """Return the shuffle of another round: a different one, unless `reshuffle` is False."""
         inner = self._inner.of_epoch(epoch)
-        other = Shuffled(inner, self._asked, self._seed, reshuffle=self._reshuffle)
-        other._start_epoch(epoch)
-        return other
+        is_alone = self._buffer == 1  # it leaves the buffer before the next comes in
+        if inner is self._inner and (is_alone or not self._reshuffle):
+            return self
+        return Shuffled(inner, self._asked, self._seed, reshuffle=self._reshuffle, epoch=epoch)
 
     def _inputs(self, start: int, count: int) -> Positions:
         filled = count if self.size == INFINITE else self.size - self._buffer - start
