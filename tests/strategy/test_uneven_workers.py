@@ -52,9 +52,36 @@ def test_a_function_of_the_whole_step_runs_where_parts_differ():
     assert [seen()[worker]["whole functions"] for worker in (0, 1)] == [expected] * 2
 
 
+def own_rows(pieces, worker):
+    """Return what a worker sees of each step: numbers, and the ragged and the sparse row of each number."""
+    own = [piece[2 * worker : 2 * worker + 2] for piece in pieces]
+    rows = [[[list(range(x)) for x in part] for part in step] for step in own]
+    return [
+        [[part, lists, lists] for part, lists in zip(*step, strict=True)]
+        for step in zip(own, rows, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "pieces"),
+    [
+        ("DATA, False", list(pieces_by_data(7, 4))),
+        ("OFF, False", list(pieces_of_all(7, 4))),
+        ("DATA, True", [[[1], [3], [2], [4]], [[5], [], [6], []]]),
+        ("OFF, True", [[[x], [x + 1]] * 2 for x in (1, 3, 5)]),
+    ],
+)
+def test_each_replica_gets_its_ragged_and_sparse_rows(name, pieces):
+    assert [seen()[worker][f"rows, {name}"] for worker in (0, 1)] == [
+        own_rows(pieces, worker) for worker in (0, 1)
+    ]
+
+
 # Results that are the same on both workers.
 SAME = {
     "variables": [66.0, 18 + 36, 16.0 + 17, 153.0 + 2 * 153],
+    "sums of rows": [[4, 4], [31, 31]],
+    "spec of rows": "RaggedTensorSpec(TensorShape([None, None]), tf.int64, 1, tf.int64)",
     "traced again": 0,
     "messages of steps": 0,
     "messages of values": 1,

@@ -2,20 +2,26 @@
 
 import json
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 
-from evenfeed.core import dtypes
 from evenfeed.core.batch_split import Flow, Share
-from evenfeed.core.block import without_rows
+from evenfeed.core.block import Block, without_rows
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.errors import AbortedError
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten
+from evenfeed.feeding import composite_rows
+from evenfeed.feeding.composite_rows import (
+    CompositeRowsSpec,
+    row_count,
+    shape_of,
+    stays_on_host,
+)
 from evenfeed.feeding.conversation import Talk
 from evenfeed.feeding.host_steps import Column, HostSteps, Pieces, pieces_of
 from evenfeed.plan.node import Node
@@ -164,10 +170,10 @@ class AgreedSteps(HostSteps):
         if step.error is not None:
             return f"{type(step.error).__name__}: {shortened(str(step.error))}"
         columns = [column for column in self._pieces(step) if column is not None]
-        if self._skips and columns and not any(map(len, columns[0])):
+        if self._skips and columns and not any(map(row_count, columns[0])):
             return None
         replicas = range(self._share.replicas)
-        return [[list(column[replica].shape) for column in columns] for replica in replicas]
+        return [[list(shape_of(column[replica])) for column in columns] for replica in replicas]
 
     def _next_window(self, own: Sequence[_Step]) -> int:
         size = max(map(_bytes, own), default=0)
@@ -182,7 +188,7 @@ class AgreedSteps(HostSteps):
             return []
         known: Any = [piece for report in reports for piece in report or ()]
         empty = self._empty_pieces(max(known, key=_rows))
-        empty_shapes = [[list(piece.shape) for piece in empty if piece is not None]]
+        empty_shapes = [[list(shape_of(piece)) for piece in empty if piece is not None]]
         rows = [
             piece for report in reports for piece in (report or empty_shapes * self._share.replicas)
         ]
@@ -194,10 +200,7 @@ class AgreedSteps(HostSteps):
     def _empty_pieces(self, other: Sequence[Sequence[int]] = ()) -> list[Array | None]:
         """Return pieces without rows, with the row shapes of another replica's pieces."""
         shapes = iter(other)
-        return [
-            without_rows(spec, next(shapes, None)) if isinstance(spec, TensorSpec) else None
-            for spec in self._specs
-        ]
+        return [_empty_piece(spec, shapes) for spec in self._specs]
 
     def _pieces(
         self, step: _Step, empty: Sequence[Array | None] | None = None
@@ -231,6 +234,13 @@ class AgreedSteps(HostSteps):
             self._talk.close()
 
 
+def _empty_piece(spec: TypeSpec, shapes: Iterator[Any]) -> Any:
+    if isinstance(spec, CompositeRowsSpec):
+        next(shapes, None)
+        return composite_rows.without_rows(spec)
+    return without_rows(spec, next(shapes, None)) if isinstance(spec, TensorSpec) else None
+
+
 class _Message(NamedTuple):
     """A worker's reports on some steps."""
 
@@ -258,7 +268,7 @@ def _with_shapes(column: list[Array], shapes: Sequence[Sequence[int]]) -> Column
 
 def _can_be_one(column: list[Array]) -> bool:
     """Return True if pieces of one shape can be joined on the host. Scalars are joined on the devices."""
-    return column[0].dtype != dtypes.string and column[0].size > 0 and column[0].ndim > 0
+    return not stays_on_host(column[0]) and column[0].size > 0 and column[0].ndim > 0
 
 
 def _one_array(column: list[Array]) -> Array:
@@ -266,9 +276,7 @@ def _one_array(column: list[Array]) -> Array:
 
 
 def _bytes(step: _Step) -> int:
-    columns = [column for column in step.columns or [] if column is not None]
-    arrays = [a for column in columns for a in (column if isinstance(column, list) else [column])]
-    return sum(array.nbytes for array in arrays)
+    return Block(tuple(step.columns or ()), 1).nbytes
 
 
 def _failed(worker: int, what: str) -> AbortedError:
@@ -281,7 +289,7 @@ def _failed(worker: int, what: str) -> AbortedError:
 def _check_rows(columns: Sequence[list[Array] | None], counts: list[int]) -> None:
     """Raise if rows are missing. The other workers rely on them; programs of different shapes would hang."""
     parts = next((column for column in columns if column is not None), None)
-    found = counts if parts is None else list(map(len, parts))
+    found = counts if parts is None else list(map(row_count, parts))
     if found != counts:
         raise AbortedError(
             f"The replicas of this worker should get {counts} rows at this step, but got {found}.",

@@ -30,6 +30,11 @@ def row_count(part: Any) -> int:
     return int(part.dense_shape[0]) if isinstance(part, SparseTensor) else len(part)
 
 
+def shape_of(part: Any) -> tuple[int, ...]:
+    """Return the shape of an array. Of a ragged or sparse tensor, only the number of rows matters to other workers."""
+    return (row_count(part),) if isinstance(part, CompositeRows) else tuple(part.shape)
+
+
 def rows_between(part: Any, start: int, stop: int) -> Any:
     """Return the rows from `start` up to `stop` or the end."""
     if isinstance(part, RaggedTensor):

@@ -17,6 +17,7 @@ from evenfeed.feeding.composite_rows import (
     CompositeRowsSpec,
     row_count,
     rows_between,
+    shape_of,
     stays_on_host,
 )
 from evenfeed.plan.node import Node
@@ -50,7 +51,7 @@ def pieces_of(own: Sequence[Array], share: Share, counts: Sequence[int]) -> list
     """
     if share.workers == 1:
         return list(own)
-    return Pieces(own, ((count, *own[0].shape[1:]) for count in counts))
+    return Pieces(own, ((count, *shape_of(own[0])[1:]) for count in counts))
 
 
 class HostSteps(ABC):

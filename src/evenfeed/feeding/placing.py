@@ -74,6 +74,8 @@ class Placing:
         own = self._pieces(pieces, what)
         if not replicas.spans:
             return PerReplica(own)
+        if isinstance(pieces[0], CompositeRows):
+            return PerReplica(own, replicas=replicas)  # no program computes with them
         # Without known shapes, the pieces were padded or split evenly, so all have the same shape.
         alike = (pieces[0].shape,) * replicas.count
         shapes = pieces.shapes if isinstance(pieces, Pieces) else alike
@@ -95,7 +97,7 @@ def _are_alike(pieces: Sequence[Any]) -> bool:
 
 def _all_alike(pieces: Pieces) -> bool:
     """Return True if the pieces of all workers are scalars, which form one array on the devices."""
-    return pieces[0].ndim == 0 and len(set(pieces.shapes)) == 1
+    return not any(pieces.shapes)
 
 
 def _name(path: str) -> str:

@@ -97,13 +97,12 @@ def _arriving(spec: TypeSpec, target: StepTarget) -> TypeSpec:
         return TensorSpec(spec.shape, target.dtype(spec.dtype))
     if isinstance(spec, NoneTensorSpec):
         return spec
-    if isinstance(spec, CompositeRowsSpec) and target.share.workers == 1:
+    if isinstance(spec, CompositeRowsSpec):
         return spec  # it stays on the host
     raise TypeError(
         described(
             f"Only tensors can be distributed, but the elements have a component {spec}.",
-            fix="turn it into tensors first, in a map: x.to_tensor() for a RaggedTensor, sparse.to_dense(x) for a "
-            "SparseTensor, x.get_value() for an Optional. Use flat_map for datasets.",
+            fix="turn it into tensors first, in a map: x.get_value() for an Optional. Use flat_map for datasets.",
         )
     )
 

@@ -6,7 +6,9 @@ from functools import partial
 from typing import TypeAlias, final
 
 from evenfeed.core.batch_split import Share
+from evenfeed.core.batchable_specs import BatchableSpec
 from evenfeed.core.specs import UNKNOWN
+from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.addressing import why_not_addressable
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node, once_for_each, with_children, with_own_children
@@ -37,7 +39,8 @@ def pushed(plan: Node, share: Share) -> RowSelection:
 
 def _pushed(share: Share, plan: Node, push: Callable[[Node], RowSelection]) -> RowSelection:
     if isinstance(plan, Batch) and gives_all_some(share, plan.batch_size):
-        return _below_batch(plan, share)
+        # Ragged and sparse rows are cut from the batch of all workers.
+        return _below_batch(plan, share) if _has_tensors_only(plan) else RowSelection(None, plan)
     facts = plan.facts
     if not (facts.by_position or facts.same_elements) or facts.writes_files:
         return RowSelection(None, plan)
@@ -47,6 +50,11 @@ def _pushed(share: Share, plan: Node, push: Callable[[Node], RowSelection]) -> R
         return next(part for part in parts if part.plan is None)
     stops = next((part.stops for part in parts if part.stops is not None), None)
     return RowSelection(with_own_children(plan, tuple(plans)), stops)
+
+
+def _has_tensors_only(plan: Node) -> bool:
+    """Return True if no part of an element is a ragged or sparse tensor."""
+    return not any(isinstance(spec, BatchableSpec) for spec in flatten(plan.element_spec, DATA))
 
 
 def _below_batch(plan: Batch, share: Share) -> RowSelection:

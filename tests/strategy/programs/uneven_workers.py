@@ -123,6 +123,43 @@ def see_steps() -> None:
     seen["messages of steps"] = len(messages)
 
 
+def see_ragged() -> None:
+    """Ragged and sparse rows stay on the host. Row x has the numbers from 0 to x - 1."""
+    rows = tf.ragged.range(np.arange(7))
+    for policy in ("DATA", "OFF"):
+        data = tf.data.Dataset.from_tensor_slices((np.arange(7), rows, rows.to_sparse()))
+        options = tf.data.Options()
+        options.experimental_distribute.auto_shard_policy = getattr(
+            tf.data.experimental.AutoShardPolicy, policy
+        )
+        steps = strategy().experimental_distribute_dataset(data.batch(4).with_options(options))
+        seen.setdefault("spec of rows", repr(steps.element_spec[1].value_specs[0]))
+        for filtered in (False, True):
+            if filtered:  # the workers do not know how many rows are left
+                data = data.filter(lambda x, *_: x > 0)
+                steps = strategy().experimental_distribute_dataset(
+                    data.batch(4).with_options(options)
+                )
+            found = []
+            for x, ragged, sparse in steps:
+                parts = map(strategy().experimental_local_results, (x, ragged, sparse))
+                found.append([_row_texts(*part) for part in zip(*parts, strict=True)])
+            seen[f"rows, {policy}, {filtered}"] = found
+
+    def step(x: Any, ragged: Any, _: Any) -> Any:
+        return context().all_reduce("sum", tf.cast(tf.reduce_sum(ragged.to_tensor()), tf.int32))
+
+    data = tf.data.Dataset.from_tensor_slices((np.arange(7), rows, rows.to_sparse())).batch(4)
+    steps = strategy().experimental_distribute_dataset(data)
+    seen["sums of rows"] = [local(strategy().run(step, args=x)) for x in steps]
+
+
+def _row_texts(x: Any, ragged: Any, sparse: Any) -> list[Any]:
+    dense = np.asarray(tf.sparse.to_dense(sparse))
+    lists = [row[:number].tolist() for row, number in zip(dense, np.asarray(x), strict=True)]
+    return [plain(x), ragged.to_list(), lists]
+
+
 def see_values() -> None:
     """Values that did not come from a dataset."""
     long = strategy().experimental_distribute_values_from_function(lengths)
@@ -212,6 +249,7 @@ def see_variables() -> None:
 def main() -> None:
     count_messages()
     see_steps()
+    see_ragged()
     see_values()
     see_refused()
     see_variables()
