@@ -139,9 +139,6 @@ def test_replicas_work_with_64_bit_types():
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider",
          str(tests / "replicas"), str(tests / "feeding" / "test_distributed_dataset.py"),
-         # Keras computes with 32 bits, and the oracle asks tapes with 64.
-         "--ignore", str(tests / "replicas" / "test_keras_variables.py"),
-         "--ignore", str(tests / "replicas" / "test_gradient_tape.py"),
          f"{__file__}::test_weights_are_those_of_one_device"],
         env=os.environ | {"JAX_ENABLE_X64": "1"}, cwd=tests.parent,
         capture_output=True, text=True, check=False, timeout=890,
