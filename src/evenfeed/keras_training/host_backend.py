@@ -12,7 +12,7 @@ from evenfeed.core.conversion import to_array
 from evenfeed.core.ragged import ragged_arranging
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
-from evenfeed.core.tensor_types import host_tensor
+from evenfeed.core.tensor_types import HostTensor, host_tensor
 
 
 def hosted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,7 +26,10 @@ def hosted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def convert_to_tensor(x: Any, dtype: Any = None) -> Any:
     """Return a value as a host tensor."""
-    return host_tensor(to_array(x, None if dtype is None else dtypes.as_dtype(dtype)))
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(x, HostTensor) and wanted in (None, x.dtype):
+        return x  # each text of an array would be checked again
+    return host_tensor(to_array(x, wanted))
 
 
 def cast(x: Any, dtype: Any) -> Any:

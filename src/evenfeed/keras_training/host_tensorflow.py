@@ -5,6 +5,7 @@ The layers run on the host, so nothing here is traced. `host_layers.py` sees to 
 
 import math
 import string
+from collections import Counter
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, Final, final
@@ -134,13 +135,15 @@ def _gather_nd(params: Any, indices: Any) -> Any:
     return host_tensor(params[tuple(np.moveaxis(indices, -1, 0))])
 
 
-def _unique_with_counts(x: Any, out_idx: Any = "int32") -> tuple[Any, Any, Any]:
+def _unique_with_counts(x: Any, out_idx: Any = "int32") -> tuple[Any, None, Any]:
+    """Return the different values in the order in which they appear, and their counts. Keras asks for no more."""
     del out_idx
-    values, places, counts = np.unique(x, return_inverse=True, return_counts=True)
-    return host_tensor(values), host_tensor(places), host_tensor(counts.astype(np.int64))
+    found = Counter(np.ravel(x).tolist())
+    counts = host_tensor(np.fromiter(found.values(), np.int64, len(found)))
+    return convert_to_tensor(np.array(list(found), x.dtype)), None, counts
 
 
-def _unique(x: Any) -> tuple[Any, Any]:
+def _unique(x: Any) -> tuple[Any, None]:
     return _unique_with_counts(x)[:2]
 
 
