@@ -207,8 +207,8 @@ def _tuple_of(_: None, lengths: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _numpy(self: Any) -> Any:
-    """Return the values as a NumPy array, or as a NumPy scalar for a scalar array."""
-    return np.asarray(self)[()]
+    """Return the values as a NumPy array to write to, or as a NumPy scalar for a scalar array."""
+    return np.array(self)[()]
 
 
 def _get_shape(self: Any) -> TensorShape:

@@ -203,7 +203,7 @@ class Variable(OlderMembers, metaclass=Created):
         return self.value()
 
     def numpy(self) -> Any:
-        """Return its value as a NumPy array."""
+        """Return its value as a NumPy array to write to: a copy."""
         value = self.value()
         if is_traced(value):
             raise NotImplementedError(
@@ -212,7 +212,7 @@ class Variable(OlderMembers, metaclass=Created):
                     fix="call numpy() outside evenfeed.function.",
                 )
             )
-        array = np.asarray(value)
+        array = np.array(value)
         return array[()] if array.ndim == 0 else array
 
     def __jax_array__(self) -> Any:
