@@ -70,6 +70,14 @@ def test_a_slow_function_gets_one_element_for_each_task():
     operator.close()
 
 
+def test_a_slow_function_is_called_for_few_elements_however_many_are_asked_for():
+    operator = in_threads(lambda x: time.sleep(0.002) or x, count=40, tuned=True)
+    assert operator._is_here
+    assert operator.read(40).length == 1
+    assert operator.read(40).length == 1
+    operator.close()
+
+
 def test_an_element_that_waits_for_a_later_one_of_its_run_gets_it():
     later = threading.Event()
 

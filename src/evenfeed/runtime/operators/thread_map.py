@@ -80,15 +80,13 @@ class MapInThreads(WorkAhead):
         Long runs are read ahead only if that goes unnoticed, or if the consumer waits for them.
         """
         if self._is_here:
-            return self.asked
+            return 0  # what threads have begun is delivered first
         least = self._threads + -(-self._threads // 4)
         wanted = least * self._run_length
         return wanted if self._child.reads_freely else max(least, min(wanted, self.asked))
 
     @property
     def together(self) -> int:
-        if self._is_here:
-            return max(1, self.asked)
         return max(1, min(self._run_length, self.ahead // self._threads))
 
     @property
@@ -98,7 +96,7 @@ class MapInThreads(WorkAhead):
     @property
     def _is_here(self) -> bool:
         """True if the function is called in the thread that reads."""
-        return self._tuner is not None and self._tuner.is_here
+        return self._tuner is not None and self._tuner.is_here and not self._early
 
     def read(self, most: int) -> Block | None:
         is_alone = self._is_here and self.is_idle
@@ -110,14 +108,17 @@ class MapInThreads(WorkAhead):
     def _read_here(self, most: int) -> Block | None:
         """Call the function in this thread, for no more elements than are asked for."""
         before = self._child.state()
-        block = self.read_child(most)
+        # A consumer that got many ready results from threads may ask for very many.
+        block = self.read_child(min(most, self._pace.rows))
         if block is None:
             return None
+        start = perf_counter()
         try:
             done = self.function.rows(block, self.next_number)
         except FailedRow as failed:
             self._put_back(before, block, failed)
             return super().read(most)
+        self._pace.learn(block, perf_counter() - start)
         self.skip(block.length)
         return done
 
@@ -210,13 +211,12 @@ class ThreadRun:
 
     def work_here(self) -> None:
         """Work on it in this thread. What interrupts this thread is not the outcome of an element."""
-        self._has_begun = True
-        self._process(Exception)
+        self._work(Exception)
 
-    def _work(self) -> None:
+    def _work(self, caught: type[BaseException] = BaseException) -> None:
         self._has_begun = True
         start = perf_counter()
-        count = self._process(BaseException)
+        count = self._process(caught)
         if count == self._block.length:
             self._learn(self._block, perf_counter() - start)
 
