@@ -17,7 +17,9 @@ from tests.plans.user_functions import has_ranks
 import evenfeed as tf
 from evenfeed.core.errors import EvenfeedError
 from evenfeed.dataset import plan_of
+from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
+from evenfeed.plan.own_rows import OwnBatches, OwnRows
 from evenfeed.runtime.explain import explained_plan
 
 sizes: Final = st.integers(1, 4)
@@ -48,9 +50,17 @@ def continued(plan: Node, state: Any, cluster: tuple[int, int], **how: Any) -> l
         other.close()
 
 
+BATCHING: Final = frozenset[type[Node]]({Batch, OwnRows, OwnBatches})
+
+
+def for_any_worker(way: frozenset[type[Node]]) -> frozenset[type[Node]]:
+    """Return a way to read in which batches have positions on every worker or on none, as they have outside of tests."""
+    return way | BATCHING if way & BATCHING else way
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=4)
-@given(data=st.data(), way=ways, on=st.tuples(clusters, clusters, clusters))
+@given(data=st.data(), way=ways.map(for_any_worker), on=st.tuples(clusters, clusters, clusters))
 def test_workers_that_share_rows(kind, data, way, on):
     plan, (before, after, then) = data.draw(batches(kind)), on
     with not_addressed(way):
@@ -68,6 +78,16 @@ def test_workers_that_share_rows(kind, data, way, on):
         again = second.state()
         second.close()
         assert continued(plan, again, then) == whole[taken + more :]
+
+
+@pytest.mark.parametrize("rows", [0, 5])
+def test_a_position_in_rows_that_have_none_is_not_taken_for_a_count_of_batches(rows):
+    plan = plan_of(with_policy(tf.data.Dataset.range(rows).batch(1), "DATA"))
+    with not_addressed(BATCHING):
+        first = Cluster(lambda: fresh(plan), 1, 1)
+        state = first.state()
+        first.close()
+        assert continued(plan, state, (2, 1)) == [[(row,)] for row in range(rows)]
 
 
 def doubled(x: Any) -> Any:

@@ -106,6 +106,9 @@ class SharedBatches(HostSteps):
         at = _position(state)
         if at is None or not is_number(at.get("at")) or state.get("rows"):
             return False
+        own = _position(self._steps.state())
+        if own is None or not is_number(own["at"]):  # a damaged file is read sequentially
+            return False
         plans = {id(plan): plan for plan in (self._plan, self._sharded.plan)}.values()
         if any(why_not_addressable(plan) is not None for plan in plans):
             return False
