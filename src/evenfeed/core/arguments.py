@@ -30,6 +30,11 @@ def whole_number(value: Any, name: str) -> int:
     return number
 
 
+def count_or_none(value: Any, name: str) -> int | None:
+    """Return an optional argument as an int, or None if it is not given."""
+    return None if value is None else whole_number(value, name)
+
+
 def yes_or_no(value: Any, name: str) -> bool:
     """Return `value` as a bool. Anything else raises TypeError, because `bool("no")` is True."""
     if type(value) in (bool, np.bool_):

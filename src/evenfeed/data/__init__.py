@@ -7,6 +7,7 @@ from evenfeed.core.publish import publish, refusal
 from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.data import experimental
 from evenfeed.dataset import Dataset
+from evenfeed.dataset.face import NumpyIterator
 from evenfeed.dataset.file_readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.plan.options import Options, ThreadingOptions
@@ -26,6 +27,7 @@ __all__ = [
     "DatasetSpec",
     "FixedLengthRecordDataset",
     "Iterator",
+    "NumpyIterator",
     "Options",
     "TFRecordDataset",
     "TextLineDataset",

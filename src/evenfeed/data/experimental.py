@@ -21,6 +21,7 @@ from evenfeed.dataset.composed import (
     parse_example_dataset,
 )
 from evenfeed.dataset.csv_readers import CsvDataset, make_csv_dataset
+from evenfeed.dataset.debug_mode import enable_debug_mode
 from evenfeed.dataset.experimental_names import (
     Counter,
     RandomDataset,
@@ -94,6 +95,7 @@ __all__ = [
     "choose_from_datasets",
     "dense_to_ragged_batch",
     "dense_to_sparse_batch",
+    "enable_debug_mode",
     "enumerate_dataset",
     "from_list",
     "get_next_as_optional",

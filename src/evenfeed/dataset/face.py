@@ -1,7 +1,7 @@
 """The base of `Dataset`: a plan, iteration, and the methods that describe the dataset."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from evenfeed.core.sparse.sparse_tensors import SparseTensor, to_dense
 from evenfeed.core.specs import INFINITE, UNKNOWN, CompositeSpec
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.core.tensor_types import host_tensor
+from evenfeed.dataset.debug_mode import vectorization
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import Options, WithOptions, options_of
 from evenfeed.plan.ordering import Take
@@ -53,12 +54,19 @@ class Face(DatasetLike):
         self._plan = plan
 
     def _traced(
-        self, function: Callable[..., Any], doing: str, calls: int | None = None, **settings: Any
+        self,
+        function: Callable[..., Any],
+        doing: str,
+        calls: int | None = None,
+        *,
+        vectorize: bool | None = None,
+        **settings: Any,
     ) -> RowFunction:
         return trace(
             checked_function(function),
             self.element_spec,
             where_called(),
+            vectorize=vectorization(vectorize),
             doing=doing,
             num_parallel_calls=calls,
             first_elements=Beginning(self._plan, build),
@@ -89,7 +97,7 @@ class Face(DatasetLike):
         # A Python int stays exact when the size does not fit into 64 bits.
         return host_tensor(np.int64(size)) if size < 2**63 else size
 
-    def as_numpy_iterator(self) -> ElementIterator:
+    def as_numpy_iterator(self) -> "NumpyIterator":
         """Iterate over the elements as plain NumPy values, with scalar strings as bytes.
 
         A ragged tensor becomes an array of arrays, and a sparse tensor a dense array.
@@ -102,16 +110,7 @@ class Face(DatasetLike):
             >>> list(tf.data.Dataset.from_tensor_slices(["a", "b"]).as_numpy_iterator())
             [b'a', b'b']
         """
-        for spec in flatten(self.element_spec, DATA):
-            if isinstance(spec, CompositeSpec):
-                raise TypeError(
-                    described(
-                        f"as_numpy_iterator supports only NumPy values, but an element holds {spec}.",
-                        fix="iterate over the dataset itself.",
-                    )
-                )
-        # Not a generator, which an exception would end, and not map(), in which Ctrl-C would lose an element.
-        return ElementIterator(self._plan, form=_as_numpy)
+        return NumpyIterator(cast("Dataset", self))
 
     def fingerprint(self) -> Any:
         """Return a number that datasets share if they make the same elements: a uint64 scalar.
@@ -284,6 +283,33 @@ def shuffle_seed(seed: int | None) -> tuple[int, ...]:
     """Combine an operation's seed with the global seed; draw a random seed if neither is set."""
     given = operation_seed(None if seed is None else whole_number(seed, "seed"))
     return any_seed() if given is None else given
+
+
+@final
+class NumpyIterator(ElementIterator):
+    """Iterates over the elements of a dataset as plain NumPy values. Created by `Dataset.as_numpy_iterator`.
+
+    Args:
+        dataset: The dataset. Its elements must not hold datasets or Optionals.
+
+    Examples:
+        >>> import evenfeed as tf
+        >>> list(tf.data.NumpyIterator(tf.data.Dataset.range(2).batch(2)))
+        [array([0, 1])]
+    """
+
+    def __init__(self, dataset: "Dataset") -> None:
+        (plan,) = plans_of((dataset,))
+        for spec in flatten(plan.element_spec, DATA):
+            if isinstance(spec, CompositeSpec):
+                raise TypeError(
+                    described(
+                        f"as_numpy_iterator supports only NumPy values, but an element holds {spec}.",
+                        fix="iterate over the dataset itself.",
+                    )
+                )
+        # Not a generator, which an exception would end, and not map(), in which Ctrl-C would lose an element.
+        super().__init__(plan, form=_as_numpy)
 
 
 def _as_numpy(element: Any) -> Any:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from evenfeed.core import dtypes
-from evenfeed.core.arguments import whole_number, yes_or_no
+from evenfeed.core.arguments import count_or_none, whole_number, yes_or_no
 from evenfeed.core.callsite import where_called
 from evenfeed.core.conversion import Array, to_component
 from evenfeed.core.errors import described
@@ -13,6 +13,7 @@ from evenfeed.core.random_bits import DrawsForElements
 from evenfeed.core.specs import TensorSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.core.tensor_types import host_tensor
+from evenfeed.dataset import debug_mode
 from evenfeed.dataset.face import (
     Face,
     as_dataset,
@@ -238,8 +239,8 @@ class Functions(Face):
             [1, 2, 1, 2]
         """
         del deterministic, name
-        calls = _count_or_none(num_parallel_calls, "num_parallel_calls")
-        cycle = _count_or_none(cycle_length, "cycle_length")
+        calls = count_or_none(num_parallel_calls, "num_parallel_calls")
+        cycle = count_or_none(cycle_length, "cycle_length")
         if cycle is None or cycle == AUTOTUNE:
             cycle = usual_cycle_length(calls)
         block = 1 if block_length is None else whole_number(block_length, "block_length")
@@ -249,7 +250,7 @@ class Functions(Face):
                 self._inner(map_func),
                 cycle_length=cycle,
                 block_length=block,
-                num_parallel_calls=calls,
+                num_parallel_calls=debug_mode.calls_at_a_time(calls),
             )
         )
 
@@ -324,11 +325,11 @@ class Functions(Face):
         processes: bool,
         **settings: Any,
     ) -> "Dataset":
-        processes = yes_or_no(processes, "processes")
+        processes = yes_or_no(processes, "processes") and not debug_mode.mode.is_debugging
         if processes:
             check_portable(checked_function(function), vectorize)
             vectorize = False
-        calls = _count_or_none(num_parallel_calls, "num_parallel_calls")
+        calls = debug_mode.calls_at_a_time(count_or_none(num_parallel_calls, "num_parallel_calls"))
         traced = self._traced(function, "mapping", calls, vectorize=vectorize, **settings)
         if processes:
             check_alone(traced.name, traced.effects)
@@ -358,6 +359,7 @@ class Functions(Face):
                 checked_function(function),
                 (state, self.element_spec),
                 where_called(),
+                vectorize=debug_mode.vectorization(),
                 doing=doing,
                 first_elements=first,
                 returns=returns,
@@ -374,10 +376,6 @@ class Functions(Face):
     def _inner(self, function: Callable[..., Any]) -> InnerDatasets:
         traced = self._traced(function, "creating a dataset from", returns_values=True)
         return InnerDatasets(traced, self.element_spec, partial(plan_made, "flat_map"))
-
-
-def _count_or_none(value: int | None, name: str) -> int | None:
-    return None if value is None else whole_number(value, name)
 
 
 def _itself(spec: Any) -> Any:

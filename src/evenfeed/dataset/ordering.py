@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from evenfeed.core.arguments import (
     whole_number,
 )
+from evenfeed.dataset.debug_mode import mode
 from evenfeed.dataset.face import Face, dataset_of, plans_of, shuffle_seed
 from evenfeed.plan.buffering import AUTOTUNE, Prefetch
 from evenfeed.plan.checking import IgnoreErrors, Unique
@@ -177,7 +178,8 @@ class Ordering(Face):
         """
         del name
         size = AUTOTUNE if buffer_size is None else whole_number(buffer_size, "buffer_size")
-        return dataset_of(Prefetch(self._plan, size))
+        ahead = Prefetch(self._plan, size)
+        return dataset_of(ahead.child if mode.is_debugging else ahead)
 
     def ignore_errors(
         self,

@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Lock, get_ident
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -34,7 +34,6 @@ _OLDEST: Final = 2
 _Position: TypeAlias = tuple[Any, State, int]
 
 
-@final
 class ElementIterator(Iterator, Forkable):
     """Iterates over the elements of a dataset.
 

@@ -25,8 +25,6 @@ _SPACE: Final = "Use evenfeed.reshape and evenfeed.transpose, or evenfeed.nn.spa
 # By a pattern for the name after `evenfeed.`. The first one that matches counts; a namespace stands for what is in it.
 LEFT_OUT: Final[dict[str, str]] = {
     "data.IteratorSpec": "Use dataset.element_spec: it describes what an iterator returns.",
-    "data.NumpyIterator": "Use dataset.as_numpy_iterator().",
-    "data.experimental.enable_debug_mode": "Use dataset.map(function, vectorize=False): the function runs as plain Python, for each element.",
     "data.experimental.prefetch_to_device": _TO_DEVICE,
     "data.experimental.copy_to_device": _TO_DEVICE,
     "data.experimental.service": "Read ahead in processes: dataset.map(function, num_parallel_calls=n), and shard the rest by worker.",
