@@ -35,6 +35,24 @@ class _Stepping(keras.Model):
         return {metric.name: metric.result() for metric in self.metrics}
 
 
+class _Extending(keras.Model):
+    def train_step(self, data):
+        logs = super().train_step(data)
+        return {**logs, "twice": logs["loss"] * 2}
+
+    def test_step(self, data):
+        return super().test_step(data=data)
+
+    def predict_step(self, data):
+        return super().predict_step(data) * 2
+
+
+class _Predicting(keras.Model):
+    def predict_step(self, data):
+        x, _ = data
+        return self(x, training=False) * 2
+
+
 def _made(kind, **options):
     keras.utils.set_random_seed(0)
     given = keras.Input((3,))
@@ -62,6 +80,36 @@ def test_a_step_with_a_tape_trains_as_keras_does(way):
         for found, expected in zip(group, own, strict=True):
             np.testing.assert_allclose(found, expected, 1e-4, 1e-5)
     assert "train_step" not in vars(model)
+
+
+@pytest.mark.parametrize("way", ["compiled", "eager", "replicas"])
+def test_steps_extend_those_of_keras(way):
+    (loss, mae, val_loss, val_mae), weights = _trained(_made(keras.Model))
+    if way == "replicas":
+        with mirrored(2).scope():
+            model = _made(_Extending)
+    else:
+        model = _made(_Extending, run_eagerly=way == "eager")
+    found, own = _trained(model)
+    for one, other in zip(found, (loss, mae, loss * 2, val_loss, val_mae), strict=True):
+        np.testing.assert_allclose(one, other, 1e-4, 1e-5)
+    for one, other in zip(own, weights, strict=True):
+        np.testing.assert_allclose(one, other, 1e-4, 1e-5)
+    np.testing.assert_allclose(model.predict(X, batch_size=3, verbose=0), model(X) * 2, 1e-4, 1e-5)
+    np.testing.assert_allclose(model.predict_on_batch(X), model(X) * 2, 1e-4, 1e-5)
+    assert not {"train_step", "test_step", "predict_step"} & vars(model).keys()
+
+
+def test_a_predict_step_takes_data_alone():
+    model = _made(_Predicting)
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(3)
+    np.testing.assert_allclose(model.predict(data, verbose=0), model(X) * 2, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("name", ["train_step", "test_step", "predict_step"])
+def test_a_step_of_keras_outside_of_fit_says_what_to_write(name):
+    with pytest.raises(RuntimeError, match="train_on_batch"):
+        getattr(_made(keras.Model), name)((X, Y))
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -24,7 +24,7 @@ def install() -> None:
     keras_private.replace_placing(placed_array)
     keras_private.replace_variable_placing(placed_variable)
     keras = keras_private.keras
-    for name, replace in (TRAINER_METHODS | STEP_METHODS).items():
+    for name, replace in (*TRAINER_METHODS.items(), *STEP_METHODS.items()):
         keras_private.replace_member(keras_private.Trainer, name, replace)
     for name, replace in MODEL_METHODS.items():
         keras_private.replace_member(keras.Model, name, replace)

@@ -60,6 +60,7 @@ _LISTS_OF_KERAS: Final = frozenset(
 
 Distribution: Final[Any] = _settings.Distribution
 DeviceMesh: Final[Any] = _settings.DeviceMesh
+in_stateless_scope: Final[Callable[[], bool]] = _backend.in_stateless_scope
 distribution: Final[Callable[[], Any]] = _settings.distribution
 set_distribution: Final[Callable[[Any], None]] = _settings.set_distribution
 random_seed: Final[Callable[[], int | None]] = _randomness.get_random_seed
