@@ -10,6 +10,7 @@ import evenfeed as tf
 
 IMAGE = np.linspace(0.1, 0.9, 48, dtype=np.float32).reshape(4, 4, 3)
 ROWS = tf.ragged.constant([[1.0, 2.0], [3.0]])
+BOXES = np.array([[0, 0, 1, 1], [0, 2, 1, 3], [0, 4, 1, 5]], np.float32)
 SPARSE = tf.SparseTensor([[0], [2]], [5.0, 7.0], [3])
 
 
@@ -32,6 +33,16 @@ SPARSE = tf.SparseTensor([[0], [2]], [5.0, 7.0], [3])
         (lambda x: tf.image.rgb_to_hsv(x[None]), "rgb_to_hsv"),
         (lambda x: tf.image.adjust_hue(x[None, None], 0.1), "adjust_hue"),
         (lambda x: tf.image.stateless_random_hue(x[None, None], 0.1, (1, 2)), "random_hue"),
+        (
+            lambda x: tf.image.non_max_suppression_with_scores(BOXES, x, 3),
+            "non_max_suppression_with_scores",
+        ),
+        (
+            lambda x: tf.image.combined_non_max_suppression(
+                BOXES[None, :, None], x[None, :, None], 3, 3
+            ),
+            "combined_non_max_suppression",
+        ),
     ],
 )
 def test_a_function_without_a_gradient_names_itself_if_a_tape_follows_its_argument(call, name):
@@ -47,6 +58,17 @@ def test_a_function_without_a_gradient_names_itself_if_a_tape_follows_its_argume
     assert "test_followed_values.py:" in str(error.value)
     assert "evenfeed.stop_gradient(x)" in str(error.value)
     call(2 * x)
+
+
+def test_indices_of_boxes_need_no_gradient():
+    x, image = tf.constant([0.5, 0.9, 0.7]), tf.image
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        kept = image.non_max_suppression(BOXES, 2 * x, 2)
+        assert image.non_max_suppression_overlaps(np.eye(3), 2 * x, 2).tolist() == [1, 2]
+        assert image.non_max_suppression_padded(BOXES, 2 * x, 2)[0].tolist() == [1, 2]
+        loss = tf.reduce_sum(tf.gather(x, kept))
+    assert tape.gradient(loss, x).tolist() == [0, 1, 1]
 
 
 def test_values_that_users_read_end_the_gradient_as_in_tensorflow(capsys):

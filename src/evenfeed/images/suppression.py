@@ -15,6 +15,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.gradients.followed_values import check_not_followed
 from evenfeed.core.tensor_types import host_tensor
 
 # Returns how much one box overlaps each of the others, by their indices.
@@ -54,9 +55,8 @@ def non_max_suppression(
         >>> tf.image.non_max_suppression(boxes, [0.8, 0.9, 0.7], max_output_size=3).tolist()
         [1, 2]
     """
-    return non_max_suppression_with_scores(
-        boxes, scores, max_output_size, iou_threshold, score_threshold, name=name
-    )[0]
+    del name
+    return _of_boxes(boxes, scores, max_output_size, iou_threshold, score_threshold)[0]
 
 
 def non_max_suppression_with_scores(
@@ -87,17 +87,8 @@ def non_max_suppression_with_scores(
         ([1, 0], ['0.900', '0.410'])
     """
     del name
-    corners, marks = _boxes(boxes), _scores(scores)
-    _check_counts(len(corners), marks)
-    kept, found = _kept(
-        _intersections(corners),
-        marks,
-        _most(max_output_size),
-        _fraction(iou_threshold, "iou_threshold"),
-        float(to_array(score_threshold)),
-        float(to_array(soft_nms_sigma)),
-    )
-    return host_tensor(np.array(kept, np.int32)), host_tensor(np.array(found, marks.dtype))
+    check_not_followed(boxes, scores)
+    return _of_boxes(boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma)
 
 
 def non_max_suppression_overlaps(
@@ -229,6 +220,7 @@ def combined_non_max_suppression(
         ([[1.0, 0.0, 0.0]], [2])
     """
     del name
+    check_not_followed(boxes, scores)
     corners, marks = to_array(boxes).astype(np.float32), _scores(scores, 3)
     if corners.ndim != 4 or corners.shape[:2] != marks.shape[:2] or corners.shape[3] != 4:
         raise InvalidArgumentError(
@@ -250,6 +242,23 @@ def combined_non_max_suppression(
     if clip_boxes:
         found[0] = found[0].clip(0, 1)
     return Detections(*map(host_tensor, found))
+
+
+def _of_boxes(
+    boxes: Any, scores: Any, most: Any, overlap: Any, least: Any, sigma: Any = 0.0
+) -> tuple[Any, Any]:
+    """Return the indices and the scores of the best boxes, as tensors."""
+    corners, marks = _boxes(boxes), _scores(scores)
+    _check_counts(len(corners), marks)
+    kept, found = _kept(
+        _intersections(corners),
+        marks,
+        _most(most),
+        _fraction(overlap, "iou_threshold"),
+        float(to_array(least)),
+        float(to_array(sigma)),
+    )
+    return host_tensor(np.array(kept, np.int32)), host_tensor(np.array(found, marks.dtype))
 
 
 def _of_image(
