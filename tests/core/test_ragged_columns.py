@@ -131,3 +131,18 @@ def test_plain_batches_of_ragged_rows_need_one_length():
     with pytest.raises(tf.errors.InvalidArgumentError, match="same shape"):
         next(iter(rows.batch(2, name="plain")))
     assert next(iter(rows.filter(lambda x: tf.size(x) == 2).batch(1))).tolist() == [[5, 6]]
+
+
+@pytest.mark.parametrize(
+    "rows", [RAGGED, RAGGED.map(lambda x: x), RAGGED.map(tf.strings.as_string)]
+)
+def test_rows_and_values_of_every_batch_are_tensors(rows):
+    for batch in rows.ragged_batch(3):  # the last batch has a single row
+        assert [row.numpy().tolist() for row in batch] == batch.to_list()
+        assert batch.values.numpy().tolist() == batch.flat_values.numpy().tolist()
+        assert repr(batch).startswith("<tf.RaggedTensor [[")
+
+
+def test_rows_without_values_are_shown():
+    assert repr(tf.ragged.constant([[], []], tf.int32)) == "<tf.RaggedTensor [[], []]>"
+    assert repr(tf.ragged.constant([[[], []], []], tf.int32)) == "<tf.RaggedTensor [[[], []], []]>"

@@ -71,7 +71,7 @@ def check_no_gaps(rows: RaggedTensor, numbers: Array, columns: Array) -> None:
 
 def numpy_rows(rows: RaggedTensor) -> Array:
     """Return an array of rows: dense if all rows have one shape, otherwise an array of arrays."""
-    each = [np.asarray(row.numpy()) for row in rows]
+    each = [row.numpy() if isinstance(row, RaggedTensor) else np.asarray(row) for row in rows]
     if not each:
         return np.zeros((0, 0), rows.dtype)
     if len({row.shape for row in each}) == 1:
@@ -88,9 +88,11 @@ def text_of(rows: RaggedTensor) -> str:
 
 
 def _value_text(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return np.array2string(np.asarray(cast("Array", value)), separator=", ")
-    return str(value)
+    if not isinstance(value, np.ndarray):
+        return str(value)
+    array = np.asarray(cast("Array", value))
+    # NumPy shows rows without values as [].
+    return np.array2string(array, separator=", ") if array.size else str(array.tolist())
 
 
 def kept_values(array: Array, lengths: Any, padding: Any) -> Array:

@@ -21,6 +21,7 @@ from evenfeed.core.shapes import ShapeLike, TensorShape
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import Specified
 from evenfeed.core.structure import Composite
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.core.text.text_columns import Texts
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
         """The values of all rows: an array, or a ragged tensor if inner axes are ragged too."""
         if isinstance(self._values, Texts):
             self._values = as_tensor(self._values)
-        return self._values
+        return host_tensor(self._values)
 
     @property
     def held(self) -> Any:
@@ -246,9 +247,9 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
         return RaggedTensor(values, splits, self._uniform)
 
     def row(self, index: int) -> Any:
-        """Return one row: an array, or a ragged tensor."""
+        """Return one row: a dense tensor, or a ragged one."""
         found = slice_of(self._values, int(self._splits[index]), int(self._splits[index + 1]))
-        return as_tensor(found) if isinstance(found, Texts) else found
+        return as_tensor(found) if isinstance(found, Texts) else host_tensor(found)
 
     def to_list(self) -> list[Any]:
         """Return the rows as nested lists."""
