@@ -168,3 +168,9 @@ def test_numpy_function_and_generators_see_numpy():
     )
     assert next(iter(read)).numpy() == 2
     assert seen[-1] is np.int32
+
+
+def test_batches_are_printed_with_the_digits_of_their_dtype():
+    values = np.array([71.3, 0.1, 7.25], np.float32)
+    (batch,) = tf.data.Dataset.from_tensor_slices(values).batch(3)
+    assert (str(batch), f"{batch}", f"{batch[:2]}") == (str(values), str(values), "[71.3  0.1]")

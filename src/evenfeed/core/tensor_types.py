@@ -141,6 +141,10 @@ class HostTensor(np.ndarray[Any, Any]):
     def __repr__(self) -> str:
         return repr(self.view(np.ndarray))
 
+    def __str__(self) -> str:
+        # NumPy writes single values, not tensors, with the digits of their dtype.
+        return str(self.view(np.ndarray))
+
 
 def _returning_tensors(name: str) -> Any:
     """Return a method of NumPy whose single numbers become tensors, like its arrays."""
