@@ -18,6 +18,7 @@ NAMESPACES = {
     "distribute",
     "io",
     "lookup",
+    "nn",
     "random",
     "profiler",
     "summary",

@@ -3,6 +3,7 @@
 # pyright: basic
 
 from functools import partial
+from types import ModuleType
 
 import numpy as np
 
@@ -21,6 +22,7 @@ FUNCTIONS = {
     f"{namespace}.{name}".lstrip("."): getattr(module, name)
     for namespace, module in NAMESPACES.items()
     for name in module.__all__
+    if not isinstance(getattr(module, name), ModuleType)
 }
 ALIASES = {id(function): name for name, function in FUNCTIONS.items()}
 

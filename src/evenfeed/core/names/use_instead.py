@@ -68,7 +68,7 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "compat.v1.global_variables_initializer": "Variables have their values once they are created.",
     "compat.v1.disable_v2_behavior": "There is no graph mode: use evenfeed.function.",
     "compat.v1.disable_eager_execution": "There is no graph mode: use evenfeed.function.",
-    "nn.ctc_beam_search_decoder": "Use a decoder of text, such as the package pyctcdecode.",
+    "nn.ctc_beam_search_decoder": "Use evenfeed.nn.ctc_greedy_decoder(inputs, sequence_length), or evenfeed.keras.ops.ctc_decode(evenfeed.transpose(inputs, [1, 0, 2]), sequence_length, strategy='beam_search', mask_index=num_classes - 1), or a package with a language model, such as pyctcdecode.",
     "nn.dilation2d": "Use the largest of shifted images plus the filter, with jax.numpy.max.",
     "nn.erosion2d": "Use the smallest of shifted images minus the filter, with jax.numpy.min.",
     "nn.fractional_max_pool": "Use evenfeed.nn.max_pool, or resize the result with evenfeed.image.resize.",

@@ -1,22 +1,20 @@
-"""Means and variances, normalization, `dropout` and `embedding_lookup`."""
+"""Means and variances, normalization and `embedding_lookup`."""
 
 # ruff: noqa: A002, ARG001 - TensorFlow's names; there is no graph to show `name` in
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.tensors.arrays.picking import gather
-from evenfeed.tensors.axes import axes_of, count_along, known_integer
-from evenfeed.tensors.creation import Tensor, convert_to_tensor, is_on_device
+from evenfeed.tensors.axes import axes_of, count_along
+from evenfeed.tensors.creation import Tensor, convert_to_tensor
 from evenfeed.tensors.math.norms import clip_by_norm
-from evenfeed.tensors.operands import REAL_FLOATS, apply, check_dtypes, shaped_by
+from evenfeed.tensors.operands import REAL_FLOATS, apply
 from evenfeed.tensors.ragged_dispatch import for_flat_values
-from evenfeed.tensors.randomness import uniform
 
 
 def moments(
@@ -178,47 +176,6 @@ def local_response_normalization(  # noqa: PLR0913, PLR0917 - TensorFlow's argum
 
 
 @for_flat_values
-def dropout(
-    x: object,
-    rate: object,
-    noise_shape: object = None,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Set a random part of the values to 0, and scale the others up by `1 / (1 - rate)`.
-
-    Args:
-        x: The values.
-        rate: The part to set to 0, from 0 up to 1.
-        noise_shape: The shape of the random choices, which broadcasts with the values.
-        seed: Makes the sequence of this operation reproducible, together with `set_seed`.
-        name: Accepted for compatibility.
-
-    Examples:
-        >>> import evenfeed as tf
-        >>> tf.nn.dropout([1.0, 2.0], rate=0.0).tolist()
-        [1.0, 2.0]
-    """
-    values = convert_to_tensor(x)
-    check_dtypes("dropout", [values], REAL_FLOATS)
-    if not is_on_device(rate) and not 0 <= float(cast("Any", rate)) < 1:
-        raise ValueError(
-            described(f"rate must be from 0 up to 1, but got {rate}.", fix="pass a smaller rate.")
-        )
-    if not is_on_device(rate) and not rate:
-        return values
-    lengths = values.shape if noise_shape is None else _noise_lengths(noise_shape, values.shape)
-    kept = uniform(list(lengths), dtype=dtypes.float32, seed=seed) >= convert_to_tensor(
-        rate, dtype_hint=dtypes.float32
-    )
-
-    def formula(tensor: Any, part: Any) -> Any:
-        return jnp.where(kept, tensor / (1 - part), 0).astype(tensor.dtype)
-
-    return shaped_by(apply("dropout", formula, values, rate, accepts=REAL_FLOATS), x)
-
-
-@for_flat_values
 def embedding_lookup(
     params: object, ids: object, max_norm: object = None, name: str | None = None
 ) -> Tensor:
@@ -247,14 +204,6 @@ def embedding_lookup(
 def _precise(values: Any) -> Any:
     """Return half floats as float32: their squares would overflow."""
     return values.astype(dtypes.float32) if values.dtype.itemsize < 4 else values
-
-
-def _noise_lengths(noise_shape: object, lengths: Sequence[int]) -> list[int]:
-    asked = list(cast("Iterable[Any]", noise_shape))
-    return [
-        known_integer(n if one is None else one, "noise_shape")
-        for one, n in zip(asked, lengths, strict=True)
-    ]
 
 
 def _is_list_of_one(params: object) -> bool:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from evenfeed.core.publish import publish, refusal
+from evenfeed.nn import experimental
 from evenfeed.replicas.reduce.average_loss import compute_average_loss, scale_regularization_loss
 from evenfeed.tensors.arrays.cutting import depth_to_space, space_to_depth
 from evenfeed.tensors.arrays.sorting import in_top_k, top_k
@@ -35,6 +36,7 @@ from evenfeed.tensors.nn.convolutions import (
     separable_conv2d,
 )
 from evenfeed.tensors.nn.ctc import ctc_greedy_decoder, ctc_loss
+from evenfeed.tensors.nn.dropouts import dropout
 from evenfeed.tensors.nn.embeddings import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from evenfeed.tensors.nn.losses import (
     l2_loss,
@@ -46,7 +48,6 @@ from evenfeed.tensors.nn.losses import (
 )
 from evenfeed.tensors.nn.normalization import (
     batch_normalization,
-    dropout,
     embedding_lookup,
     local_response_normalization,
     moments,
@@ -106,6 +107,7 @@ __all__ = [
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
+    "experimental",
     "gelu",
     "in_top_k",
     "l2_loss",
