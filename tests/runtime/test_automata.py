@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import evenfeed as tf
@@ -23,6 +23,10 @@ ATOMS = [
     "(?:b|)",
     r"\.",
     "(a*|b)",
+    "(|a)",
+    "(a??)",
+    "(a*?)",
+    "(?:(|b)*|a)",
 ]
 REPEATS = ["", "", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{0,2}?", "{2,}"]
 PIECES = st.tuples(st.sampled_from(ATOMS), st.sampled_from(REPEATS)).map("".join)
@@ -37,8 +41,12 @@ def column(texts):
     return np.array([text.encode() for text in texts] * (1 + 256 // len(texts)), object)
 
 
-@settings(max_examples=150, deadline=None)
-@given(PATTERNS, st.lists(TEXTS, min_size=1, max_size=6), st.booleans())
+@settings(max_examples=250, deadline=None)
+@example(pattern="b(|a)*", texts=["baa"], everywhere=True)
+@example(pattern="b(|a)*c?", texts=["baac"], everywhere=True)
+@example(pattern="b(a??)*", texts=["baa"], everywhere=True)
+@example(pattern="b(|a)+", texts=["baa"], everywhere=False)
+@given(pattern=PATTERNS, texts=st.lists(TEXTS, min_size=1, max_size=6), everywhere=st.booleans())
 def test_an_automaton_replaces_and_matches_what_re2_does(pattern, texts, everywhere):
     values = column(texts)
     replace = RegexReplace(pattern.encode(), b"-", everywhere)
@@ -57,7 +65,7 @@ def test_common_patterns_run_as_automata(pattern):
 
 @pytest.mark.parametrize(
     "pattern",
-    ["^a", "a$", r"\bword", "(?i)a", "(?P<x>a)", "[[:alpha:]]", r"\pL", r"\x41", "é", "a*", "", "a{1000}", r"\Qa\E"],
+    ["x(|a)*", "x(|a)*b?", "x(a??)*", "b(|a)+", "b(a*)+?", "b(|a){2}", "^a", "a$", r"\bword", "(?i)a", "(?P<x>a)", "[[:alpha:]]", r"\pL", r"\x41", "é", "a*", "", "a{1000}", r"\Qa\E"],
 )  # fmt: skip
 def test_other_patterns_are_left_to_re2(pattern):
     assert automata.searching(pattern.encode()) is None

@@ -174,6 +174,8 @@ class _Parser:
         lazy = self._takes("?")
         if self._next and self._next in "*+?{":
             raise _Unknown
+        if _can_be_empty(part):
+            raise _Unknown  # RE2 has rules of its own for a repetition that takes no text
         return _repeated(part, *counts, lazy=lazy)
 
     def _counts(self) -> tuple[int, int | None] | None:
@@ -277,6 +279,11 @@ def _one_by_one(parts: Sequence[_Part]) -> _Part:
         return after
 
     return add
+
+
+def _can_be_empty(part: _Part) -> bool:
+    nodes = [_Node(None, [])]
+    return 0 in _reached(nodes, [part(nodes, 0)], all_matches=True)
 
 
 def _repeated(part: _Part, least: int, most: int | None, *, lazy: bool) -> _Part:
