@@ -65,3 +65,15 @@ def test_reductions_agree_with_numpy_row_by_row(dtype):
         found = getattr(tf, f"reduce_{name}")(ragged, axis=1)
         assert found.dtype == dtype
         assert found.tolist() == [function(row) for row in rows]
+
+
+def test_a_mask_of_nested_rows_picks_the_same_values_as_a_loop():
+    rng = np.random.default_rng(7)
+    for _ in range(50):
+        rows = [
+            [rng.integers(-3, 4, rng.integers(4)).tolist() for _ in range(rng.integers(4))]
+            for _ in range(rng.integers(4))
+        ]
+        nested = tf.ragged.constant(rows, dtype=tf.int32, ragged_rank=2)
+        expected = [[[value for value in row if value > 0] for row in part] for part in rows]
+        assert tf.ragged.boolean_mask(nested, nested > 0).to_list() == expected

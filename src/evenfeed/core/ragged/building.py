@@ -185,7 +185,8 @@ class BuiltFromRows(ABC):
             kept = ragged_conversion.kept_values(array, lengths, padding)
             found = cls.from_row_lengths(array[kept], kept.sum(axis=1))
         else:
-            found = array.reshape(-1, *array.shape[ragged_rank + 1 :])
+            shape = array.shape
+            found = array.reshape(math.prod(shape[: ragged_rank + 1]), *shape[ragged_rank + 1 :])
             for axis in range(ragged_rank, 0, -1):
                 rows = math.prod(array.shape[:axis])
                 found = cls.from_uniform_row_length(found, array.shape[axis], nrows=rows)

@@ -162,17 +162,18 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
             raise InvalidArgumentError(
                 "data and mask have rows of different lengths.", fix="pass one bool for each value."
             )
-        kept = np.asarray(mask.flat_values)
-        counts = np.add.reduceat(
-            np.append(kept, False), np.asarray(mask.row_starts()), dtype=np.int64
-        )
-        counts = np.where(np.asarray(mask.row_lengths()) > 0, counts, 0)
         values = boolean_mask(rows.values, mask.values)
-        return RaggedTensor.from_row_lengths(values, counts)
+        splits = np.asarray(mask.row_splits)
+        if len(mask.shape) == 2:
+            # A mask of higher rank keeps the rows of this axis, and picks from the rows within them.
+            kept = np.asarray(mask.values)
+            splits = np.append(0, np.cumsum(kept)).astype(splits.dtype)[splits]
+        return RaggedTensor(values, splits).with_row_splits_dtype(splits.dtype)
     known = host_array(mask)
     if isinstance(data, RaggedTensor):
         if known.ndim > 1:
-            return boolean_mask(data, RaggedTensor.from_tensor(known))
+            dtype = data.row_splits.dtype
+            return boolean_mask(data, RaggedTensor.from_tensor(known, row_splits_dtype=dtype))
         return data.rows(np.flatnonzero(known))
     found: Any = computed_tensor(host_array(data)[known])
     if known.ndim > 1:
