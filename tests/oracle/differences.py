@@ -24,6 +24,9 @@ _NO_SEQUENCE = "A dict instead of a flat sequence raises TypeError, not KeyError
 _PRINTED_ARRAY = "A NumPy array is a tensor, and prints like one."
 _GATHERS = "Values of any dtype can be gathered, including text, and nested values."
 _INDEX = "A variable that holds an integer is an index, as a jax.Array is."
+_REFERENCE = (
+    "A reference compared with anything but a reference is unequal; TensorFlow raises TypeError."
+)
 _ITSELF = "assign returns the variable itself; TensorFlow returns another object for it."
 _ONE_SUM = "The sum over a single replica is its value, unchanged."
 _ONE_VALUE = "On one replica a value made by a function is that value, not a PerReplica of one."
@@ -269,4 +272,7 @@ DIFFERENT: dict[str, str] = {
     "text_comparison.operators.an array of numbers, eager ==": _CLASS_OF_ARRAY,
     "text_comparison.operators.an array of numbers, eager !=": _CLASS_OF_ARRAY,
     "text_comparison.operators.an array of numbers, eager, reversed": _CLASS_OF_ARRAY,
+    "references.references.numbers is not its value": _REFERENCE,
+    "references.references.text is not its value": _REFERENCE,
+    "references.references.element is not its value": _REFERENCE,
 }

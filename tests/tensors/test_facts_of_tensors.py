@@ -22,6 +22,17 @@ def test_a_tensor_has_tensorflow_s_facts(kind):
     assert tensor.numpy().shape == (1, 2)
 
 
+@pytest.mark.parametrize("tensor", [*TENSORS.values(), tf.constant("a")])
+def test_a_reference_to_a_tensor_is_a_key(tensor):
+    assert {tensor.ref(): "found"}[tensor.ref()] == "found"
+    assert tensor.ref() != tf.constant([[1.0, 2.0]]).ref()
+    assert tensor.ref().deref() is tensor
+
+
+def test_a_reference_to_a_traced_tensor_is_a_key():
+    assert tf.function(lambda x: {x.ref(): x * 2}[x.ref()])(tf.constant(2.0)) == 4.0
+
+
 @pytest.mark.parametrize("kind", TENSORS)
 @pytest.mark.parametrize(
     ("name", "fix"), [("op", "the tensor itself"), ("graph", "leave it out"), ("eval", "x.numpy()")]

@@ -1,6 +1,6 @@
 """JAX as lazily imported modules, and what evenfeed adds to JAX's arrays.
 
-Once JAX is loaded, its arrays get TensorFlow's `numpy()`, `read_value()`, `get_shape()` and `set_shape()`, those that were
+Once JAX is loaded, its arrays get TensorFlow's `numpy()`, `read_value()`, `get_shape()`, `set_shape()` and `ref()`, those that were
 read from a variable with a key get `assign`, and all accept lists in arithmetic, as TensorFlow's tensors do:
 `x - [0.5, 0.4, 0.3]`. The module also records which line started JAX's
 backend.
@@ -19,6 +19,7 @@ from evenfeed.core import promised_shapes
 from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.lazy import LazyModule, random
 from evenfeed.core.names.graph_members import graph_members
+from evenfeed.core.names.references import reference_to
 from evenfeed.core.promised_shapes import promise_checked, promise_result
 from evenfeed.core.promotion import array_of_list
 from evenfeed.core.shapes import ArrayShape, TensorShape
@@ -160,6 +161,7 @@ class _LazyJaxModule(LazyModule):
             arrays.read_value = _read_value
             arrays.set_shape = sys.modules["jax"].core.Tracer.set_shape = promise_checked
             arrays.get_shape = sys.modules["jax"].core.Tracer.get_shape = _get_shape
+            arrays.ref = sys.modules["jax"].core.Tracer.ref = reference_to
             for method in ("assign", "assign_add", "assign_sub"):
                 for kind in (arrays, sys.modules["jax"].core.Tracer):
                     setattr(kind, method, assigning(method))

@@ -15,6 +15,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.names.graph_members import graph_members
+from evenfeed.core.names.references import reference_to
 from evenfeed.core.promised_shapes import promise_checked
 from evenfeed.core.shapes import ArrayShape, ShapeLike, TensorShape
 from evenfeed.core.text.text_values import appended, compared, encoded
@@ -104,6 +105,8 @@ class HostTensor(np.ndarray[Any, Any]):
             [3]
         """
         return TensorShape(self.shape)
+
+    ref = reference_to
 
     def set_shape(self, shape: ShapeLike) -> None:
         """Promise this shape for every element, so that `element_spec` has it; see `ensure_shape`."""
@@ -253,6 +256,8 @@ class HostText(np.bytes_):
     def get_shape(self) -> TensorShape:
         """Return the shape, with TensorFlow's methods."""
         return TensorShape(())
+
+    ref = reference_to
 
     def __getitem__(self, key: Any) -> Any:
         """Return the bytes at an int or a slice; for `tf.newaxis`, `...` and other keys, index a tensor."""

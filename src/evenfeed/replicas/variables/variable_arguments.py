@@ -1,7 +1,7 @@
 """A variable's arguments: their checks, the initial value, the properties, and `ref()`."""
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax
+from evenfeed.core.names.references import reference_to
 from evenfeed.core.shapes import TensorShape
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
 from evenfeed.replicas.variables.variable_arithmetic import OperatorMethods
@@ -121,31 +122,4 @@ class Facts(OperatorMethods):
         """Return the shape of its value."""
         return self._shape
 
-    def ref(self) -> "Reference":
-        """Return a hashable reference, which compares by identity and can be a dict key."""
-        return Reference(self)
-
-    experimental_ref = ref
-
-
-@final
-class Reference:
-    """A reference to a variable, compared and hashed by the variable's identity."""
-
-    __slots__ = ("_variable",)
-
-    def __init__(self, variable: Any) -> None:
-        self._variable = variable
-
-    def deref(self) -> Any:
-        """Return the variable."""
-        return self._variable
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reference) and other._variable is self._variable
-
-    def __hash__(self) -> int:
-        return id(self._variable)
-
-    def __repr__(self) -> str:
-        return f"<Reference wrapping {self._variable!r}>"
+    ref = experimental_ref = reference_to
