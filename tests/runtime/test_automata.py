@@ -95,3 +95,11 @@ def test_results_that_need_much_memory_are_left_to_re2(monkeypatch):
     monkeypatch.setattr(patterns, "_MOST_RESERVED", 10)
     found = tf.strings.regex_replace(column(["abc"]), "b", "x" * 20)
     assert found.tolist()[0] == b"a" + b"x" * 20 + b"c"
+
+
+def test_a_first_match_with_the_whole_match_and_the_ninth_group_says_what_to_write():
+    pattern = "(a)" * 9
+    with pytest.raises(tf.errors.UnimplementedError, match=r"\(\?:\.\.\.\)"):
+        tf.strings.regex_replace("a" * 9, pattern, r"\0\9", replace_global=False)
+    found = tf.strings.regex_replace("a" * 10, pattern, r"\9-", replace_global=False)
+    assert found.item() == b"a-a"

@@ -4,6 +4,7 @@ Common patterns run as automata on columns of ASCII text, which is many times as
 """
 
 import importlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, final
@@ -16,7 +17,7 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
 from evenfeed.core.lazy import LazyModule
 from evenfeed.core.text.numba_loops import is_worth_it
-from evenfeed.core.text.text_columns import Texts
+from evenfeed.core.text.text_columns import Texts, joined
 from evenfeed.core.text.text_values import bytes_array
 from evenfeed.text_ops import automata
 from evenfeed.text_ops.automata import Automaton
@@ -31,6 +32,7 @@ else:
 _MOST_RESERVED: Final = 1 << 28
 # What the compiled loop writes for texts that RE2 must match.
 _NOT_ASCII: Final = 2
+_GROUP: Final = re.compile(rb"\\([0-9\\])")
 
 
 def regex_replace(
@@ -51,6 +53,7 @@ def regex_replace(
 
     Raises:
         InvalidArgumentError: The pattern is not a regular expression.
+        UnimplementedError: The rewrite of only the first match refers to `\0` and to `\9`.
 
     Examples:
         >>> import evenfeed as tf
@@ -58,10 +61,11 @@ def regex_replace(
         b'a b'
     """
     del name
-    known = checked_text(pattern, "pattern")
-    check_pattern(known)
+    known = _checked_pattern(checked_text(pattern, "pattern"))
     replacement = checked_text(rewrite, "rewrite")
     _check_rewrite(known, replacement)
+    if not replace_global:
+        _first_only(known, replacement)  # raises early
     return applied(RegexReplace(known, replacement, bool(replace_global)), input)
 
 
@@ -77,8 +81,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
         [False, True]
     """
     del name
-    known = checked_text(pattern, "pattern")
-    check_pattern(known)
+    known = _checked_pattern(checked_text(pattern, "pattern"))
     return applied(RegexFullMatch(known), input)
 
 
@@ -126,12 +129,17 @@ class RegexReplace(EachText):
         return Texts(data, starts, stops)
 
     def _replaced(self, texts: Any) -> Any:
-        return _compute().replace_substring_regex(
-            texts,
-            pattern=self.pattern,
-            replacement=self.rewrite,
-            max_replacements=None if self.everywhere else 1,
-        )
+        if self.everywhere:
+            return _replaced_all(texts, self.pattern, self.rewrite)
+        # Arrow would match the first match again without the text around it, on which \b and $ depend.
+        # So each first match takes the rest of its text, too, and the rest is appended after the rewrite.
+        replaced = texts_of_arrow(_replaced_all(texts, *_first_only(self.pattern, self.rewrite)))
+        up_to = texts_of_arrow(_replaced_all(texts, *_first_only(self.pattern, rb"\0")))
+        given = texts_of_arrow(texts)
+        rest = Texts(given.data, given.starts + (up_to.stops - up_to.starts), given.stops)
+        in_pairs = np.arange(2 * len(given)).reshape(2, -1).T.ravel()
+        data, ends = joined([replaced, rest]).take(in_pairs).packed()
+        return arrow_texts(data, np.ascontiguousarray(ends[::2]))
 
 
 @final
@@ -181,12 +189,49 @@ def check_pattern(pattern: bytes) -> None:
 
 
 @cache
+def _checked_pattern(pattern: bytes) -> bytes:
+    r"""Return a pattern that can be put into brackets: a quote that is open, as in `\Qa.b`, is closed.
+
+    Raises:
+        InvalidArgumentError: RE2 does not accept the pattern.
+    """
+    check_pattern(pattern)
+    if rb"\Q" not in pattern:
+        return pattern
+    try:
+        check_pattern(pattern + rb"\E")
+    except InvalidArgumentError:
+        return pattern
+    return pattern + rb"\E"
+
+
+@cache
+def _first_only(pattern: bytes, rewrite: bytes) -> tuple[bytes, bytes]:
+    """Return a pattern and a rewrite that replace the first match in a text, and drop the text after it."""
+    groups = {int(group) for group in _GROUP.findall(rewrite) if group != b"\\"}
+    if 0 not in groups:
+        return rb"(?:" + pattern + rb")\C*", rewrite
+    if 9 in groups:
+        raise UnimplementedError(
+            r"A rewrite of only the first match cannot refer to both \0 and \9.",
+            fix=r"write groups that the rewrite does not refer to as (?:...), so that fewer are numbered.",
+        )
+
+    def shifted(found: re.Match[bytes]) -> bytes:
+        return found[0] if found[1] == b"\\" else b"\\%d" % (int(found[1]) + 1)
+
+    return rb"(" + pattern + rb")\C*", _GROUP.sub(shifted, rewrite)
+
+
+def _replaced_all(texts: Any, pattern: bytes, rewrite: bytes) -> Any:
+    return _compute().replace_substring_regex(texts, pattern=pattern, replacement=rewrite)
+
+
+@cache
 def _check_rewrite(pattern: bytes, rewrite: bytes) -> None:
     """Raise InvalidArgumentError for a replacement that RE2 refuses. TensorFlow leaves texts unchanged there."""
     try:
-        _compute().replace_substring_regex(
-            _arrow_texts([b""]), pattern=pattern, replacement=rewrite
-        )
+        _replaced_all(_arrow_texts([b""]), pattern, rewrite)
     except ValueError as error:
         reason = str(error).removeprefix("Invalid replacement string: ")
         raise InvalidArgumentError(

@@ -13,6 +13,47 @@ def repeated_groups(tf, ask):
     return _replaced(tf, ask, texts, patterns, "-")
 
 
+def first_matches(tf, ask):
+    """Only the first match, where the text around it decides, and in text that is not ASCII or not UTF-8."""
+    texts = ["aéab", "ab cd", "", "a\nb", "é", b"a\xff b", b"\x00a", b"\xff", "日本 a-b", "  x"]
+    patterns = [
+        r"\w\pL\b|a", r"\b", r"\B", "^", "$", "(?m)^b|a$", "(?m)$", r"a\b|ab", r"\b(?:|\n)", "b*", "", "é|b", r"\Ba|\z", ".",
+        "a|ab", r"\Qab",
+    ]  # fmt: skip
+    return {
+        f"{rewrite}, {label}": answer
+        for rewrite in ("X", r"[\0]", r"\\\0\0")
+        for label, answer in _replaced(
+            tf, ask, texts, patterns, rewrite, replace_global=False
+        ).items()
+    } | {
+        f"groups, {label}": answer
+        for label, answer in _replaced(
+            tf, ask, texts, [r"(\w)\b(.)"], r"<\2\1\0>", replace_global=False
+        ).items()
+    }
+
+
+def open_quotes(tf, ask):
+    r"""A quote that begins with \Q ends with \E or with the pattern."""
+    texts = ["abc", "a.c", "a|c", "(", "\\", "xabc", "a\\E"]
+    patterns = [
+        r"\Qabc",
+        r"\Qa.c",
+        r"\Qa|c",
+        r"\Q(",
+        "\\Q\\",
+        r"x|\Qabc",
+        r"\Qa\Eb\Qc",
+        r"\Qa\E.c",
+        r"\Q",
+        r"\\Qabc",
+    ]
+    return _replaced(tf, ask, texts, patterns, r"<\0>") | {
+        f"whole {pattern}": ask(tf.strings.regex_full_match, texts, pattern) for pattern in patterns
+    }
+
+
 def _replaced(tf, ask, texts, patterns, rewrite, **options):
     def all_of(times, pattern):
         column = tf.constant(texts * times)
