@@ -225,9 +225,11 @@ def test_nothing_is_lost_to_ctrl_c(program):
     import steps
     iterator, found = iter(D.range(300).map(steps.tenfold, 2, processes=True)), []
     next(iterator)
-    print("ready", flush=True)
+    words = ["ready"]
     while True:
         try:
+            if words:
+                print(words.pop(), flush=True)  # here, because Ctrl-C may come as soon as it is read
             found.append(int(next(iterator)))
             time.sleep(0.003)
         except KeyboardInterrupt:
