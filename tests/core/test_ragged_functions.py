@@ -32,6 +32,11 @@ ROWS = tf.ragged.constant([[1, 2, 3], [], [4, 5]])
         (lambda: tf.strings.ngrams(["a"], 1, pad_values=("a",)), ValueError, "one text or two"),
         (lambda: tf.ragged.cross([ROWS, [[1]]]), ValueError, "as many rows"),
         (lambda: tf.ragged.cross([[1.5]]), ValueError, "matrices of texts or integers"),
+        (lambda: tf.ragged.cross([tf.expand_dims(ROWS, 0)]), ValueError, "must be matrices"),
+        (lambda: ROWS.merge_dims(1, 2), ValueError, "axis=2 out of bounds"),
+        (lambda: tf.matmul(ROWS, ROWS), tf.errors.InvalidArgumentError, "innermost dimension"),
+        (lambda: tf.matmul(ROWS[:1], ROWS[:1]), tf.errors.InvalidArgumentError, r"\[1, 3\] and"),
+        (lambda: tf.matmul(ROWS, [[[1]]]), ValueError, "of one rank"),
     ],
 )
 def test_wrong_arguments_of_ragged_functions_raise(call, error, text):

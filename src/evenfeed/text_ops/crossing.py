@@ -76,6 +76,13 @@ def _rows(inputs: Sequence[Any]) -> list[list[list[Any]]]:
 
 
 def _of_one(value: Any) -> list[list[Any]]:
+    if isinstance(value, (RaggedTensor, SparseTensor)) and len(value.shape) != 2:
+        raise ValueError(
+            described(
+                f"Inputs must be matrices, but got shape {value.shape}.",
+                fix="merge the inner axes with merge_dims(1, -1).",
+            )
+        )
     if isinstance(value, RaggedTensor):
         return value.to_list()
     if isinstance(value, SparseTensor):

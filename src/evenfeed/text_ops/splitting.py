@@ -22,10 +22,10 @@ from evenfeed.core.errors import (
 from evenfeed.core.handles import Handle, Kernel, RowKernel, results_of
 from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
-from evenfeed.core.ragged.ragged_arranging import known_axis
 from evenfeed.core.ragged.ragged_operators import values_for
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.ragged.row_partitions import known_axis
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.text.numba_loops import is_worth_it
 from evenfeed.core.text.text_columns import Texts

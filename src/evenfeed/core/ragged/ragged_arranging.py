@@ -12,6 +12,7 @@ from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.building import len_of
 from evenfeed.core.ragged.ragged_functions import joined
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.ragged.row_partitions import known_axis
 
 
 def concat(values: Sequence[Any], axis: Any, name: str | None = None) -> Any:
@@ -83,23 +84,6 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     for place in places:
         found = _reversed(found, place)
     return found
-
-
-def known_axis(axis: Any, rank: int) -> int:
-    """Return an axis as a number from 0 on.
-
-    Raises:
-        ValueError: The tensor has no such axis.
-    """
-    given = int(axis)
-    if not -rank <= given < rank:
-        raise ValueError(
-            described(
-                f"axis={given} out of bounds: expected -{rank}<=axis<{rank}.",
-                fix="pass an axis of the tensor's shape.",
-            )
-        )
-    return given % rank
 
 
 def _alike(parts: list[Any]) -> list[Any]:

@@ -9,9 +9,9 @@ from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.promotion import computed_tensor
-from evenfeed.core.ragged.ragged_arranging import known_axis
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.ragged.row_partitions import known_axis
 from evenfeed.core.specs import TensorSpec
 
 

@@ -2,7 +2,7 @@
 
 # The arguments are those of TensorFlow's functions.
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -13,10 +13,9 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
 from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.promotion import computed_tensor
-from evenfeed.core.ragged.ragged_arranging import known_axis
-from evenfeed.core.ragged.ragged_functions import stacked
 from evenfeed.core.ragged.ragged_reductions import reduce_max, reduce_mean, reduce_sum
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.ragged.row_partitions import known_axis
 
 
 def cumsum(
@@ -119,21 +118,49 @@ def matmul(
 ) -> Any:
     """Multiply the matrices of two batches, whose lengths may differ from pair to pair."""
     del a_is_sparse, b_is_sparse, grad_a, grad_b, name
+    a, b = (one if isinstance(one, RaggedTensor) else host_array(one) for one in (a, b))
     if transpose_a or transpose_b or adjoint_a or adjoint_b or output_type is not None:
         raise UnimplementedError(
             "matmul of ragged tensors multiplies matrices as they are.",
             fix="call evenfeed.transpose on each matrix, or x.to_tensor() first.",
         )
-    left, right = _matrices(a), _matrices(b)
+    if len(a.shape) != len(b.shape):
+        raise ValueError(
+            described(
+                f"matmul needs tensors of one rank, but got shapes {a.shape} and {b.shape}.",
+                fix="call expand_dims on the tensor of lower rank.",
+            )
+        )
+    if len(a.shape) == 2:
+        return computed_tensor(_product(_matrix(a), _matrix(b)))
+    if len(a.shape) > 3:
+        outer, inner = (
+            one if isinstance(one, RaggedTensor) else RaggedTensor.from_tensor(one)
+            for one in (a, b)
+        )
+        if not np.array_equal(outer.row_splits, inner.row_splits):
+            raise InvalidArgumentError(
+                "matmul needs batches with rows of the same lengths.",
+                fix="pass as many matrices on both sides.",
+            )
+        return outer.with_values(matmul(outer.values, inner.values))
+    left, right = [_matrix(one) for one in a], [_matrix(one) for one in b]
     if len(left) != len(right):
         raise InvalidArgumentError(
             f"matmul needs batches of one length, but got {len(left)} and {len(right)} matrices.",
             fix="pass as many matrices on both sides.",
         )
-    found = [computed_tensor(np.matmul(one, two)) for one, two in zip(left, right, strict=True)]
+    found = [_product(one, two) for one, two in zip(left, right, strict=True)]
+    values, lengths = _values_of(b), np.array([len(one) for one in found], np.int64)
     if isinstance(b, RaggedTensor) and b.ragged_rank > 1:
-        return stacked([RaggedTensor.from_tensor(one) for one in found])
-    return RaggedTensor.from_row_lengths(np.concatenate(found), [len(one) for one in found])
+        widths = np.array([one.shape[1] for one in found], np.int64)
+        flat = np.concatenate([values[:0], *(one.reshape(-1) for one in found)])
+        rows: Any = RaggedTensor.from_row_lengths(flat, np.repeat(widths, lengths))
+    else:
+        rows = np.concatenate([values[:0].reshape(0, values.shape[-1]), *found])
+    if isinstance(a, RaggedTensor):
+        return RaggedTensor.from_row_lengths(rows, lengths)
+    return RaggedTensor.from_uniform_row_length(rows, a.shape[1], nrows=len(found))
 
 
 def split(
@@ -191,11 +218,23 @@ def dynamic_partition(
     return [data.rows(np.flatnonzero(numbers == number)) for number in range(int(num_partitions))]
 
 
-def _matrices(batch: Any) -> Sequence[Array]:
-    """Return the matrices of a batch."""
-    rows = batch if isinstance(batch, RaggedTensor) else host_array(batch)
-    each = [row.to_tensor() if isinstance(row, RaggedTensor) else row for row in rows]
-    return [np.asarray(matrix) for matrix in each]
+def _matrix(value: Any) -> Array:
+    """Return a matrix whose rows may be stored as ragged ones of one length."""
+    if isinstance(value, RaggedTensor) and len(np.unique(value.row_lengths())) > 1:
+        raise InvalidArgumentError(
+            "The matrices in a and b may not be ragged in their innermost dimension.",
+            fix="call to_tensor() first to fill the rows with zeros.",
+        )
+    return np.asarray(value.to_tensor() if isinstance(value, RaggedTensor) else value)
+
+
+def _product(left: Array, right: Array) -> Array:
+    if left.shape[-1] != right.shape[0]:
+        raise InvalidArgumentError(
+            f"Matrices of shapes {list(left.shape)} and {list(right.shape)} cannot be multiplied.",
+            fix="pass as many columns in a as rows in b.",
+        )
+    return np.matmul(left, right)
 
 
 def _values_of(value: Any) -> Any:

@@ -228,7 +228,7 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
     def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
         """Merge the axes from `outer_axis` to `inner_axis` into one."""
         rank = len(self.shape)
-        first, last = outer_axis % rank, inner_axis % rank
+        first, last = (row_partitions.known_axis(axis, rank) for axis in (outer_axis, inner_axis))
         if first >= last:
             return self
         if first == 1:

@@ -36,6 +36,23 @@ def whole_vector(value: Any, argument: str) -> Array:
     return array if is_given else array.astype(np.int64)
 
 
+def known_axis(axis: Any, rank: int) -> int:
+    """Return an axis as a number from 0 on.
+
+    Raises:
+        ValueError: The tensor has no such axis.
+    """
+    given = int(axis)
+    if not -rank <= given < rank:
+        raise ValueError(
+            described(
+                f"axis={given} out of bounds: expected -{rank}<=axis<{rank}.",
+                fix="pass an axis of the tensor's shape.",
+            )
+        )
+    return given % rank
+
+
 def splits_dtype(dtype: Any) -> DType:
     """Return int32 or int64, the dtypes that row splits can have."""
     known = dtypes.as_dtype(dtype)
