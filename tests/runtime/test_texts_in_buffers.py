@@ -146,17 +146,44 @@ def test_many_numbers_are_read_like_few(texts, dtype):
     assert found.dtype == dtype
 
 
-@pytest.mark.parametrize("odd", ["nan", " 1 ", "+2", "0x1f", "INF", "1e999"])
+@pytest.mark.parametrize("odd", ["nan", "nan(1)", " 1 ", "+2", "0x1f", "0x1p3", "INF", "1e999"])
 def test_one_odd_spelling_among_many_numbers_is_read_too(odd):
     found = tf.strings.to_number([*["1.5"] * 300, odd])
     np.testing.assert_array_equal(found[300], tf.strings.to_number(odd))
 
 
-@pytest.mark.parametrize("wrong", ["", "nan(1)", "0x1p3", "1_0", "1.2.3", "--1"])
+@pytest.mark.parametrize("wrong", ["", "nan(1", "0x1p", "0x.", "1_0", "1.2.3", "--1"])
 def test_one_wrong_text_among_many_numbers_raises(wrong):
     for dtype in (tf.float32, tf.int64):
         with pytest.raises(tf.errors.InvalidArgumentError, match="could not correctly convert"):
             tf.strings.to_number([*["1"] * 300, wrong], dtype)
+
+
+@pytest.mark.parametrize("dtype", [tf.uint32, tf.uint64])
+@pytest.mark.parametrize("wrong", ["-0", "-1", " -0", "9" * 5000])
+def test_an_unsigned_number_has_no_minus_and_an_end(wrong, dtype):
+    for texts in ([wrong], [*["1"] * 300, wrong]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="could not correctly convert"):
+            tf.strings.to_number(texts, dtype)
+
+
+@pytest.mark.filterwarnings("error")
+def test_odd_and_huge_numbers_in_a_long_column_warn_of_nothing():
+    texts = [
+        "1e22",
+        "9e307",
+        "1e20",
+        "99999999999999999e22",
+        "nan",
+        "0x1p3",
+        "1e-300",
+        "1" * 30,
+    ] * 100
+    with np.errstate(all="warn"):
+        found = tf.strings.to_number(texts)
+    few = [tf.strings.to_number(text).item() for text in texts[:8]]
+    np.testing.assert_array_equal(found, np.array(few * 100, np.float32))
+    assert np.isinf(few[3])
 
 
 @pytest.mark.parametrize("wrong", ["1.5", "0x1f", "1e3", "4294967296"])

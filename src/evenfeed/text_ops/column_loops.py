@@ -194,7 +194,9 @@ def parse_integers(
             number = number * 10 + (data[_U64(at)] - _ZERO)
             at += 1
         number = -number if sign == _MINUS else number
-        if at < stop or not 0 < at - begin <= _MOST_DIGITS or not least <= number <= most:
+        # Texts for unsigned dtypes have no minus, not even that of -0.
+        fits = (least < 0 or sign != _MINUS) and least <= number <= most
+        if at < stop or not 0 < at - begin <= _MOST_DIGITS or not fits:
             odd[_U64(left)] = row
             left += 1
         else:

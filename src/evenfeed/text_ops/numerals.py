@@ -30,10 +30,14 @@ _NUMBER_DTYPES: Final = (
     dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64,
 )  # fmt: skip
 _FLOAT: Final = re.compile(
-    rb"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)\s*", re.IGNORECASE
+    rb"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan(?:\(\w*\))?)\s*",
+    re.IGNORECASE,
 )
-_HEX: Final = re.compile(rb"\s*[+-]?0x[\da-f]+\s*", re.IGNORECASE)
-_INTEGER: Final = re.compile(rb"\s*[+-]?\d+\s*")
+_HEX: Final = re.compile(
+    rb"\s*([+-]?)0x(?=\.?[\da-f])([\da-f]*)\.?([\da-f]*)(?:p([+-]?\d+))?\s*", re.IGNORECASE
+)
+# No integer dtype has numbers of more than 20 digits.
+_INTEGER: Final = re.compile(rb"\s*([+-]?)0*(\d{1,20})\s*")
 # The compiled loop parses integers of up to 18 digits.
 _MOST_PARSED: Final = 10**18
 
@@ -99,39 +103,53 @@ class ToNumber(EachText):
             most = min(int(limits.max), _MOST_PARSED)
             left = column_loops.parse_integers(where, int(limits.min), most, found, odd)
             return found, odd[:left]
-        wide = np.empty(count, np.float64)
+        wide = np.zeros(count, np.float64)
         bits = None if self.gives == dtypes.float64 else wide.view(np.int64)
         left = column_loops.parse_floats(where, wide, bits, odd)
         return wide.astype(self.gives, copy=False), odd[:left]
 
     def _integer(self, text: bytes) -> int:
-        limits = np.iinfo(self.gives)
-        if not _INTEGER.fullmatch(text) or not limits.min <= int(text) <= limits.max:
+        found, limits = _INTEGER.fullmatch(text), np.iinfo(self.gives)
+        if found is None or (found[1] == b"-" and not limits.min):
             raise _not_a_number(text)
-        return int(text)
+        number = int(found[1] + found[2])
+        if not limits.min <= number <= limits.max:
+            raise _not_a_number(text)
+        return number
 
 
 def _float(text: bytes) -> float:
     if _FLOAT.fullmatch(text):
-        return float(text)
-    if _HEX.fullmatch(text):
-        return float(int(text, 16))
-    raise _not_a_number(text)
+        return float(text.partition(b"(")[0])  # as in nan(1)
+    if not _HEX.fullmatch(text):
+        raise _not_a_number(text)
+    try:
+        return float.fromhex(text.decode())
+    except OverflowError:
+        return -math.inf if b"-" in text.partition(b"0")[0] else math.inf
+
+
+def _exact(text: bytes) -> Fraction:
+    found = _HEX.fullmatch(text)
+    if found is None:
+        return Fraction(text.strip().decode())
+    sign, whole, part, power = found.groups(b"")
+    return int(sign + whole + part, 16) * Fraction(2) ** (int(power or 0) - 4 * len(part))
 
 
 def _narrowed(found: Array, texts: Sequence[bytes]) -> Array:
     """Round to float32. Rounding twice is wrong where the first result lies halfway between two float32."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         narrow = found.astype(np.float32)
     for row in np.flatnonzero((found.view(np.uint64) & _LOST_BITS) == _HALFWAY).tolist():
-        exact = found[row].item()
-        if not math.isfinite(exact) or _HEX.fullmatch(texts[row]):
+        wide = found[row].item()
+        if not math.isfinite(wide):
             continue
-        side = Fraction(texts[row].strip().decode()) - Fraction(exact)
+        side = _exact(texts[row]) - Fraction(wide)
         if side:
             towards = np.float32(math.copysign(math.inf, side))
             other = np.nextafter(narrow[row], towards)
-            is_right = (Fraction(float(narrow[row])) > exact) == (side > 0)
+            is_right = (float(narrow[row]) > wide) == (side > 0)
             narrow[row] = narrow[row] if is_right else other
     return narrow
 
