@@ -205,7 +205,7 @@ class Face(DatasetLike):
         )
 
     def __iter__(self) -> ElementIterator:
-        return ElementIterator(self._plan, tensors=True)
+        return ElementIterator(self._plan, tensors=True, unordered=True)
 
     def __len__(self) -> int:
         size = self._plan.size
@@ -309,7 +309,7 @@ class NumpyIterator(ElementIterator):
                     )
                 )
         # Not a generator, which an exception would end, and not map(), in which Ctrl-C would lose an element.
-        super().__init__(plan, form=_as_numpy)
+        super().__init__(plan, form=_as_numpy, unordered=True)
 
 
 def _as_numpy(element: Any) -> Any:

@@ -78,7 +78,7 @@ class Functions(Face):
             num_parallel_calls: The number of elements to process concurrently, if the function runs
                 element by element. With `processes`, the number of processes; one per core by default.
             deterministic: False lets results arrive out of order, if several elements are processed
-                concurrently.
+                concurrently and only batches, `prefetch` and `with_options` follow.
             synchronous: Accepted for compatibility; ignored.
             use_unbounded_threadpool: Accepted for compatibility; ignored.
             name: Accepted for compatibility; ignored.

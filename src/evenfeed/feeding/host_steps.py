@@ -115,8 +115,8 @@ class CountedSteps(HostSteps):
 class BatchSteps(HostSteps):
     """Makes steps from global batches. Its position may be inside a batch, and suits any number of replicas."""
 
-    def __init__(self, plan: Node, begun: Any = None, *, shared: bool = False) -> None:
-        self._elements = ElementIterator(plan, flat=True, begun=begun, shared=shared)
+    def __init__(self, plan: Node, begun: Any = None) -> None:
+        self._elements = ElementIterator(plan, flat=True, begun=begun)
         self._partly: list[Any] | None = None  # the components of a partly used batch
         self._before: Any = None  # the position of that batch
         self._used = 0  # the number of its rows that were used
@@ -158,7 +158,7 @@ class SplitSteps(BatchSteps):
     """
 
     def __init__(self, plan: Node, share: Share, begun: Any = None) -> None:
-        super().__init__(plan, begun, shared=share.workers > 1)
+        super().__init__(plan, begun)
         self._share = share
 
     def read(self) -> list[Column]:

@@ -34,7 +34,7 @@ class OwnParts(BatchSteps):
     """
 
     def __init__(self, plan: Node, share: Share, begun: Any = None) -> None:
-        super().__init__(plan, begun, shared=share.workers > 1)
+        super().__init__(plan, begun)
         self._share = share
 
     def read(self) -> list[Column]:

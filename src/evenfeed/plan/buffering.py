@@ -25,6 +25,7 @@ class Prefetch(SameElements):
         sequential=_IN_ORDER,
         keeps_batch_size=True,
         passes_files=True,
+        saves_at_delivery=True,
     )
 
     buffer_size: int = AUTOTUNE

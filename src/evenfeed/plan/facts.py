@@ -26,6 +26,8 @@ class NodeFacts:
         works_ahead: It calls its function for several elements at a time, ahead of the reader.
         replays: It cannot restore a position, and re-reads all elements up to it instead.
         random: It has the fields of `RandomNode`, and different elements in each pass if `reshuffle` is set.
+        saves_at_delivery: If its elements are read one by one, a state that it saves never has elements of its child
+            read again. Only then may the child find another order after it is restored.
         keeps_passes: It stores the elements of a pass, and later passes read these.
         writes_files: It writes files while it is read, and locks them.
         method: The public method that makes it; by default its name in lower case.
@@ -45,6 +47,7 @@ class NodeFacts:
     works_ahead: bool = False
     replays: bool = False
     random: bool = False
+    saves_at_delivery: bool = False
     keeps_passes: bool = False
     writes_files: bool = False
     method: str | None = None

@@ -26,7 +26,10 @@ class Batches(Node):
     """Groups a fixed number of consecutive elements; the last group may be short."""
 
     FACTS: ClassVar[NodeFacts] = NodeFacts(
-        sequential="each element is made of several", passes_files=True, rewinds=True
+        sequential="each element is made of several",
+        passes_files=True,
+        rewinds=True,
+        saves_at_delivery=True,
     )
 
     child: Node

@@ -333,6 +333,7 @@ class WithOptions(Node):
         keeps_batch_size=True,
         passes_files=True,
         rewinds=True,
+        saves_at_delivery=True,
     )
 
     child: Node

@@ -22,6 +22,7 @@ from evenfeed.runtime.fingerprint import check_state, fingerprint, sealed
 from evenfeed.runtime.functions.called_functions import ExternalState
 from evenfeed.runtime.functions.calls import instead_of_stop
 from evenfeed.runtime.operator import Ended, Operator, State, read_full
+from evenfeed.runtime.operators.parallel import unordered_map
 from evenfeed.runtime.reading_pace import Pace
 from evenfeed.runtime.run import Run, run_started_elsewhere
 from evenfeed.runtime.thread_settings import restore_settings, thread_settings
@@ -50,7 +51,8 @@ class ElementIterator(Iterator, Forkable):
         flat: Whether to return the parts of an element as a list, without their structure.
         form: Converts each element before it is returned.
         begun: The state of a run that was started elsewhere, and that this pass belongs to.
-        shared: Whether other workers read the same rows.
+        unordered: Whether results of a map may overtake each other. Whoever saves a position and elements to read again
+            must not allow it, nor workers that read the same rows.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only arguments
@@ -61,7 +63,7 @@ class ElementIterator(Iterator, Forkable):
         flat: bool = False,
         form: Callable[[Any], Any] | None = None,
         begun: Any = None,
-        shared: bool = False,
+        unordered: bool = False,
     ) -> None:
         self.made_under = side_effects.here.watcher
         self._owner = Owner(self)
@@ -70,7 +72,7 @@ class ElementIterator(Iterator, Forkable):
         self._spec = plan.element_spec
         self._pack = _as_they_are if flat else _packer(self._spec, form)
         self._run = Run(plan) if begun is None else run_started_elsewhere(plan, begun)
-        self._run.is_shared = shared
+        self._run.unordered = unordered_map(plan) if unordered else None
         # A thread may keep a dropped iterator's operator alive; end its processes anyway.
         weakref.finalize(self, self._run.close)
         self._operator: Operator = build(self._plan, self._run)
@@ -79,7 +81,8 @@ class ElementIterator(Iterator, Forkable):
         self._next_row = 0
         self._torn: _Position | None = None  # the position before an interrupted read
         self._outside = ExternalState(self._plan)
-        self._pace = Pace(self._plan, self._outside.called)
+        # Of unordered elements, none are read again: a saved position may not lie within a Block.
+        self._pace = Pace(plan, self._outside.called, singly=self._run.unordered is not None)
         self._may_be_stale = self._pace.depends
         self._lock = Lock()
         self._reader = 0  # the thread that has the lock, or had it last

@@ -32,12 +32,15 @@ from evenfeed.runtime.functions.called_functions import (
 )
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, rows_per_block
+from evenfeed.runtime.operators.parallel import unordered_map, wants_no_order
 from evenfeed.runtime.operators.thread_map import threads_of
 from evenfeed.runtime.processes.process_map import processes_of
 from evenfeed.runtime.run import Run, next_pass
 
 # A carried state of fewer bytes is not mentioned.
 _SMALL: Final = 4096
+
+_IN_ORDER: Final = "results keep their order in spite of deterministic=False: a later step reads elements again to resume"
 
 
 @final
@@ -124,22 +127,24 @@ def _lines(step: _Step, steps: list[_Step]) -> list[str]:
     )
     spec = "" if step.is_like_before else step.spec
     line = f"{step.number:>2}  {step.label:<{labels}}  {step.origin:<{origins}}  {step.size:<{sizes}}  {spec}"
-    return [line.rstrip(), *(f"      {note}" for note in _notes(step))]
+    return [line.rstrip(), *(f"      {note}" for note in _notes(step, steps[-1].node))]
 
 
-def _notes(step: _Step) -> list[str]:
-    notes = [_how_it_runs(function, step.node) for function in functions_of(step.node)]
+def _notes(step: _Step, plan: Node) -> list[str]:
+    node, in_order = step.node, step.node is not unordered_map(plan)
+    notes = [_how_it_runs(function, node, in_order=in_order) for function in functions_of(node)]
+    if in_order and isinstance(node, Map) and wants_no_order(node, plan):
+        notes.append(_IN_ORDER)
     if step.reason is not None and step.reason.node is step.node:
         notes.append(f"read sequentially from here on: {step.reason.text}")
     return notes
 
 
-def _how_it_runs(function: RowFunction, node: Node) -> str:
+def _how_it_runs(function: RowFunction, node: Node, *, in_order: bool) -> str:
     if isinstance(node, Map) and node.processes:
         count = processes_of(node)
         where = "another process" if count == 1 else f"{count} processes"
         return f"{function.way} in {where}: processes=True; {_how_fast(function, count)}"
-    in_order = isinstance(node, Map) and node.deterministic is not False
     threads = threads_of(function, node, in_order=in_order) if isinstance(node, Map) else 1
     if threads > 1 and function.record.is_called_here:
         found = "AUTOTUNE found threads no faster; processes=True may help"

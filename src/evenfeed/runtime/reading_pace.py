@@ -26,15 +26,16 @@ class Pace:
     Args:
         plan: The plan to read.
         called: The user functions in it.
+        singly: Whether to ask for single elements in any case.
 
     Attributes:
         ask: How many to ask for next.
     """
 
-    def __init__(self, plan: Node, called: Sequence[Called]) -> None:
+    def __init__(self, plan: Node, called: Sequence[Called], *, singly: bool = False) -> None:
         self.ask = 1
         self._effects = [one.effects for one in called]
-        self._singly = any(one.is_python for one in called)
+        self._singly = singly or any(one.is_python for one in called)
         self._stretch = Stretch()
         self._began = 0.0
         self._variables = _variables_of(plan)

@@ -11,7 +11,6 @@ from evenfeed.core.seeds import AnySeed
 from evenfeed.plan.addressing import Reason, addressing
 from evenfeed.plan.flattening import Opens
 from evenfeed.plan.node import Node, RandomNode, shared_below
-from evenfeed.plan.options import options_of
 from evenfeed.plan.ordering import made_by_function
 from evenfeed.runtime.caches.kept_passes import Keeping, Keeps, KeptPasses
 from evenfeed.runtime.live_state import passes_of
@@ -64,6 +63,7 @@ class Run:
     Attributes:
         is_ahead: Whether it only previews what the next pass will read, and is not counted.
         place: The place in the plan that is read: how many paths to sources come before it.
+        unordered: The map whose results may overtake each other, if the reader allows it.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class Run:
     ) -> None:
         self.is_ahead = numbering is next_pass
         self.place = 0
+        self.unordered: Node | None = None
         self._plan = plan
         self._around = around
         self._draws: dict[Hashable, Counter[Any]] = {}
@@ -89,7 +90,6 @@ class Run:
         self._found_sequential: dict[int, Reason] = {}
         self._judged: list[Node] = []  # keeps nodes alive, so that no other gets their ids
         self._version: int | None = None
-        self._is_shared = False
         self._kept = KeptPasses(plan, around and around._kept, opened=not below)
         self._lasting: dict[int, Closable] = {}
 
@@ -102,15 +102,6 @@ class Run:
     def version(self, version: int | None) -> None:
         self._version = version
         self._reasons.clear()
-
-    @property
-    def is_shared(self) -> bool:
-        """True if several workers read the same rows, each in a run of its own."""
-        return self._is_shared if self._around is None else self._around.is_shared
-
-    @is_shared.setter
-    def is_shared(self, is_shared: bool) -> None:
-        self._is_shared = is_shared
 
     def why_sequential(self, node: Node) -> Reason | None:
         """Return why a node must be read sequentially; None if its elements have positions."""
@@ -165,14 +156,6 @@ class Run:
     def seed_of_round(self, node: RandomNode, epoch: int) -> tuple[int, ...]:
         """Return the numbers that determine a node's randomness in one round of a repeat."""
         return (*self.seed(node), epoch if node.reshuffle else 0)
-
-    @cached_property
-    def keeps_order(self) -> bool:
-        """True if parallel results wait for earlier ones, unless a step says otherwise."""
-        deterministic = options_of(self._plan).deterministic
-        if deterministic is None and self._around is not None:
-            return self._around.keeps_order
-        return deterministic is not False
 
     @property
     def is_outermost(self) -> bool:

@@ -10,6 +10,8 @@ from typing import Any, Final, Protocol, final
 from evenfeed.core.block import Block, Outcome, concatenated
 from evenfeed.core.concurrency.waiting import Bell, Pending
 from evenfeed.plan.elementwise import Map
+from evenfeed.plan.node import Node
+from evenfeed.plan.options import options_of
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, State, read_full
 from evenfeed.runtime.provenance import (
@@ -326,7 +328,30 @@ def _place(call: _Call, error: BaseException) -> RowOrigin | None:
 
 
 def keeps_order(node: Map, run: Run) -> bool:
-    """Return True if a result waits for those of earlier elements: as the step says, or else the options."""
-    if run.is_shared:
-        return True  # workers that read the same rows must find them in the same order
-    return run.keeps_order if node.deterministic is None else node.deterministic
+    """Return True if a result waits for those of earlier elements."""
+    return node is not run.unordered
+
+
+def unordered_map(plan: Node) -> Map | None:
+    """Return the map of a plan whose results may overtake each other, for a reader that asks for single elements.
+
+    Its order is not repeated after a state is restored. So no step above it may save a state from which it reads
+    elements again: that would lose some and repeat others.
+    """
+    node = plan
+    while node.facts.saves_at_delivery and node.facts.same_elements:
+        node = node.children[0]
+    # Batches ask for several elements at a time, so only the map itself may follow.
+    if node.facts.saves_at_delivery:
+        node = node.children[0]
+    return node if isinstance(node, Map) and wants_no_order(node, plan) else None
+
+
+def wants_no_order(node: Map, plan: Node) -> bool:
+    """Return True if a map works ahead and need not keep its order: as the step says, or else the options."""
+    function = node.function
+    on_blocks = isinstance(function, RowFunction) and function.is_vectorised
+    if not node.processes and (on_blocks or not node.facts.works_ahead):
+        return False
+    asked = node.deterministic
+    return (options_of(plan).deterministic if asked is None else asked) is False
