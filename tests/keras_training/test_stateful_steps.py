@@ -142,3 +142,72 @@ def test_a_loss_scale_doubles_and_halves_on_replicas_and_changes_no_result(way):
     assert float(scaled.dynamic_scale.value) == 8
     for one, other in zip(models[1].get_weights(), before, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+class _Adversaries(keras.Model):
+    """The GAN of the Keras guide "Customizing what happens in fit": it has no `call`, and an optimizer for each part."""
+
+    def __init__(self, parts_are_built):
+        super().__init__()
+        given = keras.layers.Dense(4, activation="tanh", kernel_initializer="ones")
+        first = [keras.Input((3,))] if parts_are_built else []
+        self.judge = keras.Sequential(
+            [*first, given, keras.layers.Dense(1, kernel_initializer="ones")]
+        )
+        self.maker = keras.Sequential([*first, keras.layers.Dense(3, kernel_initializer="ones")])
+        self.judged = keras.metrics.Mean(name="judged")
+        self.made = keras.metrics.Mean(name="made")
+
+    def compile(self, **options):
+        super().compile(**options)
+        self.for_judge, self.others = keras.optimizers.Adam(0.1), [keras.optimizers.Adam(0.1)]
+
+    @property
+    def metrics(self):
+        return [self.judged, self.made]
+
+    def _both(self, real):
+        noise = tf.ones((tf.shape(real)[0], 3)) * 0.5
+        made = self.judge(self.maker(noise))
+        return tf.reduce_mean((self.judge(real) - 1) ** 2 + made**2), tf.reduce_mean(
+            (made - 1) ** 2
+        )
+
+    def train_step(self, data):
+        pairs = (self.judge, self.for_judge, self.judged), (self.maker, self.others[0], self.made)
+        for index, (part, optimizer, metric) in enumerate(pairs):
+            with tf.GradientTape() as tape:
+                loss = self._both(data)[index]
+            variables = part.trainable_variables
+            optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+            metric.update_state(loss)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+    def test_step(self, data):
+        for metric, loss in zip(self.metrics, self._both(data), strict=True):
+            metric.update_state(loss)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+
+@pytest.mark.parametrize("way", ["compiled", "unbuilt", "eager", "replicas"])
+def test_a_model_without_call_trains_with_an_optimizer_for_each_part(way):
+    alone = _Adversaries(parts_are_built=True)
+    alone.compile()
+    wanted = []
+    for _ in range(3):
+        alone.reset_metrics()
+        wanted.append([float(alone.train_step(X[i : i + 4])["made"]) for i in (0, 4)][-1])
+    data = tf.data.Dataset.from_tensor_slices(X).batch(4)
+    strategy = mirrored(2 if way == "replicas" else 1)
+    with strategy.scope():
+        model = _Adversaries(parts_are_built=way != "unbuilt")
+        model.compile(run_eagerly=way == "eager")
+    found = model.fit(data, epochs=3, validation_data=data, verbose=0).history
+    np.testing.assert_allclose(found["made"], wanted, 1e-4, 1e-5)
+    for optimizer in (model.for_judge, *model.others):
+        assert int(optimizer.iterations.numpy()) == 6
+    own = alone.others[0].variables
+    for one, other in zip(model.others[0].variables, own, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-4, 1e-5)
+    tested = model.evaluate(data, verbose=0, return_dict=True)
+    assert tested["made"] == pytest.approx(found["val_made"][-1])

@@ -5,6 +5,11 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
 from evenfeed.keras_training import keras_private
+from evenfeed.keras_training.building_steps import (
+    building_steps,
+    running,
+    with_other_optimizers,
+)
 from evenfeed.keras_training.dataset_adapter import DatasetAdapter
 from evenfeed.keras_training.distribution import ReplicaDistribution, is_on, without_distribution
 from evenfeed.keras_training.predictions import gathering, in_order_of
@@ -33,21 +38,26 @@ def _scope_of(model: Any) -> Generator[None]:
             yield
 
 
-def _training(own: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _scope_of(self), text_of(self):
-            _mirror_variables(self)
-            return own(self, *args, **kwargs)
+def _running(step: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the replacement for a method that runs a step on batches."""
 
-    return method
+    def replace(own: Callable[..., Any]) -> Callable[..., Any]:
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with _scope_of(self), text_of(self), running(step):
+                _mirror_variables(self)
+                return own(self, *args, **kwargs)
+
+        return method
+
+    return replace
 
 
 def _predicting(own: Callable[..., Any]) -> Callable[..., Any]:
-    training = _training(own)
+    run = _running("predict_step")(own)
 
     def predict(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         with in_order_of(x) as ordered:
-            return training(self, ordered, *args, **kwargs)
+            return run(self, ordered, *args, **kwargs)
 
     return predict
 
@@ -67,10 +77,12 @@ def _mirror_variables(model: Any) -> None:
 
 
 def _building(own: Callable[..., Any]) -> Callable[..., Any]:
+    build_all = building_steps(own)
+
     def build(self: Any, iterator: Any = None, data_batch: Any = None) -> None:
         adapter = getattr(iterator, "data_adapter", None)
         with adapter.building() if isinstance(adapter, DatasetAdapter) else nullcontext():
-            own(self, iterator, data_batch)
+            build_all(self, iterator, data_batch)
         _mirror_variables(self)
 
     return build
@@ -89,13 +101,17 @@ def _saving(own: Callable[..., Any]) -> Callable[..., Any]:
 #: The methods of models that evenfeed replaces, and by what: those that train, and others.
 TRAINER_METHODS: Final[dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]] = {
     "__init__": _remember,
-    "fit": _training,
-    "evaluate": _training,
+    "fit": _running("train_step"),
+    "evaluate": _running("test_step"),
     "predict": _predicting,
-    "train_on_batch": _training,
-    "test_on_batch": _training,
-    "predict_on_batch": _training,
+    "train_on_batch": _running("train_step"),
+    "test_on_batch": _running("test_step"),
+    "predict_on_batch": _running("predict_step"),
     "make_predict_function": gathering,
     "_symbolic_build": _building,
 }
-MODEL_METHODS: Final = {"save": _saving, "save_weights": _saving}
+MODEL_METHODS: Final = {
+    "save": _saving,
+    "save_weights": _saving,
+    "metrics_variables": with_other_optimizers,
+}

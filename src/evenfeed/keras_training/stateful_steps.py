@@ -62,10 +62,14 @@ def _with_member(model: Any, name: str, member: Any) -> Generator[None]:
         del model.__dict__[name]
 
 
+def is_of_user(model: Any, name: str) -> bool:
+    """Return whether the class of a model has a step of the user that takes data alone."""
+    return len(inspect.signature(getattr(model.__class__, name)).parameters) == 2
+
+
 def _takes_data_alone(model: Any, name: str) -> bool:
     """Return whether a step is a user's that takes data alone."""
-    step = getattr(model.__class__, name)
-    return name not in model.__dict__ and len(inspect.signature(step).parameters) == 2
+    return name not in model.__dict__ and is_of_user(model, name)
 
 
 def _making(name: str, groups: _Groups) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
