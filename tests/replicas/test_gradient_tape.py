@@ -287,11 +287,12 @@ def test_wrong_arguments_say_what_to_pass():
     w = tf.Variable(3.0)
     with tf.GradientTape(persistent=True) as tape:
         y = w * w
-    with pytest.raises(
-        ValueError,
-        match="A target of gradients is a tensor that JAX computed, or a variable, but got",
-    ):
-        tape.gradient("y", w)
+    wanted = "A target of gradients is a tensor that JAX computed, or a variable, but got"
+    for target in (0.0, 3, "y", None, [y, 0.0]):
+        with pytest.raises(TypeError, match=wanted):
+            tape.gradient(target, w)
+    with pytest.raises(ValueError, match=wanted):
+        tape.gradient(np.float32(1), w)
     with pytest.raises(ValueError, match="A source of gradients is a variable or a tensor"):
         tape.gradient(y, "w")
     with pytest.raises(ValueError, match="watches tensors and variables, but got 1"):

@@ -274,3 +274,31 @@ def test_the_members_of_keras_that_are_changed_are_there():
     assert callable(BaseOptimizer.apply)
     assert callable(SeedGenerator.next)
     assert callable(stateless_scope.get_stateless_scope)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"gradient_accumulation_steps": 2}, [1.0, 0.9, 0.9, 0.8]),
+        (
+            {"gradient_accumulation_steps": 2, "weight_decay": 0.1, "clipnorm": 1.0},
+            [1.0, 0.91928935, 0.91928935, 0.8393858],
+        ),
+        (
+            {"use_ema": True, "ema_momentum": 0.5, "ema_overwrite_frequency": 2},
+            [0.9, 0.85, 0.75, 0.725],
+        ),
+    ],
+)
+def test_optimizers_accumulate_and_average_for_evenfeed_variables(options, wanted, compiled):
+    variable, optimizer = tf.Variable([1.0, 2.0]), tf.keras.optimizers.SGD(0.1, **options)
+    optimizer.build([variable])
+
+    def step():
+        optimizer.apply_gradients([(tf.constant([1.0, 1.0]), variable)])
+        return variable.value()
+
+    run_step = tf.function(step) if compiled else step
+    np.testing.assert_allclose([float(run_step()[0]) for _ in wanted], wanted, 1e-6)
+    assert int(optimizer._iterations.value) == len(wanted)

@@ -14,12 +14,14 @@ from evenfeed.keras_training.models import MODEL_METHODS, TRAINER_METHODS
 from evenfeed.keras_training.preprocessing import assigning
 from evenfeed.keras_training.stateful_steps import STEP_METHODS
 from evenfeed.keras_training.text_inputs import install_text_inputs
+from evenfeed.replicas.keras_variables.loaded_keras import is_connected
 from evenfeed.strategy.followers import followers
 
 
 @cache
 def install() -> None:
     """Connect them, once."""
+    is_connected()  # variables and optimizers, also for programs without tapes
     keras_private.replace_adapter_choice(chosen_adapter)
     keras_private.replace_placing(placed_array)
     keras_private.replace_variable_placing(placed_variable)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
-from evenfeed.replicas.keras_variables.keras_handles import known
+from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable, known, value_of
 from evenfeed.replicas.keras_variables.replica_state import (
     assign,
     current_value,
@@ -27,6 +27,7 @@ from evenfeed.tensors.device_arrays import is_traced
 
 _VARIABLES: Final = "keras.src.backend.jax.core"
 _OPTIMIZERS: Final = "keras.src.optimizers.base_optimizer"
+_ON_JAX: Final = "keras.src.backend.jax.optimizer"
 _SCALING: Final = "keras.src.optimizers.loss_scale_optimizer"
 _SEEDS: Final = "keras.src.random.seed_generator"
 _SCOPES: Final = "keras.src.backend.common.stateless_scope"
@@ -39,17 +40,18 @@ _lock: Final = Lock()
 
 def connect() -> bool:
     """Connect Keras, if the program has loaded it all. Return True if so."""
-    names = (_VARIABLES, _OPTIMIZERS, _SCALING, _SEEDS, _SCOPES)
+    names = (_VARIABLES, _OPTIMIZERS, _ON_JAX, _SCALING, _SEEDS, _SCOPES)
     modules = [sys.modules.get(name) for name in names]
     if None in modules:
         return False
-    variables, optimizers, scaling, seeds, scopes = modules
+    variables, optimizers, on_jax, scaling, seeds, scopes = modules
     own: Any = variables
     with _lock:
         if not getattr(own.JaxVariable, "_evenfeed", False):
             own.JaxVariable._evenfeed = True
             _connect_variables(own.JaxVariable, scopes)
             _connect_optimizers(optimizers)
+            _connect_updates(on_jax)
             _connect_loss_scales(scaling)
             _connect_seeds(seeds)
     return True
@@ -63,8 +65,9 @@ def _connect_variables(kind: Any, scopes: Any) -> None:
         scope = scopes.get_stateless_scope()
         # Keras runs recurrent layers in a scope that gives no values of its own.
         array = None if scope is None else scope.get_current_value(self)
-        if array is None and self._value is None:
-            return own_value(self)
+        if array is None and self._value is None:  # it has the initial value until the scope ends
+            array = own_value(self)
+            return as_read(self, array) if reads.here.listeners else array
         if array is None:
             found = current_value(self)
             array = self._value if found is None else found
@@ -109,6 +112,52 @@ def _connect_optimizers(module: Any) -> None:
             return own(self, summed, trainable_variables)
 
     kind.apply = apply
+
+
+def _connect_updates(module: Any) -> None:
+    """Let optimizers accumulate gradients and average weights of evenfeed's variables: `value` is a method of those."""
+    kind = module.JaxOptimizer
+    own = kind._backend_apply_gradients
+
+    @functools.wraps(own)
+    def apply_gradients(self: Any, grads: Any, trainable_variables: Any) -> None:
+        if all(map(is_keras_variable, self._trainable_variables)):
+            own(self, grads, trainable_variables)
+            return
+        if self.gradient_accumulation_steps:
+            _accumulate(self, grads, trainable_variables)
+        else:
+            _update(self, grads, trainable_variables)
+        if self.use_ema:
+            self._update_model_variables_moving_average(self._trainable_variables)
+            if self.ema_overwrite_frequency is not None:
+                is_due = (self.iterations + 1) % self.ema_overwrite_frequency == 0
+                averages = self._model_variables_moving_average
+                for variable, average in zip(self._trainable_variables, averages, strict=True):
+                    variable.assign(jnp.where(is_due, average.value, value_of(variable)))
+
+    kind._backend_apply_gradients = apply_gradients
+
+
+def _update(optimizer: Any, gradients: Any, variables: Any) -> None:
+    clipped = optimizer._clip_gradients(gradients)
+    optimizer._apply_weight_decay(variables)
+    optimizer._backend_update_step(clipped, variables, optimizer.learning_rate)
+
+
+def _accumulate(optimizer: Any, gradients: Any, variables: Any) -> None:
+    """Add gradients to the sums. Each time that enough were added, update the variables by the means."""
+    steps = optimizer.gradient_accumulation_steps
+    is_due = (optimizer._iterations.value + 1) % steps == 0
+    kept = [*variables, *optimizer.variables]
+    before = [value_of(each) for each in kept]
+    held = [optimizer._accumulated_gradients[optimizer._get_variable_index(v)] for v in variables]
+    sums = [gradient + each.value for gradient, each in zip(gradients, held, strict=True)]
+    _update(optimizer, [each / steps for each in sums], variables)
+    for variable, value in zip(kept, before, strict=True):
+        variable.assign(jnp.where(is_due, value_of(variable), value))
+    for variable, value in zip(held, sums, strict=True):
+        variable.assign(jnp.where(is_due, jnp.zeros_like(value), value))
 
 
 @contextmanager

@@ -25,6 +25,11 @@ def is_keras_variable(value: object) -> bool:
     return module is not None and isinstance(value, module.JaxVariable)
 
 
+def value_of(variable: Any) -> Any:
+    """Return the value of a variable, of Keras or evenfeed, as the open tapes know it."""
+    return variable.value if is_keras_variable(variable) else variable.value()
+
+
 @final
 class KerasHandle:
     """A Keras variable, as programs know it. It does not keep the variable alive.

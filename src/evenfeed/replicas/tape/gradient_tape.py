@@ -2,7 +2,9 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, final
+from typing import Any, Final, final
+
+import numpy as np
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
@@ -10,7 +12,7 @@ from evenfeed.core.gradients import followed_values
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.structure import NEST, flatten, pack
 from evenfeed.replicas import contexts
-from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable
+from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable, value_of
 from evenfeed.replicas.keras_variables.loaded_keras import is_connected
 from evenfeed.replicas.tape.gradient_values import (
     UnconnectedGradients,
@@ -23,6 +25,9 @@ from evenfeed.replicas.tape.reads import here
 from evenfeed.replicas.tape.recording import Record, is_differentiable
 from evenfeed.replicas.tape.replay import Recorded, Replay
 from evenfeed.replicas.variables.variable import Variable
+
+#: The classes of values that NumPy computed, on the host.
+_HOST: Final[tuple[type, ...]] = (np.ndarray, np.generic)
 
 
 @final
@@ -330,7 +335,8 @@ class GradientTape:
                 values.append((jnp.asarray(value_of(target)), False))
             return values[-1][0]
         if not isinstance(target, jax.Array):
-            raise ValueError(
+            kind = ValueError if isinstance(target, _HOST) else TypeError
+            raise kind(
                 described(
                     f"A target of gradients is a tensor that JAX computed, or a variable, but got {shortened(target)}, "
                     f"a {type(target).__name__} of the host: the tape does not know what it depends on.",
@@ -357,8 +363,3 @@ class GradientTape:
 def is_variable(value: object) -> bool:
     """Return True if a tape treats a value as a variable."""
     return isinstance(value, Variable) or is_keras_variable(value)
-
-
-def value_of(variable: Any) -> Any:
-    """Return the value of a variable, as the open tapes know it."""
-    return variable.value if is_keras_variable(variable) else variable.value()
