@@ -22,7 +22,7 @@ BEGIN, END = "<!-- made by run.py -->\n", "<!-- end -->\n"
 JOBS = {
     "tabular": ("200k rows of 32 floats: shuffle, map, batch 1024, repeat, prefetch 2", 0.5, 100),
     "filtering": ("range(10⁸): map, filter, batch 1024", 0.3, None),
-    "selective": ("range(10⁹): a filter that keeps one row in 20 000", 0.2, 10),
+    "selective": ("range(10⁹): a filter that keeps one row in 20 000", 0.15, 10),
     "many_filters": ("sample_from_datasets of 100 filtered ranges", None, 1),
     "batches": ("range: batch 64, plain loop", None, 10),
     "many_columns": ("rows of 500 columns: batch 1024", None, 10),
@@ -32,11 +32,11 @@ JOBS = {
     "lines": ("lines of text: batch 1024", None, 5),
     "words": ("lines of words: batch 1024, lower, split, look up ids", None, 5),
     "word_rows": ("the same line by line: lower, split, look up ids, ragged_batch 1024", None, 100),
-    "hashed_words": ("lines of words: batch 1024, split, to_hash_bucket_fast", None, 3.5),
+    "hashed_words": ("lines of words: batch 1024, split, to_hash_bucket_fast", None, 5),
     "number_lines": (
         "lines of numbers in tags: batch 1024, regex_replace, split, to_number",
         None,
-        3.5,
+        5,
     ),
     "ragged_rows": ("200k rows of 0 to 19 numbers: shuffle 10 000, batch 1024, to_tensor", 0.2, 5),
     "records": ("100k examples in TFRecord files: batch 1024, parse_example", None, 4),
