@@ -2,7 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from evenfeed.cluster import gloo
 from evenfeed.cluster.communication_options import (
@@ -22,6 +25,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax
 from evenfeed.feeding.conversation import Topic
+from evenfeed.replicas.collectives.device_programs import held_by_all
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.session import Session
 from evenfeed.strategy.devices import default_devices, device_string, jax_device
@@ -138,7 +142,19 @@ def _replicas(membership: Membership, options: CommunicationOptions) -> Replicas
     agreement = StoredAgreement(membership.place, membership.worker_count, patience)
     # The replicas use a single conversation for everything they agree on during the program.
     conversation = Topic(topic_name(), agreement).next_pass()
-    return Replicas.on(devices, Session(conversation.exchange, patience))
+    replicas = Replicas.on(devices, Session(conversation.exchange, patience))
+    if own[0].platform == "cpu":
+        guarded(partial(connect, replicas))
+    return replicas
+
+
+def connect(replicas: Replicas) -> None:
+    """Run a first collective over all devices: Gloo then connects the workers.
+
+    Gloo waits half a minute for a worker that dies meanwhile, in native code that nothing interrupts: call it guarded.
+    """
+    parts = [np.zeros(1, np.float32)] * replicas.local_count
+    held_by_all(replicas, replicas.put_pieces(parts, "the first collective"))
 
 
 def _own_devices() -> list[Any]:

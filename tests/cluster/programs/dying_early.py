@@ -10,6 +10,7 @@ from typing import Any
 
 import evenfeed as tf
 from evenfeed.cluster import gloo, joining
+from evenfeed.strategy import multi_worker
 
 victim, where = int(sys.argv[1]), sys.argv[2]
 place = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
@@ -30,11 +31,17 @@ if place == victim:
         joining.join_runtime = die
     elif where == "before the exchange":
         gloo.gloo_collectives = die
+    else:
+        connect = multi_worker.connect
+
+        def die_soon(replicas: Any) -> None:
+            threading.Timer(float(where), die).start()
+            connect(replicas)
+
+        multi_worker.connect = die_soon
 
 try:
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    if place == victim:  # the first collective connects Gloo
-        threading.Timer(float(where), die).start()
     total = strategy.reduce("SUM", 1.0, axis=None)
     say(f"went on {total}")
 except tf.errors.UnavailableError as error:
