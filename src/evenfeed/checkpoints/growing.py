@@ -1,7 +1,7 @@
 """Lists and dicts that report new entries, so that a pending restore reaches objects that are appended later."""
 
 from collections.abc import Iterable
-from typing import Any, final
+from typing import Any, Self, final
 
 from evenfeed.replicas.variables.attaching import Attached
 
@@ -30,7 +30,7 @@ class GrowingList(list[Any]):
         for entry in entries:
             self.append(entry)
 
-    def __iadd__(self, entries: Iterable[Any]) -> "GrowingList":  # type: ignore[override]
+    def __iadd__(self, entries: Iterable[Any], /) -> Self:
         self.extend(entries)
         return self
 
