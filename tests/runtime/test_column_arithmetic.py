@@ -48,6 +48,7 @@ SIMPLE = [
     lambda x: tf.cast(x, tf.float64) / 3,
     lambda x: x % 3,
     lambda x: x[0] % 2 == 0,
+    lambda x: x % np.array([1, 2, 3, 4]),
     lambda x: (x[1:3] * 2, x[::2] + 1, x[-1]),
     lambda x: x * jnp.asarray(np.arange(8.0))[2:6],
 ]
@@ -133,28 +134,56 @@ def test_what_is_too_large_wraps_as_in_xla(dtype):
 
 DIVISORS = [
     *(("uint8", divisor) for divisor in (1, 2, 7)),
-    *((dtype, divisor) for dtype in ("int8", "int32", "int64") for divisor in (1, -1, 3, -7)),
+    *(
+        (dtype, divisor)
+        for dtype in ("int8", "int32", "int64")
+        for divisor in (1, -1, 3, -7, 2, 64, -4)
+    ),
     *((dtype, divisor) for dtype in ("float32", "float64") for divisor in (3, 0.5, -0.1, np.inf)),
 ]
 
 
 @pytest.mark.parametrize(("dtype", "divisor"), DIVISORS)
-def test_a_remainder_is_that_of_xla_to_the_last_bit(dtype, divisor):
+def test_a_division_is_that_of_xla_to_the_last_bit(dtype, divisor):
     whole = np.dtype(dtype).kind != "f"
     edges = np.iinfo(dtype) if whole else np.finfo(dtype)
     others = [] if whole else [np.inf, np.nan, -0.0, 0.3]
     column = np.array([edges.min, edges.max, 0, 1, 2, 100, *others, *range(60)]).astype(dtype)
+    column = np.concatenate([column, -column])
 
     def function(x):
-        return x % np.array(divisor, dtype)
+        by = np.array(divisor, dtype)
+        return (x % by, x // by, jax.lax.div(x, by), jax.lax.rem(x, by)) if whole else x % by
 
-    (mine,) = done(function, column)
     program = BlockProgram(
         calling(function), [Row((), column.dtype)], found_for(function, column), len(column)
     )
-    (theirs,), _ = program.start([column]).wait()
-    np.testing.assert_array_equal(mine, theirs)
-    np.testing.assert_array_equal(np.signbit(mine[mine == 0]), np.signbit(theirs[theirs == 0]))
+    for mine, theirs in zip(done(function, column), program.start([column]).wait()[0], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+        np.testing.assert_array_equal(np.signbit(mine[mine == 0]), np.signbit(theirs[theirs == 0]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_a_remainder_or_quotient_is_one_step(dtype):
+    # If one fails, JAX writes % and // in another way, and both take seven steps or more.
+    for function in (lambda x: x % 7, lambda x: x % 4, lambda x: x // 7, lambda x: x % -3):
+        assert len(found_for(function, numbers(dtype)).arithmetic.steps) == 1
+
+
+def test_what_looks_like_a_remainder_is_not_taken_for_one():
+    def truncated(x):
+        rest = jax.lax.rem(x, np.int64(5))
+        other = (rest < 0) != (x < 0)  # not the sign of the divisor
+        return jnp.where(other & (rest != 0), rest + 5, rest)
+
+    def moved(x):
+        rest = jax.lax.rem(x, np.int64(5))
+        return jnp.where((rest < 0) & (rest != 0), rest + 6, rest)
+
+    x = numbers("int64")
+    rest = np.fmod(x, 5)
+    assert done(truncated, x)[0].tolist() == rest.tolist()
+    assert done(moved, x)[0].tolist() == np.where(rest < 0, rest + 6, rest).tolist()
 
 
 def test_dividing_by_zero_is_not_warned_of(recwarn):
@@ -214,7 +243,9 @@ def test_no_rows_are_no_rows():
 @pytest.mark.parametrize(
     ("function", "dtype"),
     [
-        (lambda x: x // 2, "int32"),  # NumPy and XLA differ on division by zero
+        (lambda x: x // x, "int32"),  # NumPy and XLA differ on division by zero
+        (lambda x: x // 2, "float32"),
+        (jnp.sign, "float32"),  # of -0.0 it is -0.0 in XLA, and 0.0 in NumPy
         (lambda x: x % x, "int64"),
         (lambda x: jax.lax.rem(x, np.array([1, 2, 0, 3])), "int64"),
         (lambda x: tf.cast(x, tf.int32), "float32"),  # undefined for values that do not fit

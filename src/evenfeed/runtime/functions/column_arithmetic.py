@@ -15,11 +15,21 @@ import numpy as np
 
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
+from evenfeed.runtime.functions.column_steps import (
+    ColumnStep,
+    cast,
+    select,
+    simplified,
+    truncated_quotient,
+)
 
 _DTYPES: Final = frozenset(map(np.dtype, "?bhilqBHILQfd"))
 
 # Functions with more steps are faster compiled, because XLA fuses the steps.
 _MOST_STEPS: Final = 8
+
+# Functions with more operations than this have more steps, too: JAX writes up to ten for one.
+_MOST_TRACED: Final = 100
 
 # Constants are broadcast to the shape of a row up to this size.
 _MOST_BROADCAST: Final = 1 << 20
@@ -42,6 +52,7 @@ _UFUNCS: Final[dict[str, Callable[..., Array]]] = {
     "not": np.invert,
     "or": np.bitwise_or,
     "rem": np.fmod,
+    "sign": np.sign,
     "sqrt": np.sqrt,
     "square": np.square,
     "sub": np.subtract,
@@ -67,22 +78,6 @@ class _NotSimple(Exception):  # noqa: N818 - control flow, not an error
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """One NumPy call: its operands, its result, and the operand whose memory it may reuse (-1 for none)."""
-
-    apply: Callable[..., Array]
-    sources: Sequence[int]
-    target: int
-    out: int = -1
-
-    @property
-    def writes(self) -> bool:
-        """Whether the call accepts an `out` array."""
-        return isinstance(self.apply, np.ufunc) or getattr(self.apply, "func", None) is _cast
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class ColumnArithmetic:
     """A function as NumPy calls, each on whole columns.
 
@@ -94,7 +89,7 @@ class ColumnArithmetic:
     """
 
     values: Sequence[Any]
-    steps: Sequence[_Step]
+    steps: Sequence[ColumnStep]
     results: Sequence[tuple[int, _Kind]]
     roots: dict[int, int]
 
@@ -172,9 +167,8 @@ class _Reader:
         self._values: list[Any] = []
         self._by_row: set[int] = set()  # the values that differ from row to row
         self._uses = Counter[int]()
-        self._steps: list[_Step] = []
+        self._steps: list[ColumnStep] = []
         self._kinds: dict[int, _Kind] = {}  # of the values that own their memory
-        self._calls = 0
 
     def read(self, closed: Any, dtypes: Sequence[DType], shared: int) -> ColumnArithmetic:
         """Convert a closed jaxpr."""
@@ -186,13 +180,23 @@ class _Reader:
             slot if aval.dtype == dtype else self._converted(slot, aval, np.dtype(dtype))
             for slot, aval, dtype in zip(found, avals, dtypes, strict=True)
         ]
+        short = self._few(kept)
         self._uses.update(kept)
-        steps = [self._in_place(step) for step in self._steps]
+        for step in short:
+            self._uses.update(step.sources)
+        steps = [self._in_place(step) for step in short]
         kinds = [(aval.shape, np.dtype(dtype)) for aval, dtype in zip(avals, dtypes, strict=True)]
         roots = self._roots({step.target: step for step in steps}, kept)
         return ColumnArithmetic(self._values, steps, list(zip(kept, kinds, strict=True)), roots)
 
-    def _roots(self, steps: dict[int, _Step], results: Sequence[int]) -> dict[int, int]:
+    def _few(self, kept: Sequence[int]) -> list[ColumnStep]:
+        """Return the steps that the results need."""
+        steps = simplified(self._steps, self._values, self._by_row, kept)
+        if sum(step.target in self._kinds for step in steps) > _MOST_STEPS:
+            raise _NotSimple
+        return steps
+
+    def _roots(self, steps: dict[int, ColumnStep], results: Sequence[int]) -> dict[int, int]:
         """Return the steps whose output memory ends up as a result, if they accept an `out` array."""
         found: dict[int, int] = {}
         for number, result in enumerate(results):
@@ -253,19 +257,24 @@ class _Reader:
             return self._cut(equation, sources[0])
         sources = [self._aligned(*one, kind[0]) for one in zip(sources, avals, strict=True)]
         if name == "select_n" and len(sources) == 3 and avals[0].dtype == np.bool_:
-            return self._called(_select, sources, kind)
+            return self._called(select, sources, kind)
         if name == "integer_pow" and equation.params["y"] == 2:
             return self._called(np.square, sources, kind)
         if name not in _UFUNCS:
             raise _NotSimple
-        if name in ("div", "rem") and kind[1].kind != "f":
-            self._check_division(name, sources[1])
+        if kind[1].kind != "f":
+            return self._called(self._of_integers(name, sources), sources, kind)
+        if name == "sign":  # of -0.0 it is -0.0 in XLA
+            raise _NotSimple
         return self._called(_UFUNCS[name], sources, kind)
 
-    def _check_division(self, name: str, divisor: int) -> None:
-        """Accept the remainder of integers by constants: NumPy and XLA differ on zero, and NumPy rounds quotients down."""
-        if name == "div" or not self._is_constant(divisor) or not np.all(self._values[divisor]):
+    def _of_integers(self, name: str, sources: Sequence[int]) -> Callable[..., Array]:
+        """Return the NumPy call for integers. They are divided by constants only: NumPy and XLA differ on zero."""
+        if name not in ("div", "rem"):
+            return _UFUNCS[name]
+        if not self._is_constant(sources[1]) or not np.all(self._values[sources[1]]):
             raise _NotSimple
+        return truncated_quotient if name == "div" else np.fmod
 
     def _aligned(self, source: int, aval: Any, shape: tuple[int, ...]) -> int:
         """Return a value that NumPy broadcasts as JAX does: a scalar per row gets trailing axes."""
@@ -291,8 +300,7 @@ class _Reader:
         ):
             with np.errstate(all="ignore"):
                 return self._slot(apply(*(self._values[source] for source in sources)))
-        self._calls += 1
-        if self._calls > _MOST_STEPS:
+        if len(self._steps) > _MOST_TRACED:
             raise _NotSimple
         target = self._added(apply, sources)
         self._kinds[target] = kind
@@ -301,7 +309,7 @@ class _Reader:
     def _converted(self, source: int, aval: Any, dtype: DType) -> int:
         if aval.dtype.kind == "f" and dtype.kind in "iu":
             raise _NotSimple  # the result is undefined for values that do not fit
-        return self._called(partial(_cast, dtype), [source], (aval.shape, dtype))
+        return self._called(partial(cast, dtype), [source], (aval.shape, dtype))
 
     def _viewed(self, equation: Any, source: int) -> int:
         shape = equation.outvars[0].aval.shape
@@ -332,11 +340,10 @@ class _Reader:
 
     def _added(self, apply: Callable[..., Array], sources: Sequence[int]) -> int:
         target = self._slot(by_row=any(source in self._by_row for source in sources))
-        self._uses.update(sources)
-        self._steps.append(_Step(apply, sources, target))
+        self._steps.append(ColumnStep(apply, sources, target))
         return target
 
-    def _in_place(self, step: _Step) -> _Step:
+    def _in_place(self, step: ColumnStep) -> ColumnStep:
         """Let a step reuse the memory of an operand that nothing else uses."""
         if not isinstance(step.apply, np.ufunc):
             return step
@@ -354,17 +361,6 @@ class _Reader:
 def _broadcasts(old: tuple[int, ...], new: tuple[int, ...]) -> bool:
     """Return True if `old` broadcasts to `new` by its axes of length 1."""
     return len(old) == len(new) and all(a in (1, b) for a, b in zip(old, new, strict=True))
-
-
-def _select(which: Array, no: Array, yes: Array) -> Array:
-    return np.where(which, yes, no)
-
-
-def _cast(dtype: DType, column: Array, out: Array | None = None) -> Array:
-    if out is None:
-        return column.astype(dtype)
-    np.copyto(out, column, casting="unsafe")
-    return out
 
 
 def _bytes(kind: _Kind) -> int:
