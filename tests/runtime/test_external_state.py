@@ -41,7 +41,7 @@ def test_the_error_names_the_line_and_random_map():
     with pytest.raises(FailedPreconditionError) as caught:
         state_of(drawn())
     text = str(caught.value)
-    assert "<lambda> draws random numbers, so a restored iterator" in text
+    assert "<lambda> draws random numbers in each call, so a restored iterator" in text
     assert "test_external_state.py:" in text
     assert "random_map" in text
     assert "ExternalStatePolicy.WARN or IGNORE" in text

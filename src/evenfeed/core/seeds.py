@@ -18,8 +18,11 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, Final, TypeAlias, final
 
+import numpy as np
+
 from evenfeed.core.arguments import whole_number
 from evenfeed.core.lazy import hashlib, random
+from evenfeed.core.random_bits import words_at
 
 OperationSeed: TypeAlias = tuple[int, int]
 
@@ -72,6 +75,11 @@ class CallSeeds:
         self._drawn = drawn
         self._place = 0
 
+    @property
+    def place(self) -> int:
+        """The number of the latest operation in the function."""
+        return self._place
+
     def begin(self) -> None:
         """Start a call: count its operations from 0."""
         self._place = 0
@@ -86,7 +94,9 @@ class CallSeeds:
 
     def draw(self, kind: str, operation: OperationSeed) -> tuple[int, int]:
         """Return the next two random words of the latest operation."""
-        return _hashed(self.seed, (kind, operation, 0), self.reserve(kind, operation, 1))
+        turn = np.array([self.reserve(kind, operation, 1)])
+        first, second = words_at(key_of_operation(kind, operation), turn)[0].tolist()
+        return first, second
 
     def reserve(self, kind: str, operation: OperationSeed, count: int) -> int:
         """Return how much the latest operation has reserved in this pass, and reserve `count` more."""
@@ -224,6 +234,17 @@ def reserve(kind: str, operation: OperationSeed, blocks: int) -> int:
 def _hashed(seed: int | None, key: tuple[str, OperationSeed, int], step: int) -> tuple[int, int]:
     text = repr((seed, key, step)).encode()
     return _two_words(hashlib.blake2b(text, digest_size=8).digest())
+
+
+def key_of_operation(kind: str, operation: OperationSeed) -> int:
+    """Return the key of an operation's sequence, for `words_at`."""
+    text = repr((kind, operation)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little")
+
+
+def seed_words(operation: OperationSeed) -> OperationSeed:
+    """Return the seeds of an operation as TensorFlow uses them."""
+    return operation if any(operation) else (0, _LARGEST)  # both 0 would mean "no seed"
 
 
 def _two_words(data: bytes) -> tuple[int, int]:

@@ -24,6 +24,8 @@ class Effect(enum.Enum):
     ASSIGNS = "assigns the variable {}"
     PULLS = "pulls an iterator"
     DRAWS = "draws random numbers"
+    # The numbers follow from the seeds and from how often the function was called in the same pass.
+    DRAWS_IN_TURN = "draws random numbers in each call"
     CALLS_BACK = "calls Python code at each run"
     VARIES = "returns something else each time it is called"
 
@@ -68,6 +70,16 @@ class Effects:
         return " and ".join(texts)
 
 
+def draws_numbers(effects: Effects) -> bool:
+    """Return True if the function draws random numbers."""
+    return Effect.DRAWS in effects or Effect.DRAWS_IN_TURN in effects
+
+
+def may_run_ahead(effects: Effects) -> bool:
+    """Return True if it is unobservable that the function runs for elements that nobody asked for yet."""
+    return all(effect is Effect.DRAWS_IN_TURN for effect in effects)
+
+
 def changes_state(effects: Effects) -> bool:
     """Return True if the function changes state that other calls can see."""
     return Effect.ASSIGNS in effects or Effect.PULLS in effects
@@ -94,12 +106,14 @@ class Watcher(ABC):
         rest: JAX's trace state when the function was called. Assignments under any other trace are ignored.
         seeds: The seeds of the random operations in the function; None for those of the whole program.
         declares: Whether Python code that needs values is skipped, because its declared result is enough.
+        draws_columns: Whether the function is traced for whole Blocks, and its random operations draw columns.
     """
 
     inlines = False
     rest: object = None
     seeds: CallSeeds | None = None
     declares = False
+    draws_columns = False
 
     @abstractmethod
     def read(self, variable: Any) -> Any | None:
@@ -177,7 +191,7 @@ class Noting(Watcher):
         if drawn is not None:
             self.seeds = CallSeeds(effects.seed, drawn)
             # A compiled function draws from the sequences of the program.
-            self.inlines = self.inlines or Effect.DRAWS in effects
+            self.inlines = self.inlines or draws_numbers(effects)
 
     def read(self, variable: Any) -> Any | None:
         if variable.made_under is self:
@@ -206,7 +220,8 @@ class Noting(Watcher):
             self._around.call(what)
 
     def draw(self) -> None:
-        self._effects.add(Effect.DRAWS)
+        if Effect.DRAWS_IN_TURN not in self._effects:
+            self._effects.add(Effect.DRAWS)
         if self._around is not None:
             self._around.draw()
 

@@ -5,6 +5,7 @@ from time import perf_counter
 from typing import Final, final
 
 from evenfeed.core.block import Block
+from evenfeed.core.side_effects import may_run_ahead
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, PushbackOperator, State, rows_per_block
 from evenfeed.runtime.provenance import Provenance
@@ -23,11 +24,12 @@ _PAYS: Final = 0.75
 
 def widened(operator: Operator, child: Operator, function: RowFunction) -> Operator:
     """Let `operator`, which runs `function` on what `child` returns, read long stretches if that is unobservable."""
-    return ReadWide(operator) if is_free(child, function) else operator
+    ahead = function.is_vectorised and may_run_ahead(function.effects)
+    return ReadWide(operator) if ahead and child.reads_freely else operator
 
 
 def is_free(child: Operator, function: RowFunction) -> bool:
-    """Return True if it is unobservable how many elements of `child` the function runs on."""
+    """Return True if it is unobservable on how many elements of `child` the function runs, and how often."""
     return child.reads_freely and function.is_pure and function.is_vectorised
 
 

@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import Any, Final, final
 
 from evenfeed.core.block import Block
-from evenfeed.core.side_effects import Effect
+from evenfeed.core.side_effects import Effect, may_run_ahead
 from evenfeed.plan.node import Node
 from evenfeed.runtime.functions.called_functions import Called, functions_of
 from evenfeed.runtime.read_size import Stretch
@@ -70,7 +70,7 @@ class Pace:
         if self._singly:
             return
         self._calm = max(0, self._calm - 1)
-        if self._calm or (not self._variables and any(self._effects)):
+        if self._calm or not (self._variables or all(map(may_run_ahead, self._effects))):
             self.ask = 1
             return
         self._stretch.learn(self.ask, block, perf_counter() - self._began)

@@ -16,7 +16,8 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.randomness import philox
-from evenfeed.core.randomness.philox import Stream
+from evenfeed.core.randomness.drawn_columns import TracedStream
+from evenfeed.core.randomness.philox import Draw, Stream
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.creation import (
     DTypeLike,
@@ -35,7 +36,7 @@ from evenfeed.tensors.device_arrays import (
 from evenfeed.tensors.operands import in_dtype
 
 # Returns the stream for a number of values. It is called once, after all arguments are checked.
-Source: TypeAlias = Callable[[int], Stream]
+Source: TypeAlias = Callable[[int], Stream | TracedStream]
 
 FLOATS: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 INTEGERS: Final = (dtypes.int32, dtypes.int64)
@@ -68,7 +69,7 @@ def normal_of(  # noqa: PLR0913, PLR0917 - the arguments of all normal functions
     mean: object,
     stddev: object,
     dtype: DTypeLike,
-    draw: Callable[[Stream, int, DType], Any] = philox.normals,
+    draw: Draw = philox.normals,
 ) -> Any:
     """Draw floats from a normal distribution, or from the one that `draw` has with mean 0 and deviation 1."""
     lengths, held = vector(shape), asked_dtype(dtype)
@@ -115,7 +116,7 @@ def shuffled_by(source: Source, value: object) -> Any:
     tensor = convert_to_tensor(value)
     if tensor.ndim == 0 or len(tensor) < 2:
         return tensor
-    order = _order(source(len(tensor) - 1), len(tensor))
+    order = source(len(tensor) - 1).drawn(_order, len(tensor), dtypes.int32)
     if isinstance(tensor, np.ndarray):  # text
         return host_tensor(tensor[np.asarray(order)])
     return tensor[order]
@@ -163,17 +164,13 @@ def _is_device_value(seed: object) -> bool:
     return is_on_device(seed)
 
 
-def _units(
-    draw: Callable[[Stream, int, DType], Any], source: Source, lengths: tuple[int, ...], held: DType
-) -> Any:
+def _units(draw: Draw, source: Source, lengths: tuple[int, ...], held: DType) -> Any:
     return _tensor(_filled(draw, source, lengths, held))
 
 
-def _filled(
-    draw: Callable[[Stream, int, DType], Any], source: Source, lengths: tuple[int, ...], held: DType
-) -> Any:
+def _filled(draw: Draw, source: Source, lengths: tuple[int, ...], held: DType) -> Any:
     count = math.prod(lengths)
-    return draw(source(count), count, held).reshape(lengths)
+    return source(count).drawn(draw, count, held).reshape(lengths)
 
 
 def _tensor(found: Any) -> Any:
@@ -228,7 +225,7 @@ def _with_64_bits(xp: Any) -> AbstractContextManager[Any]:
     return nullcontext() if xp is np or is_x64_on() else jax.enable_x64(True)
 
 
-def _classes(stream: Stream, logits: Any, count: int) -> Any:
+def _classes(stream: Stream | TracedStream, logits: Any, count: int) -> Any:
     """Return the class of each draw: the first whose cumulative probability is above a random number."""
     xp, rows = stream.xp, logits.shape[0]
     wide = logits.astype(dtypes.float64)
@@ -237,24 +234,34 @@ def _classes(stream: Stream, logits: Any, count: int) -> Any:
     with np.errstate(invalid="ignore"):
         odds = xp.where(finite, xp.exp(wide - most), 0.0)
     totals = xp.cumsum(odds, axis=1)
-    wanted = philox.units(stream, rows * count, dtypes.float64).reshape(rows, count)
+    wanted = stream.drawn(philox.units, rows * count, dtypes.float64).reshape(rows, count)
     wanted = wanted * totals[:, -1:]
     return xp.sum(totals[:, None, :] <= wanted[:, :, None], axis=-1)
 
 
-def _order(stream: Stream, size: int) -> Any:
+def _order(stream: Stream, size: int, dtype: DType) -> Any:
     """Return a random order of the numbers below `size`, by Fisher and Yates' method."""
     left = np.arange(size, 1, -1, dtype=np.uint32)
     jumps = stream.words(size - 1) % left
     if stream.xp is np:
-        return _swapped(jumps)
-    numbers = jnp.arange(size)
+        return _swapped(jumps).astype(dtype) if jumps.ndim == 1 else _orders(jumps, dtype)
+    numbers = jnp.arange(size, dtype=dtype)
 
     def swap(place: Any, order: Any) -> Any:
         other = place + jumps[place].astype(place.dtype)
         return order.at[place].set(order[other]).at[other].set(order[place])
 
     return jax.lax.fori_loop(0, size - 1, swap, numbers)
+
+
+def _orders(jumps: Array, dtype: DType) -> Array:
+    """Return an order for each row of jumps."""
+    rows = np.arange(len(jumps))
+    order = np.tile(np.arange(jumps.shape[1] + 1, dtype=dtype), (len(jumps), 1))
+    for place, jump in enumerate(jumps.T):
+        other = place + jump.astype(np.int64)
+        order[:, place], order[rows, other] = order[rows, other], order[:, place].copy()
+    return order
 
 
 def _swapped(jumps: Array) -> Array:

@@ -11,10 +11,18 @@ import numpy as np
 from evenfeed.core import dtypes, side_effects
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import described
-from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
 from evenfeed.core.randomness import philox
+from evenfeed.core.randomness.drawn_columns import RandomOperation, TracedStream
 from evenfeed.core.randomness.philox import Stream, stream_of_words
-from evenfeed.core.seeds import OperationSeed, calling, draw, operation_seed, reserve
+from evenfeed.core.seeds import (
+    OperationSeed,
+    calling,
+    draw,
+    operation_seed,
+    reserve,
+    seed_words,
+)
 from evenfeed.tensors.creation import DTypeLike, convert_to_tensor
 from evenfeed.tensors.device_arrays import is_tracing
 from evenfeed.tensors.distributions import (
@@ -26,7 +34,6 @@ from evenfeed.tensors.distributions import (
 )
 
 _LOW_32: Final = 2**32 - 1
-_NO_SEED: Final = 2**31 - 1  # TensorFlow's second seed if both are 0, which would mean "no seed"
 
 
 def uniform(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
@@ -163,20 +170,31 @@ def _source(
     """
     name = f"{kind} {dtypes.name_of(dtypes.as_dtype(dtype))}"
 
-    def stream(count: int) -> Stream:
+    def stream(count: int) -> Stream | TracedStream:
         watcher = side_effects.here.watcher
+        operation, blocks = operation_seed(seed), math.ceil(count * blocks_each)
+        if calling.call is not None and watcher is not None and _draws_columns(watcher):
+            place = calling.call.place
+            return TracedStream(jnp, RandomOperation(place, name, operation, blocks))
         if watcher is not None:
             watcher.draw()
-        operation = operation_seed(seed)
         if is_tracing():
             return _keyed(jnp, _words_at_run_time(name, operation))
         if operation is None or operation[1] < 0:  # its place in a function of a dataset
             return _keyed(np, _words(draw(name, operation, counted=seed is not None)))
-        blocks = math.ceil(count * blocks_each)
         at = reserve(name, operation, blocks if seed is not None else 0)
         return _eager(operation, at)
 
     return stream
+
+
+def _draws_columns(watcher: side_effects.Watcher) -> bool:
+    """Return True if the function of a dataset is traced, and the running code is not inside another transformation."""
+    if not watcher.draws_columns:
+        return False
+    if watcher.rest is None:  # JAX was not loaded when the function was called
+        return not is_tracing()
+    return watcher.rest == jax_extend_core.get_opaque_trace_state()
 
 
 def _keyed(xp: Any, key: Any) -> Stream:
@@ -184,7 +202,7 @@ def _keyed(xp: Any, key: Any) -> Stream:
 
 
 def _eager(operation: OperationSeed, at: int) -> Stream:
-    first, second = operation if any(operation) else (0, _NO_SEED)
+    first, second = seed_words(operation)
     words = [at & _LOW_32, at >> 32, second, 0, first, 0]
     return stream_of_words(np, np.array(words, dtypes.uint32))
 

@@ -7,8 +7,9 @@ equal in both, and to TensorFlow's. Normal numbers may differ in their last bits
 # Arrays of NumPy or jax.numpy.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, TypeAlias, final
 
 import numpy as np
 
@@ -36,6 +37,9 @@ _LEAST: Final = 1e-7  # the smallest number whose logarithm Box and Muller's met
 class Stream:
     """The random words that follow a counter, 4 per step.
 
+    The words of the key and of the counter have shape [1]. Or they have shape [rows, 1], one stream for each row; all
+    functions then return an array with a leading axis of rows.
+
     Attributes:
         xp: The module that computes: `numpy` or `jax.numpy`.
         key: Two words.
@@ -46,10 +50,14 @@ class Stream:
     key: Any
     counter: Any
 
+    def drawn(self, draw: "Draw", count: int, dtype: DType) -> Any:
+        """Return the next `count` numbers that `draw` makes."""
+        return draw(self, count, dtype)
+
     def words(self, count: int) -> Any:
         """Return the next `count` words."""
         steps = self.xp.arange(-(-count // 4), dtype=dtypes.uint32)
-        return self.blocks(steps).reshape(-1)[:count]
+        return _in_rows(self.blocks(steps))[..., :count]
 
     def blocks(self, steps: Any) -> Any:
         """Return the 4 words of each step, which are counted from the counter."""
@@ -60,6 +68,18 @@ class Stream:
             words.append(total)
             carry = (total < carry).astype(dtypes.uint32)
         return xp.stack(_mixed(xp, self.key, words), axis=-1)
+
+
+# Makes a number of values with a dtype of a stream.
+Draw: TypeAlias = Callable[[Stream, int, DType], Any]
+
+
+class Draws(Protocol):
+    """A stream, or what stands for it in a trace."""
+
+    def drawn(self, draw: Draw, count: int, dtype: DType) -> Any:
+        """Return the next `count` numbers that `draw` makes."""
+        ...
 
 
 def stream_of_words(xp: Any, words: Any) -> Stream:
@@ -96,12 +116,13 @@ def whole_range(stream: Stream, count: int, dtype: DType) -> Any:
     return (low.astype(dtypes.uint64) | high.astype(dtypes.uint64) << 32).astype(dtype)
 
 
-def integers(stream: Stream, count: int, low: Any, high: Any) -> Any:
+def integers(stream: Draws, count: int, low: Any, high: Any) -> Any:
     """Return integers from `low` up to `high`, exclusive, with the dtype of these bounds."""
     unsigned = dtypes.uint32 if low.dtype.itemsize == 4 else dtypes.uint64
     # Slices of one number, so that NumPy lets the difference and the sum wrap around.
     first, last = low.reshape(1).astype(unsigned), high.reshape(1).astype(unsigned)
-    return (first + whole_range(stream, count, unsigned) % (last - first)).astype(low.dtype)
+    numbers = stream.drawn(whole_range, count, unsigned)
+    return (first + numbers % (last - first)).astype(low.dtype)
 
 
 def units(stream: Stream, count: int, dtype: DType) -> Any:
@@ -120,8 +141,9 @@ def units(stream: Stream, count: int, dtype: DType) -> Any:
 def normals(stream: Stream, count: int, dtype: DType) -> Any:
     """Return floats from the normal distribution with mean 0 and deviation 1."""
     size = _group(dtype)
-    words = stream.words(-(-count // size) * 4).reshape(-1, 4)
-    return _box_muller(stream.xp, words, dtype).reshape(-1)[:count].astype(dtype)
+    words = stream.words(-(-count // size) * 4)
+    found = _box_muller(stream.xp, words.reshape(*words.shape[:-1], -1, 4), dtype)
+    return _in_rows(found, 3)[..., :count].astype(dtype)
 
 
 def truncated_normals(stream: Stream, count: int, dtype: DType) -> Any:
@@ -134,10 +156,15 @@ def truncated_normals(stream: Stream, count: int, dtype: DType) -> Any:
         tries, dtype=dtypes.uint32
     )
     words = stream.blocks(steps.reshape(-1).astype(dtypes.uint32))
-    found = _box_muller(xp, words, dtype).reshape(groups, tries * size)
+    found = _box_muller(xp, words, dtype).reshape(*words.shape[:-2], groups, tries * size)
     # A stable sort by "is rejected" keeps the accepted ones in order.
-    order = xp.argsort((abs(found) >= 2).astype(dtypes.int32), axis=1, stable=True)[:, :size]
-    return xp.take_along_axis(found, order, axis=1).reshape(-1)[:count].astype(dtype)
+    order = xp.argsort((abs(found) >= 2).astype(dtypes.int32), axis=-1, stable=True)[..., :size]
+    return _in_rows(xp.take_along_axis(found, order, axis=-1))[..., :count].astype(dtype)
+
+
+def _in_rows(found: Any, axes: int = 2) -> Any:
+    """Return numbers with all axes as one, except the axis of rows if there is one: the last `axes` are one stream's."""
+    return found.reshape(*found.shape[:-axes], -1)
 
 
 def _group(dtype: DType) -> int:
@@ -146,8 +173,8 @@ def _group(dtype: DType) -> int:
 
 
 def _pairs(stream: Stream, count: int) -> tuple[Any, Any]:
-    words = stream.words(2 * count).reshape(-1, 2)
-    return words[:, 0], words[:, 1]
+    words = stream.words(2 * count)
+    return words[..., 0::2], words[..., 1::2]
 
 
 def _unit_floats(words: Any) -> Any:
@@ -164,14 +191,14 @@ def _unit_doubles(high: Any, low: Any) -> Any:
 def _box_muller(xp: Any, words: Any, dtype: DType) -> Any:
     """Return the normal numbers of each step, in an array with an axis for the steps."""
     if dtype == dtypes.float64:
-        first = _unit_doubles(words[:, 0], words[:, 1])[:, None]
-        second = _unit_doubles(words[:, 2], words[:, 3])[:, None]
+        first = _unit_doubles(words[..., 0], words[..., 1])[..., None]
+        second = _unit_doubles(words[..., 2], words[..., 3])[..., None]
         return _polar(xp, xp.maximum(first, _LEAST), 2 * np.pi * second, dtypes.float64)
     floats = _unit_floats(words)
-    first = xp.maximum(floats[:, 0::2], np.float32(_LEAST))
+    first = xp.maximum(floats[..., 0::2], np.float32(_LEAST))
     # NumPy computes in 64 bits and rounds, as the C library does in effect. JAX may have no 64 bits.
     wide = dtypes.float64 if xp is np else dtypes.float32
-    angle = (floats[:, 1::2].astype(wide) * (2 * np.pi)).astype(dtypes.float32)
+    angle = (floats[..., 1::2].astype(wide) * (2 * np.pi)).astype(dtypes.float32)
     return _polar(xp, first.astype(wide), angle.astype(wide), dtypes.float32)
 
 
@@ -212,7 +239,11 @@ def _mixed_numbers(keys: list[int], words: list[int]) -> list[int]:
 
 
 def _product(xp: Any, factor: int, word: Any) -> tuple[Any, Any]:
-    """Return the high and the low word of a product, from products of 16 bits: JAX may have no 64 bits."""
+    """Return the high and the low word of a product."""
+    if xp is np:
+        product = word.astype(dtypes.uint64) * np.uint64(factor)
+        return (product >> 32).astype(dtypes.uint32), product.astype(dtypes.uint32)
+    # From products of 16 bits: JAX may have no 64 bits.
     high, low = (xp.asarray(part, dtypes.uint32) for part in (factor >> 16, factor & _LOW_16))
     word_high, word_low = word >> 16, word & _LOW_16
     middle = high * word_low + (low * word_low >> 16)

@@ -18,18 +18,24 @@ from evenfeed.core.concurrency.threads import ThreadPool
 from evenfeed.core.concurrency.waiting import Pending
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
-from evenfeed.core.handles import Handle
+from evenfeed.core.handles import Handle, NewKernel
 from evenfeed.core.ragged import ragged_columns
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.randomness.drawn_columns import DrawsVary, Turns
+from evenfeed.core.side_effects import ProbeAbandoned
 from evenfeed.core.specs import TensorSpec, is_of_one_shape
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.plan.elementwise import AUTOTUNE
 from evenfeed.runtime.functions.compiled import Compiled
 from evenfeed.runtime.functions.kernels import Kernels, shared_row
+from evenfeed.runtime.functions.probing import NewVariables
 from evenfeed.runtime.functions.vectorise import Row
 
 # The results for some rows, and which rows failed; None if there is no program for these rows.
 Done: TypeAlias = tuple[Block, Array | None] | None
+
+# A trace for elements of another shape found something that the first trace did not know.
+_RETRACED: Final = (NewKernel, NewVariables, ProbeAbandoned, DrawsVary)
 
 # Pieces per thread: with fewer, all threads would wait for the slowest one.
 _PIECES: Final = 4
@@ -81,16 +87,16 @@ class OutputColumns:
 
 @final
 class Piece:
-    """Some rows of a Block, and the memory for their results."""
+    """Some rows of a Block from `start` on, and the memory for their results."""
 
     def __init__(self, block: Block, start: int, outputs: OutputColumns) -> None:
         self.block = block
-        self._start = start
+        self.start = start
         self._outputs = outputs
 
     def place(self, number: int, shape: tuple[int, ...], dtype: DType) -> Array:
         """Return the memory for a result column."""
-        return self._outputs.place(number, self._start, self.block.length, shape, dtype)
+        return self._outputs.place(number, self.start, self.block.length, shape, dtype)
 
     def put(self, block: Block) -> Block:
         """Write results into place, while they are still in this core's cache."""
@@ -186,13 +192,18 @@ def can_fail(compiled: Compiled, kernels: Kernels) -> bool:
     return not alike or bool(kernels.calls) or compiled.may_index_outside
 
 
-def on_blocks(compiled: Compiled, kernels: Kernels, block: Block, threads: int) -> Done:
-    """Return the results, and which rows indexed out of range; None if there is no program for the Block."""
-    return in_threads(partial(_computed, compiled, kernels), block, threads)
+def on_blocks(
+    compiled: Compiled, kernels: Kernels, block: Block, threads: int, turns: Turns
+) -> Done:
+    """Return the results, and which rows indexed out of range; None if the Block must run element by element."""
+    try:
+        return in_threads(partial(_computed, compiled, kernels, turns), block, threads)
+    except (Exception, *_RETRACED):  # noqa: BLE001 - run one by one, it fails again at the bad row
+        return None
 
 
-def _computed(compiled: Compiled, kernels: Kernels, piece: Piece) -> Done:
-    block, held = kernels.widened(piece.block), kernels.held()
+def _computed(compiled: Compiled, kernels: Kernels, turns: Turns, piece: Piece) -> Done:
+    block, held = kernels.widened(piece.block, turns, piece.start), kernels.held()
     rows = _row_shapes(block, kernels)
     program = None if rows is None else compiled.program((*rows, *map(shared_row, held)))
     if rows is None or program is None or not program.may_run():

@@ -115,7 +115,13 @@ def _called_by(node: Node) -> Iterator[Called]:
 
 
 # A function with one of these effects may return something else when it is called again.
-_NOT_REPRODUCIBLE: Final = (Effect.DRAWS, Effect.ASSIGNS, Effect.PULLS, Effect.VARIES)
+_NOT_REPRODUCIBLE: Final = (
+    Effect.DRAWS,
+    Effect.DRAWS_IN_TURN,
+    Effect.ASSIGNS,
+    Effect.PULLS,
+    Effect.VARIES,
+)
 
 _FIX: Final = (
     "draw random numbers in random_map, which derives them from the element's position, and carry other "

@@ -15,6 +15,7 @@ from evenfeed.core.block import Block, Column
 from evenfeed.core.conversion import Array
 from evenfeed.core.handles import Handle, KernelCall, RowKernel, Stage, handle_of, on_stage
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
+from evenfeed.core.randomness.drawn_columns import DrawnColumn, RandomOperation, Turns
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import Effects, ProbeAbandoned, watched_by
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
@@ -34,6 +35,7 @@ class Kernels:
         results: The specs of the results of each kernel.
         computed: The kernel results that could stay on the host, but that JAX computes with.
         variables: The variables that the function reads. Their values are arguments of its program.
+        draws_columns: Whether random operations draw numbers for whole Blocks.
     """
 
     calls: tuple[KernelCall, ...]
@@ -41,6 +43,7 @@ class Kernels:
     results: tuple[tuple[TypeSpec, ...], ...] = ()
     computed: frozenset[int] = frozenset()
     variables: tuple[Any, ...] = ()
+    draws_columns: bool = True
 
     @cached_property
     def specs(self) -> list[TypeSpec]:
@@ -76,6 +79,13 @@ class Kernels:
     def in_rows(self) -> bool:
         """Whether there are row kernels, whose work threads can share."""
         return any(map(_is_row_kernel, self.calls))
+
+    @cached_property
+    def operations(self) -> tuple[RandomOperation, ...]:
+        """The random operations that draw numbers for whole Blocks."""
+        return tuple(
+            call.kernel.operation for call in self.calls if isinstance(call.kernel, DrawnColumn)
+        )
 
     def with_call(self, call: KernelCall) -> "Kernels":
         """Return these kernels with one more call."""
@@ -123,11 +133,21 @@ class Kernels:
         """Return a part that is a handle but could be an array; None if there is none."""
         return next((part for part in range(len(self.specs)) if self.computable(part)), None)
 
-    def widened(self, block: Block) -> Block:
-        """Return the Block with the kernel results as additional columns; row kernels produce lists."""
+    def widened(self, block: Block, turns: Turns, start: int) -> Block:
+        """Return the Block with the kernel results as additional columns; row kernels produce lists.
+
+        Args:
+            block: Some elements of a Block.
+            turns: Where random operations are in their sequences, before the first element of the whole Block.
+            start: The index of the first element in the whole Block.
+        """
         columns: list[Column] = list(block.columns)
         for call in self.calls:
-            columns += call.kernel.run(*(columns[part] for part in call.parts))
+            kernel = call.kernel
+            if isinstance(kernel, DrawnColumn):
+                columns += kernel.run(turns.at(kernel.operation, start, block.length))
+            else:
+                columns += kernel.run(*(columns[part] for part in call.parts))
         return Block(tuple(columns), block.length)
 
     def staged(self, call: Call, effects: Effects) -> Call:
@@ -147,7 +167,8 @@ class Kernels:
             own = [next(found) for _ in self.inputs]
             results = [[next(found) for _ in specs] for specs in self.results]
             stage.prepare(own, results)
-            probe = Probe(effects, dict(zip(self.variables, parts[count:], strict=True)))
+            held = dict(zip(self.variables, parts[count:], strict=True))
+            probe = Probe(effects, held, draws_columns=self.draws_columns)
             with on_stage(stage), watched_by(probe):
                 result = call(own)
             if probe.new:

@@ -59,6 +59,7 @@ class Probe(Watcher):
             traced, but called with stand-ins.
         declares: Whether Python code that needs values is replaced by the dtypes that it declares. Otherwise the
             probe stops there.
+        draws_columns: Whether random operations draw numbers for whole Blocks.
 
     Attributes:
         new: The other variables that the function read.
@@ -67,11 +68,17 @@ class Probe(Watcher):
     inlines = True
 
     def __init__(
-        self, effects: Effects, held: dict[Any, Any] | None = None, *, declares: bool = False
+        self,
+        effects: Effects,
+        held: dict[Any, Any] | None = None,
+        *,
+        declares: bool = False,
+        draws_columns: bool = False,
     ) -> None:
         self.rest = trace_state()
         self.seeds = CallSeeds(effects.seed, Counter())
         self.declares = declares
+        self.draws_columns = draws_columns
         self.new: list[Any] = []
         self._effects = effects
         self._is_traced = held is not None

@@ -14,9 +14,9 @@ from evenfeed.core.batchable_specs import spec_of_argument
 from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import described
-from evenfeed.core.handles import NewKernel
+from evenfeed.core.randomness.drawn_columns import Turns
 from evenfeed.core.seeds import begin_call
-from evenfeed.core.side_effects import Effects, ProbeAbandoned, noted
+from evenfeed.core.side_effects import Effects, noted
 from evenfeed.core.structure import DATA, map_structure
 from evenfeed.plan.node import Identity
 from evenfeed.runtime.functions.blockwise import can_fail, on_blocks, threads_for
@@ -30,7 +30,7 @@ from evenfeed.runtime.functions.calls import (
     on_the_host,
 )
 from evenfeed.runtime.functions.compiled import Compiled
-from evenfeed.runtime.functions.probing import NewVariables, spec_of_first, spec_without_values
+from evenfeed.runtime.functions.probing import spec_of_first, spec_without_values
 from evenfeed.runtime.functions.purity import chance_noted
 from evenfeed.runtime.functions.results import Results
 from evenfeed.runtime.functions.tracing import Finding, finding_elsewhere, finding_of
@@ -173,7 +173,7 @@ class RowFunction:
     def in_pass(self, run: Run) -> "RowFunction":
         """Return a copy for one pass, at whose start its random operations restart their sequences."""
         record = calls_of(self._itself)
-        if self.is_vectorised:
+        if self.is_vectorised and not self._kernels.operations:
             return self._like(_record=record)
         record.was_called = False
         # An inner dataset has a new function object for each element, from the same line of user code.
@@ -310,18 +310,18 @@ class RowFunction:
     def _all_at_once(self, block: Block, first: int | Positions) -> Block | None:
         """Return the results of the compiled function; None if this Block must run element by element."""
         assert self._compiled is not None
-        try:
-            found = on_blocks(self._compiled, self._kernels, block, self.threads)
-        except (Exception, NewKernel, NewVariables, ProbeAbandoned):  # noqa: BLE001 - run one by one, it fails again at the bad row
-            return None
+        turns = Turns(self._drawn, self._kernels.operations)
+        found = on_blocks(self._compiled, self._kernels, block, self.threads, turns)
         if found is None:
             return None
         done, failed = found
         if failed is not None and failed.any():
             index = int(failed.argmax())
+            turns.advance(index + 1)
             error = IndexError("out of bounds for the indexed tensor.")
             before = done.cut(0, index) if index else None
             raise self._failed(block, index, before, error, first)
+        turns.advance(block.length)
         return done
 
     def _failed(

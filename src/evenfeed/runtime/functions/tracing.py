@@ -11,6 +11,7 @@ from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import Computed, Handle, NewKernel
 from evenfeed.core.random_bits import DrawsForElements
+from evenfeed.core.randomness.drawn_columns import DrawsVary
 from evenfeed.core.side_effects import Effect, Effects, ProbeAbandoned
 from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, spec_of
@@ -28,7 +29,7 @@ from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.probing import NewVariables, looked_at
 from evenfeed.runtime.functions.purity import uses_generator
 from evenfeed.runtime.functions.python_state import ReachableState, uses_iterator
-from evenfeed.runtime.functions.vectorise import Row, Traced, refuses_tracing, shared_count
+from evenfeed.runtime.functions.vectorise import Row, Traced, refuses_tracing
 
 # Lengths to try for an unknown dimension. Dimensions of the result that change with it are unknown too. A short length
 # shows slices (`x[:2]`); lengths with many divisors allow reshapes.
@@ -128,7 +129,8 @@ def _traced(request: _TraceRequest) -> Finding:
 
 def _traced_with_kernels(request: _TraceRequest, state: ReachableState) -> Finding:
     """Restart the trace with each kernel or variable that it discovers."""
-    kernels, effects = request.kernels, request.effects
+    given, effects = request.kernels, request.effects
+    kernels = given
     why = "it works on text"
     for _ in range(_MOST_TRACES):
         request = replace(request, kernels=kernels)
@@ -146,6 +148,8 @@ def _traced_with_kernels(request: _TraceRequest, state: ReachableState) -> Findi
         except ProbeAbandoned as stop:
             why = stop.why
             break
+        except DrawsVary:
+            kernels = replace(given, draws_columns=False)
         except DrawsForElements:
             if request.asked.may_draw:
                 raise
@@ -188,6 +192,8 @@ def _traced_once(request: _TraceRequest) -> Finding:
         _warn(calling.name, effects, asked.origin)
     if why is None:
         watched.restore_after_one_trace()
+    if kernels.operations:
+        effects.add(Effect.DRAWS_IN_TURN)
     output_spec = signature if signature is not None else spec
     return Finding(
         calling,
@@ -226,7 +232,8 @@ def _row(spec: TypeSpec, length: int, handle: bool) -> Row | None:
 
 def _untraced(request: _TraceRequest, why: str) -> Finding:
     signature, effects = request.asked.output_signature, request.effects
-    if uses_generator(request.calling.function):  # the trace may have stopped before the draw
+    # The trace may have stopped before the draw.
+    if uses_generator(request.calling.function) or request.kernels.operations:
         effects.add(Effect.DRAWS)
     casts = signature is not None
     return Finding(request.calling, None, request.kernels, why, signature, effects, casts=casts)
@@ -246,7 +253,7 @@ def _fails_always(request: _TraceRequest, rows: RowShapes, outcomes: Sequence[Ou
         return False
     if len(errors) > 1 and len({str(error) for error in errors}) > 1:
         return False  # the error depends on an unknown length
-    own = rows[: len(rows) - shared_count(rows)]
+    own = rows[: len(request.kernels.inputs)]
     sample = [None if row is None else np.zeros(row.shape, row.dtype) for row in own]
     try:
         with host_rules(), looked_at(request.calling.function, request.effects):
