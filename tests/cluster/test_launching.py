@@ -11,8 +11,8 @@ import pytest
 from tests.processes import alive, wait_until
 
 import evenfeed as tf
-from evenfeed.__main__ import main
 from evenfeed.cluster.launching import environments
+from evenfeed.command.main import main
 
 RUN = [sys.executable, "-m", "evenfeed", "run"]
 

@@ -14,6 +14,7 @@ INNER = {
     "__main__",
     "checkpoints",
     "cluster",
+    "command",
     "core",
     "dataset",
     "demo",

@@ -348,7 +348,8 @@ def _start_service(membership: Membership, seconds: float) -> None:
         return
     with process.stderr:
         message = process.stderr.read().strip().rpartition("\n")[2]
-    process.wait()
+    code = process.wait()
+    message = message or f"it ended with exit code {code} before it listened."
     raise UnavailableError(
         f"The coordination service could not start at {address}: {message}",
         fix="choose a free port in TF_CONFIG or the resolver.",

@@ -32,6 +32,7 @@ __all__ = [
     "pprint",
     "random",
     "resource",
+    "shtab",
     "shutil",
     "simplejpeg",
     "socket",
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     import array_record.python.array_record_module as array_record  # pyright: ignore
     import google_crc32c
     import orbax.checkpoint as orbax_checkpoint  # pyright: ignore
+    import shtab
     import simplejpeg  # pyright: ignore[reportMissingTypeStubs]
     from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
     from PIL import Image as pil_image  # noqa: N813 - a module
@@ -104,6 +106,7 @@ else:
     pprint = LazyModule("pprint")
     random = LazyModule("random")
     resource = LazyModule("resource")
+    shtab = LazyModule("shtab")
     shutil = LazyModule("shutil")
     simplejpeg = LazyModule("simplejpeg")
     socket = LazyModule("socket")

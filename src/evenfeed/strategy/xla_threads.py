@@ -10,7 +10,7 @@ never hung. The environment variable NPROC enlarges the pool if it is set before
 
 import os
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from evenfeed.cluster.hardware import started_devices
 from evenfeed.cluster.jax_private import backend_started, pool_threads
@@ -22,13 +22,29 @@ _THREADS_PER_DEVICE: Final = 4  # twice what was ever needed
 _FORCED = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
 
 
+class Threads(NamedTuple):
+    """The CPU devices that the environment asks for, the threads that XLA will start, and those that it should."""
+
+    devices: int
+    expected: int
+    wanted: int
+
+
+def threads() -> Threads:
+    """Return what the environment asks for."""
+    devices = _requested_devices()
+    return Threads(
+        devices, _expected_threads(), _THREADS_PER_DEVICE * devices if devices > 1 else 1
+    )
+
+
 def arrange_threads() -> None:
     """Raise NPROC to four threads per CPU device, unless the backend has already started."""
     if backend_started():
         return
-    devices = _requested_devices()
-    if devices > 1 and _expected_threads() < _THREADS_PER_DEVICE * devices:
-        os.environ["NPROC"] = str(_THREADS_PER_DEVICE * devices)
+    found = threads()
+    if found.expected < found.wanted:
+        os.environ["NPROC"] = str(found.wanted)
 
 
 def ensure_threads(replicas: int | None = None) -> None:
@@ -45,9 +61,9 @@ def ensure_threads(replicas: int | None = None) -> None:
     if not backend_started():
         return
     meeting = len(started_devices("CPU")) if replicas is None else replicas
-    threads = pool_threads() or max(_expected_threads(), len(started_devices("CPU")))
-    if meeting > 1 and threads < _needed_per_device() * meeting:
-        raise RuntimeError(_too_few(meeting, threads))
+    started = pool_threads() or max(_expected_threads(), len(started_devices("CPU")))
+    if meeting > 1 and started < _needed_per_device() * meeting:
+        raise RuntimeError(_too_few(meeting, started))
 
 
 def _needed_per_device() -> int:
@@ -78,9 +94,9 @@ def _cores() -> int:
         return os.cpu_count() or 1
 
 
-def _too_few(meeting: int, threads: int) -> str:
+def _too_few(meeting: int, started: int) -> str:
     return described(
-        f"JAX's backend started with {threads} threads, too few for collectives between {meeting} "
+        f"JAX's backend started with {started} threads, too few for collectives between {meeting} "
         f"CPU devices: they would deadlock until XLA aborts the process.",
         fix=f"export NPROC={_THREADS_PER_DEVICE * meeting} before the program starts; or call "
         "evenfeed.config.set_logical_device_configuration, which sets NPROC, before anything else "

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from evenfeed.__main__ import main
+from evenfeed.command.main import main
 
 
 @pytest.mark.parametrize("missing", ["optax", "tqdm"])
@@ -39,3 +39,11 @@ def test_the_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None
     said = capsys.readouterr().out
     assert "train a classifier of handwritten digits" in said
     assert "run a program in several workers" in said
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_a_shell_can_complete_the_commands(capsys: pytest.CaptureFixture[str], shell: str) -> None:
+    assert main(["completion", shell]) == 0
+    said = capsys.readouterr().out
+    assert "inspect" in said
+    assert "doctor" in said

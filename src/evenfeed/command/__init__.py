@@ -1,0 +1,1 @@
+"""The `evenfeed` command: a file for each of its commands."""

@@ -1,0 +1,223 @@
+"""What kind of file a path is, the dataset of its rows, and the code that makes it."""
+
+import json
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evenfeed.core.errors import InvalidArgumentError, NotFoundError
+from evenfeed.data import Dataset, TextLineDataset, TFRecordDataset
+from evenfeed.data.experimental import make_csv_dataset
+from evenfeed.formats.bytes.filesystems import filesystem, matching, open_file, size_of
+from evenfeed.formats.pages.saved import find_saved
+from evenfeed.formats.tfrecord.framing import header_of
+from evenfeed.io import read_file
+
+#: Of each kind, the name that users know.
+NAMES: Final = {
+    "array_record": "ArrayRecord",
+    "arrow": "Arrow",
+    "csv": "CSV",
+    "json": "JSON Lines",
+    "parquet": "Parquet",
+    "picture": "pictures",
+    "saved": "saved dataset",
+    "text": "text",
+    "tfrecord": "TFRecord",
+    "webdataset": "WebDataset",
+}
+
+_LOOKED_AT: Final = 4096  # bytes
+_MAGIC: Final = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",  # a stream
+    b"\xff\xd8\xff": "picture",
+    b"\x89PNG\r\n\x1a\n": "picture",
+    b"GIF8": "picture",
+}
+_ENDINGS: Final = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".arrayrecord": "array_record",
+    ".array_record": "array_record",
+    ".riegeli": "array_record",
+    ".bmp": "picture",
+    ".webp": "picture",
+}
+_TAR: Final = slice(257, 262)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How files are read: their format and compression, and the delimiter of their fields."""
+
+    format: str
+    compression: str = ""
+    delimiter: str = ","
+    folder: str = ""  # of a saved dataset: each is read on its own
+
+    def __str__(self) -> str:
+        packed = f", {self.compression}" if self.compression else ""
+        return NAMES[self.format] + packed
+
+
+def by_kind(patterns: Sequence[str]) -> dict[Kind, list[str]]:
+    """Return the files that the patterns name, also those in directories, by their kind."""
+    found: dict[Kind, list[str]] = {}
+    for pattern in patterns:
+        paths = matching(pattern)
+        if not paths:
+            raise NotFoundError(f"{pattern} does not exist.", fix="check the path.")
+        for path in paths:
+            for file, kind in _kinds_in(path):
+                found.setdefault(kind, []).append(file)
+    if not found:
+        raise NotFoundError(f"There are no files in {', '.join(patterns)}.", fix="check the path.")
+    return found
+
+
+def _kinds_in(path: str) -> Iterator[tuple[str, Kind]]:
+    system, inner = filesystem(path)
+    if not system.isdir(inner):
+        yield path, _kind_of(path)
+    elif find_saved(path) is not None:
+        yield path, Kind("saved", folder=path)
+    else:
+        for name in sorted(system.ls(inner, detail=False)):
+            child = os.path.join(path, os.path.basename(name))
+            if not os.path.basename(name).startswith((".", "_")):  # as _SUCCESS and .crc files
+                yield from _kinds_in(child)
+
+
+def _kind_of(path: str) -> Kind:
+    with open_file(path) as file:
+        start = file.read(_LOOKED_AT)
+    plain, compression = _unpacked(start)
+    name = path.lower()
+    if compression:
+        name = name.removesuffix(".gz").removesuffix(".zlib")
+    delimiter = "\t" if name.endswith(".tsv") else ","
+    return Kind(_format_of(path, name, plain), compression, delimiter)
+
+
+def _unpacked(start: bytes) -> tuple[bytes, str]:
+    """Return the first bytes of the content, and how it is compressed."""
+    for compression, magic, bits in (("GZIP", b"\x1f\x8b", 31), ("ZLIB", b"\x78", 15)):
+        if start.startswith(magic):
+            try:
+                return zlib.decompressobj(bits).decompress(start), compression
+            except zlib.error:
+                pass
+    return start, ""
+
+
+def _format_of(path: str, name: str, start: bytes) -> str:
+    for magic, format_ in _MAGIC.items():
+        if start.startswith(magic):
+            return format_
+    if len(start) >= 12 and start[:12] == header_of(int.from_bytes(start[:8], "little")):
+        return "tfrecord"
+    if start[_TAR] == b"ustar":
+        return "webdataset"
+    for ending, format_ in _ENDINGS.items():
+        if name.endswith(ending):
+            return format_
+    if not start and "tfrecord" in name:
+        return "tfrecord"
+    if b"\0" in start:
+        raise InvalidArgumentError(
+            f"{path} has a format that evenfeed does not know.",
+            fix=f"pass a file of one of: {', '.join(NAMES.values())}.",
+        )
+    return "json" if _is_json(start) else "text"
+
+
+def _is_json(start: bytes) -> bool:
+    """Whether the first line is a JSON object, or the beginning of a long one."""
+    line, ended, _ = start.lstrip().partition(b"\n")
+    if not line.startswith(b"{"):
+        return False
+    try:
+        json.loads(line)
+    except ValueError:
+        return not ended and len(start) >= _LOOKED_AT
+    return True
+
+
+def opened(kind: Kind, paths: list[str]) -> Dataset:
+    """Return the dataset of the rows of files."""
+    packed = kind.compression or None
+    match kind.format:
+        case "array_record":
+            return Dataset.from_array_record(paths)
+        case "arrow":
+            return Dataset.from_arrow(paths)
+        case "csv":
+            batches = make_csv_dataset(
+                paths,
+                batch_size=1,
+                field_delim=kind.delimiter,
+                num_epochs=1,
+                shuffle=False,
+                compression_type=packed,
+            )
+            return batches.unbatch()
+        case "json":
+            return Dataset.from_json_lines(paths, compression_type=packed)
+        case "parquet":
+            return Dataset.from_parquet(paths)
+        case "picture":
+            return Dataset.from_tensor_slices(paths).map(read_file)
+        case "saved":
+            return Dataset.load(paths[0])
+        case "tfrecord":
+            return TFRecordDataset(paths, compression_type=packed)
+        case "webdataset":
+            return Dataset.from_webdataset(paths)
+        case _:
+            return TextLineDataset(paths, compression_type=packed)
+
+
+def code_of(kind: Kind, paths: Sequence[str]) -> str:
+    """Return the code that makes the dataset."""
+    names = repr(paths[0]) if len(paths) == 1 else _listed(paths)
+    packed = f', compression_type="{kind.compression}"' if kind.compression else ""
+    match kind.format:
+        case "csv":
+            delimiter = f", field_delim={kind.delimiter!r}" if kind.delimiter != "," else ""
+            made = f"tf.data.experimental.make_csv_dataset({names}, batch_size=32, num_epochs=1{delimiter}{packed})"
+        case "picture":
+            made = f"tf.data.Dataset.from_tensor_slices({names if len(paths) > 1 else f'[{names}]'}).map(tf.io.read_file).map(tf.io.decode_image)"
+        case "saved":
+            made = f"tf.data.Dataset.load({names})"
+        case "tfrecord" | "text":
+            class_ = "TFRecordDataset" if kind.format == "tfrecord" else "TextLineDataset"
+            made = f"tf.data.{class_}({names}{packed})"
+        case "json":
+            made = f"tf.data.Dataset.from_json_lines({names}{packed})"
+        case _:
+            made = f"tf.data.Dataset.from_{kind.format}({names})"
+    return f"dataset = {made}"
+
+
+def _listed(paths: Sequence[str]) -> str:
+    """Return a list of paths as code: a pattern if there are many."""
+    if len(paths) <= 3:
+        return repr(list(paths))
+    folder, ending = os.path.dirname(paths[0]), os.path.splitext(paths[0])[1]
+    pattern = os.path.join(folder, f"*{ending}")
+    if sorted(matching(pattern)) == sorted(paths):
+        return f"tf.io.gfile.glob({pattern!r})"
+    return repr(list(paths))
+
+
+def bytes_in(path: str) -> int:
+    """Return the size of a file, or of the files in a directory."""
+    system, inner = filesystem(path)
+    if not system.isdir(inner):
+        return size_of(path)
+    names: list[Any] = system.ls(inner, detail=False)
+    return sum(bytes_in(os.path.join(path, os.path.basename(name))) for name in names)

@@ -1,0 +1,72 @@
+"""`evenfeed run`: starts a program in several workers on this machine."""
+
+import argparse
+from typing import Any
+
+from evenfeed.cluster.launching import DEFAULT_GRACE_SECONDS, launch
+
+
+def add(commands: Any) -> None:
+    """Add the command and its arguments."""
+    run = commands.add_parser(
+        "run",
+        help="run a program in several workers on this machine",
+        description="Starts workers on this machine, each with its own TF_CONFIG. Prefixes their output with the "
+        "worker's number. If a worker fails, the others get some seconds to save and exit, and are then terminated.",
+    )
+    run.add_argument(
+        "--workers", type=_count, default=1, help="number of worker processes (default: 1)"
+    )
+    run.add_argument("--replicas", type=_count, help="number of logical CPU devices per worker")
+    run.add_argument(
+        "--grace",
+        type=float,
+        default=DEFAULT_GRACE_SECONDS,
+        metavar="SECONDS",
+        help=f"time for the other workers to exit if one fails (default: {DEFAULT_GRACE_SECONDS:g})",
+    )
+    run.add_argument(
+        "--restarts",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="start all workers again up to N times after one was lost (default: 0)",
+    )
+    run.add_argument(
+        "--min-workers",
+        type=_count,
+        metavar="M",
+        help="restart without the workers that were lost, but with at least M (default: with all)",
+    )
+    run.add_argument(
+        "command",
+        nargs=argparse.REMAINDER,
+        metavar="script.py ...",
+        help="the program and its arguments, or -m and a module",
+    )
+    run.set_defaults(act=act)
+
+
+def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Start the workers, and wait for them."""
+    if not given.command:  # Python would wait for a program on stdin.
+        parser.error("missing program; for example: evenfeed run --workers 2 script.py")
+    if given.min_workers is not None and not (
+        given.restarts and given.min_workers <= given.workers
+    ):
+        parser.error("--min-workers needs --restarts, and must be at most --workers")
+    return launch(
+        given.command,
+        given.workers,
+        given.replicas,
+        given.grace,
+        given.restarts,
+        given.min_workers,
+    )
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, but got {text}")
+    return number
