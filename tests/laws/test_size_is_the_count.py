@@ -12,6 +12,7 @@ from evenfeed.plan.checking import IgnoreErrors, Unique
 from evenfeed.plan.choosing import Choose, Sample
 from evenfeed.plan.elementwise import Filter, TakeWhile
 from evenfeed.plan.flattening import FlatMap, GroupByWindow, Interleave
+from evenfeed.plan.packing import Pack
 from evenfeed.plan.sources import FromGenerator
 from evenfeed.runtime.elements import ElementIterator
 
@@ -20,7 +21,7 @@ MANY = 100
 # Their size depends on the data they read, as in TensorFlow.
 NOT_KNOWN = {
     *(Choose, Filter, FlatMap, FromGenerator, GroupByWindow),
-    *(IgnoreErrors, Interleave, Rebatch, Sample, TakeWhile, Unique),
+    *(IgnoreErrors, Interleave, Pack, Rebatch, Sample, TakeWhile, Unique),
 }
 
 

@@ -6,7 +6,7 @@ and its elements, one at a time, without any Block. All laws then hold for it, o
 
 from typing import Final
 
-from tests.plans import meaning_of_functions, meaning_of_plain_nodes
+from tests.plans import meaning_of_functions, meaning_of_packing, meaning_of_plain_nodes
 from tests.plans.comparing import (
     assert_all_equal,
     assert_equal,
@@ -47,6 +47,7 @@ __all__ = [
     "fresh",
     "is_read_by_one",
     "meaning_of_functions",
+    "meaning_of_packing",
     "meaning_of_plain_nodes",
     "not_addressed",
     "numbers_up",

@@ -315,6 +315,35 @@ def samples(child: Plans) -> Plans:
     )
 
 
+def packed(child: Plans) -> Plans:
+    def built(node: Node, length: int, **how: Any) -> Node:
+        node = finite(tensors(node))
+        try:
+            return plan_of(Dataset(node).pack(length, **how))
+        except (TypeError, ValueError):  # they hold no vectors, or names that are taken
+            return plan_of(Dataset(_vectors(node)).pack(length, **how))
+
+    return st.builds(
+        built,
+        child,
+        st.integers(1, 6),
+        strategy=st.sampled_from(["first_fit", "concat"]),
+        num_bins=_some,
+        too_long=st.sampled_from(["split", "truncate", "error"]),
+        drop_remainder=st.booleans(),
+    )
+
+
+def _vectors(node: Node) -> Node:
+    """Return a plan whose elements are vectors of different lengths."""
+    specs = flatten(node.element_spec, DATA)
+    if all(isinstance(spec, TensorSpec) and spec.shape.rank == 0 for spec in specs):
+        return Batch(node, 3)
+    signature = TensorSpec([None], dtypes.int64)
+    function = traced(users.counted_up, node.element_spec, output_signature=signature)
+    return Map(node, function)
+
+
 def promised(child: Plans) -> Plans:
     def promised(node: Node, other: int | None) -> Node:
         count = node.size if other is None and node.size >= -1 else other or 3

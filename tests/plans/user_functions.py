@@ -38,6 +38,11 @@ def _weight(part: Any) -> int:
     return int(3 * np.abs(array.astype(np.float64)).sum())
 
 
+def counted_up(element: Any) -> Any:
+    """Return a vector, possibly empty, whose length hangs on all values of an element."""
+    return np.arange(weight(element) % 8)
+
+
 def _refuse(element: Any) -> None:
     if weight(element) % 4 == 3:
         raise ValueError("a function fails")
@@ -121,7 +126,7 @@ PLAIN: Final[dict[str, Function]] = {
     function.__name__: function
     for function in (
         *(doubled, first, nested, looked_up, described, picky, branching, keyed),
-        *(is_even, is_small, is_light, is_fine, parity, running, running_weight),
+        *(is_even, is_small, is_light, is_fine, parity, running, running_weight, counted_up),
     )
 }
 

@@ -8,11 +8,12 @@ from evenfeed.dataset.files import FromFiles
 from evenfeed.dataset.functions import Functions
 from evenfeed.dataset.grouping import Grouping
 from evenfeed.dataset.ordering import Ordering
+from evenfeed.dataset.packing import Packing
 from evenfeed.dataset.rejection_resample import Resampling
 from evenfeed.dataset.sources import Sources
 
 
-class Dataset(Sources, FromFiles, Caching, Functions, Ordering, Grouping, Resampling):
+class Dataset(Sources, FromFiles, Caching, Functions, Ordering, Grouping, Packing, Resampling):
     """A lazy sequence of elements: nothing is read until you iterate over it.
 
     Datasets are immutable: each method returns a new one. Elements are NumPy arrays, or tuples and

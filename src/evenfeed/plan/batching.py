@@ -1,5 +1,6 @@
 """Plan nodes for padded_batch, unbatch and rebatch."""
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Final, cast, final
 
@@ -48,11 +49,14 @@ def padded_batch(
     else:
         given = parts_up_to(child.element_spec, padded_shapes)
         shapes = [_padded(value, spec) for value, spec in zip(given, specs, strict=True)]
-    fills = [None if value is None else to_array(value) for value in _spread(child, padding_values)]
-    values = [_fill(value, spec) for value, spec in zip(fills, specs, strict=True)]
-    return PaddedBatch(
-        child, batch_size, tuple(shapes), tuple(values), drop_remainder=drop_remainder
-    )
+    values = padding_values_of(child, padding_values, specs)
+    return PaddedBatch(child, batch_size, tuple(shapes), values, drop_remainder=drop_remainder)
+
+
+def padding_values_of(child: Node, given: Any, specs: Sequence[TensorSpec]) -> tuple[Array, ...]:
+    """Return what to pad each component with; `given` is one value, one for each component, or None."""
+    fills = [None if value is None else to_array(value) for value in _spread(child, given)]
+    return tuple(_fill(value, spec) for value, spec in zip(fills, specs, strict=True))
 
 
 def padable(spec: TypeSpec) -> TensorSpec:

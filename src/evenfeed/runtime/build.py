@@ -23,6 +23,7 @@ from evenfeed.runtime.operators import (
     grouping,
     ordering,
     own_rows,
+    packing,
     sources,
     windows,
 )
@@ -35,7 +36,7 @@ from evenfeed.runtime.step import Step, operator_of
 # Importing a module registers its operators.
 FAMILIES: Final = (
     *(batching, buffering, checking, choosing, combining, elementwise, files),
-    *(flattening, grouping, ordering, own_rows, sources, windows),
+    *(flattening, grouping, ordering, own_rows, packing, sources, windows),
 )
 
 # The most Python frames between an operator and its child, and the frames left for the rest of the program.

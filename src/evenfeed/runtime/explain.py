@@ -13,6 +13,7 @@ from evenfeed.plan.elementwise import Map, Scan
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import ExternalStatePolicy
 from evenfeed.plan.ordering import Shuffle
+from evenfeed.plan.packing import Pack
 from evenfeed.runtime.build import build
 from evenfeed.runtime.explain_text import (
     counted,
@@ -205,6 +206,8 @@ def _carried(step: _Step) -> str | None:
 
 def _refilled(step: _Step) -> str | None:
     """Return a note if a step reads some elements again for its buffer."""
+    if isinstance(step.node, Pack):
+        return f"step {step.number} pack reads the rows of open sequences again"
     if not isinstance(step.node, Shuffle) or step.reason is None:
         return None
     return f"step {step.number} shuffle reads elements again to fill its buffer of {step.node.buffer_size:,}"
