@@ -283,3 +283,59 @@ def test_a_slice_of_a_constant_is_not_taken_for_a_stretch():
     table = np.array([10, 20, 30], np.int32)
     dataset = tf.data.Dataset.range(3).map(lambda x: x + jnp.asarray(table)[1])
     assert [int(x) for x in dataset] == [20, 21, 22]
+
+
+@pytest.mark.parametrize("function", SIMPLE)
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+def test_results_are_written_over_columns_that_nobody_needs(function, dtype):
+    column = numbers(dtype)
+    before, found = column.copy(), found_for(function, column).arithmetic
+    expected = [out.copy() for out in found.run([column], 5)]
+    assert (column == before).all()
+    results = found.run([column], 5, free={0})
+    assert [out.tobytes() for out in results] == [out.tobytes() for out in expected]
+    if found.overwritten:
+        assert all(np.shares_memory(out, column) for out in results)
+    else:
+        assert (column == before).all()
+
+
+def test_only_free_columns_are_overwritten():
+    x, y = numbers(seed=1), numbers(seed=2)
+    found = found_for(lambda x, y: (x * 2 - 1, y + 1), x, y).arithmetic
+    before = x.copy(), y.copy()
+    for free in ((), {0}, {1}):  # all or none: a call that needs memory might fail after another
+        found.run([x, y], 5, free=free)
+        assert (x == before[0]).all()
+        assert (y == before[1]).all()
+    first, second = found.run([x, y], 5, free={0, 1})
+    assert np.shares_memory(first, x)
+    assert np.shares_memory(second, y)
+    assert first.tolist() == (before[0] * 2 - 1).tolist()
+
+
+@pytest.mark.parametrize("size", [5, 40])
+def test_rows_that_are_mapped_in_place_stay_as_they_are_elsewhere(size):
+    rows, labels = np.arange(80, dtype=np.float32).reshape(40, 2), np.arange(40)
+    weight = tf.Variable(3.0)
+    source = tf.data.Dataset.from_tensor_slices((rows, labels)).shuffle(40, seed=1)
+    dataset = source.map(lambda x, n: (x * 2 - weight, x, n, n + 1)).map(
+        lambda a, b, c, d: (a + 1, b, c, d * 2)
+    )
+    for _ in range(2):
+        seen = []
+        for a, b, n, d in dataset.batch(size):
+            np.testing.assert_array_equal(b, rows[n])
+            np.testing.assert_array_equal(a, rows[n] * 2 - 2)
+            np.testing.assert_array_equal(d, 2 * (n + 1))
+            seen += n.tolist()
+        assert sorted(seen) == list(range(40))
+    assert rows.ravel().tolist() == list(range(80))
+    assert float(weight) == 3
+    numbers = tf.data.Dataset.range(size)
+    both = tf.data.Dataset.zip(
+        (numbers, numbers.map(lambda x: x * 3 + 1), numbers.shuffle(size).map(lambda x: -x))
+    )
+    found = [part.tolist() for part in next(iter(both.batch(size)))]
+    assert found[:2] == [list(range(size)), [3 * n + 1 for n in range(size)]]
+    assert sorted(found[2]) == [-n for n in reversed(range(size))]

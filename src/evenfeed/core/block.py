@@ -25,7 +25,6 @@ Column: TypeAlias = Array | Texts | RaggedTensor | list[Any] | None
 _SAMPLES: Final = 16
 
 
-@final
 @dataclass(frozen=True, slots=True, init=False)
 class Block:
     """A run of elements, with one column per part."""
@@ -80,6 +79,13 @@ class Block:
     def bytes_per_row(self) -> int:
         """The average memory size of one element."""
         return self.nbytes // max(1, self.length)
+
+
+@final
+class ScratchBlock(Block):
+    """A Block whose arrays nobody else refers to: a function may write its results over them."""
+
+    __slots__ = ()
 
 
 # Every element takes this way, and `column[row]` of a HostTensor would run Python code.

@@ -6,14 +6,22 @@ the columns of the whole result.
 
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 from threading import Lock
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column, concatenated, cut_up, frozen, in_one_piece
+from evenfeed.core.block import (
+    Block,
+    Column,
+    ScratchBlock,
+    concatenated,
+    cut_up,
+    frozen,
+    in_one_piece,
+)
 from evenfeed.core.concurrency.threads import ThreadPool
 from evenfeed.core.concurrency.waiting import Pending
 from evenfeed.core.conversion import Array
@@ -214,9 +222,26 @@ def _computed(compiled: Compiled, kernels: Kernels, turns: Turns, piece: Piece) 
     parts = program.found.parts
     numbers = [number for number, part in enumerate(parts) if isinstance(part, Row)]
     outputs, failed = program.run(
-        numeric, block.length, lambda number, kind: piece.place(numbers[number], *kind), held
+        numeric,
+        block.length,
+        lambda number, kind: piece.place(numbers[number], *kind),
+        held,
+        _free(block, rows, parts),
     )
     return _assembled(block, parts, outputs), failed
+
+
+def _free(block: Block, rows: Sequence[Row | None], parts: Sequence[Any]) -> Collection[int]:
+    """Return which numeric columns nobody needs after the function has computed with them."""
+    if not isinstance(block, ScratchBlock):
+        return ()
+    kept = {part.index for part in parts if isinstance(part, Handle)}
+    numeric = [index for index, row in enumerate(rows) if row is not None]
+    return {
+        number
+        for number, index in enumerate(numeric)
+        if index not in kept and type(block.columns[index]) is np.ndarray
+    }
 
 
 def _row_shapes(block: Block, kernels: Kernels) -> tuple[Row | None, ...] | None:

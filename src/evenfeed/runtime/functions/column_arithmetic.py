@@ -4,9 +4,8 @@ Only operations with exactly one correct result, to the last bit, run here. So a
 the length of its Block, and equals the result of the function run per element.
 """
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any, Final, TypeAlias, final
@@ -18,6 +17,8 @@ from evenfeed.core.dtypes import DType
 from evenfeed.runtime.functions.column_steps import (
     ColumnStep,
     cast,
+    computed,
+    in_place,
     select,
     simplified,
     truncated_quotient,
@@ -86,12 +87,16 @@ class ColumnArithmetic:
         steps: The calls.
         results: The slots of the results, and the shapes and dtypes of their rows.
         roots: For each slot whose memory ends up as a result, the number of that result.
+        over: The same calls, but all write over columns; `steps` if some need other memory.
+        overwritten: The columns that they write over.
     """
 
     values: Sequence[Any]
     steps: Sequence[ColumnStep]
     results: Sequence[tuple[int, _Kind]]
     roots: dict[int, int]
+    over: Sequence[ColumnStep]
+    overwritten: frozenset[int]
 
     def run(
         self,
@@ -99,6 +104,7 @@ class ColumnArithmetic:
         length: int,
         allocate: Allocate | None = None,
         held: Sequence[Array] = (),
+        free: Collection[int] = (),
     ) -> list[Array]:
         """Return the computed columns. They must not be written to, because two may share memory.
 
@@ -107,13 +113,15 @@ class ColumnArithmetic:
             length: The number of rows.
             allocate: Allocates the result columns.
             held: The values of the variables, shared by all rows.
+            free: The columns that are not needed any more: results are written over them where that takes no memory.
         """
         with np.errstate(all="ignore"):
             if any(_bytes(kind) >= _LARGE_ROW for _, kind in self.results):
                 return self._row_by_row(
                     columns, held, length, allocate or partial(_allocated, length)
                 )
-            values = self._computed([*map(in_one_piece, columns), *held], {})
+            steps = self.over if self.overwritten.issubset(free) else self.steps
+            values = computed(steps, [*map(in_one_piece, columns), *held], self.values, {})
         return [np.broadcast_to(values[at], (length, *kind[0])) for at, kind in self.results]
 
     def _row_by_row(
@@ -128,21 +136,12 @@ class ColumnArithmetic:
         for row in range(length):
             outs = [column[row : row + 1] for column in found]
             memory = {root: outs[number] for root, number in self.roots.items()}
-            values = self._computed([*(_row(column, row) for column in columns), *held], memory)
+            rows = [_row(column, row) for column in columns]
+            values = computed(self.steps, [*rows, *held], self.values, memory)
             for out, (at, _) in zip(outs, self.results, strict=True):
                 if values[at] is not out:
                     out[...] = values[at]
         return found
-
-    def _computed(self, columns: Sequence[Array], memory: dict[int, Array]) -> list[Any]:
-        """Return all values; write those with a slot in `memory` there."""
-        values = [*columns, *self.values[len(columns) :]]
-        for step in self.steps:
-            operands = [values[source] for source in step.sources]
-            reused = memory.get(step.target) if step.out < 0 else values[step.out]
-            out = {} if reused is None else {"out": reused}
-            values[step.target] = step.apply(*operands, **out)
-        return values
 
 
 def arithmetic_of(closed: Any, dtypes: Sequence[DType], shared: int = 0) -> ColumnArithmetic | None:
@@ -166,7 +165,6 @@ class _Reader:
     def __init__(self) -> None:
         self._values: list[Any] = []
         self._by_row: set[int] = set()  # the values that differ from row to row
-        self._uses = Counter[int]()
         self._steps: list[ColumnStep] = []
         self._kinds: dict[int, _Kind] = {}  # of the values that own their memory
 
@@ -181,13 +179,28 @@ class _Reader:
             for slot, aval, dtype in zip(found, avals, dtypes, strict=True)
         ]
         short = self._few(kept)
-        self._uses.update(kept)
-        for step in short:
-            self._uses.update(step.sources)
-        steps = [self._in_place(step) for step in short]
+        steps = in_place(short, self._kinds, self._by_row, kept)
         kinds = [(aval.shape, np.dtype(dtype)) for aval, dtype in zip(avals, dtypes, strict=True)]
         roots = self._roots({step.target: step for step in steps}, kept)
-        return ColumnArithmetic(self._values, steps, list(zip(kept, kinds, strict=True)), roots)
+        results = list(zip(kept, kinds, strict=True))
+        over = self._over(closed, short, kept) or steps
+        overwritten = frozenset(step.out for step in over if 0 <= step.out < count)
+        return ColumnArithmetic(self._values, steps, results, roots, over, overwritten)
+
+    def _over(
+        self, closed: Any, steps: Sequence[ColumnStep], kept: Sequence[int]
+    ) -> list[ColumnStep] | None:
+        """Return steps that all write over columns; None if one needs other memory.
+
+        Only these cannot fail after a column was changed: if memory is short, the function runs element by element.
+        """
+        columns = {
+            slot: _kind_of(var.aval)
+            for slot, var in enumerate(closed.jaxpr.invars)
+            if slot in self._by_row
+        }
+        over = in_place(steps, self._kinds | columns, self._by_row, kept)
+        return over if all(step.out >= 0 for step in over if step.target in self._kinds) else None
 
     def _few(self, kept: Sequence[int]) -> list[ColumnStep]:
         """Return the steps that the results need."""
@@ -248,7 +261,7 @@ class _Reader:
         result = equation.outvars[0].aval
         if any(aval.dtype not in _DTYPES for aval in (*avals, result)):
             raise _NotSimple
-        name, kind = equation.primitive.name, (result.shape, np.dtype(result.dtype))
+        name, kind = equation.primitive.name, _kind_of(result)
         if name == "convert_element_type":
             return self._converted(sources[0], avals[0], kind[1])
         if name in _RESHAPES or name == "broadcast_in_dim":
@@ -343,19 +356,10 @@ class _Reader:
         self._steps.append(ColumnStep(apply, sources, target))
         return target
 
-    def _in_place(self, step: ColumnStep) -> ColumnStep:
-        """Let a step reuse the memory of an operand that nothing else uses."""
-        if not isinstance(step.apply, np.ufunc):
-            return step
-        kind = self._kinds[step.target]
-        free = [
-            source
-            for source in step.sources
-            if self._kinds.get(source) == kind
-            and self._uses[source] == 1
-            and (source in self._by_row) == (step.target in self._by_row)
-        ]
-        return replace(step, out=free[0]) if free else step
+
+def _kind_of(aval: Any) -> _Kind:
+    """Return the shape and dtype of a traced value."""
+    return aval.shape, np.dtype(aval.dtype)
 
 
 def _broadcasts(old: tuple[int, ...], new: tuple[int, ...]) -> bool:

@@ -4,7 +4,8 @@ JAX expands the remainder and the quotient of integers into seven operations or 
 to three NumPy calls give the same bits.
 """
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -30,6 +31,22 @@ class ColumnStep:
         return isinstance(self.apply, np.ufunc) or getattr(self.apply, "func", None) is cast
 
 
+def computed(
+    steps: Sequence[ColumnStep],
+    columns: Sequence[Array],
+    others: Sequence[Any],
+    memory: dict[int, Array],
+) -> list[Any]:
+    """Return all values, with those of the columns; write those with a slot in `memory` there."""
+    values = [*columns, *others[len(columns) :]]
+    for step in steps:
+        operands = [values[source] for source in step.sources]
+        reused = memory.get(step.target) if step.out < 0 else values[step.out]
+        out = {} if reused is None else {"out": reused}
+        values[step.target] = step.apply(*operands, **out)
+    return values
+
+
 def simplified(
     steps: Sequence[ColumnStep], values: list[Any], by_row: Collection[int], results: Sequence[int]
 ) -> list[ColumnStep]:
@@ -43,6 +60,39 @@ def simplified(
     """
     short = _Divisions(values, by_row)
     return _used([short.of(step) for step in steps], results)
+
+
+def in_place(
+    steps: Sequence[ColumnStep],
+    kinds: Mapping[int, Hashable],
+    by_row: Collection[int],
+    results: Sequence[int],
+) -> list[ColumnStep]:
+    """Let steps reuse the memory of an operand that nothing else uses.
+
+    Args:
+        steps: The steps in order.
+        kinds: The shapes and dtypes of the values whose memory may be reused.
+        by_row: The slots of values that differ from row to row.
+        results: The slots of the results.
+    """
+    uses = Counter(results)
+    for step in steps:
+        uses.update(step.sources)
+
+    def placed(step: ColumnStep) -> ColumnStep:
+        if not isinstance(step.apply, np.ufunc):
+            return step
+        free = [
+            source
+            for source in step.sources
+            if kinds.get(source) == kinds[step.target]
+            and uses[source] == 1
+            and (source in by_row) == (step.target in by_row)
+        ]
+        return replace(step, out=free[0]) if free else step
+
+    return [placed(step) for step in steps]
 
 
 def _used(steps: Sequence[ColumnStep], results: Sequence[int]) -> list[ColumnStep]:

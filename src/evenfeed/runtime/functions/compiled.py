@@ -1,7 +1,7 @@
 """Compiled programs of a traced function: runs Blocks of any length with few compilations."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from threading import Lock
 from typing import Final, TypeAlias, final
 
@@ -103,6 +103,7 @@ class FixedLengthProgram:
         length: int,
         allocate: Allocate | None = None,
         held: Sequence[Array] = (),
+        free: Collection[int] = (),
     ) -> tuple[list[Array], Array | None]:
         """Return the computed columns for `length` rows, and which rows indexed out of range.
 
@@ -111,11 +112,12 @@ class FixedLengthProgram:
             length: The number of rows.
             allocate: Allocates result columns, for programs that can write into them.
             held: The values of the variables that the function reads.
+            free: The columns that results may be written over.
         """
         if not _computed(self.found):
             return [], None
-        if self.found.arithmetic is not None:
-            return self.found.arithmetic.run(columns, length, allocate, held), None
+        if (arithmetic := self.found.arithmetic) is not None:
+            return arithmetic.run(columns, length, allocate, held, free), None
         columns = [in_one_piece(one) for one in columns]
         size = self.length
         # Start all calls before waiting for the first.

@@ -5,7 +5,7 @@ from typing import Any, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Positions, of_rows
+from evenfeed.core.block import Block, Positions, ScratchBlock, of_rows
 from evenfeed.core.random_bits import key_of, words_at
 from evenfeed.formats.json_values import from_json, to_json
 from evenfeed.plan.elementwise import (
@@ -227,13 +227,20 @@ class MappedRows(Rows):
         self.size = rows.size
 
     def fetch(self, positions: Positions) -> Block:
-        return self._function.rows(self._rows.fetch(positions), positions)
+        rows = self._rows.fetch(positions)
+        return self._function.rows(scratch(rows) if self._rows.fetch_copies else rows, positions)
 
     def run(self, start: int, count: int) -> Block:
-        return self._function.rows(self._rows.run(start, count), start)
+        rows = self._rows.run(start, count)
+        return self._function.rows(scratch(rows) if self._rows.run_copies else rows, start)
 
     def provenance(self, position: int) -> RowOrigin | None:
         return self._rows.provenance(position)
+
+
+def scratch(block: Block) -> Block:
+    """Return a Block that a function may write its results over."""
+    return ScratchBlock(block.columns, block.length)
 
 
 @runs(Filter)

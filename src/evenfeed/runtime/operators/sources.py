@@ -50,6 +50,9 @@ _LARGE: Final = 1 << 62
 class Numbers(Rows):
     """The numbers of a range."""
 
+    fetch_copies = True
+    run_copies = True
+
     def __init__(self, node: Range) -> None:
         self._node = node
         self.size = node.size
@@ -99,6 +102,8 @@ def _held(lookup: Lookup[Held]) -> Indexed:
 @final
 class Arrays(Rows):
     """The rows of arrays and ragged tensors of equal length. `fetch` copies; `run` returns views."""
+
+    fetch_copies = True
 
     def __init__(self, columns: Sequence[Column], size: int) -> None:
         # Changing an element must not change the source.

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 
@@ -19,9 +19,17 @@ _ALL: Final = 1 << 62  # more rows than any read asks for, and a position beyond
 
 
 class Rows(ABC):
-    """A fixed number of elements, each with a position."""
+    """A fixed number of elements, each with a position.
+
+    Attributes:
+        size: How many there are; INFINITE if they do not end.
+        fetch_copies: Whether `fetch` returns arrays that nobody else refers to.
+        run_copies: Whether `run` does.
+    """
 
     size: int
+    fetch_copies: ClassVar[bool] = False
+    run_copies: ClassVar[bool] = False
 
     @abstractmethod
     def fetch(self, positions: Positions) -> Block:
