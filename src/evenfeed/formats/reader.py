@@ -5,7 +5,7 @@
 
 from abc import ABC, abstractmethod
 from bisect import bisect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, final
 
@@ -160,6 +160,36 @@ class DataFile(ABC):
     @abstractmethod
     def open(self) -> Reader:
         """Open the file. Readers without a position of their own may be shared."""
+
+    @classmethod
+    def read_together(cls, files: Sequence[Any]) -> "Together | None":  # noqa: ARG003 - subclasses use it
+        """Return all rows of the first files if they are small; None if the first is not, or cannot be read whole.
+
+        Args:
+            files: Files of this class that follow each other. Those after the first that cannot be read are left out.
+        """
+        return None
+
+
+def _no_mark(index: int, row: int) -> None:
+    """Row numbers suffice."""
+    del index, row
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Together:
+    """All rows of several small files.
+
+    Attributes:
+        block: The rows, one file after the other.
+        ends: For each file, the index after its last row.
+        mark: Returns the mark with which a reader continues at a row, given its index in the block and in its file.
+    """
+
+    block: Block
+    ends: Positions
+    mark: Callable[[int, int], Any] = _no_mark
 
 
 @final

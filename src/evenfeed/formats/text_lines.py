@@ -1,15 +1,19 @@
 """Text files, read line by line: `tf.data.TextLineDataset`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
+from evenfeed.core.block import Block
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError
 from evenfeed.formats.bytes.byte_windows import UncountedFile
 from evenfeed.formats.bytes.inflating import open_bytes
-from evenfeed.formats.reader import ChunkReader, bytes_column
+from evenfeed.formats.bytes.small_files import contents_of
+from evenfeed.formats.reader import ChunkReader, Together, bytes_column
 
 # The first read is short, so that the first line arrives soon; longer reads cost less per line.
 _FIRST_READ: Final = 1 << 15
@@ -53,6 +57,22 @@ class LineFile(FileOfLines):
     def open(self) -> "LineReader":
         """Open the file for one iterator: the reader has a position."""
         return LineReader(self.path, self.compression, within=self.within)
+
+    @classmethod
+    def read_together(cls, files: Sequence["LineFile"]) -> Together | None:
+        undivided = list(takewhile(lambda file: file.within is None, files))
+        whole = takewhile(_is_plain, contents_of(undivided))
+        contents = [text if not text or text.endswith(b"\n") else text + b"\n" for text in whole]
+        if not contents:
+            return None
+        lines = bytes_column(_split(b"".join(contents)))
+        ends = np.cumsum([text.count(b"\n") for text in contents])
+        return Together(Block((lines,), len(lines)), ends)
+
+
+def _is_plain(text: bytes) -> bool:
+    r"""Return True for text that may be joined with more. A `\r` at the end would become part of a line ending."""
+    return not text.startswith(_GZIP_MAGIC) and not text.endswith(b"\r")
 
 
 @final

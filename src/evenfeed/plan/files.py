@@ -1,7 +1,7 @@
 """The plan node that reads the rows of files."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Final, final
 
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import UNKNOWN
@@ -9,6 +9,9 @@ from evenfeed.core.structure import DATA, assert_same, flatten
 from evenfeed.formats.reader import DataFile
 from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.node import Node, once
+
+# The most files whose rows are counted in advance. Opening one takes as long as reading some hundred rows.
+_MOST_COUNTED: Final = 64
 
 
 @final
@@ -56,8 +59,12 @@ class Files(Node):
         return replace(self.FACTS, rewinds=not again, replays=again, method=method)
 
     def why_sequential(self, *, selected: bool) -> str | None:
+        if self.counts is not None:
+            return None
+        if selected and len(self.files) > _MOST_COUNTED:
+            return f"counting the rows of {len(self.files):,} files would delay the first element"
         # Counting rows may take a scan of all files.
-        if self.counts is not None or (selected and all(file.is_countable for file in self.files)):
+        if selected and all(file.is_countable for file in self.files):
             return None
         return "the number of rows is known only after the files are read"
 

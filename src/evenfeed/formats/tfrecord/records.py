@@ -1,5 +1,6 @@
 """Reading TFRecord files: `tf.data.TFRecordDataset`."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,12 +10,16 @@ import numpy as np
 
 from evenfeed.core.block import Block, Positions
 from evenfeed.core.concurrency.weak_table import WeakTable
+from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, EvenfeedError
+from evenfeed.core.text.text_columns import Origins, Texts
 from evenfeed.formats.bytes.byte_windows import ByteFile, ByteWindow, Mapped, Streamed, written
 from evenfeed.formats.bytes.filesystems import is_remote
-from evenfeed.formats.reader import Reader
+from evenfeed.formats.bytes.small_files import contents_of, ends_of
+from evenfeed.formats.reader import Reader, Together
 from evenfeed.formats.tfrecord.framing import (
     AROUND,
+    FOOTER,
     HEADER_BYTES,
     LENGTH,
     first_wrong,
@@ -77,8 +82,50 @@ class RecordFile(ByteFile):
         """Return a reader, which opens the file at its first read."""
         return RecordReader(self)
 
+    @classmethod
+    def read_together(cls, files: Sequence["RecordFile"]) -> Together | None:
+        contents = contents_of(files)
+        if not contents:
+            return None
+        data, ends = b"".join(contents), np.array([*ends_of(contents)])
+        places = walked(data, 0, len(data), len(data))
+        # In a whole file, the last record ends where the file does.
+        stops = np.searchsorted(places, ends)
+        whole = _leading(places[np.minimum(stops, len(places) - 1)] == ends)
+        rows = int(stops[whole - 1]) if whole else 0
+        origins = Origins(
+            tuple(file.path for file in files[:whole]),
+            np.append(np.int64(0), ends[:-1])[:whole],
+            np.arange(whole),
+            np.full(whole, -HEADER_BYTES),
+        )
+        payloads = Texts(
+            np.frombuffer(data, np.uint8),
+            places[:rows] + HEADER_BYTES,
+            places[1 : rows + 1] - FOOTER.size,
+            origins,
+        )
+        wrong = first_wrong(payloads) if rows else None
+        if wrong is not None:
+            whole = int(np.searchsorted(stops[:whole], wrong, "right"))
+            rows = int(stops[whole - 1]) if whole else 0
+        if not whole:
+            return None
+
+        block, ends = Block((payloads[:rows],), rows), stops[:whole]
+        if files[0].compression:
+            return Together(block, ends)
+        return Together(
+            block, ends, lambda index, row: [row, origins.of(int(payloads.starts[index]))[1]]
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
         return RecordFile, (self.path, self.compression)
+
+
+def _leading(are_right: Array) -> int:
+    """Return how many values are True before the first False."""
+    return len(are_right) if are_right.all() else int(are_right.argmin())
 
 
 @final

@@ -2,13 +2,14 @@
 
 import weakref
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, Final, Self, final
 
 import numpy as np
 
 from evenfeed.core.block import Block, Positions, concatenated, fetched_apart
 from evenfeed.core.errors import DataLossError, EvenfeedError
-from evenfeed.formats.reader import DataFile, Reader
+from evenfeed.formats.reader import DataFile, Reader, Together
 from evenfeed.plan.files import Files
 from evenfeed.runtime.operator import FailedRow, Operator, State
 from evenfeed.runtime.positions.indexing import Indexed, Lookup, Uncounted, addresses, forward
@@ -19,6 +20,8 @@ from evenfeed.runtime.step import Step, runs
 
 # Decoded rows are kept for later reads, up to this many bytes.
 _MOST_HELD: Final = 1 << 30
+# The most small files to read at a time.
+_MOST_TOGETHER: Final = 256
 
 
 @addresses(Files)
@@ -181,9 +184,16 @@ class ReadFiles(Operator):
         self._mark: Any = None
         self._reader: Reader | None = None
         self._end: weakref.finalize[..., Self] | None = None
+        self._held: _SmallFiles | None = None
+        self._rows_per_file = 0  # of the small files that were read last
 
     def read(self, most: int) -> Block | None:
         while self._file < len(self._files):
+            held = self._small_files(most)
+            if held is not None:
+                block = held.next(most)
+                self._file, self._row, self._mark = held.place
+                return block
             try:
                 block = self._read(most)
             except Exception as error:
@@ -196,6 +206,21 @@ class ReadFiles(Operator):
             self._leave()
         return None
 
+    def _small_files(self, most: int) -> "_SmallFiles | None":
+        """Return rows of small files that are read already, or read about as many files as `most` rows need."""
+        if self._held is not None and self._held.has_next:
+            return self._held
+        self._held = None
+        if self._reader is not None or self._row or self._mark is not None:
+            return None
+        count = -(-most // self._rows_per_file) if self._rows_per_file else 1
+        files = self._files[self._file : self._file + min(count, _MOST_TOGETHER)]
+        found = type(files[0]).read_together(files)
+        if found is not None and found.block.length:
+            self._rows_per_file = -(-found.block.length // len(found.ends))
+            self._held = _SmallFiles(files, self._file, found)
+        return self._held
+
     def _read(self, most: int) -> Block | None:
         if self._reader is None:
             self._reader = self._files[self._file].open()
@@ -205,6 +230,8 @@ class ReadFiles(Operator):
         return self._reader.read(self._row, most)
 
     def provenance(self, count: int) -> Provenance:
+        if self._held is not None:
+            return self._held.provenance(count)
         if self._file == len(self._files):
             return unknown_origin
         file, first, reader = self._files[self._file], self._row - count, self._reader
@@ -232,4 +259,59 @@ class ReadFiles(Operator):
     def close(self) -> None:
         if self._end is not None:
             self._end()
-        self._reader = self._end = None
+        self._reader = self._end = self._held = None
+
+
+@final
+class _SmallFiles:
+    """The rows of small files that were read together, and the next one of them.
+
+    Args:
+        files: The files, and maybe more.
+        first: The number of the first file.
+        found: Their rows, at least one.
+    """
+
+    def __init__(self, files: Sequence[DataFile], first: int, found: Together) -> None:
+        self._files = files
+        self._first = first
+        self._block = found.block
+        self._ends = found.ends
+        self._mark = found.mark
+        self._next = 0
+
+    @property
+    def has_next(self) -> bool:
+        return self._next < self._block.length
+
+    def next(self, most: int) -> Block:
+        """Return the next rows."""
+        block = self._block.cut(self._next, self._next + most)
+        self._next += block.length
+        return block
+
+    @property
+    def place(self) -> tuple[int, int, Any]:
+        """The number of the file of the next row, the row in it, and its mark. After the last row, the next file."""
+        if not self.has_next:
+            return self._first + len(self._ends), 0, None
+        file, row = self._within(self._next)
+        return self._first + file, row, self._mark(self._next, row) if row else None
+
+    def provenance(self, count: int) -> Provenance:
+        """Return the origins of the last rows: their files are opened again."""
+        first = self._next - count
+        return lambda index: self._origin(*self._within(first + index))
+
+    def _within(self, row: int) -> tuple[int, int]:
+        file = int(np.searchsorted(self._ends, row, "right"))
+        return file, row - (int(self._ends[file - 1]) if file else 0)
+
+    def _origin(self, number: int, row: int) -> RowOrigin:
+        file = self._files[number]
+        try:
+            with closing(file.open()) as reader:
+                reader.read(row, 1)
+                return _place(file, row, reader)
+        except (EvenfeedError, OSError):  # it was changed or removed since
+            return _place(file, row, None)
