@@ -100,6 +100,15 @@ def workers() -> Names:
     return {"distributed": [], "weights": weights, "save": save, "train_step": save}
 
 
+def mesh() -> Names:
+    return {
+        "images": np.zeros((64, 784), np.float32),
+        "labels": np.arange(64),
+        "step": lambda x, y: x.sum() + y.sum(),
+        "losses": lambda batch: batch["x"].sum(1),
+    }
+
+
 PAGES: dict[str, Callable[[], Names]] = {
     "checkpoints": dict,
     "datasets": datasets,
@@ -108,6 +117,7 @@ PAGES: dict[str, Callable[[], Names]] = {
     "images": images,
     "input": input_,
     "keras": dict,
+    "mesh": mesh,
     "resume": dict,
     "strategies": strategies,
     "tensors": dict,

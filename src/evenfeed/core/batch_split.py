@@ -1,9 +1,40 @@
 """Splits the rows of a global batch among workers and replicas: pure integer arithmetic."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class RowSplit(Protocol):
+    """Says which rows of each global batch a worker reads."""
+
+    @property
+    def workers(self) -> int:
+        """The number of workers."""
+        ...
+
+    @property
+    def replicas(self) -> int:
+        """The number of parts into which a worker splits its rows."""
+        ...
+
+    def own(self, rows: int) -> int:
+        """Return the number of rows of a batch that this worker reads."""
+        ...
+
+    def offsets(self, rows: int) -> NDArray[np.int64]:
+        """Return the indices of the rows of a batch that this worker reads."""
+        ...
+
+    def gives_all_some(self, rows: int) -> bool:
+        """Return True if each worker reads rows of a batch."""
+        ...
+
+
+def _rows_in(pieces: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+    return np.concatenate([np.arange(start, stop, dtype=np.int64) for start, stop in pieces])
 
 
 class Share(NamedTuple):
@@ -44,8 +75,12 @@ class Share(NamedTuple):
 
     def offsets(self, rows: int) -> NDArray[np.int64]:
         """Return the indices of the rows of a batch that this worker gets."""
-        parts = [np.arange(start, stop, dtype=np.int64) for start, stop in self.pieces(rows)]
-        return np.concatenate(parts)
+        return _rows_in(self.pieces(rows))
+
+    def gives_all_some(self, rows: int) -> bool:
+        """Return True if each worker gets rows of a batch."""
+        # The first pieces of the workers come in order, so if the last worker gets rows, all workers do.
+        return self._replace(worker=self.workers - 1).own(rows) > 0
 
     def counts(self, rows: int) -> tuple[int, ...]:
         """Return the number of rows of a batch for each replica of all workers."""
@@ -66,6 +101,75 @@ class Share(NamedTuple):
         sizes = (each + 1,) * more + (each,) * (self.everyone - more)
         first = self.worker * self.replicas
         return sizes[first:] + sizes[:first]
+
+
+class HeldRows(NamedTuple):
+    """The rows of each global batch that one process reads: those that its devices hold.
+
+    A batch has equal shards, in the order of its rows. Several processes may hold the same shard.
+
+    Args:
+        worker: The index of the process.
+        held: The shards of each process, in order.
+        shards: The number of shards.
+        length: The number of rows of each batch after padding; None if batches are not padded.
+
+    Examples:
+        >>> held = HeldRows(1, ((0, 1), (1, 3)), shards=4)
+        >>> held.pieces(8)
+        [(2, 4), (6, 8)]
+        >>> held._replace(length=8).pieces(7)
+        [(2, 4), (6, 7)]
+    """
+
+    worker: int
+    held: tuple[tuple[int, ...], ...]
+    shards: int
+    length: int | None = None
+
+    @property
+    def workers(self) -> int:
+        """The number of processes."""
+        return len(self.held)
+
+    @property
+    def replicas(self) -> int:
+        """A process keeps its rows together."""
+        return 1
+
+    @property
+    def own_shards(self) -> tuple[int, ...]:
+        """The shards that this process holds."""
+        return self.held[self.worker]
+
+    @property
+    def groups(self) -> list[tuple[int, ...]]:
+        """The processes that hold the same rows, as indices. The groups are in the order of their rows."""
+        by_shards: dict[tuple[int, ...], list[int]] = {}
+        for worker, shards in enumerate(self.held):
+            by_shards.setdefault(shards, []).append(worker)
+        return [tuple(by_shards[shards]) for shards in sorted(by_shards)]
+
+    def each(self, rows: int) -> int:
+        """Return the number of rows of each shard of a batch. The last shards may have fewer, if it is not padded."""
+        return -(-(rows if self.length is None else self.length) // self.shards)
+
+    def pieces(self, rows: int) -> list[tuple[int, int]]:
+        """Return the rows of a batch in each shard of this process, as (start, stop)."""
+        size = self.each(rows)
+        return [(min(rows, k * size), min(rows, (k + 1) * size)) for k in self.own_shards]
+
+    def own(self, rows: int) -> int:
+        """Return the number of rows of a batch that this process reads."""
+        return sum(stop - start for start, stop in self.pieces(rows))
+
+    def offsets(self, rows: int) -> NDArray[np.int64]:
+        """Return the indices of the rows of a batch that this process reads."""
+        return _rows_in(self.pieces(rows))
+
+    def gives_all_some(self, rows: int) -> bool:
+        """Return True if each process reads rows of a batch."""
+        return all(self._replace(worker=w).own(rows) > 0 for w in range(self.workers))
 
 
 class Flow(NamedTuple):

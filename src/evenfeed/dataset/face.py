@@ -12,6 +12,7 @@ from evenfeed.core.arguments import (
 from evenfeed.core.callsite import where_called
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.lazy import LazyModule
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.seeds import any_seed, operation_seed
 from evenfeed.core.sparse.sparse_tensors import SparseTensor, to_dense
@@ -32,6 +33,9 @@ from evenfeed.runtime.peek import Beginning
 
 if TYPE_CHECKING:
     from evenfeed.dataset.dataset import Dataset
+
+# The room that distributes datasets knows this one, so it is found by its public name.
+_distribution: Any = LazyModule("evenfeed.distribute")
 
 
 class Face(DatasetLike):
@@ -111,6 +115,26 @@ class Face(DatasetLike):
             [b'a', b'b']
         """
         return NumpyIterator(cast("Dataset", self))
+
+    def distribute(self, sharding: Any, *, mesh: Any = None, options: Any = None) -> Any:
+        """Put every batch on the devices of a mesh, as global `jax.Array` objects.
+
+        Each process reads only the rows that its devices hold. See `evenfeed.distribute.global_batches`.
+
+        Args:
+            sharding: A `NamedSharding` or a `PartitionSpec` for all components, or a structure of them.
+            mesh: The mesh of each `PartitionSpec`; by default that of `jax.set_mesh`.
+            options: InputOptions.
+
+        Examples:
+            >>> import jax
+            >>> import evenfeed as tf
+            >>> mesh = jax.make_mesh((2,), ("data",), devices=jax.devices()[:2])
+            >>> rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+            >>> [x.tolist() for x in tf.data.Dataset.range(4).batch(2).distribute(rows)]
+            [[0, 1], [2, 3]]
+        """
+        return _distribution.global_batches(self, sharding, mesh=mesh, options=options)
 
     def fingerprint(self) -> Any:
         """Return a number that datasets share if they make the same elements: a uint64 scalar.

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from evenfeed.core.publish import publish, refusal
 from evenfeed.distribute import cluster_resolver, experimental
 from evenfeed.feeding.distributed_dataset import DistributedDataset, DistributedIterator
+from evenfeed.feeding.global_batches import GlobalBatches, global_batches
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
@@ -35,6 +36,7 @@ __all__ = [
     "DistributedDataset",
     "DistributedIterator",
     "DistributedValues",
+    "GlobalBatches",
     "HierarchicalCopyAllReduce",
     "InputContext",
     "InputOptions",
@@ -57,6 +59,7 @@ __all__ = [
     "experimental_set_strategy",
     "get_replica_context",
     "get_strategy",
+    "global_batches",
     "has_strategy",
     "in_cross_replica_context",
     "valid_mean",

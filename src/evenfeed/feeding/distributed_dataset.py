@@ -129,7 +129,7 @@ class DistributedDataset:
         return self._feed.ignored()
 
     def __getattr__(self, name: str) -> Any:
-        what = f"A DistributedDataset has no attribute {name!r}."
+        what = f"A {type(self).__name__} has no attribute {name!r}."
         if name in dir(Dataset):
             what += f" Call {name} on the Dataset before you distribute it."
         raise AttributeError(what, name=name, obj=self)

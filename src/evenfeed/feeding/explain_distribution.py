@@ -48,7 +48,7 @@ def cut_text(
         lines.append(f"last step: {counted(rest, 'row')}, by replica: {numbers}")
     if share.workers > 1:
         lines += [f"workers: {_POLICIES[reading.sharded.policy]}", *reading.sharded.notes]
-    lines += _lanes(lanes, share, state) if lanes else _position(state)
+    lines += _lanes(lanes, share, state) if lanes else position_text(state)
     steps = size_of_lanes([lane.plan for lane in lanes]) if lanes else reading.plan.size
     return _text(steps, options, lines, [reading.sharded.plan], share)
 
@@ -61,7 +61,7 @@ def taken_text(
     own = "one element per step from its own dataset"
     in_turn = [f"elements {r}, {r + count}, {r + 2 * count}, …" for r in range(count)]
     lines = _table(replicas, reading.share, [own] * count if len(plans) > 1 else in_turn)
-    return _text(size, options, [*lines, *_position(state)], plans, reading.share)
+    return _text(size, options, [*lines, *position_text(state)], plans, reading.share)
 
 
 def _lanes(lanes: Sequence[Lane], share: Share, state: Any) -> list[str]:
@@ -75,7 +75,7 @@ def _lanes(lanes: Sequence[Lane], share: Share, state: Any) -> list[str]:
     return [*lines, "state: one cursor per lane, gathered from all workers"]
 
 
-def _position(state: Any) -> list[str]:
+def position_text(state: Any) -> list[str]:
     """Describe a position: of all workers, or of each of them."""
     if state is None:
         return []
@@ -98,15 +98,16 @@ def _text(
 ) -> Explanation:
     where = f"{counted(share.replicas, 'replica')} of worker {share.worker}"
     where += f" of {share.workers}" if share.workers > 1 else ""
-    head = f"DistributedDataset: {_steps(size)} on {where}"
-    text = [head, *(f"  {line}" for line in [*lines, f"prefetch: {_prefetch(options)}"])]
+    head = f"DistributedDataset: {steps_text(size)} on {where}"
+    text = [head, *(f"  {line}" for line in [*lines, f"prefetch: {prefetch_text(options)}"])]
     for number, plan in enumerate(plans):
         text.append("  dataset:" if len(plans) == 1 else f"  dataset of replica {number}:")
         text += [f"    {line}" for line in explained_plan(plan, 0).splitlines()]
     return Explanation("\n".join(text))
 
 
-def _steps(size: int) -> str:
+def steps_text(size: int) -> str:
+    """Return a number of steps in words."""
     return {INFINITE: "infinitely many steps", UNKNOWN: "an unknown number of steps"}.get(
         size, counted(size, "step")
     )
@@ -161,7 +162,8 @@ def _table(replicas: Replicas, share: Share, shares: Sequence[str]) -> list[str]
     return [f"replica {number}  {name:{width}}  {share}" for number, (name, share) in pairs]
 
 
-def _prefetch(options: InputOptions) -> str:
+def prefetch_text(options: InputOptions) -> str:
+    """Describe how many steps are prefetched."""
     if not options.experimental_fetch_to_device:
         return "none; steps stay NumPy arrays on the host"
     depth = options.experimental_per_replica_buffer_size

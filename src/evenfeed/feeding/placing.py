@@ -9,10 +9,11 @@ from evenfeed.core.conversion import to_array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec, TypeSpec
-from evenfeed.core.structure import DATA, flatten, pack, packer, paths
+from evenfeed.core.structure import DATA, flatten, pack, packer
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.feeding.composite_rows import CompositeRows, stays_on_host
 from evenfeed.feeding.host_steps import Column, Pieces, cut
+from evenfeed.replicas.array_layouts import component_names
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import PerReplica, PerReplicaSpec
 
@@ -36,7 +37,7 @@ class Placing:
         fetch: bool = True,
         convert: Callable[[Any], Any] | None = None,
     ) -> None:
-        self._names = [_name(path) for path in paths(structure, DATA)]
+        self._names = component_names(structure)
         self._pack = packer(structure, DATA)
         self._replicas = replicas
         self._own = replicas.local_count
@@ -98,10 +99,6 @@ def _are_alike(pieces: Sequence[Any]) -> bool:
 def _all_alike(pieces: Pieces) -> bool:
     """Return True if the pieces of all workers are scalars, which form one array on the devices."""
     return not any(pieces.shapes)
-
-
-def _name(path: str) -> str:
-    return f"the element's component {path}" if path else "the element"
 
 
 def array_specs_of(spec: Any, replicas: Replicas) -> Any:

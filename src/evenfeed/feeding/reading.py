@@ -23,7 +23,7 @@ from evenfeed.feeding.host_steps import (
     is_static,
 )
 from evenfeed.feeding.lane_steps import LaneSteps
-from evenfeed.feeding.shared_batches import SharedBatches
+from evenfeed.feeding.shared_batches import split_batches
 from evenfeed.plan.addressing import why_not_addressable
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
@@ -98,7 +98,7 @@ class BatchReading:
             return self._own_steps(self.sharded.plan)
         if self._shares_rows:
             begun = run_of_chief(self.sharded.plan, self._worker.topic)
-            return CountedSteps(SharedBatches(self.plan, self.sharded, self.share, begun))
+            return CountedSteps(split_batches(self.plan, self.sharded, self.share, begun))
         return CountedSteps(self._agreed_steps(self._worker.topic))
 
     def whole_steps(self) -> HostSteps:
@@ -109,7 +109,7 @@ class BatchReading:
 
     def _own_steps(self, plan: Node) -> HostSteps:
         if self._shares_rows:
-            return SharedBatches(self.plan, self.sharded, self.share)
+            return split_batches(self.plan, self.sharded, self.share)
         if self.share.everyone == 1:
             return SplitSteps(plan, self.share)
         if self.sizes is not None:

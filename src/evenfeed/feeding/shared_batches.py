@@ -1,12 +1,13 @@
 """Steps of workers that split the same global batches. Their positions suit any number of workers and replicas."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.batch_split import Share
+from evenfeed.core.batch_split import RowSplit, Share
 from evenfeed.core.conversion import Array
 from evenfeed.feeding.host_steps import BatchSteps, Column, HostSteps, SplitSteps, pieces_of
 from evenfeed.plan.addressing import why_not_addressable
@@ -59,16 +60,18 @@ class SharedBatches(HostSteps):
         plan: The user's plan.
         sharded: The worker's plan.
         share: The worker.
-        begun: The random state of the pass, which all workers share.
+        start: Starts the steps of a plan.
     """
 
-    def __init__(self, plan: Node, sharded: Sharded, share: Share, begun: Any = None) -> None:
+    def __init__(
+        self, plan: Node, sharded: Sharded, share: RowSplit, start: Callable[[Sharded], HostSteps]
+    ) -> None:
         self._plan = plan
         self._sharded = sharded
         self._share = share
         self._read_by: Node = sharded.plan
-        self._start = partial(_started, share=share, begun=begun)
-        self._steps = self._start(sharded)
+        self._start = start
+        self._steps = start(sharded)
 
     def read(self) -> list[Column]:
         return self._steps.read()
@@ -117,6 +120,18 @@ class SharedBatches(HostSteps):
 
     def close(self) -> None:
         self._steps.close()
+
+
+def split_batches(plan: Node, sharded: Sharded, share: Share, begun: Any = None) -> SharedBatches:
+    """Return steps that split a worker's rows over its replicas.
+
+    Args:
+        plan: The user's plan.
+        sharded: The worker's plan.
+        share: The worker.
+        begun: The random state of the pass, which all workers share.
+    """
+    return SharedBatches(plan, sharded, share, partial(_started, share=share, begun=begun))
 
 
 def _started(sharded: Sharded, *, share: Share, begun: Any) -> HostSteps:

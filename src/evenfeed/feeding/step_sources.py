@@ -19,7 +19,7 @@ from evenfeed.feeding.cluster_state import ClusterState, invalid_state
 from evenfeed.feeding.composite_rows import CompositeRowsSpec
 from evenfeed.feeding.consistency import Facts, check_same, cut_facts, taken_facts
 from evenfeed.feeding.explain_distribution import cut_text, taken_text
-from evenfeed.feeding.host_steps import HostSteps, is_static
+from evenfeed.feeding.host_steps import Column, HostSteps, is_static
 from evenfeed.feeding.ignored_errors import all_ignored
 from evenfeed.feeding.input_options import InputOptions
 from evenfeed.feeding.lane_steps import size_of_lanes
@@ -60,7 +60,7 @@ def taken_spec(plan: Node, target: StepTarget) -> Any:
     """Return the spec of a step if each replica takes whole elements."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
     short = target.share.everyone > 1 and not is_static(plan)  # replicas may get no element
-    return _for_all(plan, [_arriving(part, target) for part in parts], target, short=short)
+    return _for_all(plan, [arriving(part, target.dtype) for part in parts], target, short=short)
 
 
 def padded_spec(plan: Node, target: StepTarget, rows: int) -> Any:
@@ -74,7 +74,7 @@ def padded_spec(plan: Node, target: StepTarget, rows: int) -> Any:
                     fix="make it dense in a map: x.to_tensor(), or sparse.to_dense(x).",
                 )
             )
-    pieces = [_with_rows(_cut(part, target), rows) for part in parts]
+    pieces = [with_rows(_cut(part, target), rows) for part in parts]
     valid = _several(TensorSpec([rows], dtypes.bool), target)
     return pack(plan.element_spec, [_several(p, target) for p in pieces], DATA), valid
 
@@ -82,7 +82,7 @@ def padded_spec(plan: Node, target: StepTarget, rows: int) -> Any:
 def _for_all(plan: Node, pieces: Sequence[TypeSpec], target: StepTarget, *, short: bool) -> Any:
     if plan.size != INFINITE and (target.share.workers > 1 or short):
         # The last step may be short in every component, and a worker may run out of rows before it.
-        pieces = [_with_rows(piece, None) for piece in pieces]
+        pieces = [with_rows(piece, None) for piece in pieces]
     return pack(plan.element_spec, [_several(piece, target) for piece in pieces], DATA)
 
 
@@ -92,9 +92,14 @@ def _several(piece: TypeSpec, target: StepTarget) -> TypeSpec:
     return PerReplicaSpec(*[piece] * target.share.replicas)
 
 
-def _arriving(spec: TypeSpec, target: StepTarget) -> TypeSpec:
+def arriving(spec: TypeSpec, dtype: Callable[[DType], DType]) -> TypeSpec:
+    """Return the spec of a component after it arrives, given the dtype that values of a dtype then have.
+
+    Raises:
+        TypeError: It cannot be distributed.
+    """
     if isinstance(spec, TensorSpec):
-        return TensorSpec(spec.shape, target.dtype(spec.dtype))
+        return TensorSpec(spec.shape, dtype(spec.dtype))
     if isinstance(spec, NoneTensorSpec):
         return spec
     if isinstance(spec, CompositeRowsSpec):
@@ -108,20 +113,21 @@ def _arriving(spec: TypeSpec, target: StepTarget) -> TypeSpec:
 
 
 def _cut(spec: TypeSpec, target: StepTarget) -> TypeSpec:
-    arriving, count = _arriving(spec, target), target.share.everyone
-    if not isinstance(arriving, TensorSpec | CompositeRowsSpec) or count == 1:
-        return arriving
-    if arriving.shape.rank == 0:
+    found, count = arriving(spec, target.dtype), target.share.everyone
+    if not isinstance(found, TensorSpec | CompositeRowsSpec) or count == 1:
+        return found
+    if found.shape.rank == 0:
         raise InvalidArgumentError(
             f"An element with a scalar component, {spec}, cannot be split over {count} replicas.",
             fix="call batch(global_batch_size) on the dataset before you distribute it.",
         )
-    rows = arriving.shape[0]
+    rows = found.shape[0]
     even = rows is not None and rows % count == 0
-    return _with_rows(arriving, rows // count if even and rows is not None else None)
+    return with_rows(found, rows // count if even and rows is not None else None)
 
 
-def _with_rows(spec: TypeSpec, rows: int | None) -> TypeSpec:
+def with_rows(spec: TypeSpec, rows: int | None) -> TypeSpec:
+    """Return the spec of a batch with another number of rows; None if it varies."""
     if not isinstance(spec, TensorSpec | CompositeRowsSpec) or not spec.shape.rank:
         return spec
     shape = TensorShape([rows]).concatenate(spec.shape[1:])
@@ -132,24 +138,21 @@ class StepSource(ABC):
     """Makes the steps of each iteration over a distributed dataset.
 
     Args:
-        replicas: The replicas.
         options: The input options.
         worker: This worker.
     """
 
-    def __init__(self, replicas: Replicas, options: InputOptions, worker: WorkerInput) -> None:
-        self._replicas = replicas
+    def __init__(self, options: InputOptions, worker: WorkerInput) -> None:
         self._options = options
-        self._share = share = worker.share
+        self._share = worker.share
         self._topic = worker.topic
         self._errors = None if worker.topic is None else worker.topic.beside("errors")
         self._is_same = worker.topic is None  # as on the other workers
-        self._target = StepTarget(replicas, share, bool(options.experimental_fetch_to_device))
 
     @property
+    @abstractmethod
     def replicas(self) -> Replicas:
         """The replicas that get the steps."""
-        return self._replicas
 
     @property
     @abstractmethod
@@ -181,7 +184,9 @@ class StepSource(ABC):
     def _steps(self) -> HostSteps: ...
 
     @abstractmethod
-    def _structure(self) -> Any: ...
+    def _placing(
+        self, convert: Callable[[Any], Any] | None
+    ) -> Callable[[Sequence[Column]], Any]: ...
 
     @abstractmethod
     def _facts(self) -> Facts: ...
@@ -193,9 +198,7 @@ class StepSource(ABC):
             convert: Converts each value of a step.
         """
         self._check_same()
-        fetch = self._target.fetch
-        placing = Placing(self._structure(), self._replicas, fetch=fetch, convert=convert)
-        return StepsAhead(self._steps, placing, self.depth)
+        return StepsAhead(self._steps, self._placing(convert), self.depth)
 
     def _check_same(self) -> None:
         """Check once, before the first iteration, that all workers distribute the same dataset."""
@@ -206,7 +209,7 @@ class StepSource(ABC):
     @property
     def depth(self) -> int:
         """The number of steps to prefetch to the devices."""
-        if not self._target.fetch:
+        if not self._options.experimental_fetch_to_device:
             return 0
         return self._options.experimental_per_replica_buffer_size
 
@@ -230,8 +233,35 @@ class StepSource(ABC):
             raise invalid_state(state) from error
 
 
+class ReplicaFeed(StepSource):
+    """Makes steps with one part for each replica.
+
+    Args:
+        replicas: The replicas.
+        options: The input options.
+        worker: This worker.
+    """
+
+    def __init__(self, replicas: Replicas, options: InputOptions, worker: WorkerInput) -> None:
+        super().__init__(options, worker)
+        self._replicas = replicas
+        fetch = bool(options.experimental_fetch_to_device)
+        self._target = StepTarget(replicas, worker.share, fetch)
+
+    @property
+    def replicas(self) -> Replicas:
+        return self._replicas
+
+    @abstractmethod
+    def _structure(self) -> Any: ...
+
+    def _placing(self, convert: Callable[[Any], Any] | None) -> Placing:
+        fetch = self._target.fetch
+        return Placing(self._structure(), self._replicas, fetch=fetch, convert=convert)
+
+
 @final
-class CutFeed(StepSource):
+class CutFeed(ReplicaFeed):
     """Splits the global batches of one dataset over the replicas.
 
     Args:
@@ -291,7 +321,7 @@ class CutFeed(StepSource):
 
 
 @final
-class TakeFeed(StepSource):
+class TakeFeed(ReplicaFeed):
     """Takes one element for each replica, in turn from one dataset, or from one dataset per replica.
 
     Args:

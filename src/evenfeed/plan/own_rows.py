@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, final
 
 from evenfeed.core import dtypes
-from evenfeed.core.batch_split import Share
+from evenfeed.core.batch_split import RowSplit
 from evenfeed.core.specs import INFINITE, TensorSpec
 from evenfeed.plan.facts import NodeFacts
 from evenfeed.plan.grouping import Batch
@@ -24,12 +24,12 @@ class OwnRows(SameElements):
     )
 
     batch_size: int
-    share: Share
+    share: RowSplit
     _: KW_ONLY
     drop_remainder: bool = False
 
     def __post_init__(self) -> None:
-        if not gives_all_some(self.share, self.batch_size):
+        if not self.share.gives_all_some(self.batch_size):
             raise ValueError("a worker gets no row of a full batch")
 
     @property
@@ -89,12 +89,6 @@ class OwnBatches(Node):
     @property
     def can_fail(self) -> bool:
         return self.batches.can_fail
-
-
-def gives_all_some(share: Share, batch_size: int) -> bool:
-    """Return True if each worker gets rows of a full batch."""
-    # The first pieces of the workers come in order, so if the last worker gets rows, all workers do.
-    return share._replace(worker=share.workers - 1).own(batch_size) > 0
 
 
 def length_of(rows: OwnRows, size: int, number: int) -> int:

@@ -138,28 +138,28 @@ class Replicas:
         """Copy an array to the device of one replica. Strings stay on the host."""
         if array.dtype == dtypes.string:
             return array
-        return jax.device_put(_owned(narrowed(array, what)), self.local_devices[replica])
+        return jax.device_put(owned(narrowed(array, what)), self.local_devices[replica])
 
     def put_sharded(self, batch: Array, what: str) -> "jax.Array":
         """Copy each replica's rows of a batch to its device, as one sharded array."""
-        rows = _owned(narrowed(batch, what))
-        return _copied(rows.shape, self.sharding, rows.__getitem__)
+        rows = owned(narrowed(batch, what))
+        return copied(rows.shape, self.sharding, rows.__getitem__)
 
     def put_pieces(self, pieces: Sequence[Array], what: str) -> "jax.Array":
         """Copy one piece to each replica's device, as one array. Pieces have the same, non-empty shape."""
-        rows = [_owned(narrowed(piece, what)).reshape(pieces[0].shape or 1) for piece in pieces]
+        rows = [owned(narrowed(piece, what)).reshape(pieces[0].shape or 1) for piece in pieces]
         size = len(rows[0])
 
         def piece(index: Any) -> Array:
             return rows[(index[0].start or 0) // size - self.first]
 
-        return _copied((size * self.count, *rows[0].shape[1:]), self.sharding, piece)
+        return copied((size * self.count, *rows[0].shape[1:]), self.sharding, piece)
 
     def put_each(self, pieces: Sequence[Array], what: str) -> list[Any]:
         """Copy one piece to each replica's device, even during a trace."""
-        owned = [_owned(narrowed(piece, what)) for piece in pieces]
-        pairs = zip(owned, self._local_shardings, strict=True)
-        return [_copied(piece.shape, there, lambda _, whole=piece: whole) for piece, there in pairs]
+        mine = [owned(narrowed(piece, what)) for piece in pieces]
+        pairs = zip(mine, self._local_shardings, strict=True)
+        return [copied(piece.shape, there, lambda _, whole=piece: whole) for piece, there in pairs]
 
     def everywhere(self, array: Any) -> "jax.Array":
         """Replicate an array on all devices. Returns the array itself if it already is replicated."""
@@ -248,16 +248,17 @@ def replicas_of(array: Any) -> Replicas | None:
     return _known[mesh]() or Replicas(mesh)
 
 
-def _copied(
+def copied(
     shape: tuple[int, ...], there: "jax.sharding.Sharding", rows: Callable[[Any], Array]
 ) -> "jax.Array":
+    """Make an array whose blocks a function returns, given their indices."""
     # Faster than jax.device_put for small batches, and not traced inside a user's jit. The transfer
     # is explicit, so it is allowed even if the user made JAX refuse implicit ones.
     with jax.transfer_guard_host_to_device("allow"):
         return jax.make_array_from_callback(shape, there, rows)
 
 
-def _owned(array: Array) -> Array:
+def owned(array: Array) -> Array:
     """Return an array that nobody else will write to, because JAX may use its memory directly.
 
     A read-only array is a view of the user's array, which the user may change at any time. On the CPU,

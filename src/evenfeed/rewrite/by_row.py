@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, final
 
-from evenfeed.core.batch_split import Share
+from evenfeed.core.batch_split import RowSplit
 from evenfeed.core.batchable_specs import BatchableSpec
 from evenfeed.core.specs import UNKNOWN
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.addressing import why_not_addressable
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node, once_for_each, with_children, with_own_children
-from evenfeed.plan.own_rows import OwnBatches, OwnRows, gives_all_some
+from evenfeed.plan.own_rows import OwnBatches, OwnRows
 
 # A plan of a worker's rows, and the node whose rows every worker computes before selecting its own; None if none.
 Selection: TypeAlias = tuple[Node, Node | None]
@@ -32,13 +32,13 @@ class RowSelection:
     stops: Node | None = None
 
 
-def pushed(plan: Node, share: Share) -> RowSelection:
+def pushed(plan: Node, share: RowSplit) -> RowSelection:
     """Push the selection of a worker's rows down the plan."""
     return once_for_each(partial(_pushed, share))(plan)
 
 
-def _pushed(share: Share, plan: Node, push: Callable[[Node], RowSelection]) -> RowSelection:
-    if isinstance(plan, Batch) and gives_all_some(share, plan.batch_size):
+def _pushed(share: RowSplit, plan: Node, push: Callable[[Node], RowSelection]) -> RowSelection:
+    if isinstance(plan, Batch) and share.gives_all_some(plan.batch_size):
         # Ragged and sparse rows are cut from the batch of all workers.
         return _below_batch(plan, share) if _has_tensors_only(plan) else RowSelection(None, plan)
     facts = plan.facts
@@ -57,7 +57,7 @@ def _has_tensors_only(plan: Node) -> bool:
     return not any(isinstance(spec, BatchableSpec) for spec in flatten(plan.element_spec, DATA))
 
 
-def _below_batch(plan: Batch, share: Share) -> RowSelection:
+def _below_batch(plan: Batch, share: RowSplit) -> RowSelection:
     def own(node: Node) -> OwnRows:
         return OwnRows(
             node,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import final
 
-from evenfeed.core.batch_split import Share
+from evenfeed.core.batch_split import RowSplit, Share
 from evenfeed.core.errors import InvalidArgumentError, NotFoundError
 from evenfeed.core.lazy import logging
 from evenfeed.plan.addressing import why_not_addressable
@@ -65,7 +65,7 @@ def sharded(plan: Node, share: Share) -> Sharded:
         case AutoShardPolicy.FILE if share.workers > 1:
             return Sharded(by_file(plan, share), policy)
         case AutoShardPolicy.DATA:
-            return _by_row(plan, share) if share.workers > 1 else _as_by_row(plan, share)
+            return sharded_by_row(plan, share)
         case AutoShardPolicy.HINT:
             return Sharded(_hinted(plan, share), policy)
         case _:
@@ -87,14 +87,19 @@ def _automatic(plan: Node, share: Share) -> Sharded:
     return replace(found, notes=(note, *found.notes))
 
 
-def _as_by_row(plan: Node, share: Share) -> Sharded:
+def sharded_by_row(plan: Node, share: RowSplit) -> Sharded:
+    """Return the plan that a worker runs if each reads its rows of every batch."""
+    return _by_row(plan, share) if share.workers > 1 else _as_by_row(plan, share)
+
+
+def _as_by_row(plan: Node, share: RowSplit) -> Sharded:
     """Return the plan of a single worker, whose positions suit any number of workers."""
     if why_not_addressable(plan) is None:  # a position is the number of the batch
         return Sharded(plan, AutoShardPolicy.DATA)
     return whole_batches(plan, share)
 
 
-def whole_batches(plan: Node, share: Share) -> Sharded:
+def whole_batches(plan: Node, share: RowSplit) -> Sharded:
     """Return a plan whose positions are those of sharding by row, if each worker computes whole batches."""
     found = pushed(plan, Share(replicas=share.replicas))
     if found.plan is None:
@@ -102,7 +107,7 @@ def whole_batches(plan: Node, share: Share) -> Sharded:
     return Sharded(found.plan, AutoShardPolicy.DATA, in_parts=True, is_whole=True)
 
 
-def _by_row(plan: Node, share: Share) -> Sharded:
+def _by_row(plan: Node, share: RowSplit) -> Sharded:
     found = pushed(plan, share)
     notes: tuple[str, ...] = ()
     if found.stops is not None:

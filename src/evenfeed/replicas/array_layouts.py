@@ -1,0 +1,283 @@
+"""How the arrays of a step are laid out over devices, given their shardings: who holds which rows of a batch."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import lcm, prod
+from typing import Any, TypeAlias, final
+
+import numpy as np
+
+from evenfeed.core.batch_split import HeldRows
+from evenfeed.core.conversion import Array, shortened
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.lazy_jax import jax
+from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.structure import DATA, flatten, opened, outline, paths
+from evenfeed.replicas.mesh import copied, owned
+from evenfeed.tensors.device_arrays import narrowed
+
+# Returns the process of a device. Tests replace it, to lay out arrays over the processes of a large cluster.
+ProcessOf: TypeAlias = Callable[[Any], int]
+
+
+def _own_process(device: Any) -> int:
+    return device.process_index
+
+
+@final
+@dataclass(frozen=True)
+class ArrayLayout:
+    """The shardings of all components of a step, and the rows that each process needs for them.
+
+    Attributes:
+        names: What the user calls the components.
+        shardings: Their shardings, in order; None for a component without values.
+        valid: The sharding of a bool for each row.
+        rows: The rows of a batch that this process reads.
+        processes: The processes with devices, in order.
+        process_of: Returns the process of a device.
+    """
+
+    names: tuple[str, ...]
+    shardings: tuple[Any, ...]
+    valid: Any
+    rows: HeldRows
+    processes: tuple[int, ...]
+    process_of: ProcessOf = _own_process
+
+    def padded(self, length: int | None) -> "ArrayLayout":
+        """Return the layout of batches that are padded to a length; None if they are not padded."""
+        return replace(self, rows=self.rows._replace(length=length))
+
+    @property
+    def shard_count(self) -> int:
+        """The number of shards of the rows of the first component."""
+        return row_shards(self.valid)
+
+    def devices(self, shard: int) -> list[Any]:
+        """Return the devices that hold a shard of the rows of the first component, in the order of their ids."""
+        size = self.shard_count
+        index = self.valid.devices_indices_map((size,))
+        held = [device for device, (own,) in index.items() if shard in range(*own.indices(size))]
+        return sorted(held, key=lambda device: (self.process_of(device), device.id))
+
+    def put(self, component: int, own: Array, length: int) -> "jax.Array":
+        """Copy this process's rows of a batch to its devices, as a part of one global array.
+
+        Args:
+            component: The index of the component.
+            own: The rows that this process reads, in order. Rows that are missing at the end become zeros.
+            length: The number of rows of the global array.
+        """
+        name, sharding = self.names[component], self.shardings[component]
+        rows = owned(narrowed(own, name))
+        shape = (length, *rows.shape[1:])
+        check_divides(name, shape[1:], sharding)
+        return copied(shape, sharding, partial(self.block, rows, length))
+
+    def block(self, own: Array, length: int, index: Any) -> Array:
+        """Return the block of a device, given its index in the global array. Of missing rows, zeros."""
+        return _rows_at(self.rows, own, index[0], length)[(slice(None), *index[1:])]
+
+    def put_valid(self, own: Array, length: int) -> "jax.Array":
+        """Make the array with a bool for each row, given those of this process."""
+        return copied((length,), self.valid, partial(self.block, own, length))
+
+
+def _rows_at(held: HeldRows, own: Array, index: slice, length: int) -> Array:
+    """Return some rows of a global batch of `length`, out of those that a process read. Missing ones are zeros."""
+    start, stop, _ = index.indices(length)
+    if start == stop:
+        return own[:0]
+    size = length // held.shards
+    first = held.own_shards.index(start // size) * size
+    found = own[first : first + stop - start]
+    if len(found) == stop - start:
+        return found
+    whole = np.zeros((stop - start, *own.shape[1:]), own.dtype)
+    whole[: len(found)] = found
+    return whole
+
+
+def layout_of(
+    structure: Any,
+    sharding: Any,
+    mesh: Any = None,
+    *,
+    process_of: ProcessOf = _own_process,
+    here: int | None = None,
+) -> ArrayLayout:
+    """Return the layout of batches with a structure of specs.
+
+    Args:
+        structure: The specs of the components of a batch.
+        sharding: A `NamedSharding` or a `PartitionSpec` for all components, or a structure of them.
+        mesh: The mesh of each `PartitionSpec`; by default that of `jax.set_mesh`.
+        process_of: Returns the process of a device.
+        here: This process.
+
+    Raises:
+        TypeError: A sharding is something else.
+        InvalidArgumentError: A sharding does not suit its component.
+    """
+    specs: list[TypeSpec] = flatten(structure, DATA)
+    names = component_names(structure)
+    given = [_resolved(one, mesh) for one in _for_each(sharding, structure)]
+    shardings = tuple(
+        one if isinstance(spec, TensorSpec) else None
+        for one, spec in zip(given, specs, strict=True)
+    )
+    used = [one for one in shardings if one is not None]
+    if not used:
+        raise InvalidArgumentError(
+            "The elements have no tensors that could be put on devices.",
+            fix="put numbers into the elements: Dataset.from_tensor_slices(array).batch(n).",
+        )
+    for name, spec, one in zip(names, specs, shardings, strict=True):
+        if one is not None:
+            _check_rank(name, spec, one)
+    rows, processes = _holders(used, process_of, here)
+    return ArrayLayout(names, shardings, _of_rows(used[0]), rows, processes, process_of)
+
+
+def held_rows(sharding: Any, mesh: Any = None) -> HeldRows:
+    """Return the rows of a batch that this process reads for shardings, whatever the structure of the batch."""
+    given = [_resolved(one, mesh) for one in flatten(sharding, DATA)]
+    return _holders(given, _own_process, None)[0]
+
+
+def _holders(
+    shardings: Sequence[Any], process_of: ProcessOf, here: int | None
+) -> tuple[HeldRows, tuple[int, ...]]:
+    """Return the rows that this process reads, and the processes with devices, in order."""
+    shards = lcm(*map(row_shards, shardings))
+    processes = tuple(sorted({process_of(d) for one in shardings for d in one.device_set}))
+    own = jax.process_index() if here is None else here
+    for one in shardings:
+        _check_here(one, own, process_of)
+    held = tuple(_held_by(process, shardings, shards, process_of) for process in processes)
+    return HeldRows(processes.index(own), held, shards), processes
+
+
+def component_names(structure: Any) -> tuple[str, ...]:
+    """Return what error messages call the components of an element."""
+    found = paths(structure, DATA)
+    return tuple(f"the element's component {path}" if path else "the element" for path in found)
+
+
+def axes_in_words(layout: ArrayLayout) -> str:
+    """Return the mesh axes that split rows, for error messages: `data=4`."""
+    used = [sharding for sharding in layout.shardings if sharding is not None]
+    axes = {name: one.mesh.shape[name] for one in used for name in row_axes(one)}
+    listed = ", ".join(f"{name}={size}" for name, size in axes.items())
+    return f"the mesh axes {listed}" if len(axes) > 1 else f"the mesh axis {listed}"
+
+
+def row_axes(sharding: Any) -> tuple[str, ...]:
+    """Return the mesh axes over which a sharding splits the rows of an array."""
+    return _axes(sharding.spec[0]) if len(sharding.spec) else ()
+
+
+def row_shards(sharding: Any) -> int:
+    """Return into how many parts a sharding splits the rows of an array."""
+    return prod(sharding.mesh.shape[name] for name in row_axes(sharding))
+
+
+def check_divides(name: str, inner: Sequence[int | None], sharding: Any) -> None:
+    """Raise if a sharding cannot split the dimensions of an array after its rows evenly. None is an unknown size."""
+    for number, size in enumerate(inner, 1):
+        axes = _axes(sharding.spec[number]) if number < len(sharding.spec) else ()
+        parts = prod(sharding.mesh.shape[axis] for axis in axes)
+        if size is not None and size % parts:
+            raise InvalidArgumentError(
+                f"Dimension {number} of {name} has size {size}, which {sharding.spec} cannot split evenly into {parts} "
+                "parts.",
+                fix=f"pad it to {-(-size // parts) * parts} in a map, or leave that dimension whole: None in the "
+                "PartitionSpec.",
+            )
+
+
+def _held_by(
+    process: int, shardings: Sequence[Any], shards: int, process_of: ProcessOf
+) -> tuple[int, ...]:
+    """Return the shards of rows that the devices of a process hold for some component."""
+    found: set[int] = set()
+    for sharding in dict.fromkeys(map(_of_rows, shardings)):
+        for device, (rows,) in sharding.devices_indices_map((shards,)).items():
+            if process_of(device) == process:
+                found.update(range(*rows.indices(shards)))
+    return tuple(sorted(found))
+
+
+def _of_rows(sharding: Any) -> Any:
+    """Return the sharding of an array with one number for each row."""
+    first = sharding.spec[0] if len(sharding.spec) else None
+    return jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec(first))
+
+
+def _axes(part: Any) -> tuple[str, ...]:
+    if part is None:
+        return ()
+    return (part,) if isinstance(part, str) else tuple(part)
+
+
+def _for_each(given: Any, structure: Any) -> list[Any]:
+    """Return one sharding for each component. One for a branch of the structure is for all components below it."""
+    branch, below = opened(structure, DATA), opened(given, DATA)
+    if below is None:
+        return [given] * len(flatten(structure, DATA))
+    if branch is None or below.labels != branch.labels:
+        raise InvalidArgumentError(
+            f"The shardings, {outline(given, DATA)}, do not have the structure of the elements, "
+            f"{outline(structure, DATA)}.",
+            fix="pass one sharding for all components, or one for each, in the same tuples and dicts.",
+        )
+    pairs = zip(below.parts, branch.parts, strict=True)
+    return [one for part, inner in pairs for one in _for_each(part, inner)]
+
+
+def _resolved(given: Any, mesh: Any) -> Any:
+    if isinstance(given, jax.sharding.NamedSharding):
+        return given
+    if not isinstance(given, jax.sharding.PartitionSpec):
+        raise TypeError(
+            described(
+                f"A sharding must be a NamedSharding or a PartitionSpec, but got {shortened(given)}.",
+                fix='pass jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data")).',
+            )
+        )
+    chosen: Any = jax.sharding.get_mesh() if mesh is None else mesh
+    if not isinstance(chosen, jax.sharding.Mesh) or chosen.empty:
+        raise InvalidArgumentError(
+            f"{given} needs a mesh, which says on which devices its axes are.",
+            fix="pass mesh=..., or a NamedSharding(mesh, spec), or call jax.set_mesh(mesh) first.",
+        )
+    return jax.sharding.NamedSharding(chosen, given)
+
+
+def _check_rank(name: str, spec: TypeSpec, sharding: Any) -> None:
+    assert isinstance(spec, TensorSpec)
+    rank = spec.shape.rank
+    if rank == 0:
+        raise InvalidArgumentError(
+            f"{name} is a scalar, {spec}, and has no rows to split.",
+            fix="call batch(global_batch_size) on the dataset before you distribute it.",
+        )
+    if rank is None:
+        return
+    if len(sharding.spec) > rank:
+        raise InvalidArgumentError(
+            f"{sharding.spec} is for arrays with at least {len(sharding.spec)} dimensions, but {name} has {rank}.",
+            fix="pass a sharding for each component, in the structure of an element.",
+        )
+    check_divides(name, [spec.shape[number] for number in range(1, rank)], sharding)
+
+
+def _check_here(sharding: Any, here: int, process_of: ProcessOf) -> None:
+    processes = sorted({process_of(device) for device in sharding.device_set})
+    if here not in processes:
+        raise InvalidArgumentError(
+            f"The mesh has devices of the processes {processes}, but none of this one, process {here}.",
+            fix="make the mesh of devices of all processes, from jax.devices().",
+        )
