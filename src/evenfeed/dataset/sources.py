@@ -9,7 +9,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.arguments import (
     whole_number,
 )
-from evenfeed.core.conversion import Array, shortened, to_array, to_component
+from evenfeed.core.conversion import shortened, to_array, to_component
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
@@ -19,7 +19,8 @@ from evenfeed.plan.choosing import Choose, Counter, Random, Sample
 from evenfeed.plan.combining import Zip
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Take
-from evenfeed.plan.sources import FromGenerator, Range, Sliced, Tensor, TensorSlice, signature_of
+from evenfeed.plan.sources import FromGenerator, Range, Tensor, TensorSlice, signature_of
+from evenfeed.plan.templates import PartHandle, counted_parts, sliced_parts, whole_parts
 from evenfeed.plan.windows import DatasetBatch, DatasetLike, DatasetSpec, ElementValue
 
 if TYPE_CHECKING:
@@ -53,9 +54,16 @@ class Sources(Face):
                     fix="call range(stop), range(start, stop) or range(start, stop, step).",
                 )
             )
-        numbers = [whole_number(arg, "an argument of range") for arg in args]
+        kind = dtypes.as_dtype(output_type)
+        given: tuple[Any, ...] = args
+        numbers: list[Any] = [
+            arg if isinstance(arg, PartHandle) else whole_number(arg, "an argument of range")
+            for arg in given
+        ]
+        if (counted := counted_parts(numbers, kind)) is not None:
+            return dataset_of(counted)
         start, stop = numbers[:2] if len(numbers) > 1 else (0, numbers[0])
-        return dataset_of(Range(start, stop, *numbers[2:], dtype=dtypes.as_dtype(output_type)))
+        return dataset_of(Range(start, stop, *numbers[2:], dtype=kind))
 
     @staticmethod
     def from_tensors(tensors: object, name: str | None = None) -> "Dataset":
@@ -73,7 +81,8 @@ class Sources(Face):
              TensorSpec(shape=(1,), dtype=tf.int32, name=None))
         """
         del name
-        return dataset_of(Tensor(*_element(tensors)))
+        structure, values = _element(tensors)
+        return dataset_of(whole_parts(structure, values) or Tensor(structure, values))
 
     @staticmethod
     def from_tensor_slices(tensors: object, name: str | None = None) -> "Dataset":
@@ -93,7 +102,8 @@ class Sources(Face):
             [(1, b'a'), (2, b'b')]
         """
         del name
-        return dataset_of(TensorSlice(*_rows(tensors)))
+        structure, values = _rows(tensors)
+        return dataset_of(sliced_parts(structure, values) or TensorSlice(structure, values))
 
     @staticmethod
     def from_generator(
@@ -316,25 +326,25 @@ def zipped(structure: Any) -> "Dataset":
     return dataset_of(Zip(structure, tuple(map(plan_of, parts))))
 
 
-def _element(value: object) -> tuple[Any, list[Array | ElementValue | None]]:
+def _element(value: object) -> tuple[Any, list[Any]]:
     """Return the structure of `value` and its components."""
     return value, [_part(leaf) for leaf in _leaves(value)]
 
 
-def _part(leaf: object) -> Array | ElementValue | None:
-    if leaf is None or isinstance(leaf, ElementValue):
+def _part(leaf: object) -> Any:
+    if leaf is None or isinstance(leaf, ElementValue | PartHandle):
         return leaf
     datasets = _datasets(leaf)
     return to_component(leaf) if datasets is None else DatasetBatch(datasets)
 
 
-def _rows(value: object) -> tuple[Any, list[Sliced | None]]:
+def _rows(value: object) -> tuple[Any, list[Any]]:
     """Return the structure of `value` and its components."""
     return value, [None if leaf is None else _row_parts(leaf) for leaf in _leaves(value)]
 
 
-def _row_parts(leaf: object) -> Sliced:
-    if isinstance(leaf, RaggedTensor | SparseTensor):
+def _row_parts(leaf: object) -> Any:
+    if isinstance(leaf, RaggedTensor | SparseTensor | PartHandle):
         return leaf
     datasets = _datasets(leaf)
     return to_component(leaf) if datasets is None else datasets

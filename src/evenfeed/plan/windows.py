@@ -86,6 +86,10 @@ class DatasetSpec(CompositeSpec, BatchableSpec):
         """Return the spec with the given `face`."""
         return DatasetSpec(self.element_spec, self.shape, face=face)
 
+    def made_of(self, node: Node) -> Any:
+        """Return a plan as a Dataset, if the spec has a `face`."""
+        return node if self._face is None else self._face(node)
+
     def batched(self, length: int | None) -> "DatasetSpec":
         return self.of_shape(TensorShape([length]).concatenate(self.shape))
 
@@ -110,8 +114,7 @@ class DatasetSpec(CompositeSpec, BatchableSpec):
         if self.shape.rank:
             return DatasetBatch([self.unbatched().stand_in(length)])
         columns: tuple[list[Any], ...] = tuple([] for _ in self._parts)
-        held = Held(self.element_spec, columns, 0)
-        return held if self._face is None else self._face(held)
+        return self.made_of(Held(self.element_spec, columns, 0))
 
     @property
     def value_type(self) -> type:

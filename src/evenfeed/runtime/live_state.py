@@ -148,6 +148,8 @@ class CallRecord:
         meter: How fast it runs, without compilations.
         was_called: Whether it was called in the latest pass.
         is_called_here: Whether AUTOTUNE calls it in the thread that reads; None until it has measured that.
+        opened: How many datasets it has made.
+        template: The plan with holes of all these datasets; None if it is unknown or there is none.
     """
 
     def __init__(self, effects: Effects | None = None) -> None:
@@ -155,6 +157,8 @@ class CallRecord:
         self.meter = Meter()
         self.was_called = False
         self.is_called_here: bool | None = None
+        self.opened = 0
+        self.template: Node | None = None
 
 
 _passes: Final = WeakTable[PassCounter]()

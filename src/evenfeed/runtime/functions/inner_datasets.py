@@ -22,7 +22,8 @@ from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, have_same_structure, map_structure
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.plan.node import Node
-from evenfeed.plan.windows import DatasetSpec
+from evenfeed.plan.templates import placeholder
+from evenfeed.plan.windows import DatasetSpec, Held
 from evenfeed.runtime.functions.probing import looked_at, of_any_length, of_any_rank, zeros
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.run import FirstElements, Inner, Run
@@ -85,8 +86,15 @@ class InnerDatasets:
     def make(self, parts: list[Any], number: int | None = None) -> Node:
         """Return the plan of the dataset that the function returns for an element."""
         # A tensor keeps its dtype in a list; a NumPy scalar does not.
-        arrays: list[Any] = list(map(_as_array, parts))
+        arrays: list[Any] = [
+            _as_array(_as_dataset(*pair)) for pair in zip(parts, self._specs, strict=True)
+        ]
         return self._plan_of(self.function.one(arrays, number)[0])
+
+    def of_placeholders(self) -> Node:
+        """Return the plan that the function returns for placeholders of the parts of an element."""
+        parts = [placeholder(*pair) for pair in enumerate(self._specs)]
+        return self._plan_of(self.function.calling.plain(parts))
 
     @cached_property
     def output_spec(self) -> Any:
@@ -217,6 +225,13 @@ def _with_specs(plans: list[Node]) -> list[tuple[Node, Any]]:
 
 def _has_rank(spec: TypeSpec) -> bool:
     return not isinstance(spec, TensorSpec) or spec.shape.rank is not None
+
+
+def _as_dataset(part: Any, spec: TypeSpec) -> Any:
+    """Return a window whose elements came as an array as the Dataset that it is."""
+    if not isinstance(spec, DatasetSpec) or type(part) is not np.ndarray:
+        return part
+    return spec.made_of(Held(spec.element_spec, (part,), len(part)))
 
 
 def _as_array(part: Any) -> Any:

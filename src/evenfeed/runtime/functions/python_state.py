@@ -30,7 +30,8 @@ _LISTS: Final = (list, deque, bytearray)
 _CONTAINERS: Final = (*_MAPPINGS, *_LISTS, set)
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
 
-Undo: TypeAlias = Callable[[], None]
+# Restores an object, and returns True if it had changed.
+Undo: TypeAlias = Callable[[], bool]
 
 
 @final
@@ -40,10 +41,10 @@ class ReachableState:
     def __init__(self, function: object) -> None:
         self._undo = list(_undoing(function, set(), _DEPTH))
 
-    def restore(self) -> None:
-        """Restore the objects."""
-        for undo in self._undo:
-            undo()
+    def restore(self) -> bool:
+        """Restore the objects. Return True if one of them had changed."""
+        changed = [undo() for undo in self._undo]
+        return any(changed)
 
 
 def uses_iterator(function: object) -> bool:
@@ -81,11 +82,12 @@ def _undoing(value: Any, seen: set[int], depth: int) -> Iterator[Undo]:
 def _undo_place(place: Place) -> Undo:
     old = dict(place.items())
 
-    def undo() -> None:
+    def undo() -> bool:
         new = dict(place.items())
-        for key, value in old.items():
-            if key not in new or new[key] is not value:
-                place.put(key, value)
+        changed = [key for key, value in old.items() if key not in new or new[key] is not value]
+        for key in changed:
+            place.put(key, old[key])
+        return bool(changed)
 
     return undo
 
@@ -96,9 +98,11 @@ def _undo_attributes(owner: Any, function: object) -> Iterator[Undo]:
     old = {name: value for name, value in own.items() if isinstance(value, _PLAIN)}
     held = cast("dict[str, Any]", vars(owner)) if old else {}
 
-    def undo() -> None:
+    def undo() -> bool:
         new = {name: held[name] for name in old if isinstance(held.get(name), _PLAIN)}
-        held.update({name: old[name] for name, value in new.items() if value is not old[name]})
+        changed = {name: old[name] for name, value in new.items() if value is not old[name]}
+        held.update(changed)
+        return bool(changed)
 
     yield undo
     for value in own.values():
@@ -109,16 +113,24 @@ def _undo_content(value: Any) -> Iterator[Undo]:
     kind = cast("Any", type(value))
     if kind is np.ndarray:
         if value.flags.writeable and value.size <= _WIDTH:
-            yield partial(np.copyto, value, np.array(value))
+            yield partial(_recopy, value, np.array(value))
     elif kind in _CONTAINERS and len(value) <= _WIDTH:
         fill = value.extend if kind in _LISTS else value.update
         yield partial(_refill, value, fill, dict(value) if kind in _MAPPINGS else value.copy())
 
 
-def _refill(container: Any, fill: Callable[[Any], None], old: Any) -> None:
-    if not _is_same(container, old):
+def _recopy(array: Any, old: Any) -> bool:
+    changed = array.tobytes() != old.tobytes()
+    np.copyto(array, old)
+    return changed
+
+
+def _refill(container: Any, fill: Callable[[Any], None], old: Any) -> bool:
+    changed = not _is_same(container, old)
+    if changed:
         container.clear()
         fill(old)
+    return changed
 
 
 def _is_same(container: Any, old: Any) -> bool:

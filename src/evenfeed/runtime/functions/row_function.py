@@ -49,8 +49,8 @@ class RowFunction:
 
     Attributes:
         origin: The line of user code that asked for it.
-        way: How it runs.
-        why: Why it runs that way, for explain().
+        calling: The user function, and how it is called.
+        way, why: How it runs, and why, for explain().
         parallel_calls: How many elements to process at a time, if it runs per element.
     """
 
@@ -60,7 +60,7 @@ class RowFunction:
         self.why = finding.why
         self.parallel_calls = asked.num_parallel_calls
         self._asked = asked
-        self._calling = finding.calling
+        self.calling = finding.calling
         self._compiled: Compiled | None = finding.compiled
         self._kernels = finding.kernels
         self._results = Results(asked, finding)
@@ -117,7 +117,7 @@ class RowFunction:
     @property
     def name(self) -> str:
         """Its name in user code."""
-        return self._calling.name
+        return self.calling.name
 
     @property
     def asked(self) -> tuple[Any, ...]:
@@ -191,7 +191,7 @@ class RowFunction:
         for result in self.first_results():
             if not isinstance(result, Exception):
                 return
-        spec = spec_without_values(self._calling, self.effects)
+        spec = spec_without_values(self.calling, self.effects)
         if spec is not None:
             self._results.learn(spec)
             return
@@ -243,7 +243,7 @@ class RowFunction:
         except caught as error:
             if not isinstance(error, Exception):
                 return error
-            return explained(error, self._calling, self._asked.doing, self.origin, number, parts)
+            return explained(error, self.calling, self._asked.doing, self.origin, number, parts)
 
     def rows(self, block: Block, first: int | Positions = 0) -> Block:
         """Return the results for a whole Block.
@@ -284,12 +284,12 @@ class RowFunction:
             for part, tensor in zip(parts, self._tensors, strict=True)
         ]
         if self._asked.returns_values:
-            return [self._calling.plain(arguments)]
+            return [self.calling.plain(arguments)]
         if self._results.spec is None:
-            spec, structure, leaves = spec_of_first(self._calling, arguments, self.effects)
+            spec, structure, leaves = spec_of_first(self.calling, arguments, self.effects)
             self._results.learn(spec)
             return self._results.fitted(structure, leaves)
-        structure, leaves = self._calling(arguments)
+        structure, leaves = self.calling(arguments)
         return self._results.fitted(structure, [on_the_host(leaf) for leaf in leaves])
 
     def _one_by_one(self, block: Block, first: int | Positions) -> Block:
@@ -334,7 +334,7 @@ class RowFunction:
     ) -> FailedRow:
         number = first + index if isinstance(first, int) else int(first[index])
         parts = block.row(index)
-        noted_error = explained(error, self._calling, self._asked.doing, self.origin, number, parts)
+        noted_error = explained(error, self.calling, self._asked.doing, self.origin, number, parts)
         return FailedRow(index, before, noted_error)
 
 

@@ -2,25 +2,30 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
 from evenfeed.core.block import Block, Positions, concatenated, cut_up, of_rows
-from evenfeed.core.errors import DataLossError, InvalidArgumentError
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.side_effects import noted
 from evenfeed.plan.flattening import FlatMap, GroupByWindow, Interleave
 from evenfeed.plan.node import Node
 from evenfeed.plan.windows import Held
-from evenfeed.runtime.file_digests import FileSet, files_of
 from evenfeed.runtime.functions.calls import never_stopping
 from evenfeed.runtime.functions.inner_datasets import InnerElements, unlike_elements
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.live_state import effects_of
-from evenfeed.runtime.operator import Operator, PushbackReader, Replayed, State, read_full
-from evenfeed.runtime.operators.files import ReadFiles
+from evenfeed.runtime.operator import Operator, PushbackReader, Replayed, State
+from evenfeed.runtime.operators.opening import (
+    InnerSlot,
+    Opened,
+    OpenedSlot,
+    OpensAtOnce,
+    Picks,
+    SlotPool,
+)
 from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
 from evenfeed.runtime.run import Inner, Opener
 from evenfeed.runtime.step import Step, runs
@@ -32,91 +37,21 @@ Start: TypeAlias = Callable[[list[Any], int], Inner]
 _NO_TURNS: Final[Positions] = np.zeros(0, np.int64)
 
 
-@final
-@dataclass
-class _Slot:
-    """An inner dataset that is being read, and the position of its element in the child.
-
-    Attributes:
-        before: The position before the element in the child.
-        inner: The dataset.
-        held: Elements that were read together, some of which were used.
-    """
-
-    before: State
-    inner: Inner
-    held: Block | None = None
-    _used: int = 0
-    _before_held: State = None
-    _failed: Exception | None = None  # the error that `hold` met: the next read raises it
-
-    @property
-    def reads_files(self) -> bool:
-        """True if reading elements early, or twice, is unobservable."""
-        return isinstance(self.inner.operator, ReadFiles)
-
-    def hold(self, most: int) -> int:
-        """Read ahead from files; return how many elements are ready, 0 if the next one fails or does not exist."""
-        if self.held is None and self._failed is None:
-            self._before_held = self.inner.state()
-            try:
-                self.held = self.inner.operator.read(most)
-            except Exception as error:  # noqa: BLE001 - raised again when its turn comes
-                self.inner.operator.close()
-                self.inner.restore(self._before_held)
-                self._failed = error
-        return 0 if self.held is None else self.held.length - self._used
-
-    def read(self, most: int) -> Block | None:
-        """Return the next elements, starting with those held."""
-        if self.held is None:
-            failed, self._failed = self._failed, None
-            block = self.inner.operator.read(most)
-            if isinstance(failed, DataLossError):  # the file was replaced in between
-                raise failed
-            return block
-        block = self.held.cut(self._used, self._used + most)
-        self._used += block.length
-        if self._used == self.held.length:
-            self.held, self._used = None, 0
-        return block
-
-    def provenance(self, count: int) -> Provenance:
-        """Look up the last `count` elements that were read."""
-        unused = 0 if self.held is None else self.held.length - self._used
-        return self.inner.operator.provenance(count + unused)
-
-    def state(self) -> State:
-        position = self.inner.state() if self.held is None else self._before_held
-        return [self.before, position, self._used, self._files]
-
-    @cached_property
-    def _files(self) -> FileSet | None:
-        return files_of(self.inner.plan)
-
-    def restore(self, position: State, used: int, files: Any = None) -> None:
-        """Restore a position, after checking that the files have not changed."""
-        if self._files is not None:
-            self._files.check(files)
-        self.inner.restore(position)
-        for _ in read_full(self.inner.operator, used):
-            pass
-
-
 class _Opens(Operator):
     """Opens an inner dataset for each element of a child."""
 
-    def __init__(self, child: Operator, start: Start, element_spec: Any) -> None:
-        self._feed = PushbackReader(child)
-        self._start = start
-        self._elements = InnerElements(element_spec)
+    def __init__(self, step: Step[FlatMap] | Step[Interleave]) -> None:
+        self._feed = PushbackReader(step.child)
+        self._start = _starter(step)
+        self._elements = InnerElements(step.node.element_spec)
+        self._opens = OpensAtOnce(self._feed, step)
 
-    def _open_next(self) -> _Slot | None:
+    def _open_next(self) -> InnerSlot | None:
         before, number = self._feed.state(), self._feed.number
         block = self._feed.read(1)
-        return None if block is None else _Slot(before, self._start(block.row(0), number))
+        return None if block is None else InnerSlot(before, self._start(block.row(0), number))
 
-    def _open_again(self, state: State) -> _Slot | None:
+    def _open_again(self, state: State) -> InnerSlot | None:
         if state is None:
             return None
         before, *inside = state  # states of older versions have no files
@@ -129,19 +64,31 @@ class _Opens(Operator):
 
 @runs(FlatMap)
 def _read_inner(step: Step[FlatMap]) -> Operator:
-    return ReadInner(step.child, _starter(step), step.node.element_spec)
+    return ReadInner(step)
 
 
 @final
 class ReadInner(_Opens):
-    """Reads the inner datasets one after the other."""
+    """Reads the inner datasets one after the other, several at a time if that is possible."""
 
-    def __init__(self, child: Operator, start: Start, element_spec: Any) -> None:
-        super().__init__(child, start, element_spec)
-        self._slot: _Slot | None = None
+    def __init__(self, step: Step[FlatMap]) -> None:
+        super().__init__(step)
+        self._slot: InnerSlot | None = None
+        self._opened: Opened | None = None  # datasets that were read at once
+        self._used = 0  # how many of their elements
 
     def read(self, most: int) -> Block | None:
         while True:
+            if self._slot is None and self._opened is None:
+                self._opened, self._used = self._opens.next(most), 0
+            if self._opened is not None:
+                block = self._opened.rows.cut(self._used, self._used + most)
+                self._used += block.length
+                if self._used >= self._opened.rows.length:
+                    self._opened = None
+                if block.length:
+                    return block
+                continue
             if self._slot is None:
                 self._slot = self._open_next()
             if self._slot is None:
@@ -158,10 +105,16 @@ class ReadInner(_Opens):
         return unknown_origin if self._slot is None else self._slot.provenance(count)
 
     def state(self) -> State:
-        return [None if self._slot is None else self._slot.state(), self._feed.state()]
+        opened = self._opened
+        if opened is None:
+            return [None if self._slot is None else self._slot.state(), self._feed.state()]
+        number = int(np.searchsorted(opened.starts, self._used, "right")) - 1
+        used = self._used - int(opened.starts[number])
+        return [opened.state_of(number, used), opened.position(number + 1)]
 
     def restore(self, state: State) -> None:
         slot, position = state
+        self._opened = None
         self._slot = self._open_again(slot)
         self._feed.restore(position)
 
@@ -172,10 +125,7 @@ class ReadInner(_Opens):
 
 @runs(Interleave)
 def _read_inners_in_turn(step: Step[Interleave]) -> Operator:
-    node = step.node
-    return ReadInnersInTurn(
-        step.child, _starter(step), node.element_spec, node.cycle_length, node.block_length
-    )
+    return ReadInnersInTurn(step)
 
 
 @final
@@ -183,28 +133,31 @@ class ReadInnersInTurn(_Opens):
     """Reads a few elements of each of several inner datasets in turn.
 
     When an inner dataset ends, the next element takes its slot when the turn comes back to it. If all of them read
-    files, whole rounds are read at once, but never more elements than asked for.
+    files, whole rounds are read at once, but never more elements than asked for. Datasets that were opened at once
+    are a pool of elements: the turns are only counted, and choose elements of the pool.
     """
 
-    def __init__(
-        self, child: Operator, start: Start, element_spec: Any, cycle: int, block: int
-    ) -> None:
-        super().__init__(child, start, element_spec)
-        self._slots: list[_Slot | None] = [None] * cycle
-        self._block = block
+    def __init__(self, step: Step[Interleave]) -> None:
+        super().__init__(step)
+        self._slots: list[InnerSlot | OpenedSlot | None] = [None] * step.node.cycle_length
+        self._block = step.node.block_length
+        self._pool = SlotPool(self._opens)
         self._turn = 0
         self._taken = 0  # how many of the current slot's block
         self._ended = False
         # The slots of the last read, and the order of their elements if there are several.
-        self._last: tuple[list[_Slot], Positions] = [], _NO_TURNS
+        self._last: tuple[list[InnerSlot], Positions] = [], _NO_TURNS
 
     def read(self, most: int) -> Block | None:
         rounds = self._rounds(most)
         if rounds is not None:
             return rounds
-        while not self._ended or any(slot is not None for slot in self._slots):
+        while not self._is_over:
+            turns = self._turns(most)
+            if turns is not None:
+                return turns
             slot = self._slots[self._turn]
-            if slot is None:
+            if not isinstance(slot, InnerSlot):
                 self._fill()
                 continue
             block = slot.read(min(most, self._block - self._taken))
@@ -218,6 +171,52 @@ class ReadInnersInTurn(_Opens):
             if block is not None:
                 raise unlike_elements()
         return None
+
+    @property
+    def _is_over(self) -> bool:
+        return self._ended and all(slot is None for slot in self._slots)
+
+    def _turns(self, most: int) -> Block | None:
+        """Return the elements of the next turns, as far as their datasets were opened at once; None if there are none."""
+        picks = Picks()
+        while (left := most - picks.count) and not self._is_over:
+            if picks.add_rounds(self._whole_rounds(), self._block, left):
+                continue
+            slot = self._slots[self._turn]
+            if slot is None:
+                # New datasets are opened only for the first element: an error must not take away those before it.
+                if not self._ended and not self._fill_from_pool(most, may_open=not picks.count):
+                    break
+                self._turn_if_ended()
+            elif not isinstance(slot, OpenedSlot):
+                break
+            elif (count := min(left, self._block - self._taken, slot.left)) == 0:
+                self._slots[self._turn] = None
+                self._next_turn()
+            else:
+                picks.add(slot, count)
+                self._advance(count)
+        self._last = [], _NO_TURNS
+        return self._pool.picked(picks) if picks.count else None
+
+    def _whole_rounds(self) -> list[OpenedSlot]:
+        """Return all slots, if a round begins and their datasets were opened at once; else none."""
+        if self._turn or self._taken:
+            return []
+        opened = [slot for slot in self._slots if isinstance(slot, OpenedSlot)]
+        others = sum(slot is not None for slot in self._slots) - len(opened)
+        return opened if not others and (self._ended or len(opened) == len(self._slots)) else []
+
+    def _fill_from_pool(self, most: int, *, may_open: bool) -> bool:
+        opened = self._pool.next()
+        if opened is None and may_open and self._pool.refill(most, self._slots):
+            opened = self._pool.next()
+        self._slots[self._turn] = opened
+        return opened is not None
+
+    def _turn_if_ended(self) -> None:
+        if self._slots[self._turn] is None:
+            self._next_turn()
 
     def provenance(self, count: int) -> Provenance:
         slots, turns = self._last
@@ -247,10 +246,10 @@ class ReadInnersInTurn(_Opens):
         self._last = slots, turns
         return concatenated([block for block in blocks if block is not None]).gather(turns)
 
-    def _in_round(self) -> list[_Slot]:
+    def _in_round(self) -> list[InnerSlot]:
         """Return the slots of a round, starting with the current turn; none unless all of them read files."""
         slots = [*self._slots[self._turn :], *self._slots[: self._turn]]
-        opened = [slot for slot in slots if slot is not None]
+        opened = [slot for slot in slots if isinstance(slot, InnerSlot)]
         whole = self._ended or len(opened) == len(slots)
         return opened if whole and all(slot.reads_files for slot in opened) else []
 
@@ -273,17 +272,19 @@ class ReadInnersInTurn(_Opens):
 
     def state(self) -> State:
         slots = [None if slot is None else slot.state() for slot in self._slots]
-        return [slots, self._turn, self._taken, self._ended, self._feed.state()]
+        position = self._pool.position() or self._feed.state()
+        return [slots, self._turn, self._taken, self._ended, position]
 
     def restore(self, state: State) -> None:
         slots, self._turn, self._taken, self._ended, position = state
+        self._pool = SlotPool(self._opens)
         self._slots = [self._open_again(slot) for slot in slots]
         self._feed.restore(position)
 
     def children(self) -> tuple[Operator, ...]:
         return (
             self._feed.child,
-            *(slot.inner.operator for slot in self._slots if slot is not None),
+            *(slot.inner.operator for slot in self._slots if isinstance(slot, InnerSlot)),
         )
 
 

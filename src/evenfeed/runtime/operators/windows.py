@@ -5,7 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
+
 from evenfeed.core.block import Block, concatenated, cut_up
+from evenfeed.core.conversion import Array
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.windows import Held, Window
 from evenfeed.runtime.operator import Operator, State
@@ -35,13 +38,22 @@ class CutWindows(Operator):
 
     As in TensorFlow, an element that fails keeps its place: every window that contains it is an error. The state is
     the position of the read that the first held element came from, and how many elements to skip from there.
+
+    Attributes:
+        gives_arrays: Whether to return full windows as arrays of their elements, instead of Datasets, if possible.
     """
 
     def __init__(self, child: Operator, node: Window) -> None:
         self._child = child
         self._node = node
         self._specs = flatten(node.child.element_spec, DATA)
+        self.gives_arrays = False
         self._begin()
+
+    @property
+    def may_read_ahead(self) -> bool:
+        """True if nobody can see how many windows are read. A window may be large, so others ask for few."""
+        return self._child.reads_freely
 
     def _begin(self) -> None:
         self._held: deque[_Run] = deque()
@@ -54,6 +66,8 @@ class CutWindows(Operator):
     def read(self, most: int) -> Block | None:
         self._pass_gap()
         self._hold(self._node.span + self._node.shift * (most - 1))
+        if self.gives_arrays and (arrays := self._arrays(most)) is not None:
+            return arrays
         found: list[list[Any]] = []
         least = self._node.span if self._node.drop_remainder else 1
         while len(found) < most and self._count >= least:
@@ -67,6 +81,25 @@ class CutWindows(Operator):
         if not found:
             return None
         return Block(tuple(map(list, zip(*found, strict=True))), len(found))
+
+    def _arrays(self, most: int) -> Block | None:
+        """Return full windows, each as an array; None if there is none, or the elements are not arrays."""
+        node = self._node
+        rows = self._held[0].rows if len(self._held) == 1 else None
+        count = min(most, (self._count - node.span) // node.shift + 1)
+        if not isinstance(rows, Block) or count < 1:
+            return None
+        if not all(type(column) is np.ndarray for column in rows.columns):
+            return None
+        columns = tuple(self._windows(np.asarray(column), count) for column in rows.columns)
+        self._drop(node.shift * count)
+        return Block(columns, count)
+
+    def _windows(self, column: Array, count: int) -> Array:
+        node, (first, *rest) = self._node, column.strides
+        shape = (count, node.length, *column.shape[1:])
+        strides = (node.shift * first, node.stride * first, *rest)
+        return np.lib.stride_tricks.as_strided(column, shape, strides, writeable=False).copy()
 
     def _hold(self, count: int) -> None:
         """Read until `count` elements are held or the child ends."""

@@ -1,0 +1,57 @@
+"""rows of 10 numbers: interleave their elements, four rows at a time, batch 100."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from timing import main, rate
+
+ROWS, WIDTH, CYCLE, BATCH = 10_000, 10, 4, 100
+
+
+def rows(batch: Any) -> int:
+    """Count the rows of a batch."""
+    return len(batch)
+
+
+def evenfeed(seconds: float) -> dict[str, float]:
+    """Write it like tf.data."""
+    import evenfeed as tf
+
+    return _like_tf_data(tf, seconds)
+
+
+def tensorflow(seconds: float) -> dict[str, float]:
+    """Write it as in TensorFlow's guides."""
+    import tensorflow as tf
+
+    return _like_tf_data(tf, seconds)
+
+
+def _like_tf_data(tf: Any, seconds: float) -> dict[str, float]:
+    data = tf.data.Dataset
+    numbers = data.from_tensor_slices(_numbers()).repeat()
+    mixed = numbers.interleave(data.from_tensor_slices, cycle_length=CYCLE)
+    return rate(mixed.batch(BATCH), rows, seconds)
+
+
+def limit(seconds: float) -> dict[str, float]:
+    """Arrange and cut the array with NumPy."""
+
+    def cut() -> Iterator[Any]:
+        flat = _numbers().reshape(-1, CYCLE, WIDTH).swapaxes(1, 2).reshape(-1)
+        while True:
+            for start in range(0, len(flat), BATCH):
+                yield flat[start : start + BATCH].copy()
+
+    return rate(cut(), rows, seconds)
+
+
+def _numbers() -> Any:
+    return np.arange(ROWS * WIDTH, dtype=np.float32).reshape(ROWS, WIDTH)
+
+
+VARIANTS = {"evenfeed": evenfeed, "limit": limit, "tf.data": tensorflow}
+
+if __name__ == "__main__":
+    main(VARIANTS)

@@ -1,0 +1,128 @@
+"""Plans with holes: what a function that makes datasets returns for a placeholder of an element.
+
+A `Held` node whose columns are holes stands for the elements that the parts of an element give it.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import DType
+from evenfeed.core.handles import Handle
+from evenfeed.core.specs import UNKNOWN, TensorSpec, TypeSpec
+from evenfeed.core.structure import DATA, pack
+from evenfeed.plan.node import Node
+from evenfeed.plan.windows import DatasetSpec, Held
+
+
+@final
+class PartHandle(Handle):
+    """A placeholder for a part of the element from which a function makes a dataset."""
+
+    __slots__ = ()
+
+
+@final
+@dataclass(frozen=True)
+class RowsOf:
+    """A column: the rows of a part of the element, or of the same array for every element."""
+
+    source: int | Array
+
+
+@final
+@dataclass(frozen=True)
+class Whole:
+    """A column of one row: a part of the element, or the same value for every element."""
+
+    source: int | Array
+
+
+@final
+@dataclass(frozen=True)
+class Counting:
+    """A column of numbers from `start` up to `stop`. Each bound is a number, or the part that has it."""
+
+    start: "int | Whole"
+    stop: "int | Whole"
+    step: "int | Whole"
+    dtype: DType
+
+
+Hole: TypeAlias = RowsOf | Whole | Counting
+
+
+def placeholder(index: int, spec: TypeSpec) -> Any:
+    """Return the placeholder for a part with this spec: a Dataset for a dataset."""
+    if isinstance(spec, DatasetSpec) and isinstance(spec.element_spec, TensorSpec):
+        return spec.made_of(Held(spec.element_spec, (_hole(RowsOf(index)),), UNKNOWN))
+    return PartHandle(index, None, spec)
+
+
+def sliced_parts(structure: Any, values: list[Any]) -> Node | None:
+    """Return the rows of `values`, of which some are placeholders; None if none is.
+
+    Raises:
+        TypeError: The rows cannot be known without the element.
+    """
+    if not any(map(_is_part, values)):
+        return None
+    lengths = {_shape(value)[0] for value in values}
+    if len(lengths) > 1:
+        raise TypeError("The rows of a dataset must all have a known number, or none.")
+    specs = [TensorSpec(_shape(value)[1:], value.dtype) for value in values]
+    holes = tuple(_hole(RowsOf(_source(value))) for value in values)
+    length = lengths.pop()
+    return Held(pack(structure, specs, DATA), holes, UNKNOWN if length is None else length)
+
+
+def whole_parts(structure: Any, values: list[Any]) -> Node | None:
+    """Return `values`, of which some are placeholders, as one element; None if none is a placeholder."""
+    if not any(map(_is_part, values)):
+        return None
+    specs = [TensorSpec(_shape(value), value.dtype) for value in values]
+    holes = tuple(_hole(Whole(_source(value))) for value in values)
+    return Held(pack(structure, specs, DATA), holes, 1)
+
+
+def counted_parts(numbers: list[Any], dtype: DType) -> Node | None:
+    """Return the range of one to three `numbers`; None if none is a placeholder."""
+    if not any(map(_is_part, numbers)):
+        return None
+    bounds = [_bound(number) for number in numbers]
+    start, stop = bounds[:2] if len(bounds) > 1 else (0, bounds[0])
+    counting = Counting(start, stop, bounds[2] if len(bounds) > 2 else 1, dtype)
+    return Held(TensorSpec([], dtype), (_hole(counting),), UNKNOWN)
+
+
+def holes_of(node: Node) -> tuple[Hole, ...]:
+    """Return the holes of a node; none if it has elements of its own."""
+    columns: tuple[Any, ...] = node.columns if isinstance(node, Held) else ()
+    return tuple(column for column in columns if isinstance(column, Hole))
+
+
+def _hole(hole: Hole) -> Any:
+    return hole  # a column of Held, whose type names only real columns
+
+
+def _is_part(value: object) -> bool:
+    return isinstance(value, PartHandle)
+
+
+def _shape(value: Any) -> tuple[int | None, ...]:
+    shape = value.tensor_spec.shape if isinstance(value, PartHandle) else value.shape
+    return tuple(shape)
+
+
+def _source(value: Any) -> int | Array:
+    return value.index if isinstance(value, PartHandle) else value
+
+
+def _bound(number: Any) -> "int | Whole":
+    if not isinstance(number, PartHandle):
+        return number
+    spec = number.tensor_spec
+    if spec.dtype.kind != "i" or spec.shape.rank != 0 or spec.dtype == dtypes.bool:
+        raise TypeError("The bounds of a range must be integers.")
+    return Whole(number.index)
