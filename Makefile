@@ -13,7 +13,7 @@ export UV_CONSTRAINT := $(CURDIR)/constraints.txt
 export UV_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test fast reliability docs bench oracle lock clean help
+.PHONY: demo test fast reliability docs bench release oracle lock clean help
 .DEFAULT_GOAL := help
 
 help: ## Say what there is to do
@@ -47,6 +47,9 @@ bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and wri
 	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python benchmarks/keras_fit.py
 	$(BIN)/python tools/readme_table.py
+
+release: .venv/dev ## Build the wheel, and try it with each extra in an empty environment (minutes)
+	$(BIN)/python tools/release_check.py
 
 oracle: .venv-oracle/done ## Record TensorFlow's answers for tests/oracle again
 	TF_CPP_MIN_LOG_LEVEL=3 .venv-oracle/bin/python tests/oracle/record.py
