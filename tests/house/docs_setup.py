@@ -113,6 +113,8 @@ PAGES: dict[str, Callable[[], Names]] = {
     "checkpoints": dict,
     "datasets": datasets,
     "files": files,
+    "from_grain": dict,
+    "from_pytorch": dict,
     "from_tensorflow": from_tensorflow,
     "images": images,
     "input": input_,
