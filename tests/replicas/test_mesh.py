@@ -185,9 +185,24 @@ def test_a_replicas_part_is_on_its_device_whatever_the_order_of_the_axes():
     assert replicas.devices == tuple(DEVICES[k] for k in (0, 2, 1, 3))
 
 
-def test_replicas_of_several_devices_are_refused():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="all axes of the mesh"):
-        Replicas(*grid("outer"))
+def test_replicas_may_have_several_devices():
+    replicas = Replicas(*grid("inner"))
+    assert replicas.devices == tuple(DEVICES[k] for k in (0, 1))
+    assert replicas.device_set == frozenset(DEVICES[:4])
+    array = replicas.put_sharded(np.arange(4), "x")
+    assert [part.tolist() for part in shards(array)] == [[0, 1], [2, 3]]
+    assert [part.device for part in shards(array)] == list(replicas.devices)
+    assert replicas.joined(shards(array)).tolist() == [0, 1, 2, 3]
+    assert replicas_of(array) is replicas
+    others = Replicas(*grid("outer"))
+    assert replicas_of(array) is replicas
+    assert replicas_of(others.put_sharded(np.arange(4), "x")) is others
+
+
+@pytest.mark.parametrize("axes", [(), ("other",), ("outer", "outer")])
+def test_replicas_differ_along_axes_of_the_mesh(axes):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="along some of the mesh axes"):
+        Replicas(*grid(*axes))
 
 
 def test_the_replicas_of_an_array_are_those_of_its_strategy():

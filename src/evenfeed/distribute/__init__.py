@@ -26,6 +26,7 @@ from evenfeed.strategy.current import (
     in_cross_replica_context,
 )
 from evenfeed.strategy.extended import StrategyExtended
+from evenfeed.strategy.mesh_strategy import MeshStrategy
 from evenfeed.strategy.mirrored import MirroredStrategy
 from evenfeed.strategy.multi_worker import MultiWorkerMirroredStrategy
 from evenfeed.strategy.one_device import OneDeviceStrategy
@@ -41,6 +42,7 @@ __all__ = [
     "InputContext",
     "InputOptions",
     "InputReplicationMode",
+    "MeshStrategy",
     "Mirrored",
     "MirroredStrategy",
     "MultiWorkerMirroredStrategy",

@@ -14,7 +14,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, opened, outline, paths
-from evenfeed.replicas.mesh import copied, owned
+from evenfeed.replicas.mesh import axes_of, copied, owned, row_axes
 from evenfeed.tensors.device_arrays import narrowed
 
 # Returns the process of a device. Tests replace it, to lay out arrays over the processes of a large cluster.
@@ -174,21 +174,21 @@ def axes_in_words(layout: ArrayLayout) -> str:
     return f"the mesh axes {listed}" if len(axes) > 1 else f"the mesh axis {listed}"
 
 
-def row_axes(sharding: Any) -> tuple[str, ...]:
-    """Return the mesh axes over which a sharding splits the rows of an array."""
-    return _axes(sharding.spec[0]) if len(sharding.spec) else ()
-
-
 def row_shards(sharding: Any) -> int:
     """Return into how many parts a sharding splits the rows of an array."""
-    return prod(sharding.mesh.shape[name] for name in row_axes(sharding))
+    return parts_along(0, sharding.mesh, sharding.spec)
+
+
+def parts_along(dimension: int, mesh: Any, spec: Any) -> int:
+    """Return into how many parts a `PartitionSpec` splits a dimension."""
+    axes = axes_of(spec[dimension]) if dimension < len(spec) else ()
+    return prod(mesh.shape[axis] for axis in axes)
 
 
 def check_divides(name: str, inner: Sequence[int | None], sharding: Any) -> None:
     """Raise if a sharding cannot split the dimensions of an array after its rows evenly. None is an unknown size."""
     for number, size in enumerate(inner, 1):
-        axes = _axes(sharding.spec[number]) if number < len(sharding.spec) else ()
-        parts = prod(sharding.mesh.shape[axis] for axis in axes)
+        parts = parts_along(number, sharding.mesh, sharding.spec)
         if size is not None and size % parts:
             raise InvalidArgumentError(
                 f"Dimension {number} of {name} has size {size}, which {sharding.spec} cannot split evenly into {parts} "
@@ -214,12 +214,6 @@ def _of_rows(sharding: Any) -> Any:
     """Return the sharding of an array with one number for each row."""
     first = sharding.spec[0] if len(sharding.spec) else None
     return jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec(first))
-
-
-def _axes(part: Any) -> tuple[str, ...]:
-    if part is None:
-        return ()
-    return (part,) if isinstance(part, str) else tuple(part)
 
 
 def _for_each(given: Any, structure: Any) -> list[Any]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import cache, cached_property
+from math import prod
 from typing import Any, Final, final
 from weakref import ref
 
@@ -13,31 +14,36 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.replicas.inner_axes import vectorized
 from evenfeed.replicas.session import Session
 from evenfeed.tensors.device_arrays import bound, held_dtype, is_x64_on, narrowed
 
 _AXIS: Final = "replica"
 
-# The meshes of strategies, with the newest replicas on each. JAX itself keeps meshes forever.
-_known: Final[dict[Any, "ref[Replicas]"]] = {}
+# The meshes of strategies, with the newest replicas along each choice of axes, the newest last. JAX itself keeps meshes
+# forever.
+_known: Final[dict[Any, dict[tuple[str, ...], "ref[Replicas]"]]] = {}
 
 
 @final
 class Replicas:
-    """The replicas of all workers: a mesh of their devices, one each, with each worker's devices next to each other.
+    """The replicas of all workers: a mesh of their devices, with each worker's devices next to each other.
 
-    A worker can only access its own replicas. Methods number replicas within this worker.
+    A worker can only access its own replicas. Methods number replicas within this worker. A replica has the devices along the
+    inner axes of the mesh. A program is compiled for all of them; what is for a single device is on the first.
 
     Args:
         mesh: The devices.
-        axes: The axes of the mesh that replicas differ along, from the outermost; by default all axes.
+        axes: The axes of the mesh that replicas differ along, from the outermost; by default all axes. The others are
+            inside of a replica.
         session: The state of the strategy; by default a new one.
 
     Attributes:
         mesh: The same.
         axes: The same.
         axis: The axes as `jax.lax` and `PartitionSpec` take them: the name of a single one, or all names.
-        devices: The devices in replica order.
+        devices: The first device of each replica, in replica order.
+        has_inner_axes: Whether replicas have several devices.
         count: The number of replicas, over all workers.
     """
 
@@ -50,21 +56,25 @@ class Replicas:
         names: tuple[str, ...] = mesh.axis_names
         self.mesh = mesh
         self.axes = names if axes is None else tuple(axes)
-        if sorted(self.axes) != sorted(names):
+        if (
+            not self.axes
+            or not set(self.axes) <= set(names)
+            or len(set(self.axes)) < len(self.axes)
+        ):
             raise InvalidArgumentError(
-                f"Each replica has one device, so replicas must differ along all axes of the mesh, {names}, but got "
-                f"{self.axes}.",
-                fix="pass a mesh with the axes of the replicas only.",
+                f"Replicas must differ along some of the mesh axes {names}, each named once, but got {self.axes}.",
+                fix="name axes of the mesh.",
             )
         first, *others = self.axes
         self.axis: str | tuple[str, ...] = self.axes if others else first
-        grid: Any = mesh.devices
-        self.devices: tuple[Any, ...] = tuple(
-            grid.transpose(list(map(names.index, self.axes))).flat
-        )
+        self._groups = _device_groups(mesh, self.axes)
+        self.devices: tuple[Any, ...] = tuple(self._groups[:, 0])
+        self.has_inner_axes: bool = self._groups.shape[1] > 1
         self.count = len(self.devices)
         self._given_session = session
-        _known[mesh] = ref(self)
+        known = _known.setdefault(mesh, {})
+        known.pop(self.axes, None)
+        known[self.axes] = ref(self)
 
     @staticmethod
     def on(devices: Sequence[Any], session: Session | None = None) -> "Replicas":
@@ -107,7 +117,7 @@ class Replicas:
     @cached_property
     def device_set(self) -> frozenset[Any]:
         """The devices, to compare with those of an array's sharding."""
-        return frozenset(self.devices)
+        return frozenset(self._groups.flat)
 
     @cached_property
     def spec(self) -> Any:
@@ -128,6 +138,27 @@ class Replicas:
     def shardings(self) -> "frozenset[jax.sharding.Sharding]":
         """The shardings that a program's arrays can have."""
         return frozenset((self.sharding, self.replicated))
+
+    def laid_out(self, spec: Any) -> "jax.sharding.NamedSharding":
+        """Return the sharding of stacked copies, one for each replica, which a `PartitionSpec` splits over inner axes."""
+        if spec is None:
+            return self.sharding
+        return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(self.axis, *spec))
+
+    def mapped(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Any:
+        """Map a function over the replicas. Inner axes are left to XLA."""
+        if self.has_inner_axes:
+            return vectorized(function, self.mesh, self.axes, in_specs, out_specs)
+        # With check_vma=True, gradients through collectives differ from TensorFlow's.
+        return jax.shard_map(
+            function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False
+        )
+
+    def tracing(self) -> AbstractContextManager[Any]:
+        """Return a context manager in which a function is traced for `mapped`: constraints may name the inner axes."""
+        if not self.has_inner_axes:
+            return nullcontext()
+        return jax.sharding.use_abstract_mesh(self.mesh.abstract_mesh)
 
     @cached_property
     def _local_shardings(self) -> "tuple[jax.sharding.Sharding, ...]":
@@ -171,7 +202,14 @@ class Replicas:
     def held_alike(self, copies: "Sequence[jax.Array]") -> "jax.Array":
         """Make one replicated array from equal copies that are already on their devices."""
         make: Any = jax.make_array_from_single_device_arrays
-        return make(copies[0].shape, self.replicated, list(copies))
+        return make(copies[0].shape, self.replicated, self._on_inner_axes(copies))
+
+    def _on_inner_axes(self, parts: "Sequence[jax.Array]") -> list[Any]:
+        """Copy each replica's array to all of its devices."""
+        if not self.has_inner_axes:
+            return list(parts)
+        pairs = zip(parts, self._groups, strict=True)
+        return [jax.device_put(part, device) for part, group in pairs for device in group]
 
     def to_replica(self, array: Any, replica: int) -> Any:
         """Copy an array to the device of one replica. Returns the array itself if it is already there."""
@@ -192,7 +230,8 @@ class Replicas:
         """
         first = parts[0].shape
         shape = (self.count * first[0], *first[1:])
-        return jax.make_array_from_single_device_arrays(shape, self.sharding, list(parts))
+        placed = self._on_inner_axes(parts)
+        return jax.make_array_from_single_device_arrays(shape, self.sharding, placed)
 
     def stacked(self, parts: "Sequence[jax.Array]") -> "jax.Array":
         """Stack parts along a new replica axis, as one sharded array."""
@@ -222,16 +261,54 @@ class X64Setting:
 def shards(array: "jax.Array") -> tuple[Any, ...]:
     """Return the shards of an array that is split along its first axis, in order."""
     sharding: Any = array.sharding
-    mesh = getattr(sharding, "mesh", None)
+    mesh: Any = getattr(sharding, "mesh", None)
+    axes = () if mesh is None else row_axes(sharding)
     if array.size == 0 and mesh is not None:
         # A compiled program returns an empty array whole on every device, whatever its sharding.
-        rows = array.shape[0] // mesh.size
-        return tuple(shard.data[:rows] for shard in array.addressable_shards)
+        count = len(_device_groups(mesh, axes)) if axes else mesh.size
+        rows = array.shape[0] // count
+        return tuple(shard.data[:rows] for shard in array.addressable_shards[:: mesh.size // count])
     if mesh is not None and _is_in_mesh_order(sharding) and not array.is_fully_replicated:
         # Rows are in mesh order. Looking up the row indices of each shard is slow in JAX.
         return tuple(map(array.addressable_data, range(len(sharding.addressable_devices))))
+    if mesh is not None and axes and len(axes) < len(mesh.axis_names):
+        return _on_first_devices(array, _device_groups(mesh, axes))
     found = sorted(array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
     return tuple(shard.data for shard in found)
+
+
+@cache
+def _device_groups(mesh: Any, axes: tuple[str, ...]) -> Any:
+    """Return the devices of each replica, as the rows of an array, if replicas differ along some axes."""
+    names: tuple[str, ...] = mesh.axis_names
+    inner = [name for name in names if name not in axes]
+    grid = mesh.devices.transpose([names.index(name) for name in (*axes, *inner)])
+    return grid.reshape(prod(mesh.shape[name] for name in axes), -1)
+
+
+def axes_of(part: Any) -> tuple[str, ...]:
+    """Return the mesh axes in one entry of a `PartitionSpec`."""
+    if part is None:
+        return ()
+    return (part,) if isinstance(part, str) else tuple(part)
+
+
+def row_axes(sharding: Any) -> tuple[str, ...]:
+    """Return the mesh axes over which a sharding splits the rows of an array."""
+    spec: Any = getattr(sharding, "spec", ())
+    return axes_of(spec[0]) if len(spec) else ()
+
+
+def _on_first_devices(array: "jax.Array", groups: Any) -> tuple[Any, ...]:
+    """Return the part of each replica, on its first device, of an array that is split along its first axis."""
+    rows, firsts = array.shape[0] // len(groups), groups[:, 0]
+    by_device = {shard.device: shard.data for shard in array.addressable_shards}
+    own = [by_device[device] for device in firsts]
+    if all(part.shape == (rows, *array.shape[1:]) for part in own):
+        return tuple(own)
+    with jax.ensure_compile_time_eval():  # a replica's part is on several devices
+        pieces = [array[r * rows : (r + 1) * rows] for r in range(len(groups))]
+    return tuple(jax.device_put(part, device) for part, device in zip(pieces, firsts, strict=True))
 
 
 def _is_in_mesh_order(sharding: Any) -> bool:
@@ -245,7 +322,11 @@ def replicas_of(array: Any) -> Replicas | None:
     mesh = getattr(getattr(array, "sharding", None), "mesh", None)
     if mesh is None or mesh.size == 1 or mesh not in _known:
         return None
-    return _known[mesh]() or Replicas(mesh)
+    known = _known[mesh]
+    axes = row_axes(array.sharding)
+    if axes not in known:
+        axes = next(reversed(known))
+    return known[axes]() or Replicas(mesh, axes)
 
 
 def copied(

@@ -89,8 +89,12 @@ class Strategy:
 
     @property
     def mesh(self) -> "jax.sharding.Mesh":
-        """The replicas' devices as a JAX mesh with a single axis, `replica`."""
+        """The replicas' devices as a JAX mesh: with a single axis, `replica`, unless it is that of a MeshStrategy."""
         return self._replicas.mesh
+
+    def variable_sharding(self, name: str, shape: tuple[int, ...]) -> Any:  # noqa: ARG002 - for subclasses
+        """Return how a new variable is split over the axes inside of a replica; None if it is not split."""
+        return None
 
     def sharding(self, *axes: str | None) -> "jax.sharding.NamedSharding":
         """Return a JAX sharding of an array over the replicas' devices.

@@ -20,14 +20,7 @@ def unfolded(replicas: Replicas, arrays: Any) -> Any:
 
 def mapped_over(replicas: Replicas, function: Callable[..., Any]) -> Callable[..., Any]:
     """Map a function over the replicas. Its arguments and results are sharded along their first axis."""
-    # With check_vma=True, gradients through collectives differ from TensorFlow's.
-    return jax.shard_map(
-        function,
-        mesh=replicas.mesh,
-        in_specs=replicas.spec,
-        out_specs=replicas.spec,
-        check_vma=False,
-    )
+    return replicas.mapped(function, replicas.spec, replicas.spec)
 
 
 def run_together(replicas: Replicas, program: Callable[[Any], Any], arrays: Any) -> Any:

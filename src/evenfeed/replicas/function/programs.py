@@ -205,8 +205,8 @@ class Program:
         """Return the shardings of the outputs: else XLA would choose one for values that belong to no replica."""
         shardings = {_CUT: replicas.sharding, _WHOLE: replicas.replicated}
         outputs = [shardings.get(place, replicas.replicated) for place in self._places]
-        copies = [hasattr(variable, "replicas") for variable in self.writes]
-        return [*outputs, *(replicas.sharding if own else replicas.replicated for own in copies)]
+        whole = replicas.replicated
+        return [*outputs, *(getattr(variable, "layout", whole) for variable in self.writes)]
 
     # --- running ---------------------------------------------------------------------------
 

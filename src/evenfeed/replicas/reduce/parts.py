@@ -40,13 +40,7 @@ def spread(replicas: Replicas, value: Any) -> Any:
         raise Unstaged("it combines values that are local to each worker", expected=True)
     tensor: Any = value.array if isinstance(value, Mirrored) else convert_to_tensor(value)
     spec = jax.sharding.PartitionSpec
-    rows = jax.shard_map(
-        _with_rows,
-        mesh=replicas.mesh,
-        in_specs=spec(),
-        out_specs=replicas.spec,
-        check_vma=False,
-    )(unfolded(replicas, tensor))
+    rows = replicas.mapped(_with_rows, spec(), replicas.spec)(unfolded(replicas, tensor))
     return PerReplica(array=rows, lifted=tensor.ndim == 0, count=replicas.count)
 
 
@@ -67,11 +61,11 @@ def whole_of(value: Any) -> tuple[Any, int, bool] | None:
 
 
 def _is_on_all_devices(array: Any, value: PerReplica) -> bool:
-    """Return True if a value has an array with a device per replica. A restored one may have fewer."""
+    """Return True if a value has an array with a device per replica or more. A restored one may have fewer."""
     if array is None or is_traced(array):
         return array is not None
     sharding = getattr(array, "sharding", None)  # a NumPy array has none
-    return sharding is not None and len(sharding.device_set) == value.replica_count
+    return sharding is not None and len(sharding.device_set) >= value.replica_count
 
 
 def part_shape(array: Any, count: int, stacked: bool) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.collective import Collective
@@ -17,7 +18,7 @@ from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.regrouping import leaves_of, packed
 from evenfeed.replicas.replica_context import Replica, Site, drawing_for, noted
 from evenfeed.replicas.run.uneven_warning import note_even
-from evenfeed.replicas.run.varying import varying_outputs
+from evenfeed.replicas.run.varying import equations_in, varying_outputs
 from evenfeed.replicas.tape.replay import one_forward_pass
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
@@ -115,10 +116,26 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     parts = [_part_spec(inputs[i], replicas.count) for i in cut]
     copies = [struct(outer.values[v].shape[1:], outer.values[v].dtype) for v in variables]
     whole = [struct(x.shape, x.dtype, weak_type=x.aval.weak_type) for x in spread]
-    with noted(f"while its function was traced for all {replicas.count} replicas."):
+    doing = noted(f"while its function was traced for all {replicas.count} replicas.")
+    with doing, replicas.tracing():
         closed = jax.make_jaxpr(traced, axis_env=replicas.axis_env)(parts, copies, whole)
+    _check_callbacks(replicas, closed.jaxpr)
     closed = one_forward_pass(closed, repeated)
     return _add(outer, replicas, closed, found, [inputs[i] for i in cut], variables, spread)
+
+
+def _check_callbacks(replicas: Replicas, jaxpr: Any) -> None:
+    """Raise if a program calls Python while it runs, which JAX cannot do if it chooses how to split values."""
+    if not replicas.has_inner_axes:
+        return
+    if any("callback" in each.primitive.name for one in jaxpr.eqns for each in equations_in(one)):
+        raise NotImplementedError(
+            described(
+                "The step calls Python while it runs, which JAX cannot do on a mesh with axes inside of a replica.",
+                fix="print outside of the step, without py_function in it; draw random numbers with random.stateless_uniform "
+                "and its kin, or jax.random.",
+            )
+        )
 
 
 def _as_one(leaf: Any, replicas: Replicas) -> Any:
@@ -184,12 +201,10 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
         return results, [o[None] for o in outputs[tensors:]]
 
     spec = jax.sharding.PartitionSpec
-    results, written = jax.shard_map(
+    results, written = replicas.mapped(
         local,
-        mesh=replicas.mesh,
-        in_specs=(spec(), *(replicas.spec if index < last else spec() for index in needed)),
-        out_specs=([replicas.spec if d else spec() for d in differ[:tensors]], replicas.spec),
-        check_vma=False,
+        (spec(), *(replicas.spec if index < last else spec() for index in needed)),
+        ([replicas.spec if d else spec() for d in differ[:tensors]], replicas.spec),
     )(consts, *given)
     for variable, stack in zip(found.written, written, strict=True):
         outer.write(variable, stack)

@@ -1,6 +1,7 @@
 """Variables with one copy on each of several replicas."""
 
 import warnings
+from functools import cached_property
 from typing import Any, final
 
 from evenfeed.core import side_effects
@@ -47,6 +48,11 @@ class DistributedVariable(ScopedVariable):
         assert self.home is not None
         return self.home
 
+    @cached_property
+    def layout(self) -> Any:
+        """The sharding of all copies as one array."""
+        return self.replicas.laid_out(self._spec)
+
     def _hold(self, array: Any) -> None:
         replicas = self.replicas
         own = [array] * replicas.local_count
@@ -71,6 +77,8 @@ class DistributedVariable(ScopedVariable):
         if self._array is None:
             assert self._copies is not None
             self._array = self.replicas.stacked(self._copies)
+            if self._spec is not None:  # a whole copy may not fit on a device for long
+                self._array, self._copies = jax.device_put(self._array, self.layout), None
         return self._array
 
     def hold(self, array: Any) -> None:
@@ -255,12 +263,13 @@ class DistributedVariable(ScopedVariable):
             return self._change_in_callback(level, how, value)
         stack, parts = level.read(self), self._parts(how, value)
         new = jnp.stack([self._changed(how, stack[r], part) for r, part in enumerate(parts)])
-        level.write(self, self._shard(new))
+        level.write(self, jax.lax.with_sharding_constraint(new, self.layout))
         if not self.replicas.spans and not isinstance(value, DistributedValues):
             first = jax.lax.with_sharding_constraint(new[0], self.replicas.replicated)
             return Mirrored(array=first, count=self.replicas.count)
         rows = new if new.ndim == 1 else new.reshape(-1, *new.shape[2:])
-        return PerReplica(array=self._shard(rows), lifted=new.ndim == 1, count=self.replicas.count)
+        rows = jax.lax.with_sharding_constraint(rows, self.replicas.sharding)
+        return PerReplica(array=rows, lifted=new.ndim == 1, count=self.replicas.count)
 
     def _change_in_callback(self, level: Staging, how: How, value: Any) -> Any:
         """Change this worker's copies when the traced program runs, in a host callback."""
@@ -282,10 +291,6 @@ class DistributedVariable(ScopedVariable):
         if not isinstance(value, DistributedValues) and not replicas.spans:
             return Mirrored(array=copies[0], count=replicas.count)
         return PerReplica(copies, replicas=replicas, shapes=(each.shape,) * replicas.count)
-
-    def _shard(self, array: Any) -> Any:
-        """Shard an array of copies over the devices. XLA might choose another sharding."""
-        return jax.lax.with_sharding_constraint(array, self.replicas.sharding)
 
     def _change_copies(self, how: How, value: Any) -> Any:
         parts = self._parts(how, value)

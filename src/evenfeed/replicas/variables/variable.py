@@ -20,6 +20,7 @@ from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSync
 from evenfeed.replicas.tape import reads
 from evenfeed.replicas.tape.reads import as_read
 from evenfeed.replicas.variables.assignments import How, Partly, add, put, subtract
+from evenfeed.replicas.variables.inner_sharding import inner_spec
 from evenfeed.replicas.variables.older_members import OlderMembers
 from evenfeed.replicas.variables.variable_arguments import (
     check_arguments,
@@ -70,6 +71,8 @@ class Variable(OlderMembers, metaclass=Created):
             of a strategy that mirrors variables.
         aggregation: How the values that replicas assign are combined. None means NONE.
         shape: The shapes that it may hold; by default only the shape of the initial value.
+        sharding: A `PartitionSpec` that splits each replica's copy over the inner axes of a `MeshStrategy`; by default that
+            of the strategy's rule.
 
     Examples:
         >>> import evenfeed as tf
@@ -94,6 +97,7 @@ class Variable(OlderMembers, metaclass=Created):
         synchronization: VariableSynchronization | None = VariableSynchronization.AUTO,
         aggregation: VariableAggregation | None = VariableAggregation.NONE,
         shape: Any = None,
+        sharding: Any = None,
     ) -> None:
         _reject_in_jax()
         synchronization = synchronization or VariableSynchronization.AUTO
@@ -118,6 +122,7 @@ class Variable(OlderMembers, metaclass=Created):
         level = contexts.frame()
         self.home: Replicas | None = None if level is None else level.replicas
         self._strategy = None if level is None else level.strategy
+        self._spec = inner_spec(sharding, self)
         self._check_kind()
         with jax.ensure_compile_time_eval():  # a traced function may create variables
             self._hold(array)
@@ -167,6 +172,7 @@ class Variable(OlderMembers, metaclass=Created):
             "synchronization": self.synchronization,
             "aggregation": self.aggregation,
             "shape": self.shape.as_list() if self.shape.rank is not None else self.shape,
+            **({} if self._spec is None else {"sharding": self._spec}),
         }
         return _made_again, (given,)
 

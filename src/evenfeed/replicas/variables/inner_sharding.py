@@ -1,0 +1,68 @@
+"""How each replica's copy of a variable is split over the axes inside of a replica."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evenfeed.core.conversion import shortened
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.lazy_jax import jax
+from evenfeed.replicas.array_layouts import parts_along
+from evenfeed.replicas.mesh import Replicas, axes_of
+
+
+def inner_spec(given: Any, variable: Any) -> Any:
+    """Return the `PartitionSpec` of a variable's copies over the inner axes of a mesh; None if they are not split.
+
+    Args:
+        given: What the user passed for this variable.
+        variable: The variable.
+
+    Raises:
+        InvalidArgumentError: It does not suit the mesh or the shape.
+    """
+    replicas, name, shape = variable.home, variable.name, variable.shape.as_list()
+    if replicas is None or not replicas.has_inner_axes:
+        if given is None:
+            return None
+        raise InvalidArgumentError(
+            f"The variable {name!r} has the sharding {given}, but no mesh with axes inside of a replica.",
+            fix="create it in the scope of a MeshStrategy, or leave the sharding out.",
+        )
+    rule: Callable[..., Any] = variable.distribute_strategy.variable_sharding
+    spec = rule(name.removesuffix(":0"), tuple(shape)) if given is None else given
+    if spec is None:
+        return None
+    if isinstance(spec, jax.sharding.NamedSharding):
+        spec = spec.spec
+    if not isinstance(spec, jax.sharding.PartitionSpec):
+        raise TypeError(
+            described(
+                f"The sharding of the variable {name!r} must be a PartitionSpec, but got {shortened(spec)}.",
+                fix='pass jax.sharding.PartitionSpec(None, "tensor").',
+            )
+        )
+    _check_spec(spec, replicas, name, shape)
+    return spec
+
+
+def _check_spec(spec: Any, replicas: Replicas, name: str, shape: Sequence[int | None]) -> None:
+    inner = [axis for axis in replicas.mesh.axis_names if axis not in replicas.axes]
+    if not {axis for part in spec for axis in axes_of(part)} <= set(inner):
+        raise InvalidArgumentError(
+            f"The variable {name!r} has the sharding {spec}, but only the axes {inner} are inside of a replica.",
+            fix="split it over those. To split it over a data axis, leave that axis out of data_axes, and split the rows over "
+            "it in the step, with jax.lax.with_sharding_constraint.",
+        )
+    if len(spec) > len(shape):
+        raise InvalidArgumentError(
+            f"The variable {name!r} has the sharding {spec}, but its shape is {list(shape)}.",
+            fix="give a variable of that shape a shorter PartitionSpec.",
+        )
+    for dimension, size in enumerate(shape):
+        parts = parts_along(dimension, replicas.mesh, spec)
+        if size is not None and size % parts:
+            raise InvalidArgumentError(
+                f"Dimension {dimension} of the variable {name!r} has size {size}, which {spec} cannot split evenly into "
+                f"{parts} parts.",
+                fix="leave that dimension whole: None in the PartitionSpec.",
+            )

@@ -1,0 +1,207 @@
+"""MeshStrategy: replicas are the points of the data axes, and have several devices each."""
+
+import copy
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import evenfeed as tf
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.distribute import InputOptions, MeshStrategy, MirroredStrategy
+
+MEAN = tf.VariableAggregation.MEAN
+X = np.random.default_rng(0).normal(size=(24, 4)).astype(np.float32)
+Y = X @ np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+def mesh_of(shape=(2, 2, 2), names=("data", "fsdp", "tensor")):
+    return Mesh(np.array(jax.devices()).reshape(shape), names)
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return mesh_of()
+
+
+@pytest.fixture(scope="module")
+def strategy(mesh):
+    return MeshStrategy(mesh)
+
+
+def trained(strategy, sharding, constrain):
+    """Train a layer for some steps. Return its losses, and the variables."""
+    with strategy.scope():
+        w = tf.Variable(tf.zeros([4, 4]), aggregation=MEAN, sharding=sharding)
+        rows = tf.Variable(0, aggregation=tf.VariableAggregation.SUM)
+        seen = tf.Variable(
+            0.0,
+            aggregation=tf.VariableAggregation.SUM,
+            synchronization=tf.VariableSynchronization.ON_READ,
+        )
+
+    def loss(weights, x, y):
+        hidden = constrain(constrain(x, P("fsdp")) @ weights, P("fsdp", "tensor"))
+        return jnp.mean((hidden[:, :3] - y) ** 2)
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            value = loss(w.value(), x, y)
+        (gradient,) = tape.gradient(value, [w])
+        context = tf.distribute.get_replica_context()
+        w.assign_sub(0.05 * context.all_reduce("mean", gradient))
+        rows.assign_add(tf.shape(x)[0])
+        seen.assign_add(tf.reduce_sum(x))
+        return value, context.replica_id_in_sync_group, x[:, 0]
+
+    dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(8)
+    losses = []
+    for x, y in strategy.experimental_distribute_dataset(dataset):
+        value, index, column = strategy.run(step, args=(x, y))
+        losses.append(float(strategy.reduce("MEAN", value, axis=None)))
+        assert [int(i) for i in strategy.experimental_local_results(index)] == [0, 1]
+    np.testing.assert_array_equal(strategy.gather(column, axis=0), X[16:, 0])
+    return losses, w, rows, seen
+
+
+def test_training_is_that_of_a_mirrored_strategy(mesh, strategy):
+    mirrored = MirroredStrategy(["CPU:0", "CPU:1"])
+    losses, w, rows, seen = trained(strategy, P("fsdp", "tensor"), jax.lax.with_sharding_constraint)
+    plain, expected, *_ = trained(mirrored, None, lambda x, _: x)
+    np.testing.assert_allclose(losses, plain, rtol=1e-5)
+    np.testing.assert_allclose(w.numpy(), expected.numpy(), rtol=1e-5)
+    assert rows.numpy() == 24
+    np.testing.assert_allclose(seen.numpy(), X.sum(), rtol=1e-4)
+    held = w.held
+    assert held.sharding == NamedSharding(mesh, P("data", "fsdp", "tensor"))
+    assert {shard.data.shape for shard in held.addressable_shards} == {(1, 2, 2)}
+
+
+def test_replicas_are_the_points_of_the_data_axes():
+    mesh = mesh_of()
+    both = MeshStrategy(mesh, ("fsdp", "data"))
+    assert (both.num_replicas_in_sync, both.data_axes) == (4, ("fsdp", "data"))
+    dataset = tf.data.Dataset.range(8).batch(8)
+    (x,) = both.experimental_distribute_dataset(dataset)
+    assert x.array.sharding.spec == P(("fsdp", "data"))
+    assert [part.tolist() for part in both.experimental_local_results(x)] == [
+        [0, 1],
+        [2, 3],
+        [4, 5],
+        [6, 7],
+    ]
+    one = MeshStrategy(mesh_of((8,), ("data",)), "data")
+    assert one.num_replicas_in_sync == 8
+    (x,) = one.experimental_distribute_dataset(dataset)
+    assert one.run(tf.function(lambda y: y * 2), args=(x,)).array.tolist() == list(range(0, 16, 2))
+
+
+def test_constraints_take_a_mesh_or_none(mesh, strategy):
+    @tf.function
+    def step(x):
+        named = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, P("tensor")))
+        return jax.lax.with_sharding_constraint(named * 2, P(("fsdp", "tensor")))
+
+    dataset = tf.data.Dataset.range(8).batch(8)
+    (x,) = strategy.experimental_distribute_dataset(dataset)
+    assert strategy.run(step, args=(x,)).array.tolist() == list(range(0, 16, 2))
+    with jax.set_mesh(mesh):
+        assert strategy.run(tf.function(step), args=(x,)).array.tolist() == list(range(0, 16, 2))
+
+
+def test_as_plain_python_a_replica_runs_on_its_first_device(strategy):
+    dataset = tf.data.Dataset.range(4).batch(4)
+    (x,) = strategy.experimental_distribute_dataset(dataset)
+    total = strategy.run(
+        lambda y: tf.distribute.get_replica_context().all_reduce("sum", y), args=(x,)
+    )
+    assert [part.tolist() for part in total.values] == [[2, 4], [2, 4]]
+    with strategy.scope():
+        v = tf.Variable([1.0, 2.0], sharding=P("tensor"), aggregation=MEAN)
+    strategy.run(lambda: v.assign_add([1.0, 1.0]))
+    v.assign_add([1.0, 1.0])
+    assert [copy.tolist() for copy in v.values] == [[3.0, 4.0]] * 2
+    assert v.held.sharding.spec == P("data", "tensor")
+
+
+def test_uneven_batches_run_and_padded_ones_too(strategy):
+    dataset = tf.data.Dataset.range(7).batch(4)
+
+    @tf.function
+    def total(x):
+        return tf.distribute.get_replica_context().all_reduce("sum", tf.reduce_sum(x))
+
+    steps = strategy.experimental_distribute_dataset(dataset)
+    sums = [strategy.run(total, args=(x,)) for x in steps]
+    assert [int(s.values[0]) for s in sums] == [6, 15]
+    padded = strategy.experimental_distribute_dataset(
+        dataset, InputOptions(pad_partial_batches=True)
+    )
+    assert [x.array.shape for x, _ in padded] == [(4,)] * 2
+
+
+def test_a_rule_shards_variables_by_name_and_shape(mesh):
+    def rule(name, shape):
+        return P(None, "tensor") if len(shape) == 2 and name != "table" else None
+
+    strategy = MeshStrategy(mesh, variable_sharding=rule)
+    with strategy.scope():
+        kernel = tf.Variable(tf.ones([2, 4]), name="kernel")
+        table = tf.Variable(tf.ones([2, 4]), name="table")
+        own = tf.Variable(tf.ones([2, 4]), sharding=NamedSharding(mesh, P("fsdp")))
+        again = pickle.loads(pickle.dumps(own))
+    assert kernel.held.sharding.spec == P("data", None, "tensor")
+    assert table.held.sharding.spec == P("data")
+    assert own.held.sharding.spec == again.held.sharding.spec == P("data", "fsdp")
+    assert copy.deepcopy(kernel).held.sharding == kernel.held.sharding
+    np.testing.assert_array_equal(kernel.numpy(), np.ones((2, 4)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "sharding", "what"),
+    [
+        ([4], P("data"), r"only the axes \['fsdp', 'tensor'\]"),
+        ([4], P(None, "tensor"), r"its shape is \[4\]"),
+        ([3], P("tensor"), "Dimension 0 .* has size 3"),
+    ],
+)
+def test_shardings_of_variables_that_do_not_suit_are_refused(strategy, shape, sharding, what):
+    with strategy.scope(), pytest.raises(InvalidArgumentError, match=what):
+        tf.Variable(tf.zeros(shape), sharding=sharding)
+
+
+def test_a_sharding_needs_a_mesh_and_a_partition_spec(strategy):
+    with pytest.raises(InvalidArgumentError, match="no mesh with axes inside"):
+        tf.Variable([1.0, 2.0], sharding=P("tensor"))
+    with strategy.scope(), pytest.raises(TypeError, match="must be a PartitionSpec"):
+        tf.Variable([1.0, 2.0], sharding="tensor")
+
+
+def test_meshes_that_do_not_suit_are_refused(mesh):
+    with pytest.raises(TypeError, match=r"must be a jax\.sharding\.Mesh"):
+        MeshStrategy(["CPU:0"])
+    with pytest.raises(InvalidArgumentError, match="must differ along some of the mesh axes"):
+        MeshStrategy(mesh, ("rows",))
+    with pytest.raises(InvalidArgumentError, match="a single point"):
+        MeshStrategy(mesh_of((1, 8), ("data", "tensor")))
+    with pytest.raises(InvalidArgumentError, match="must be Auto"):
+        MeshStrategy(jax.make_mesh((4, 2), ("data", "tensor")))
+    with pytest.raises(TypeError, match="must be a function"):
+        MeshStrategy(mesh, variable_sharding=P("tensor"))
+
+
+def test_a_step_that_calls_python_is_refused(strategy):
+    @tf.function
+    def step(x):
+        tf.print(x)
+        return x
+
+    dataset = tf.data.Dataset.range(4).batch(4)
+    (x,) = strategy.experimental_distribute_dataset(dataset)
+    with pytest.raises(NotImplementedError, match="calls Python while it runs"):
+        strategy.run(step, args=(x,))
