@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
+from evenfeed import nest
 from evenfeed.data import Dataset
+from evenfeed.runtime.operators import first_fit
 
 ROWS = [[1, 2, 3], [4, 5], [], [6], [7, 8, 9, 10, 11, 12], [13]]
 
@@ -161,6 +163,7 @@ def test_concat_refuses_rows_whose_parts_have_different_lengths():
         ({"length": 2.5}, TypeError, "length must be a whole number"),
         ({"length": (2, 2)}, TypeError, "length must be a whole number"),
         ({"num_bins": 0}, ValueError, "num_bins must be at least 1, but got 0"),
+        ({"num_bins": 5000}, ValueError, "num_bins must be at most 1,024, but got 5,000"),
         ({"strategy": "best"}, ValueError, "strategy must be 'first_fit' or 'concat'"),
         ({"too_long": "drop"}, ValueError, "too_long must be 'split' or 'truncate' or 'error'"),
         ({"drop_remainder": 1}, TypeError, "drop_remainder must be True or False"),
@@ -211,6 +214,30 @@ def test_a_position_stays_small_and_goes_back_to_the_oldest_open_sequence_only()
             assert tokens(resumed) == whole[count:]
             for _ in range(97):
                 next(iterator, None)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_compiled_loops_place_rows_as_plain_python_does(parts, monkeypatch):
+    random = np.random.default_rng(1)
+    lengths = random.integers(0, 40, 1500)
+    flat = np.arange(1, lengths.sum() + 1)
+    rows = Dataset.from_tensor_slices(tf.RaggedTensor.from_row_lengths(flat, lengths))
+    if parts == 2:
+        rows = rows.batch(100).map(lambda batch: (batch, batch[:, ::2])).unbatch()
+    packed = rows.pack(32 if parts == 1 else (32, 15), num_bins=7)
+    compiled = [nest.flatten(element) for element in packed]
+    monkeypatch.setattr(first_fit, "is_worth_it", lambda rows: False)
+    plain = [nest.flatten(element) for element in packed]
+    assert len(plain) == len(compiled) > 500
+    for one, two in zip(plain, compiled, strict=True):
+        np.testing.assert_equal(one, two)
+    iterator = iter(packed)
+    for _ in range(300):
+        next(iterator)
+    resumed = iter(packed)
+    monkeypatch.undo()  # a position suits both
+    resumed.set_state(iterator.get_state())
+    np.testing.assert_array_equal(nest.flatten(next(resumed))[0], compiled[300][0])
 
 
 def test_python_code_is_called_for_no_more_rows_than_a_sequence_needs():

@@ -39,7 +39,7 @@ class Packing(Face):
                 is left of a sequence is padded. `"concat"` joins all rows and cuts them into sequences, so only
                 the last one is padded. All components of a row must have one length. A row that is cut
                 becomes two segments, and the positions of the second start at 0.
-            num_bins: For `"first_fit"`, how many sequences are filled at the same time. If a row fits into none of
+            num_bins: For `"first_fit"`, how many sequences are filled at the same time, at most 1,024. If a row fits into none of
                 them, the oldest is returned. More need less padding, and hold rows back for longer.
             padding_values: The value to pad with: a scalar of the component's dtype, or one for each
                 component. By default 0, False or the empty string.

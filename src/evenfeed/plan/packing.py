@@ -26,6 +26,9 @@ TRUNCATE: Final = "truncate"
 ERROR: Final = "error"
 TOO_LONG: Final = (SPLIT, TRUNCATE, ERROR)
 
+# The memory of what was free when each was opened grows with the square.
+_MOST_BINS: Final = 1024
+
 # The tokens of a component, their segment ids and their positions.
 Triple: TypeAlias = tuple[Any, Any, Any]
 
@@ -59,6 +62,12 @@ class Pack(Node):
         _check_choice(self.too_long, "too_long", TOO_LONG, self.origin)
         _check_number(min(self.lengths), "length", "tokens in a packed sequence", self.origin)
         _check_number(self.num_bins, "num_bins", "sequences to fill at the same time", self.origin)
+        if self.num_bins > _MOST_BINS:
+            raise InvalidArgumentError(
+                f"num_bins must be at most {_MOST_BINS:,}, but got {self.num_bins:,}.",
+                fix="pass 64; more than some hundred hardly save padding.",
+                origin=self.origin,
+            )
         if self.strategy == CONCAT and len(set(self.lengths)) > 1:
             raise InvalidArgumentError(
                 'strategy="concat" cuts all components at the same tokens, but they have the lengths '

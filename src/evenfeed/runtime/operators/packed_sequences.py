@@ -1,4 +1,4 @@
-"""How rows of tokens fill sequences of a fixed length: first fit, or one after another."""
+"""How rows of tokens fill sequences of a fixed length: what all ways share, and the way that joins and cuts rows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -136,7 +136,8 @@ def _ids_and_positions(
     return flat.reshape(shape), positions.reshape(shape)
 
 
-def _arranged(node: Pack, triples: Sequence[tuple[Array, Array, Array]], count: int) -> Block:
+def arranged(node: Pack, triples: Sequence[tuple[Array, Array, Array]], count: int) -> Block:
+    """Return sequences as a Block, given the tokens, segment ids and positions of each component."""
     return Block(tuple(triples[part][kind] for part, kind in node.columns), count)
 
 
@@ -178,7 +179,7 @@ class Concatenating(Packer):
         ids = np.arange(len(inside)) - inside + 1
         added = _ids_and_positions(lengths[: len(inside)], ids, (count, length))
         triples = [(part[: count * length].reshape(count, length), *added) for part in whole]
-        return _arranged(self._node, triples, count)
+        return arranged(self._node, triples, count)
 
     def _opened_at(
         self, ends: Positions, counts: Positions, cut: int, at: Opening
@@ -202,7 +203,7 @@ class Concatenating(Packer):
         parts = zip(self._tail, fills, strict=True)
         triples = [(np.concatenate(part).reshape(shape), *added) for part in parts]
         self.restart([], Opening(None, 0, [], 0))
-        return _arranged(self._node, triples, 1)
+        return arranged(self._node, triples, 1)
 
     @property
     def oldest(self) -> Opening | None:
@@ -211,145 +212,3 @@ class Concatenating(Packer):
     @property
     def filled(self) -> float:
         return len(self._tail[0]) / self._length
-
-
-@final
-class _Bin:
-    """An open sequence.
-
-    Attributes:
-        values: The tokens of each component, filled up.
-        pieces: The lengths of the segments, by component.
-        opening: The position before the row that opened it.
-    """
-
-    __slots__ = ("opening", "pieces", "values")
-
-    def __init__(self, node: Pack, opening: Opening) -> None:
-        pairs = zip(node.lengths, node.values, strict=True)
-        self.values = [np.full(length, value[()], value.dtype) for length, value in pairs]
-        self.pieces: list[list[int]] = [[] for _ in node.lengths]
-        self.opening = opening
-
-
-@final
-class FirstFit(Packer):
-    """Puts each row into the oldest open sequence that has room.
-
-    If none has room, it opens another, and first finishes the oldest if too many are open. If it finished another one,
-    the oldest might stay open for ever, and a position would have to go back to where it was opened.
-    """
-
-    def __init__(self, node: Pack) -> None:
-        self._node = node
-        self._open: list[_Bin] = []
-        # How many tokens still fit, by component and open sequence.
-        self._free: list[list[int]] = [[] for _ in node.lengths]
-
-    def restart(self, free: list[list[int]], opening: Opening) -> None:
-        self._free = [list(part) for part in free] or [[] for _ in self._node.lengths]
-        self._open = [_Bin(self._node, opening) for _ in self._free[0]]
-        for place, sequence in enumerate(self._open):
-            for part, length in enumerate(self._node.lengths):
-                sequence.pieces[part].append(length - self._free[part][place])
-
-    def add(self, rows: TokenRows, at: Opening) -> Block | None:
-        finished: list[_Bin] = []
-        starts = list(zip(*(part.tolist() for part in rows.starts), strict=True))
-        is_long: Any = np.greater(rows.counts, self._node.lengths).any(axis=1)
-        for row, counts in enumerate(rows.counts.tolist()):
-            if not any(counts):
-                continue
-            number, opening, pieces = at.made + len(finished), None, [(starts[row], counts)]
-            if is_long[row]:  # its pieces change what is free before one of them opens a sequence
-                opening = Opening(at.before, at.row + row, self._copied(), number)
-                pieces = _pieces(starts[row], counts, self._node.lengths)
-            for begins, lengths in pieces:
-                place = self._first_with_room(lengths)
-                if place is None:
-                    opening = opening or Opening(at.before, at.row + row, self._copied(), number)
-                    if len(self._open) == self._node.num_bins:
-                        finished.append(self._closed(0))
-                    place = self._opened(opening)
-                if self._put(place, rows.values, begins, lengths):
-                    finished.append(self._closed(place))
-        return self._stacked(finished) if finished else None
-
-    def _copied(self) -> list[list[int]]:
-        return [list(part) for part in self._free]
-
-    def _opened(self, opening: Opening) -> int:
-        self._open.append(_Bin(self._node, opening))
-        for free, length in zip(self._free, self._node.lengths, strict=True):
-            free.append(length)
-        return len(self._open) - 1
-
-    def _put(
-        self, place: int, values: list[Array], begins: Sequence[int], counts: Sequence[int]
-    ) -> bool:
-        """Put tokens into an open sequence; return True if it is full then."""
-        sequence, full = self._open[place], True
-        for part, count in enumerate(counts):
-            free, start = self._free[part], begins[part]
-            used = self._node.lengths[part] - free[place]
-            sequence.values[part][used : used + count] = values[part][start : start + count]
-            sequence.pieces[part].append(count)
-            free[place] -= count
-            full = full and free[place] == 0
-        return full
-
-    def _first_with_room(self, counts: Sequence[int]) -> int | None:
-        first, alone = counts[0], len(counts) == 1
-        for place, free in enumerate(self._free[0]):
-            if free >= first and (alone or self._has_room(place, counts)):
-                return place
-        return None
-
-    def _has_room(self, place: int, counts: Sequence[int]) -> bool:
-        return all(free[place] >= n for free, n in zip(self._free, counts, strict=True))
-
-    def _closed(self, place: int) -> _Bin:
-        for free in self._free:
-            del free[place]
-        return self._open.pop(place)
-
-    def _stacked(self, sequences: list[_Bin]) -> Block:
-        triples: list[tuple[Array, Array, Array]] = []
-        for part, length in enumerate(self._node.lengths):
-            pieces = [sequence.pieces[part] for sequence in sequences]
-            gaps = [length - sum(each) for each in pieces]
-            lengths = [n for each, gap in zip(pieces, gaps, strict=True) for n in (*each, gap)]
-            ids = [number for each in pieces for number in (*range(1, len(each) + 1), 0)]
-            added = _ids_and_positions(lengths, ids, (len(sequences), length))
-            triples.append((np.stack([sequence.values[part] for sequence in sequences]), *added))
-        return _arranged(self._node, triples, len(sequences))
-
-    def flush(self) -> Block | None:
-        sequences, self._open = self._open, []
-        self._free = [[] for _ in self._node.lengths]
-        return self._stacked(sequences) if sequences else None
-
-    @property
-    def oldest(self) -> Opening | None:
-        return self._open[0].opening if self._open else None
-
-    @property
-    def filled(self) -> float:
-        return 0.0
-
-
-def _pieces(
-    begins: Sequence[int], counts: Sequence[int], lengths: Sequence[int]
-) -> list[tuple[Sequence[int], Sequence[int]]]:
-    """Return where the pieces of a row that is too long start, and their lengths."""
-    found: list[tuple[Sequence[int], Sequence[int]]] = []
-    for index in range(max(map(_quotient, counts, lengths))):
-        passed = [min(count, index * length) for count, length in zip(counts, lengths, strict=True)]
-        starts = [begin + done for begin, done in zip(begins, passed, strict=True)]
-        left = zip(counts, passed, lengths, strict=True)
-        found.append((starts, [min(count - done, length) for count, done, length in left]))
-    return found
-
-
-def _quotient(count: int, length: int) -> int:
-    return -(-count // length)

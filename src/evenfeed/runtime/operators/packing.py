@@ -12,13 +12,8 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.structure import DATA, flatten, paths
 from evenfeed.plan.packing import CONCAT, ERROR, TRUNCATE, Pack, packable
 from evenfeed.runtime.operator import Operator, State, read_full
-from evenfeed.runtime.operators.packed_sequences import (
-    Concatenating,
-    FirstFit,
-    Opening,
-    Packer,
-    TokenRows,
-)
+from evenfeed.runtime.operators.first_fit import FirstFit
+from evenfeed.runtime.operators.packed_sequences import Concatenating, Opening, Packer, TokenRows
 from evenfeed.runtime.provenance import with_origin
 from evenfeed.runtime.step import Step, runs
 
