@@ -13,11 +13,11 @@ export UV_CONSTRAINT := $(CURDIR)/constraints.txt
 export UV_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test fast reliability docs bench release oracle lock clean help
+.PHONY: demo test fast reliability docs bench bench-smoke release oracle lock clean help
 .DEFAULT_GOAL := help
 
 help: ## Say what there is to do
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 demo: .venv/run ## Train a classifier of handwritten digits on four replicas
 	$(BIN)/evenfeed demo
@@ -37,7 +37,7 @@ reliability: .venv/dev ## Run the long reliability suite: 1,000 ends, 200 kills,
 docs: .venv/dev ## Build the docs into docs/_build
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build
 
-bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and write benchmarks/README.md and the table of README.md
+bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and write benchmarks/README.md, docs/benchmarks.md and the table of README.md
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/processes.py
 	$(BIN)/python benchmarks/run.py
@@ -46,7 +46,11 @@ bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and wri
 	$(BIN)/python benchmarks/resuming.py
 	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python benchmarks/keras_fit.py
+	$(BIN)/python benchmarks/curves.py
 	$(BIN)/python tools/readme_table.py
+
+bench-smoke: .venv/dev ## Compare the ratios of all jobs to their limits with the committed ones, in five minutes
+	$(BIN)/python benchmarks/smoke.py
 
 release: .venv/dev ## Build the wheel, and try it with each extra in an empty environment (minutes)
 	$(BIN)/python tools/release_check.py
