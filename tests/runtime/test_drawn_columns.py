@@ -184,3 +184,13 @@ def test_draws_in_a_map_of_a_flat_map_continue_from_dataset_to_dataset():
     found = [float(x) for x in Dataset.range(4).flat_map(inner)]
     whole = [float(x) for x in Dataset.range(12).map(lambda x: tf.random.uniform([], seed=3))]
     assert found == whole
+
+
+def test_truncated_numbers_of_many_rows_are_those_of_single_calls():
+    def draw(x):
+        return tf.random.truncated_normal([2], seed=3, dtype=tf.float64)
+
+    drawn = np.concatenate(list(Dataset.range(20000).map(draw).batch(4096)))
+    assert abs(drawn).max() < 2
+    singly = list(Dataset.range(300).map(draw, vectorize=False))
+    np.testing.assert_array_equal(drawn[:300], singly)

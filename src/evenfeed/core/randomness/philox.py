@@ -148,18 +148,34 @@ def normals(stream: Stream, count: int, dtype: DType) -> Any:
 
 def truncated_normals(stream: Stream, count: int, dtype: DType) -> Any:
     """Return floats from the normal distribution, without those that are 2 or more deviations from the mean."""
-    xp, size = stream.xp, _group(dtype)
+    size = _group(dtype)
     groups = -(-count // size)
-    tries = _CANDIDATES * 2 // size
+    most = _CANDIDATES * 2 // size
+    if stream.xp is not np or np.ndim(stream.counter[0]) == 1:
+        return _in_rows(_accepted(stream, groups, most, dtype)[0])[..., :count]
+    # Two steps nearly always hold enough numbers; only the other rows need all.
+    found, enough = _accepted(stream, groups, 2, dtype)
+    rows = np.flatnonzero(~enough.all(axis=-1))
+    if len(rows):
+        key, counter = ([word[rows] for word in words] for words in (stream.key, stream.counter))
+        found[rows] = _accepted(Stream(np, key, counter), groups, most, dtype)[0]
+    return _in_rows(found)[..., :count]
+
+
+def _accepted(stream: Stream, groups: int, tries: int, dtype: DType) -> tuple[Any, Any]:
+    """Return the first accepted numbers of each group, from a number of steps, and whether these were enough."""
+    xp, size = stream.xp, _group(dtype)
     apart = size * _RESERVED_WORDS // 4
     steps = xp.arange(groups, dtype=dtypes.uint32)[:, None] * apart + xp.arange(
         tries, dtype=dtypes.uint32
     )
     words = stream.blocks(steps.reshape(-1).astype(dtypes.uint32))
     found = _box_muller(xp, words, dtype).reshape(*words.shape[:-2], groups, tries * size)
+    rejected = abs(found) >= 2
     # A stable sort by "is rejected" keeps the accepted ones in order.
-    order = xp.argsort((abs(found) >= 2).astype(dtypes.int32), axis=-1, stable=True)[..., :size]
-    return _in_rows(xp.take_along_axis(found, order, axis=-1))[..., :count].astype(dtype)
+    order = xp.argsort(rejected.astype(dtypes.int32), axis=-1, stable=True)[..., :size]
+    enough = (~rejected).sum(axis=-1) >= size
+    return xp.take_along_axis(found, order, axis=-1).astype(dtype), enough
 
 
 def _in_rows(found: Any, axes: int = 2) -> Any:
