@@ -70,6 +70,14 @@ FUNCTIONS = {
             .take(4)
         ),
     ),
+    "a map that captures": (
+        pairs,
+        lambda row, n: Dataset.range(3).map(lambda x: (x * n, row[x] + 1)).batch(2),
+    ),
+    "a filter that captures": (
+        numbers,
+        lambda n: Dataset.zip((Dataset.range(n), Dataset.range(9))).filter(lambda x, y: x + n > 9),
+    ),
     "shard and concatenate": (
         rows,
         lambda row: (

@@ -8,7 +8,6 @@ from evenfeed.core import dtypes
 from evenfeed.core.arguments import count_or_none, whole_number, yes_or_no
 from evenfeed.core.callsite import where_called
 from evenfeed.core.conversion import Array, to_component
-from evenfeed.core.errors import described
 from evenfeed.core.random_bits import DrawsForElements
 from evenfeed.core.specs import TensorSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
@@ -30,11 +29,13 @@ from evenfeed.plan.elementwise import (
     TakeWhile,
     WithKeys,
     check_state,
+    state_of_scan,
     widened,
 )
 from evenfeed.plan.flattening import FlatMap, Interleave, usual_cycle_length
 from evenfeed.runtime.build import build
 from evenfeed.runtime.elements import ElementIterator
+from evenfeed.runtime.functions.captured_parts import captured, without_parts
 from evenfeed.runtime.functions.drawing import NOT_TRACED, Source, drawing, drawing_inside
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.probing import of_any_rank
@@ -100,6 +101,9 @@ class Functions(Face):
         del synchronous, use_unbounded_threadpool, name
         settings: dict[str, Any] = {"vectorize": vectorize, "output_signature": output_signature}
         settings |= {"processes": processes}
+        if (filled := captured(self._plan, map_func)) is not None:
+            beside, function = dataset_of(filled[0]), filled[1]
+            return beside._mapped(function, num_parallel_calls, deterministic, **settings)
         try:
             return self._mapped(
                 map_func, num_parallel_calls, deterministic, may_draw=True, **settings
@@ -177,6 +181,8 @@ class Functions(Face):
             [0, 2, 4]
         """
         del name
+        if (filled := captured(self._plan, predicate)) is not None:
+            return dataset_of(filled[0]).filter(filled[1]).map(without_parts)
         return dataset_of(Filter(self._plan, self._traced(predicate, "filtering", returns=_BOOL)))
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
@@ -274,7 +280,7 @@ class Functions(Face):
         del name
         structure, initial = initial_state, tuple(_components(initial_state))
         state = pack(structure, initial, DATA)
-        function = self._folding(scan_func, state, "scanning", _first_of_two)
+        function = self._folding(scan_func, state, "scanning", state_of_scan)
         return dataset_of(Scan(self._plan, structure, initial, function))
 
     def reduce(
@@ -380,18 +386,6 @@ class Functions(Face):
 
 def _itself(spec: Any) -> Any:
     return spec
-
-
-def _first_of_two(spec: Any) -> Any:
-    parts = cast("tuple[Any, ...]", spec) if type(spec) is tuple else ()
-    if len(parts) == 2:
-        return parts[0]
-    raise TypeError(
-        described(
-            f"The function passed to scan must return (new state, output), but returns {spec}.",
-            fix="return two values: the state for the next element, and the output for this one.",
-        )
-    )
 
 
 def _components(value: Any) -> list[Array]:

@@ -217,6 +217,19 @@ def check_state(old: Any, new: Any, node: Any) -> None:
             )
 
 
+def state_of_scan(spec: Any) -> Any:
+    """Return the spec of the new state, given that of what the function of a scan returns."""
+    parts = cast("tuple[Any, ...]", spec) if type(spec) is tuple else ()
+    if len(parts) == 2:
+        return parts[0]
+    raise TypeError(
+        described(
+            f"The function passed to scan must return (new state, output), but returns {spec}.",
+            fix="return two values: the state for the next element, and the output for this one.",
+        )
+    )
+
+
 def widened(old: Any, new: Any) -> Any:
     """Return the most specific specs that are compatible with both states."""
     pairs = zip(flatten(old, DATA), flatten(new, DATA), strict=True)

@@ -12,7 +12,9 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
 from evenfeed.core.specs import UNKNOWN, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, pack
+from evenfeed.plan.combining import Zip
 from evenfeed.plan.node import Node
+from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.windows import DatasetSpec, Held
 
 
@@ -94,6 +96,23 @@ def counted_parts(numbers: list[Any], dtype: DType) -> Node | None:
     start, stop = bounds[:2] if len(bounds) > 1 else (0, bounds[0])
     counting = Counting(start, stop, bounds[2] if len(bounds) > 2 else 1, dtype)
     return Held(TensorSpec([], dtype), (_hole(counting),), UNKNOWN)
+
+
+def beside_parts(child: Node, parts: list[PartHandle]) -> Node:
+    """Return the elements of `child`, each in a pair with the same values of parts."""
+    values = whole_parts(tuple(range(len(parts))), list[Any](parts))
+    assert values is not None
+    return Zip((0, 1), (child, Repeat(values, -1)))
+
+
+def is_endless(node: Node) -> bool:
+    """Return True for values that `beside_parts` repeats."""
+    return (
+        isinstance(node, Repeat)
+        and node.count < 0
+        and bool(holes_of(node.child))
+        and node.child.size == 1
+    )
 
 
 def holes_of(node: Node) -> tuple[Hole, ...]:

@@ -5,6 +5,7 @@ datasets, the datasets of many elements can be read at once, without calling it 
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from types import FunctionType
 from typing import Any, Final, cast
 
@@ -20,7 +21,7 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.options import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Skip, Take
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
-from evenfeed.plan.templates import Counting, RowsOf, Whole
+from evenfeed.plan.templates import Counting, RowsOf, Whole, is_endless
 from evenfeed.plan.windows import Held
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.probing import looked_at
@@ -79,7 +80,7 @@ def _same_steps(one: Node, two: Node) -> bool:
 def _steps(plan: Node) -> Iterator[Any]:
     """Yield what can be compared of each node: its class, its values and what its function uses."""
     for node in plan.walk():
-        values = [value for name, value in vars(node).items() if name not in ("origin", "identity")]
+        values = [getattr(node, field.name) for field in fields(node) if field.compare]
         for value in list(values):
             if isinstance(value, RowFunction):
                 values += named_by(value.calling.function, 1)
@@ -106,5 +107,5 @@ def _is_supported(node: Node) -> bool:
     if isinstance(node, Batch):
         return node.row_splits_dtype is None
     if isinstance(node, Repeat):
-        return node.count >= 0
+        return node.count >= 0 or is_endless(node)
     return isinstance(node, (*_SOURCES, *_STEPS))

@@ -15,7 +15,7 @@ from evenfeed.plan.elementwise import Enumerate, Filter, Map
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat, Shard, Skip, Take
-from evenfeed.plan.templates import Counting, Hole, RowsOf, Whole, holes_of
+from evenfeed.plan.templates import Counting, Hole, RowsOf, Whole, holes_of, is_endless
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import all_blocks
 from evenfeed.runtime.operators.grouping import folded, stackable
@@ -43,6 +43,11 @@ class Expanded:
     def starts(self) -> Positions:
         """The index of the first element of each dataset."""
         return np.cumsum(self.lengths) - self.lengths
+
+    def repeated(self, counts: Positions) -> "Expanded":
+        """Return the only element of each dataset, as often as `counts` say."""
+        _check_size(counts, self.rows)
+        return Expanded(self.rows.gather(np.repeat(self.starts, counts)), counts)
 
     def picked(self, starts: Positions, lengths: Positions, step: int = 1) -> Block:
         """Return runs of elements: `lengths` of them from each of `starts` on, every `step`-th."""
@@ -94,7 +99,15 @@ class Expander:
         holes = holes_of(node)
         if holes:
             return _filled(holes, elements)
-        below = [self._expanded(child, elements) for child in node.children]
+        endless = list(map(is_endless, node.children))
+        if isinstance(node, Repeat) and node.count < 0:
+            raise NotExpandable  # it is not beside others, which end
+        below = [
+            self._expanded(child.children[0] if no_end else child, elements)
+            for child, no_end in zip(node.children, endless, strict=True)
+        ]
+        if any(endless):
+            below = _as_long_as_others(below, endless)
         return _step(node, below)
 
     def _repeated(self, node: Node, count: int) -> Expanded:
@@ -107,6 +120,15 @@ class Expander:
         one = Expanded(rows, np.array([rows.length]))
         lengths = np.full(count, rows.length)
         return Expanded(one.picked(np.zeros(count, np.int64), lengths), lengths)
+
+
+def _as_long_as_others(below: list[Expanded], endless: list[bool]) -> list[Expanded]:
+    """Repeat the only element of some datasets until the others end."""
+    if all(endless):
+        raise NotExpandable
+    pairs = list(zip(below, endless, strict=True))
+    lengths = np.minimum.reduce([one.lengths for one, no_end in pairs if not no_end])
+    return [one.repeated(lengths) if no_end else one for one, no_end in pairs]
 
 
 def read_whole(operator: Any, columns: int) -> Block:
