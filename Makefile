@@ -41,6 +41,7 @@ bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and wri
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/processes.py
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/images.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/feeding.py
 	$(BIN)/python benchmarks/resuming.py

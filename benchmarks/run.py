@@ -143,10 +143,10 @@ def measured(rounds: int, seconds: float, *, with_peers: bool) -> Figures:
     return figures
 
 
-def run(job: str, variant: str, seconds: float) -> dict[str, float]:
-    """Run one variant in a fresh process."""
+def run(job: str, variant: str, seconds: float, *more: str) -> dict[str, float]:
+    """Run one variant in a fresh process, with further arguments for the job."""
     python = str(PEERS) if variant in (*THEIRS, "tensorflow") else sys.executable
-    command = [python, str(HERE / "jobs" / f"{job}.py"), variant, str(seconds)]
+    command = [python, str(HERE / "jobs" / f"{job}.py"), variant, str(seconds), *more]
     quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(command, capture_output=True, text=True, env=quiet, check=False)
     if done.returncode:

@@ -11,7 +11,8 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.errors import EvenfeedError, FailedPreconditionError, InvalidArgumentError
 from evenfeed.core.handles import RowKernel, applied
 from evenfeed.core.specs import TensorSpec
-from evenfeed.images.colours import converted, in_floats
+from evenfeed.images import hot_loops
+from evenfeed.images.colours import converted, in_floats, mixed
 
 _FLOATS: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 # The order of the largest, middle and smallest of red, green and blue, in each sixth of the circle of hues.
@@ -194,10 +195,11 @@ class Mix(RowKernel):
 
     def one(self, *parts: Array) -> Array:
         image = _pixels_of_floats(self.name, parts[0])
-        return image @ np.array(self.matrix, image.dtype)
+        return mixed(image, np.array(self.matrix, image.dtype))
 
     def differentiable(self, *parts: Any) -> Any:
-        return self.one(*parts)
+        image = _pixels_of_floats(self.name, parts[0])
+        return image @ np.array(self.matrix, image.dtype)
 
 
 @final
@@ -213,8 +215,8 @@ class Hue(RowKernel):
     def one(self, *parts: Array) -> Array:
         check_channels("adjust_hue", parts[0])
         image = in_floats(parts[0])
-        turned = _turned(image.astype(np.float32), np.float32(self.delta))
-        return converted(turned.astype(image.dtype), parts[0].dtype)
+        turned = _turned(image.astype(np.float32, copy=False), np.float32(self.delta))
+        return converted(turned.astype(image.dtype, copy=False), parts[0].dtype)
 
 
 @final
@@ -230,9 +232,8 @@ class Saturation(RowKernel):
     def one(self, *parts: Array) -> Array:
         check_channels("adjust_saturation", parts[0])
         image = in_floats(parts[0])
-        colours = to_hsv(image.astype(np.float32))
-        colours[..., 1] = np.clip(colours[..., 1] * np.float32(self.factor), 0, 1)
-        return converted(_by_chroma(colours).astype(image.dtype), parts[0].dtype)
+        found = _saturated(image.astype(np.float32, copy=False), np.float32(self.factor))
+        return converted(found.astype(image.dtype, copy=False), parts[0].dtype)
 
 
 @final
@@ -247,14 +248,17 @@ class Gamma(RowKernel):
         return given[0]
 
     def one(self, *parts: Array) -> Array:
+        image = parts[0]
+        if image.dtype != dtypes.uint8 or image.size < 256:
+            return self.differentiable(image)
+        return hot_loops.looked_up(image, self.differentiable(np.arange(256, dtype=np.uint8)))
+
+    def differentiable(self, *parts: Any) -> Any:
         image = in_floats(parts[0])
         number = image.dtype.type
         return converted(
             number(self.gain) * image ** number(self.gamma), parts[0].dtype, saturate=True
         )
-
-    def differentiable(self, *parts: Any) -> Any:
-        return self.one(*parts)
 
 
 def check_channels(name: str, image: Array) -> None:
@@ -284,6 +288,9 @@ def _pixels_of_floats(
 
 def to_hsv(image: Array) -> Array:
     """Convert RGB to hue, saturation and value."""
+    found = hot_loops.by_pixel("to_hsv", image)
+    if found is not None:
+        return found
     red, green, blue = (image[..., place] for place in range(3))
     value = image.max(axis=-1)
     spread = value - image.min(axis=-1)
@@ -311,6 +318,9 @@ def _choice(condition: Array, one: Array, other: Array) -> Array:
 
 
 def _from_hsv(image: Array) -> Array:
+    found = hot_loops.by_pixel("from_hsv", image)
+    if found is not None:
+        return found
     hue, saturation, value = (image[..., place] for place in range(3))
     number = image.dtype.type
     sixths = hue * number(6)
@@ -324,6 +334,16 @@ def _from_hsv(image: Array) -> Array:
     return np.stack(mixed, axis=-1).astype(image.dtype)
 
 
+def _saturated(image: Array, factor: np.float32) -> Array:
+    """Multiply saturations."""
+    found = hot_loops.by_pixel("saturate", image, factor)
+    if found is not None:
+        return found
+    colours = to_hsv(image)
+    colours[..., 1] = np.clip(colours[..., 1] * factor, 0, 1)
+    return _by_chroma(colours)
+
+
 def _by_chroma(colours: Array) -> Array:
     """Convert hue, saturation and value to RGB as TensorFlow's kernel for saturations does."""
     hue, saturation, value = (colours[..., place] for place in range(3))
@@ -335,6 +355,9 @@ def _by_chroma(colours: Array) -> Array:
 
 def _turned(image: Array, delta: np.float32) -> Array:
     """Turn hues, keeping the largest and the smallest of the three colours, as TensorFlow's kernel does."""
+    found = hot_loops.by_pixel("turn", image, delta * np.float32(6))
+    if found is not None:
+        return found
     red, green, blue = (image[..., place] for place in range(3))
     least, middle, most = (np.sort(image, axis=-1)[..., place] for place in range(3))
     below = np.where(blue < red, 1, np.where(blue > green, 3, 2))

@@ -1,5 +1,6 @@
 """Converts the dtype, channels, brightness and contrast of images."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -11,6 +12,7 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import RowKernel, applied
 from evenfeed.core.specs import TensorSpec
+from evenfeed.images import hot_loops
 from evenfeed.images.geometry import check_image, with_size
 
 _KEPT: Final = (dtypes.float16, dtypes.float32)
@@ -147,12 +149,14 @@ class Standardize(RowKernel):
 
     def one(self, *parts: Array) -> Array:
         check_image(parts[0])
-        image = parts[0].astype(_worked_in(parts[0].dtype))
+        if parts[0].dtype == dtypes.uint8 and parts[0].size:
+            return _of_each_image(_standardized_bytes, parts[0])
+        image = parts[0].astype(_worked_in(parts[0].dtype), copy=False)
         axes = (-3, -2, -1)
-        least = 1 / np.sqrt(np.prod(image.shape[-3:], dtype=np.float32))
-        image -= image.mean(axes, keepdims=True)
+        image = image - image.mean(axes, keepdims=True)
         spread = np.sqrt(np.square(image).mean(axes, keepdims=True))
-        return image / np.maximum(spread, least.astype(image.dtype))
+        image /= np.maximum(spread, _least_spread(image).astype(image.dtype))
+        return image
 
     def differentiable(self, *parts: Any) -> Any:
         check_image(parts[0])
@@ -174,11 +178,12 @@ class Brightness(RowKernel):
         return given[0]
 
     def one(self, *parts: Array) -> Array:
-        image = in_floats(parts[0])
-        return converted(image + image.dtype.type(self.delta), parts[0].dtype, saturate=True)
+        found = hot_loops.of_bytes("brighten", parts[0], np.uint8, np.float32(self.delta))
+        return self.differentiable(*parts) if found is None else found
 
     def differentiable(self, *parts: Any) -> Any:
-        return self.one(*parts)
+        image = in_floats(parts[0])
+        return converted(image + image.dtype.type(self.delta), parts[0].dtype, saturate=True)
 
 
 @final
@@ -193,13 +198,35 @@ class Contrast(RowKernel):
 
     def one(self, *parts: Array) -> Array:
         check_image(parts[0], "images")
+        if parts[0].dtype == dtypes.uint8 and parts[0].size:
+            return _of_each_image(self._of_bytes, parts[0])
+        image = in_floats(parts[0])
+        *before, height, width, channels = image.shape
+        # Whole rows: NumPy is slow where the last axis is as short as that of the channels.
+        rows = image.reshape(*before, height, width * channels)
+        means = rows.sum(axis=-2, dtype=np.float32).reshape(*before, width, channels).sum(axis=-2)
+        mean = (means / np.float32(height * width)).astype(image.dtype)
+        repeated = np.tile(mean, width)[..., None, :]
+        stretched = rows - repeated
+        stretched *= image.dtype.type(self.factor)
+        stretched += repeated
+        return converted(stretched.reshape(image.shape), parts[0].dtype, saturate=True)
+
+    def _of_bytes(self, image: Array) -> Array:
+        mean = hot_loops.added_up(image) / (255 * max(1, image.shape[0] * image.shape[1]))
+        mean, factor = mean.astype(np.float32), np.float32(self.factor)
+        found = hot_loops.stretched(image, mean, factor)
+        if found is not None:
+            return found
+        stretched = (in_floats(image) - mean) * factor + mean
+        return converted(stretched, dtypes.uint8, saturate=True)
+
+    def differentiable(self, *parts: Any) -> Any:
+        check_image(parts[0], "images")
         image = in_floats(parts[0])
         mean = image.mean((-3, -2), keepdims=True, dtype=np.float32).astype(image.dtype)
         stretched = (image - mean) * image.dtype.type(self.factor) + mean
         return converted(stretched, parts[0].dtype, saturate=True)
-
-    def differentiable(self, *parts: Any) -> Any:
-        return self.one(*parts)
 
 
 @final
@@ -217,11 +244,11 @@ class ToGrey(RowKernel):
                 f"rgb_to_grayscale needs 3 channels, but got shape {image.shape}.",
                 fix="pass an RGB image.",
             )
-        grey = converted(image, dtypes.float32) @ _GREY[:, None]
-        return converted(grey, image.dtype)
+        return converted(mixed(converted(image, dtypes.float32), _GREY[:, None]), image.dtype)
 
     def differentiable(self, *parts: Any) -> Any:
-        return self.one(*parts)
+        image = parts[0]
+        return converted(converted(image, dtypes.float32) @ _GREY[:, None], image.dtype)
 
 
 @final
@@ -251,11 +278,51 @@ def converted(image: Array, dtype: DType, *, saturate: bool = False) -> Array:
     if _is_float(image.dtype):
         return image.astype(dtype) if _is_float(dtype) else _to_integers(image, dtype, saturate)
     if _is_float(dtype):
-        return image.astype(dtype) * np.asarray(1 / np.iinfo(image.dtype).max, dtype)
+        return _to_floats(image, dtype)
     return _rescaled(image, dtype, saturate)
 
 
+def mixed(image: Array, matrix: Array) -> Array:
+    """Return pixels times a matrix, added up from left to right."""
+    found = hot_loops.mixed(image, matrix)
+    if found is not None:
+        return found
+    red, green, blue = (image[..., place, None] for place in range(3))
+    return red * matrix[0] + green * matrix[1] + blue * matrix[2]
+
+
+def _of_each_image(change: Callable[[Array], Array], images: Array) -> Array:
+    return change(images) if images.ndim == 3 else np.stack([change(image) for image in images])
+
+
+def _least_spread(image: Array) -> np.float32:
+    return 1 / np.sqrt(np.prod(image.shape[-3:], dtype=np.float32))
+
+
+def _standardized_bytes(image: Array) -> Array:
+    """Standardize an image by the exact mean and variance of its bytes."""
+    count, (some, squares) = image.size, hot_loops.sum_and_squares(image)
+    mean = np.float32(some / count)
+    variance = np.float32((count * squares - some * some) / (count * count))
+    spread = np.maximum(np.sqrt(variance), _least_spread(image))
+    found = hot_loops.of_bytes("standardize", image, np.float32, mean, spread)
+    return (image.astype(np.float32) - mean) / spread if found is None else found
+
+
+def _to_floats(image: Array, dtype: DType) -> Array:
+    """Scale integers to floats from 0 to 1."""
+    if dtype == dtypes.float32:
+        found = hot_loops.of_bytes("to_floats", image, np.float32)
+        if found is not None:
+            return found
+    return image.astype(dtype) * np.asarray(1 / np.iinfo(image.dtype).max, dtype)
+
+
 def _to_integers(image: Array, dtype: DType, saturate: bool) -> Array:
+    if dtype == dtypes.uint8:
+        found = hot_loops.in_bytes(image, saturate=saturate)
+        if found is not None:
+            return found
     limits = np.iinfo(dtype)
     scaled = image * np.asarray(limits.max + 0.5, image.dtype)
     if saturate:

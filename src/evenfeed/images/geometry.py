@@ -11,6 +11,7 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import RowKernel, applied
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
+from evenfeed.images import hot_loops
 
 
 def check_image(image: Array, name: str = "image") -> None:
@@ -315,6 +316,9 @@ def flipped(image: Array, axis: int) -> Array:
     """Reverse one axis of an image. The result is a view for rows, a copy for columns."""
     if axis == ROWS:
         return image[..., ::-1, :, :]
+    found = hot_loops.mirrored(image)
+    if found is not None:
+        return found
     out = np.empty(image.shape, image.dtype)
     for channel in range(
         image.shape[-1]

@@ -22,6 +22,7 @@ from evenfeed.core.errors import (
     ResourceExhaustedError,
 )
 from evenfeed.core.lazy import installed, pil_image, simplejpeg
+from evenfeed.images.png_files import plain_pixels
 
 _PNG_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 # The colour type in a PNG header, by the number of channels.
@@ -186,6 +187,9 @@ def jpeg_pixels(content: bytes, channels: int, way: JpegWay) -> Array:
 
 def other_pixels(content: bytes, kind: Format, channels: int, dtype: DType = dtypes.uint8) -> Array:
     """Decode a PNG or BMP file, or the first frame of a GIF file."""
+    plain = plain_pixels(content, channels) if kind == "PNG" and dtype == dtypes.uint8 else None
+    if plain is not None:
+        return plain
     image = _opened(content, kind)
     with _decoding(content, kind):
         if kind == "PNG" and is_wide(content):

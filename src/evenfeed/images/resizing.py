@@ -1,10 +1,5 @@
-"""Resizes images: `tf.image.resize`, with the interpolation methods and the numerics of TensorFlow.
+"""Resizes images: `tf.image.resize`, with the interpolation methods and the numerics of TensorFlow."""
 
-Most methods are kernels: a weight as a function of the distance to the centre of the new pixel. `area` weights
-an old pixel by its overlap with the new one.
-"""
-
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, final
@@ -16,141 +11,9 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import RowKernel, applied
 from evenfeed.core.specs import TensorSpec
+from evenfeed.images import hot_loops
 from evenfeed.images.geometry import check_image, lengths_of, size_of, with_size
-
-_ONE: Final = np.float32(1)
-# Without antialiasing, TensorFlow looks up cubic weights in a table with this many distances.
-_CUBIC_STEPS: Final = 1024
-
-
-def _triangle(x: Array) -> Array:
-    return np.maximum(0, _ONE - x)
-
-
-def _keys(x: Array) -> Array:
-    near = ((1.5 * x - 2.5) * x) * x + 1
-    far = ((-0.5 * x + 2.5) * x - 4) * x + 2
-    return np.where(x < 1, near, np.where(x < 2, far, 0))
-
-
-def _mitchell(x: Array) -> Array:
-    near = (7 / 6 * x - 2) * x * x + 8 / 9
-    far = ((-7 / 18 * x + 2) * x - 10 / 3) * x + 16 / 9
-    return np.where(x < 1, near, np.where(x <= 2, far, 0))
-
-
-def _gaussian(x: Array) -> Array:
-    return np.where(x < 1.5, np.exp(-2 * x * x), 0)
-
-
-def _lanczos(radius: int) -> Callable[[Array], Array]:
-    pi, wide = np.float32(np.pi), np.float32(radius)
-
-    def curve(x: Array) -> Array:
-        # In single precision, as in TensorFlow: the zeros of the curve are not exactly zero.
-        waves = wide * np.sin(pi * x) * np.sin(pi * x / wide)
-        near = np.maximum(x, np.float32(1e-3))
-        return np.where(x > radius, 0, np.where(x <= 1e-3, _ONE, waves / (pi * pi * near * near)))
-
-    return curve
-
-
-# The curve and its radius for each method.
-_CURVES: Final[dict[str, tuple[Callable[[Array], Array], float]]] = {
-    "bilinear": (_triangle, 1),
-    "bicubic": (_keys, 2),
-    "mitchellcubic": (_mitchell, 2),
-    "gaussian": (_gaussian, 1.5),
-    "lanczos3": (_lanczos(3), 3),
-    "lanczos5": (_lanczos(5), 5),
-}
-
-
-@lru_cache(maxsize=64)
-def weights(method: str, old: int, new: int, *, antialias: bool) -> Array:
-    """Return a matrix with a row of weights for each new pixel. Each row sums to 1.
-
-    Args:
-        method: The interpolation method.
-        old: The number of old pixels.
-        new: The number of new pixels.
-        antialias: When downscaling, widen the curve to the width of the new pixels.
-    """
-    scale = np.float32(old) / np.float32(new)
-    if method == "area":
-        found = _overlaps(old, new, scale)
-    elif method == "bicubic" and not antialias:
-        found = _cubic_by_table(old, new, scale)
-    else:
-        found = _by_curve(method, old, new, antialias=antialias)
-    return (found / found.sum(axis=1, keepdims=True)).astype(np.float32)
-
-
-@final
-@dataclass(frozen=True)
-class Band:
-    """The non-zero weights of a resize: a run of consecutive old pixels for each new one.
-
-    Attributes:
-        places: The indices of the old pixels; one row for each member of the run.
-        weights: Their weights.
-    """
-
-    places: Array
-    weights: Array
-
-
-@lru_cache(maxsize=64)
-def band(method: str, old: int, new: int, channels: int = 1, *, antialias: bool) -> Band:
-    """Return the non-zero weights. With channels, indices are those of the values of a row, not of its pixels."""
-    all_of = weights(method, old, new, antialias=antialias)
-    first = (all_of != 0).argmax(axis=1)
-    count = int((old - (all_of != 0)[:, ::-1].argmax(axis=1) - first).max())
-    places = np.minimum(first, old - count)[None, :] + np.arange(count)[:, None]
-    found = np.take_along_axis(all_of, places.T, axis=1).T
-    numbers = (places[..., None] * channels + np.arange(channels)).reshape(count, -1)
-    return Band(numbers, np.ascontiguousarray(np.repeat(found, channels, axis=1)))
-
-
-def middles(count: int) -> Array:
-    """Return the centres of pixels."""
-    return np.arange(count, dtype=np.float32) + np.float32(0.5)
-
-
-def _by_curve(method: str, old: int, new: int, *, antialias: bool) -> Array:
-    """Return weights by distance.
-
-    Each step is rounded as in TensorFlow; otherwise pixels at the ends of curves would differ.
-    """
-    curve, radius = _CURVES[method]
-    scale = _ONE / (np.float32(new) / np.float32(old))
-    width = np.maximum(scale, _ONE) if antialias else _ONE
-    places, reach = (middles(new) * scale)[:, None], np.float32(radius) * width
-    pixels, half = np.arange(old, dtype=np.float32)[None, :], np.float32(0.5)
-    inside = (pixels >= np.ceil(places - reach - half)) & (
-        pixels <= np.floor(places + reach - half)
-    )
-    return np.where(inside, curve(np.abs((pixels + half - places) * (_ONE / width))), 0)
-
-
-def _overlaps(old: int, new: int, scale: np.float32) -> Array:
-    """Return the overlap of each new pixel with each old one."""
-    starts = (np.arange(new, dtype=np.float32) * scale)[:, None]
-    stops = (np.arange(1, new + 1, dtype=np.float32) * scale)[:, None]
-    pixels = np.arange(old, dtype=np.float32)[None, :]
-    return np.maximum(0, np.minimum(stops, pixels + 1) - np.maximum(starts, pixels))
-
-
-def _cubic_by_table(old: int, new: int, scale: np.float32) -> Array:
-    """Return the weights of the four old pixels around each new one, with rounded distances."""
-    places = middles(new) * scale - np.float32(0.5)
-    below = np.floor(places)
-    near = np.rint((places - below) * _CUBIC_STEPS) / np.float32(_CUBIC_STEPS)
-    pixels = np.arange(old, dtype=np.float32)[None, :]
-    distance = np.abs(pixels - below[:, None] - near[:, None])
-    around = np.abs(pixels - below[:, None] - np.float32(0.5)) < 2
-    return np.where(around, _keys(distance), 0)
-
+from evenfeed.images.resize_weights import band, middles, weights
 
 BILINEAR: Final = "bilinear"
 NEAREST: Final = "nearest"
@@ -164,8 +27,6 @@ _METHODS: Final = (
     "lanczos5",
     "mitchellcubic",
 )
-# If a new row and a new column depend on more old ones than this, a matrix product is faster.
-_MOST_PLACES: Final = 20
 # Methods that return the same pixels if the size does not change. The others smooth the image even then.
 _EXACT: Final = (BILINEAR, "area", "bicubic")
 
@@ -310,6 +171,15 @@ def _nearest(image: Array, size: tuple[int, int]) -> Array:
 def _bilinear(image: Array, size: tuple[int, int]) -> Array:
     """Interpolate rows, then columns: the values of a row are contiguous, so whole rows are computed at once."""
     (height, width), channels = size_of(image), image.shape[-1]
+    found = hot_loops.resized(
+        "interpolate",
+        image,
+        size,
+        _between(height, size[0]).parts if height != size[0] else _KEPT,
+        _between_numbers(width, size[1], channels).parts if width != size[1] else _KEPT,
+    )
+    if found is not None:
+        return found
     numbers = image.reshape(*image.shape[:-2], width * channels)
     if height != size[0]:
         rows = _between(height, size[0])
@@ -344,6 +214,15 @@ class _Between:
     upper: Array
     weight: Array
 
+    @property
+    def parts(self) -> tuple[Array, Array, Array]:
+        """The arguments of a compiled loop."""
+        return self.lower, self.upper, self.weight
+
+
+# What stands for a side that keeps its length.
+_KEPT: Final = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+
 
 @lru_cache(maxsize=256)
 def _between(old: int, new: int) -> _Between:
@@ -369,8 +248,11 @@ def _weighed(image: Array, size: tuple[int, int], method: str, *, antialias: boo
     (height, width), channels = size_of(image), image.shape[-1]
     rows = band(method, height, size[0], antialias=antialias)
     columns = band(method, width, size[1], channels, antialias=antialias)
-    if len(rows.places) + len(columns.places) > _MOST_PLACES:
-        return _multiplied(image, size, method, antialias=antialias)
+    found = hot_loops.resized(
+        "weigh", image, size, (rows.places, rows.weights), (columns.places, columns.weights)
+    )
+    if found is not None:
+        return found
     joined = image.reshape(*image.shape[:-2], width * channels)
     high = _added(joined, rows.places, rows.weights[..., None], -2)
     wide = _added(high, columns.places, columns.weights, -1)
@@ -384,14 +266,6 @@ def _added(image: Array, places: Array, weights: Array, axis: int) -> Array:
         more = image.take(some, axis=axis)
         found += more * weight if more.dtype != np.float32 else np.multiply(more, weight, out=more)
     return found
-
-
-def _multiplied(image: Array, size: tuple[int, int], method: str, *, antialias: bool) -> Array:
-    """Resize with matrix products, for weights that are mostly non-zero."""
-    rows, columns = _matrices(image, size, method, antialias)
-    image = image.astype(np.float32)
-    high = np.einsum("oh,...hwc->...owc", rows, image, optimize=True)
-    return np.einsum("pw,...owc->...opc", columns, high, optimize=True)
 
 
 def _matrices(image: Array, size: tuple[int, int], method: str, antialias: bool) -> list[Array]:

@@ -10,6 +10,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import RowKernel, applied
 from evenfeed.core.specs import TensorSpec
+from evenfeed.images import hot_loops
 from evenfeed.images.geometry import Pad, check_image, size_of, with_size
 from evenfeed.images.resizing import BILINEAR, Resize, check_method
 
@@ -78,7 +79,7 @@ def resize_with_pad(
 @final
 @dataclass(frozen=True)
 class Rotate(RowKernel):
-    """Rotates by quarter turns; the result is a view."""
+    """Rotates by quarter turns."""
 
     moves_values = True
 
@@ -89,13 +90,18 @@ class Rotate(RowKernel):
 
     def one(self, *parts: Array) -> Array:
         check_image(parts[0])
+        if self.turns % 2:
+            first = self.turns == 1
+            found = hot_loops.transposed(parts[0], downward=first, rightward=not first)
+            if found is not None:
+                return found
         return np.rot90(parts[0], self.turns, axes=(-3, -2))
 
 
 @final
 @dataclass(frozen=True)
 class Transpose(RowKernel):
-    """Swaps height and width; the result is a view."""
+    """Swaps height and width."""
 
     moves_values = True
 
@@ -104,7 +110,8 @@ class Transpose(RowKernel):
 
     def one(self, *parts: Array) -> Array:
         check_image(parts[0])
-        return np.swapaxes(parts[0], -3, -2)
+        found = hot_loops.transposed(parts[0], downward=True, rightward=True)
+        return np.swapaxes(parts[0], -3, -2) if found is None else found
 
 
 @final

@@ -21,7 +21,12 @@ _OPTIONS: Final[tuple[dict[str, bool], ...]] = (
 
 def is_worth_it(rows: int) -> bool:
     """Return True if compiled loops should read this many records at a time."""
-    return rows >= _FEWEST and _numba() is not None
+    return rows >= _FEWEST and is_installed()
+
+
+def is_installed() -> bool:
+    """Return True if Numba is installed, and supports this NumPy."""
+    return _numba() is not None
 
 
 def compiled(function: Function) -> Function:

@@ -1,0 +1,269 @@
+"""Compiled loops over the values and pixels of images. Importing this module imports Numba.
+
+Each loop computes what the NumPy code of its caller does, to the last bit: LLVM keeps the order of operations.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from evenfeed.core.conversion import Array
+from evenfeed.core.text.numba_loops import compiled
+
+# Compiled code does not distinguish NumPy numbers from Python numbers.
+# pyright: reportArgumentType=false, reportReturnType=false
+
+_F32 = np.float32
+_ZERO: Final = np.float32(0)
+_ONE: Final = np.float32(1)
+_TWO: Final = np.float32(2)
+_THREE: Final = np.float32(3)
+_FOUR: Final = np.float32(4)
+_FIVE: Final = np.float32(5)
+_SIX: Final = np.float32(6)
+_THIRD: Final = np.float32(2 / 6)
+_TWO_THIRDS: Final = np.float32(4 / 6)
+_FRACTION: Final = np.float32(1 / 255)
+_BYTE: Final = np.float32(255.5)
+_MOST: Final = np.float32(255)
+_WIDE: Final = np.float32(2**31)
+
+
+@compiled
+def look_up(values: Array, table: Array, out: Array) -> None:
+    """Write the entry of each byte in a table."""
+    for at in range(values.shape[0]):
+        out[at] = table[values[at]]
+
+
+@compiled
+def to_floats(values: Array, out: Array) -> None:
+    """Scale bytes to floats from 0 to 1."""
+    for at in range(values.shape[0]):
+        out[at] = np.float32(values[at]) * _FRACTION
+
+
+@compiled
+def brighten(values: Array, delta: Any, out: Array) -> None:
+    """Add a number to bytes, as floats from 0 to 1, and clip them."""
+    for at in range(values.shape[0]):
+        out[at] = _clipped_byte(np.float32(values[at]) * _FRACTION + delta)
+
+
+@compiled
+def stretch(rows: Array, means: Array, factor: Any, out: Array) -> None:
+    """Scale the distances of bytes, as floats from 0 to 1, from their means, and clip them.
+
+    Args:
+        rows: The rows of an image.
+        means: The mean for each value of a row.
+        factor: The factor for the distances.
+        out: The new rows.
+    """
+    for row in range(rows.shape[0]):
+        for at in range(rows.shape[1]):
+            value, mean = np.float32(rows[row, at]) * _FRACTION, means[at]
+            out[row, at] = _clipped_byte((value - mean) * factor + mean)
+
+
+@compiled
+def standardize(values: Array, mean: Any, spread: Any, out: Array) -> None:
+    """Subtract a number from bytes, and divide by another."""
+    for at in range(values.shape[0]):
+        out[at] = (np.float32(values[at]) - mean) / spread
+
+
+@compiled
+def add_up(rows: Array, sums: Array) -> None:
+    """Add up the bytes in each column."""
+    for row in range(rows.shape[0]):
+        for at in range(rows.shape[1]):
+            sums[at] = np.uint32(sums[at] + np.uint32(rows[row, at]))
+
+
+@compiled
+def add_squares(values: Array) -> Any:
+    """Return the sum of bytes, and of their squares."""
+    sum_, squares = np.uint64(0), np.uint64(0)
+    for first in range(0, values.shape[0], 4096):  # Short runs fit into 32 bits, which are faster.
+        some, more = np.uint32(0), np.uint32(0)
+        for at in range(first, min(first + 4096, values.shape[0])):
+            value = np.uint32(values[at])
+            some = np.uint32(some + value)
+            more = np.uint32(more + np.uint32(value * value))
+        sum_ += np.uint64(some)
+        squares += np.uint64(more)
+    return sum_, squares
+
+
+@compiled
+def _clipped_byte(value: Any) -> Any:
+    scaled = value * _BYTE
+    scaled = scaled if scaled > _ZERO else _ZERO
+    return np.uint8(np.int32(scaled if scaled < _MOST else _MOST))
+
+
+@compiled
+def to_bytes(values: Array, out: Array) -> bool:
+    """Scale floats to bytes, which wrap around; return False if a value is too large for that."""
+    fits = True
+    for at in range(values.shape[0]):
+        scaled = values[at] * _BYTE
+        fits &= abs(scaled) < _WIDE
+        out[at] = np.uint8(np.int32(scaled))
+    return fits
+
+
+@compiled
+def to_clipped_bytes(values: Array, out: Array) -> None:
+    """Scale floats to bytes, and clip them; NaN becomes 0."""
+    for at in range(values.shape[0]):
+        out[at] = _clipped_byte(values[at])
+
+
+@compiled
+def _hsv(red: Any, green: Any, blue: Any) -> Any:
+    # Without branches, which the processor would guess wrong for every other pixel.
+    value = max(red, green, blue)
+    spread = value - min(red, green, blue)
+    saturation = spread / value if value > _ZERO else _ZERO
+    norm = _ONE / (_SIX * spread)
+    one, other = (red - green, _TWO_THIRDS)
+    one, other = (blue - red, _THIRD) if green == value else (one, other)
+    one, other = (green - blue, _ZERO) if red == value else (one, other)
+    hue = norm * one + other
+    hue = hue if spread > _ZERO else _ZERO
+    hue = hue + _ONE if hue < _ZERO else hue
+    return hue, saturation, value
+
+
+@compiled
+def to_hsv(pixels: Array, out: Array) -> bool:
+    """Convert RGB to hue, saturation and value; return False if a value is not finite."""
+    finite = True
+    for at in range(pixels.shape[0]):
+        red, green, blue = pixels[at, 0], pixels[at, 1], pixels[at, 2]
+        finite &= (red - red) + (green - green) + (blue - blue) == _ZERO
+        out[at, 0], out[at, 1], out[at, 2] = _hsv(red, green, blue)
+    return finite
+
+
+@compiled
+def from_hsv(pixels: Array, out: Array) -> None:
+    """Convert hue, saturation and value to RGB."""
+    for at in range(pixels.shape[0]):
+        sixths, saturation, value = pixels[at, 0] * _SIX, pixels[at, 1], pixels[at, 2]
+        rest = _ONE - saturation
+        red = abs(sixths - _THREE) - _ONE
+        green = _TWO - abs(sixths - _TWO)
+        blue = _TWO - abs(sixths - _FOUR)
+        out[at, 0] = (rest + saturation * min(max(red, _ZERO), _ONE)) * value
+        out[at, 1] = (rest + saturation * min(max(green, _ZERO), _ONE)) * value
+        out[at, 2] = (rest + saturation * min(max(blue, _ZERO), _ONE)) * value
+
+
+@compiled
+def _in_order(sixths: Any, most: Any, middle: Any, least: Any) -> Any:
+    """Return red, green and blue: the largest, middle and smallest colour where the hue wants them."""
+    red = middle if (sixths < _TWO) | (sixths >= _FOUR) else least
+    red = most if (sixths < _ONE) | (sixths >= _FIVE) else red
+    green = middle if sixths < _FOUR else least
+    green = most if (sixths >= _ONE) & (sixths < _THREE) else green
+    blue = middle if sixths >= _TWO else least
+    blue = most if (sixths >= _THREE) & (sixths < _FIVE) else blue
+    return red, green, blue
+
+
+@compiled
+def saturate(pixels: Array, factor: Any, out: Array) -> bool:
+    """Multiply saturations; return False if a value is not finite."""
+    finite = True
+    for at in range(pixels.shape[0]):
+        red, green, blue = pixels[at, 0], pixels[at, 1], pixels[at, 2]
+        finite &= (red - red) + (green - green) + (blue - blue) == _ZERO
+        hue, saturation, value = _hsv(red, green, blue)
+        finite &= hue - hue == _ZERO
+        saturation = min(max(saturation * factor, _ZERO), _ONE)
+        chroma = saturation * value
+        sixths = hue * _SIX
+        # Exact, as the remainder is: the numbers are near to each other.
+        rest = sixths - _TWO * np.float32(np.int32(sixths) >> 1)
+        middle = chroma * (_ONE - abs(rest - _ONE))
+        grey = value - chroma
+        out[at, 0], out[at, 1], out[at, 2] = _in_order(sixths, chroma + grey, middle + grey, grey)
+    return finite
+
+
+@compiled
+def turn(pixels: Array, turned: Any, out: Array) -> bool:
+    """Turn hues by sixths of a circle, from -6 to 6; return False if a value is not finite."""
+    finite = True
+    for at in range(pixels.shape[0]):
+        red, green, blue = pixels[at, 0], pixels[at, 1], pixels[at, 2]
+        finite &= (red - red) + (green - green) + (blue - blue) == _ZERO
+        most, least = max(red, green, blue), min(red, green, blue)
+        middle = max(min(red, green), min(max(red, green), blue))
+        # Without branches, which the processor would guess wrong for every other pixel.
+        below = np.int32(1) if blue < red else (np.int32(3) if blue > green else np.int32(2))
+        above = np.int32(0) if blue < green else (np.int32(4) if blue > red else np.int32(5))
+        sixth = np.int32(below if red < green else above)
+        share = (middle - least) / (most - least)
+        share = _ONE - share if sixth & 1 else share
+        hue = np.float32(sixth) + share
+        hue = (hue if most != least else _ZERO) + turned
+        finite &= hue - hue == _ZERO
+        hue = hue + _SIX if hue < _ZERO else (hue - _SIX if hue >= _SIX else hue)
+        hue = _ZERO if hue >= _SIX and turned > _ZERO else hue
+        sixth = min(np.int32(hue), np.int32(5))
+        share = hue - np.float32(sixth)
+        share = _ONE - share if sixth & 1 else share
+        middle = least + share * (most - least)
+        out[at, 0], out[at, 1], out[at, 2] = _in_order(hue, most, middle, least)
+    return finite
+
+
+@compiled
+def mix(pixels: Array, matrix: Array, out: Array) -> None:
+    """Multiply pixels by a matrix, whose first axis has three entries."""
+    for channel in range(matrix.shape[1]):
+        first, second, third = matrix[0, channel], matrix[1, channel], matrix[2, channel]
+        for at in range(pixels.shape[0]):
+            out[at, channel] = (
+                pixels[at, 0] * first + pixels[at, 1] * second + pixels[at, 2] * third
+            )
+
+
+@compiled
+def mirror(rows: Array, out: Array) -> None:
+    """Reverse the pixels of each row; the axes are rows, pixels and channels."""
+    width, channels = rows.shape[1], rows.shape[2]
+    for row in range(rows.shape[0]):
+        if channels == 3:
+            for column in range(width):
+                back = width - 1 - column
+                out[row, column, 0] = rows[row, back, 0]
+                out[row, column, 1] = rows[row, back, 1]
+                out[row, column, 2] = rows[row, back, 2]
+        else:
+            for column in range(width):
+                for channel in range(channels):
+                    out[row, column, channel] = rows[row, width - 1 - column, channel]
+
+
+@compiled
+def swap(image: Array, downward: bool, rightward: bool, out: Array) -> None:
+    """Exchange the rows and columns of an image, which may be read in reverse. Small squares stay in the cache."""
+    height, width, channels = image.shape
+    for top in range(0, height, 16):
+        for left in range(0, width, 16):
+            for column in range(left, min(left + 16, width)):
+                to = column if rightward else width - 1 - column
+                for row in range(top, min(top + 16, height)):
+                    at = row if downward else height - 1 - row
+                    if channels == 3:
+                        out[to, at, 0] = image[row, column, 0]
+                        out[to, at, 1] = image[row, column, 1]
+                        out[to, at, 2] = image[row, column, 2]
+                    else:
+                        for channel in range(channels):
+                            out[to, at, channel] = image[row, column, channel]
