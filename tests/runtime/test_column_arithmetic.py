@@ -186,6 +186,45 @@ def test_what_looks_like_a_remainder_is_not_taken_for_one():
     assert done(moved, x)[0].tolist() == np.where(rest < 0, rest + 6, rest).tolist()
 
 
+WHOLE = [
+    *(lambda x, by=by: x // np.array(by, x.dtype) for by in (1, 2, 7, 100)),
+    *(lambda x, by=by: x // np.array(by).astype(x.dtype) for by in (-1, -3, -100)),
+    lambda x: tf.math.floordiv(x, np.array(3, x.dtype)),
+    lambda x: divmod(x, np.array(5, x.dtype)),
+    lambda x: jnp.minimum(jnp.maximum(x, 2), 50),
+    lambda x: tf.clip_by_value(x, np.array(3, x.dtype), np.array(40, x.dtype)),
+    jnp.sign,
+    lambda x: x**3,
+    lambda x: (x << 3, x >> 2),
+    lambda x: tf.stack([x, np.array(7, x.dtype), x + 1]),
+    lambda x: tf.concat([[x], [x, x]], 0),
+    lambda x: jnp.sum(tf.stack([x, x, x]), dtype=x.dtype),
+    lambda x: (jnp.max(tf.stack([x, x // 2])), jnp.min(tf.stack([x, x % 5]))),
+    lambda x: (tf.reduce_all(tf.stack([x > 3, x < 7])), tf.reduce_any(tf.stack([x > 3, x < 1]))),
+]
+
+
+@pytest.mark.parametrize("function", WHOLE)
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_arithmetic_of_integers_is_that_of_xla(function, dtype):
+    edges = np.iinfo(dtype)
+    column = np.array([edges.min, edges.max, *range(-60, 60)]).astype(dtype)
+    found = found_for(function, column)
+    assert found.arithmetic is not None
+    program = BlockProgram(calling(function), [Row((), column.dtype)], found, len(column))
+    theirs, _ = program.start([column]).wait()
+    for one, two in zip(found.arithmetic.run([column], len(column)), theirs, strict=True):
+        assert one.dtype == two.dtype
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_are_rounded_half_to_even(dtype):
+    column = np.array([-2.5, -0.5, -0.3, 0.5, 1.5, 2.5, 1e30, np.inf, -np.inf, np.nan], dtype)
+    (mine,) = done(tf.round, column)
+    assert mine.tobytes() == np.rint(column).tobytes()
+
+
 def test_dividing_by_zero_is_not_warned_of(recwarn):
     (out,) = done(lambda x: 1 / x, np.zeros(2, np.float32))
     assert np.isinf(out).all()
@@ -247,6 +286,10 @@ def test_no_rows_are_no_rows():
         (lambda x: x // 2, "float32"),
         (jnp.sign, "float32"),  # of -0.0 it is -0.0 in XLA, and 0.0 in NumPy
         (lambda x: x % x, "int64"),
+        (lambda x: jnp.maximum(x, 0), "float32"),  # the sign of zero may differ
+        (jnp.max, "float32"),
+        (lambda x: x << 70, "int64"),  # undefined
+        (lambda x: x >> x, "int64"),
         (lambda x: jax.lax.rem(x, np.array([1, 2, 0, 3])), "int64"),
         (lambda x: tf.cast(x, tf.int32), "float32"),  # undefined for values that do not fit
         (jnp.exp, "float32"),  # libraries differ in the last bit

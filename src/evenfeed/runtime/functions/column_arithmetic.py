@@ -14,6 +14,7 @@ import numpy as np
 
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
+from evenfeed.runtime.functions.column_operations import apply_of, joining_of, reduction_of
 from evenfeed.runtime.functions.column_steps import (
     ColumnStep,
     cast,
@@ -21,7 +22,6 @@ from evenfeed.runtime.functions.column_steps import (
     in_place,
     select,
     simplified,
-    truncated_quotient,
 )
 
 _DTYPES: Final = frozenset(map(np.dtype, "?bhilqBHILQfd"))
@@ -35,30 +35,6 @@ _MOST_TRACED: Final = 100
 # Constants are broadcast to the shape of a row up to this size.
 _MOST_BROADCAST: Final = 1 << 20
 
-_UFUNCS: Final[dict[str, Callable[..., Array]]] = {
-    "abs": np.absolute,
-    "add": np.add,
-    "and": np.bitwise_and,
-    "ceil": np.ceil,
-    "div": np.divide,
-    "eq": np.equal,
-    "floor": np.floor,
-    "ge": np.greater_equal,
-    "gt": np.greater,
-    "le": np.less_equal,
-    "lt": np.less,
-    "mul": np.multiply,
-    "ne": np.not_equal,
-    "neg": np.negative,
-    "not": np.invert,
-    "or": np.bitwise_or,
-    "rem": np.fmod,
-    "sign": np.sign,
-    "sqrt": np.sqrt,
-    "square": np.square,
-    "sub": np.subtract,
-    "xor": np.bitwise_xor,
-}
 _RESHAPES: Final = frozenset({"expand_dims", "reshape", "squeeze"})
 
 
@@ -123,6 +99,14 @@ class ColumnArithmetic:
             steps = self.over if self.overwritten.issubset(free) else self.steps
             values = computed(steps, [*map(in_one_piece, columns), *held], self.values, {})
         return [np.broadcast_to(values[at], (length, *kind[0])) for at, kind in self.results]
+
+    def of_row(self, columns: Sequence[Array]) -> list[Array]:
+        """Return the computed columns for columns of one row. The caller silences NumPy's warnings."""
+        values = computed(self.steps, columns, self.values, {})
+        return [
+            found if found.ndim > len(kind[0]) else np.broadcast_to(found, (1, *kind[0]))
+            for found, kind in ((values[at], kind) for at, kind in self.results)
+        ]
 
     def _row_by_row(
         self,
@@ -256,8 +240,8 @@ class _Reader:
 
     def _result(self, equation: Any, sources: Sequence[int]) -> int:
         avals = [var.aval for var in equation.invars]
-        if len(equation.outvars) != 1:
-            raise _NotSimple  # a debug print, for example
+        if len(equation.outvars) != 1 or not avals:
+            raise _NotSimple  # a debug print, or a count, for example
         result = equation.outvars[0].aval
         if any(aval.dtype not in _DTYPES for aval in (*avals, result)):
             raise _NotSimple
@@ -268,26 +252,26 @@ class _Reader:
             return self._viewed(equation, sources[0])
         if name == "slice":
             return self._cut(equation, sources[0])
+        join = joining_of(name, equation.params, [source in self._by_row for source in sources])
+        if join is not None:
+            return self._called(join, sources, kind)
+        if "axes" in equation.params:
+            return self._reduced(equation, sources[0], kind)
         sources = [self._aligned(*one, kind[0]) for one in zip(sources, avals, strict=True)]
         if name == "select_n" and len(sources) == 3 and avals[0].dtype == np.bool_:
             return self._called(select, sources, kind)
-        if name == "integer_pow" and equation.params["y"] == 2:
-            return self._called(np.square, sources, kind)
-        if name not in _UFUNCS:
+        is_known = len(sources) > 1 and self._is_constant(sources[1])
+        second = self._values[sources[1]] if is_known else None
+        apply = apply_of(name, equation.params, avals[0].dtype, second)
+        if apply is None:
             raise _NotSimple
-        if kind[1].kind != "f":
-            return self._called(self._of_integers(name, sources), sources, kind)
-        if name == "sign":  # of -0.0 it is -0.0 in XLA
-            raise _NotSimple
-        return self._called(_UFUNCS[name], sources, kind)
+        return self._called(apply, sources, kind)
 
-    def _of_integers(self, name: str, sources: Sequence[int]) -> Callable[..., Array]:
-        """Return the NumPy call for integers. They are divided by constants only: NumPy and XLA differ on zero."""
-        if name not in ("div", "rem"):
-            return _UFUNCS[name]
-        if not self._is_constant(sources[1]) or not np.all(self._values[sources[1]]):
+    def _reduced(self, equation: Any, source: int, kind: _Kind) -> int:
+        reduce = reduction_of(equation.primitive.name, equation.params["axes"], kind[1])
+        if reduce is None or source not in self._by_row or not prod(equation.invars[0].aval.shape):
             raise _NotSimple
-        return truncated_quotient if name == "div" else np.fmod
+        return self._called(reduce, [source], kind)
 
     def _aligned(self, source: int, aval: Any, shape: tuple[int, ...]) -> int:
         """Return a value that NumPy broadcasts as JAX does: a scalar per row gets trailing axes."""
