@@ -232,11 +232,10 @@ def test_a_function_is_compiled_once_for_one_shape(shape):
 
 
 def test_elements_of_many_shapes_are_not_compiled_each():
-    found = trace(lambda x: jnp.maximum(x, 3), spec([None], "int32"), HERE)
+    found = trace(jnp.flip, spec([None], "int32"), HERE)
     for length in [*range(1, 40), *range(1, 40), *range(1, 40)]:
         rows = np.arange(length, dtype=np.int32)[None]
-        expected = np.maximum(rows, 3)
-        np.testing.assert_array_equal(found.rows(block(rows)).columns[0], expected)
+        np.testing.assert_array_equal(found.rows(block(rows)).columns[0], rows[:, ::-1])
     assert found.compilations == 3
 
 

@@ -124,11 +124,14 @@ class _Thread(threading.local):
 calling: Final = _Thread()
 
 
-def begin_call() -> None:
-    """Start a call of a user function, if this thread runs one."""
+def beginner() -> Callable[[], None]:
+    """Return what starts a call of the user function that this thread runs, if it runs one."""
     call = calling.call
-    if call is not None:
-        call.begin()
+    return _nothing if call is None else call.begin
+
+
+def _nothing() -> None:
+    pass
 
 
 def global_seed() -> int | None:

@@ -40,6 +40,7 @@ from evenfeed.runtime.functions.drawing import NOT_TRACED, Source, drawing, draw
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.probing import of_any_rank
 from evenfeed.runtime.functions.row_function import RowFunction, trace
+from evenfeed.runtime.functions.single_steps import folded
 from evenfeed.runtime.peek import Beginning, BehindState
 from evenfeed.runtime.processes.portable import check_alone, check_portable
 
@@ -303,9 +304,8 @@ class Functions(Face):
         state = pack(initial_state, _components(initial_state), DATA)
         returns = map_structure(of_any_rank, spec_of(state), rules=DATA)
         function = self._folding(reduce_func, state, "reducing", _itself, returns)
-        carried = flatten(state, DATA)
-        for number, parts in enumerate(ElementIterator(self._plan, flat=True)):
-            carried = function.one([*carried, *parts], number)
+        elements = ElementIterator(self._plan, flat=True)
+        carried = folded(flatten(state, DATA), elements, function.one, function.single_step())
         return pack(state, list(map(host_tensor, carried)), DATA)
 
     def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":

@@ -31,7 +31,13 @@ from evenfeed.core.shapes import TensorShape, partly_unknown
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.tensor_types import Tensor as AnyTensor
 from evenfeed.core.tensor_types import asked_width, host_tensor
-from evenfeed.tensors.device_arrays import asked_dtype, held_dtype, remembering, to_device_array
+from evenfeed.tensors.device_arrays import (
+    asked_dtype,
+    computed,
+    held_dtype,
+    remembering,
+    to_device_array,
+)
 
 Tensor: TypeAlias = "jax.Array | Array"
 DTypeLike: TypeAlias = DType | type | str
@@ -178,7 +184,7 @@ def range(  # noqa: A001 - TensorFlow's name
     else:
         asked_dtype(dtype)  # warns
         numbers = [_bound(bound, _countable(dtypes.as_dtype(dtype))) for bound in bounds]
-    return to_device_array(_counted(*numbers), "the range")
+    return computed(_counted(*numbers), "the range")
 
 
 def is_tensor(x: object) -> bool:

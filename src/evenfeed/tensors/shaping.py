@@ -15,7 +15,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jnp
 from evenfeed.core.promised_shapes import promise_reshaped
 from evenfeed.core.ragged import ragged_arranging, ragged_math
-from evenfeed.core.tensor_types import host_tensor
+from evenfeed.core.tensor_types import HostTensor, host_tensor
 from evenfeed.tensors.creation import (
     DTypeLike,
     Tensor,
@@ -25,10 +25,10 @@ from evenfeed.tensors.creation import (
 )
 from evenfeed.tensors.device_arrays import (
     asked_dtype,
+    computed,
     in_memory,
     is_tracing,
     put,
-    to_device_array,
 )
 from evenfeed.tensors.ragged_dispatch import for_ragged
 
@@ -54,10 +54,11 @@ def shape(
             fix="omit out_type, or pass evenfeed.int64.",
         )
     held = asked_dtype(dtype)
-    lengths = convert_to_tensor(input).shape
+    plain = input.view(np.ndarray) if isinstance(input, HostTensor) else convert_to_tensor(input)
+    lengths = tuple(plain.shape)
     if is_tracing():
         return np.asarray(lengths, held)
-    return to_device_array(np.asarray(lengths, dtype), "the shape")
+    return computed(np.asarray(lengths, dtype), "the shape")
 
 
 @for_ragged(ragged_math.reshape)

@@ -27,6 +27,7 @@ from evenfeed.core.tensor_types import (
 )
 from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.functions.private_copies import unshared
+from evenfeed.runtime.functions.ready_results import NATIVE, PLAIN, SMALL
 from evenfeed.runtime.functions.vectorise import on_host
 from evenfeed.runtime.run import FirstElements
 from evenfeed.tensors.creation import convert_to_tensor, holds_device_arrays
@@ -52,17 +53,11 @@ class TraceArguments:
     may_draw: bool
 
 
-# Arrays of these dtypes are tensors without a conversion.
-_NATIVE: Final = frozenset(map(np.dtype, "?bBhHiIlLefd"))
-# The dtypes of plain Python numbers, if they are small; `to_component` knows the rules for all values.
-_PLAIN: Final[dict[type, np.dtype[Any]]] = {
-    bool: dtypes.bool,
-    int: dtypes.int32,
-    float: dtypes.float32,
-}
-_SMALL: Final = 2**31
+_SCALARS: Final[frozenset[type]] = frozenset(dtype.type for dtype in NATIVE)
 # Results of these types have no parts, and are never stand-ins.
-_LONE: Final[frozenset[type]] = frozenset({*_PLAIN, np.ndarray, HostTensor, PromotingTensor})
+_LONE: Final[frozenset[type]] = frozenset(
+    {*PLAIN, *_SCALARS, np.ndarray, HostTensor, PromotingTensor}
+)
 # Longer text is not used as the name of an element.
 _LONGEST_NAME: Final = 200
 
@@ -94,7 +89,12 @@ class Calling:
 
     def __call__(self, parts: list[Any]) -> tuple[Any, list[Any]]:
         """Return the structure of the result, and its parts: arrays, None or handles."""
-        structure, leaves = _flattened(self.plain(parts))
+        return self.taken_apart([self.plain(parts)])
+
+    @staticmethod
+    def taken_apart(held: list[Any]) -> tuple[Any, list[Any]]:
+        """Return the structure of a result and its parts. It is taken out of `held`, so that nothing else refers to it."""
+        structure, leaves = _flattened(held.pop())
         return structure, [_tensor(unshared(leaf)) for leaf in leaves]
 
     def promising(
@@ -246,11 +246,13 @@ def _is_nameless_partial(function: object) -> bool:
 def _tensor(leaf: Any) -> Any:
     kind: type[Any] = leaf.__class__
     if kind in _LONE:
-        if kind in _PLAIN and -_SMALL <= leaf < _SMALL:
-            return np.array(leaf, _PLAIN[kind])
+        if kind in PLAIN and -SMALL <= leaf < SMALL:
+            return np.array(leaf, PLAIN[kind])
+        if kind in _SCALARS:
+            return np.asarray(leaf)
         if kind is PromotingTensor or kind is HostTensor:
             leaf = leaf.view(np.ndarray)
-        if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:  # pyright: ignore[reportUnknownMemberType]
+        if type(leaf) is np.ndarray and leaf.dtype in NATIVE:  # pyright: ignore[reportUnknownMemberType]
             return leaf  # pyright: ignore[reportUnknownVariableType]
     elif leaf is None or isinstance(leaf, Handle | ElementValue):
         return leaf

@@ -62,6 +62,10 @@ class Compiled:
         self._programs[rows] = None  # a shape that fails to trace is not tried again
         return self.add(rows, traced(self._call, rows))
 
+    def for_one_row(self, rows: RowShapes, found: Traced) -> BlockProgram | None:
+        """Return a program for one row; None if that would be one compilation too many."""
+        return BlockProgram(self._call, rows, found, 1) if self.count_compilation() else None
+
     def count_compilation(self) -> bool:
         """Count one more compilation; return False if that would be too many."""
         with self._lock:

@@ -27,6 +27,7 @@ from evenfeed.core.specs import (
 from evenfeed.core.structure import DATA, assert_same, flatten
 from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.functions.calls import TraceArguments
+from evenfeed.runtime.functions.ready_results import ReadyResults
 from evenfeed.runtime.functions.tracing import Finding
 
 # The column in a tuple (the column itself may be None), or None if the values must be converted one by one.
@@ -182,6 +183,7 @@ class Results:
     Attributes:
         spec: The output spec; None while it is unknown.
         casts: Whether results are cast to the spec, instead of compared with it.
+        ready: Recognises results that need no conversion.
     """
 
     def __init__(self, asked: TraceArguments, finding: Finding) -> None:
@@ -191,6 +193,7 @@ class Results:
         self._name = finding.calling.name
         self._specs: list[TypeSpec] | None = None
         self._flat: Any = _NESTED
+        self.ready = ReadyResults((), _NESTED, casts=False)
         if self.spec is not None:
             self.learn(self.spec)
         # The dtypes and shapes of the last result, if it fitted.
@@ -212,6 +215,7 @@ class Results:
         """Set the output spec."""
         self.spec, self._specs = spec, flatten(spec, DATA)
         self._flat = _flat_structure(spec, self._specs)
+        self.ready = ReadyResults(self._specs, self._flat, casts=self.casts)
 
     def _fit(self, leaf: Any, spec: TypeSpec) -> Any:
         if not isinstance(spec, TensorSpec) or leaf is None or isinstance(leaf, ElementValue):

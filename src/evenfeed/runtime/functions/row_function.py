@@ -8,14 +8,11 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, final
 
-from numpy import ndarray
-
 from evenfeed.core.batchable_specs import spec_of_argument
 from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import described
 from evenfeed.core.randomness.drawn_columns import Turns
-from evenfeed.core.seeds import begin_call
 from evenfeed.core.side_effects import Effects, noted
 from evenfeed.core.structure import DATA, map_structure
 from evenfeed.plan.node import Identity
@@ -23,16 +20,16 @@ from evenfeed.runtime.functions.blockwise import can_fail, on_blocks, threads_fo
 from evenfeed.runtime.functions.calls import (
     TraceArguments,
     argument_types,
-    as_argument,
     explained,
     host_rules,
     name_of,
-    on_the_host,
 )
 from evenfeed.runtime.functions.compiled import Compiled
-from evenfeed.runtime.functions.probing import spec_of_first, spec_without_values
+from evenfeed.runtime.functions.element_calls import ElementCalls
+from evenfeed.runtime.functions.probing import spec_without_values
 from evenfeed.runtime.functions.purity import chance_noted
 from evenfeed.runtime.functions.results import Results
+from evenfeed.runtime.functions.single_steps import SingleStep, single_step
 from evenfeed.runtime.functions.tracing import Finding, finding_elsewhere, finding_of
 from evenfeed.runtime.live_state import CallRecord, Meter, calls_of, new_calls
 from evenfeed.runtime.operator import FailedRow
@@ -64,7 +61,10 @@ class RowFunction:
         self._compiled: Compiled | None = finding.compiled
         self._kernels = finding.kernels
         self._results = Results(asked, finding)
-        self._tensors = argument_types(asked.input_spec, casts=finding.casts)
+        tensors = argument_types(asked.input_spec, casts=finding.casts)
+        self._calls = ElementCalls(
+            finding.calling, self._results, tensors, returns_values=asked.returns_values
+        )
         self._first_calls = FirstCalls()
         self._recalled = FirstCalls()
         self._itself = Identity()  # the same in the copies for all passes
@@ -212,38 +212,50 @@ class RowFunction:
 
     def one(self, parts: list[Any], number: int | None = None) -> list[Any]:
         """Return the parts of the result for one element; with `returns_values`, the result itself in a list."""
-        start = perf_counter()
+        start, calls = perf_counter(), self._calls
         with host_rules(), self._noted():
-            result = self._tried(parts, number, Exception)
-        if not isinstance(result, BaseException):
+            known = self._known(number)
+            try:
+                found = calls.one(calls.arguments(parts), self.effects) if known is None else known
+            except Exception as error:  # noqa: BLE001 - raised again with a note
+                found = self._explained(error, number, parts)
+        if not isinstance(found, Exception):
             self.meter.add(1, perf_counter() - start)
-            return result
-        raise result from result.__cause__
+            return found
+        raise found from found.__cause__
+
+    def single_step(self) -> SingleStep | None:
+        """Return the traced function for single elements that depend on each other; None if there is none."""
+        if self._compiled is None or not self.is_pure or self._recalled:
+            return None
+        return single_step(self._compiled, self._kernels)
 
     def each(
         self, block: Block, number: int, indices: Iterable[int], caught: type[BaseException]
     ) -> Iterator[tuple[int, Result | BaseException]]:
         """Yield some `indices` of a Block with their results, or with the errors of a class that they raise."""
-        rows, count, start = block.cut_up(), 0, perf_counter()
+        arguments, count, start = self._calls.reader(block), 0, perf_counter()
         with host_rules(), self._noted():
+            call = self._calls.caller(self.effects)
             for index in indices:
-                yield index, self._tried(rows.row(index), number + index, caught)
+                found: Result | BaseException | None = self._known(number + index)
+                if found is None:
+                    try:
+                        found = call(arguments(index))
+                    except caught as error:
+                        found = error
+                        if isinstance(error, Exception):
+                            found = self._explained(error, number + index, block.row(index))
+                yield index, found
                 count += 1
         self.meter.add(count, perf_counter() - start)
 
-    def _tried(
-        self, parts: list[Any], number: int | None, caught: type[BaseException]
-    ) -> Result | BaseException:
-        """Return the result for one element, or the error that it raises."""
-        known = self._recalled.take(number) if self._recalled else None
-        if known is not None:
-            return known
-        try:
-            return self._one(parts)
-        except caught as error:
-            if not isinstance(error, Exception):
-                return error
-            return explained(error, self.calling, self._asked.doing, self.origin, number, parts)
+    def _known(self, number: int | None) -> Result | None:
+        """Return the result of an element that was passed to the function before this pass."""
+        return self._recalled.take(number) if self._recalled else None
+
+    def _explained(self, error: Exception, number: int | None, parts: list[Any]) -> Exception:
+        return explained(error, self.calling, self._asked.doing, self.origin, number, parts)
 
     def rows(self, block: Block, first: int | Positions = 0) -> Block:
         """Return the results for a whole Block.
@@ -277,31 +289,17 @@ class RowFunction:
         with chance_noted(self._asked.function, effects), noted(effects, self._drawn):
             yield
 
-    def _one(self, parts: list[Any]) -> list[Any]:
-        begin_call()
-        arguments = [
-            part.view(tensor) if tensor and type(part) is ndarray else as_argument(part)
-            for part, tensor in zip(parts, self._tensors, strict=True)
-        ]
-        if self._asked.returns_values:
-            return [self.calling.plain(arguments)]
-        if self._results.spec is None:
-            spec, structure, leaves = spec_of_first(self.calling, arguments, self.effects)
-            self._results.learn(spec)
-            return self._results.fitted(structure, leaves)
-        structure, leaves = self.calling(arguments)
-        return self._results.fitted(structure, [on_the_host(leaf) for leaf in leaves])
-
     def _one_by_one(self, block: Block, first: int | Positions) -> Block:
         done: list[list[Any]] = []
-        rows, recalled = block.cut_up(), self._recalled
+        arguments, recalls = self._calls.reader(block), bool(self._recalled)
         with host_rules(), self._noted():
+            call = self._calls.caller(self.effects)
             for index in range(block.length):
-                known = recalled.take(first, index) if recalled else None
+                known = self._recalled.take(first, index) if recalls else None
                 if isinstance(known, Exception):
                     raise FailedRow(index, of_rows(done) if done else None, known)
                 try:
-                    done.append(self._one(rows.row(index)) if known is None else known)
+                    done.append(call(arguments(index)) if known is None else known)
                 except Exception as error:  # noqa: BLE001 - raised again with a note
                     before = of_rows(done) if done else None
                     raise self._failed(block, index, before, error, first) from None
@@ -333,9 +331,7 @@ class RowFunction:
         first: int | Positions,
     ) -> FailedRow:
         number = first + index if isinstance(first, int) else int(first[index])
-        parts = block.row(index)
-        noted_error = explained(error, self.calling, self._asked.doing, self.origin, number, parts)
-        return FailedRow(index, before, noted_error)
+        return FailedRow(index, before, self._explained(error, number, block.row(index)))
 
 
 def trace(  # noqa: PLR0913 - the options of a user function

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+
+import evenfeed as tf
+from evenfeed.core.block import Block
+from evenfeed.core.callsite import Origin
+from evenfeed.errors import InvalidArgumentError
+from evenfeed.runtime.functions.ready_results import ReadyResults
+from evenfeed.runtime.functions.row_function import trace
+from evenfeed.runtime.operator import FailedRow
+
+HERE = Origin("train.py", 12)
+
+VALUES = [
+    np.int64(5),
+    np.int32(5),
+    np.float32(0.1),
+    np.float64(0.1),
+    np.bool_(True),
+    np.float16(0.1),
+    5,
+    2**40,
+    True,
+    0.1,
+    1e300,
+    float("nan"),
+    np.array(5),
+    np.array(0.1, np.float32),
+    np.arange(3),
+    np.arange(3, dtype=np.float32),
+    np.arange(4),
+    np.array(5, ">i8"),
+    [1, 2, 3],
+    "text",
+    b"text",
+    None,
+    (np.int64(1), np.int64(2)),
+    (np.int64(1),),
+    (np.int64(1), np.arange(3)),
+    {"a": np.int64(1)},
+]
+SPECS = [
+    tf.TensorSpec([], tf.int64),
+    tf.TensorSpec([], tf.int32),
+    tf.TensorSpec([], tf.float32),
+    tf.TensorSpec([], tf.float64),
+    tf.TensorSpec([], tf.bool),
+    tf.TensorSpec([], tf.bfloat16),
+    tf.TensorSpec([], tf.string),
+    tf.TensorSpec([3], tf.int64),
+    tf.TensorSpec([None], tf.float32),
+    (tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int64)),
+    (tf.TensorSpec([], tf.int64), tf.TensorSpec([3], tf.int64)),
+    {"a": tf.TensorSpec([], tf.int64)},
+]
+
+
+def elements_spec():
+    return tf.TensorSpec([], tf.int64)
+
+
+def outcome(call):
+    """Return the parts of a result, or what its error says."""
+    try:
+        return [(np.asarray(part).dtype, np.asarray(part).tolist()) for part in call()]
+    except Exception as error:  # noqa: BLE001 - compared
+        error = error.error if isinstance(error, FailedRow) else error
+        return type(error), str(error).partition("\n")[0]
+
+
+@pytest.mark.parametrize("option", ["output_signature", "returns"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_results_in_a_block_are_those_of_single_elements(spec, option):
+    elements = Block((np.arange(2),), 2)
+    for value in VALUES:
+        options = {option: spec, "untraced": "it is tested"}
+        function = trace(lambda x, value=value: value, elements_spec(), HERE, **options)
+        in_block = outcome(lambda one=function: one.rows(elements).row(1))
+        alone = outcome(lambda one=function: one.one(elements.row(1), 0))
+        assert repr(in_block) == repr(alone), value
+
+
+def test_numbers_and_arrays_of_the_spec_need_no_conversion():
+    number, row = tf.TensorSpec([], tf.int64), tf.TensorSpec([3], tf.float32)
+    for value in (np.int64(7), 7, np.array(7)):
+        (found,) = ReadyResults([number], None, casts=True).parts([value])
+        assert type(found) is np.int64
+        assert found == 7
+    made = np.ones(3, np.float32)
+    assert ReadyResults([row], None, casts=True).parts([made])[0].dtype == np.float32
+    pair = ReadyResults([number, number], (0, 1), casts=True)
+    assert pair.parts([(np.int64(1), np.int64(2))]) == [1, 2]
+
+
+def test_what_others_can_write_to_is_copied():
+    buffer = np.zeros(3, np.float32)
+    (found,) = ReadyResults([tf.TensorSpec([3], tf.float32)], None, casts=True).parts([buffer])
+    buffer[:] = 7
+    assert found.tolist() == [0, 0, 0]
+
+
+def test_an_element_that_does_not_fit_fails_at_its_place():
+    function = trace(
+        lambda x: np.int64(1) if x < 2 else np.float32(1),
+        tf.TensorSpec([], tf.int64),
+        HERE,
+        returns=tf.TensorSpec([], tf.int64),
+        untraced="it is tested",
+    )
+    with pytest.raises(FailedRow) as failed:
+        function.rows(Block((np.arange(4),), 4))
+    assert failed.value.index == 2
+    assert failed.value.before.columns[0].tolist() == [1, 1]
+    assert isinstance(failed.value.error, InvalidArgumentError)
