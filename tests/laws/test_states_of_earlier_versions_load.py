@@ -66,6 +66,9 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
     "batch, unbatch": lambda: mixed().batch(4).unbatch(),
     "batch, unbatch, batch": lambda: mixed().batch(4).unbatch().batch(3),
     "batch, filter": lambda: numbers(20).batch(2).filter(lambda x: x[0] > 4),
+    "filter, filter": lambda: (
+        numbers(30).filter(lambda x: x > 4).filter(lambda x: x % 2 == 0).filter(lambda x: x != 8)
+    ),
     "batch, prefetch": lambda: numbers().batch(2).prefetch(2),
     "batch, cache": lambda: mixed().batch(2).cache().repeat(2),
     "batch, zip": lambda: Dataset.zip((numbers().batch(2), mixed(8).batch(2))),

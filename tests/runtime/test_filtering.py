@@ -1,16 +1,23 @@
+from itertools import islice
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.failing import ERROR, failing, outcome, unless
 from tests.resuming import assert_resumes, rows_of
 
 import evenfeed as tf
+from evenfeed.dataset import plan_of
 from evenfeed.errors import InvalidArgumentError
 from evenfeed.plan.sources import Range
+from evenfeed.runtime.build import build
 from evenfeed.runtime.functions.row_function import RowFunction, trace
-from evenfeed.runtime.operators.elementwise import KeepSome
+from evenfeed.runtime.operators.filtering import KeepSome
 from evenfeed.runtime.operators.sources import Numbers
 from evenfeed.runtime.positions.orders import Forward
 from evenfeed.runtime.positions.rows import Walk
+from evenfeed.runtime.run import Run
 
 NUMBERS = tf.data.Dataset.range(8)
 
@@ -77,6 +84,58 @@ def test_a_predicate_that_returns_a_dataset_or_an_optional_is_a_value_error(meth
         made = getattr(NUMBERS, method)(lambda _, answer=answer: answer)
         with pytest.raises(ValueError, match=r"Spec\(.* where TensorSpec\(.*bool.* was expected"):
             list(made)
+
+
+PREDICATES = [
+    lambda x: x >= 0,
+    lambda x: x % 2 == 0,
+    lambda x: x % 7 != 3,
+    lambda x: (x < 10) | (x > 90),
+    lambda x: x % 50 == 4,
+    lambda x: x < 0,
+    lambda x: tf.gather(tf.range(100), x) != 54,  # its index may be out of range, so it runs alone
+    lambda x: int(x) % 3 > 0,
+]
+
+
+@given(
+    st.lists(st.sampled_from(PREDICATES), min_size=2, max_size=5),
+    st.integers(1, 40),
+    st.integers(0, 12),
+)
+def test_filters_in_a_row_keep_what_all_of_them_keep(predicates, batch_size, passed):
+    dataset = tf.data.Dataset.range(100)
+    for predicate in predicates:
+        dataset = dataset.filter(predicate)
+    expected = [x for x in range(100) if all(bool(one(np.int64(x))) for one in predicates)]
+    assert [int(x) for x in dataset] == expected
+    batches = [expected[at : at + batch_size] for at in range(0, len(expected), batch_size)]
+    iterator = iter(dataset.batch(batch_size))
+    assert [batch.tolist() for batch in islice(iterator, passed)] == batches[:passed]
+    again = iter(dataset.batch(batch_size))
+    again.set_state(iterator.get_state())
+    assert [batch.tolist() for batch in again] == batches[passed:]
+
+
+def test_filters_in_a_row_are_one_operator_unless_one_of_them_can_fail():
+    def depth(dataset):
+        plan = plan_of(dataset)
+        operator, count = build(plan, Run(plan)), 0
+        while operator.children():
+            count += isinstance(operator, KeepSome)
+            (operator,) = operator.children()
+        return count
+
+    both = NUMBERS.filter(lambda x: x > 2).filter(lambda x: x % 2 == 0)
+    assert depth(both) == 1
+    assert depth(both.filter(lambda x: tf.gather(tf.range(9), x) > 0)) == 2
+    assert depth(both.filter(lambda x: int(x) > 0)) == 2
+
+
+def test_a_filter_that_may_fail_sees_only_what_the_one_below_keeps():
+    table = np.arange(5)
+    kept = NUMBERS.filter(lambda x: x < 5).filter(lambda x: tf.constant(table)[x] % 2 == 0)
+    assert outcome(kept.filter(lambda x: x > 0)) == [2, 4]
 
 
 def filtered(predicate, count=40, look=64):

@@ -11,7 +11,8 @@ from evenfeed.runtime import read_size
 from evenfeed.runtime.build import build
 from evenfeed.runtime.functions.row_function import trace
 from evenfeed.runtime.operators.buffering import ReadAhead
-from evenfeed.runtime.operators.elementwise import KeepSome, MapRows
+from evenfeed.runtime.operators.elementwise import MapRows
+from evenfeed.runtime.operators.filtering import KeepSome
 from evenfeed.runtime.read_size import ReadWide, Stretch, widened
 from evenfeed.runtime.run import Run
 

@@ -5,6 +5,8 @@ import pytest
 from tests.failing import ERROR, failing, outcome, unless
 
 import evenfeed as tf
+from evenfeed.core.promotion import computed_tensor
+from evenfeed.runtime.functions.calls import host_rules
 
 
 def test_a_state_is_carried_along():
@@ -28,6 +30,54 @@ def test_functions_of_text_and_of_values_fold_too():
     assert words.take(0).reduce("none", lambda s, word: s + word).item() == b"none"
     lengths = tf.data.Dataset.range(4).reduce(np.int64(0), lambda s, x: s + (int(x) > 1))
     assert (int(lengths), lengths.dtype) == (2, np.int64)
+
+
+FOLDS = [
+    (np.int64(3), lambda s, x: (s * 3 + x // 2, (s, x))),
+    (np.float32(0.5), lambda s, x: (s * 0.9 + tf.cast(x, tf.float32), s / 3.0)),
+    (np.float32(0.5), lambda s, x: (tf.sin(s) + tf.cast(x, tf.float32), tf.exp(s))),
+    ((np.int64(0), np.zeros(3, np.float32)), lambda s, x: ((x, s[1] + 1.5), (s[0], s[1]))),
+    (np.int64(1), lambda s, x: (s, np.int32(7))),
+    (np.int32(1), lambda s, x: (s + tf.cast(x % 2 == 0, tf.int32), x)),
+]
+
+
+def as_argument(value):
+    return computed_tensor(np.asarray(value))
+
+
+@pytest.mark.parametrize("number", range(len(FOLDS)))
+def test_a_traced_function_folds_as_it_does_in_python(number):
+    initial, function = FOLDS[number]
+    state, expected = initial, []
+    for x in range(40):
+        given = tf.nest.map_structure(as_argument, (state, np.int64(x)))
+        with host_rules():
+            state, output = function(*given)
+        state = tf.nest.map_structure(np.asarray, state)
+        expected.append([np.asarray(part) for part in tf.nest.flatten(output)])
+    dataset = tf.data.Dataset.range(40).scan(initial, function)
+    found = [[np.asarray(part) for part in tf.nest.flatten(one)] for one in dataset]
+    for one, two in zip(found, expected, strict=True):
+        for part, other in zip(one, two, strict=True):
+            assert part.shape == other.shape
+            np.testing.assert_allclose(part, other, rtol=1e-5)
+    whole = tf.data.Dataset.range(40).reduce(initial, lambda s, x: function(s, x)[0])
+    for part, other in zip(tf.nest.flatten(whole), tf.nest.flatten(state), strict=True):
+        np.testing.assert_allclose(np.asarray(part), np.asarray(other), rtol=1e-5)
+    iterator, again = iter(dataset.batch(7)), iter(dataset.batch(7))
+    next(iterator)
+    again.set_state(json.loads(json.dumps(iterator.get_state())))
+    for one, two in zip(iterator, again, strict=True):
+        for part, other in zip(tf.nest.flatten(one), tf.nest.flatten(two), strict=True):
+            assert part.tobytes() == other.tobytes()
+
+
+def test_a_traced_function_is_not_called_for_each_element():
+    dataset, called = running_sum()
+    called.clear()
+    assert int(list(dataset)[-1]) == sum(range(3000))
+    assert called == []
 
 
 def running_sum(initial=0, size=3000):

@@ -12,6 +12,7 @@ from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.run import Build, Inner, Opener, Run
 
 N = TypeVar("N", bound=Node)
+C = TypeVar("C", bound=Node)
 M = TypeVar("M", bound="Callable[[Any], Operator]")
 
 
@@ -36,6 +37,16 @@ class Step(Generic[N]):
     def child(self) -> Operator:
         """A new operator of the first child."""
         return self.children[0]
+
+    @property
+    def is_early(self) -> bool:
+        """Whether the operator of the child was started before this pass."""
+        return self._early is not None
+
+    def below(self, child: C) -> "Step[C]":
+        """Return the step of the only child."""
+        ((_, run),) = self.run.children_of(self.node)
+        return Step(child, run, self.epoch, self._build)
 
     @cached_property
     def children(self) -> list[Operator]:

@@ -1,11 +1,13 @@
 """Operators for map, filter, take_while, scan, enumerate and random_map, and the rows of those with positions."""
 
+from collections.abc import Sequence
 from time import perf_counter
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 
 from evenfeed.core.block import Block, Positions, ScratchBlock, of_rows
+from evenfeed.core.conversion import Array
 from evenfeed.core.random_bits import key_of, words_at
 from evenfeed.formats.json_values import from_json, to_json
 from evenfeed.plan.elementwise import (
@@ -19,7 +21,9 @@ from evenfeed.plan.elementwise import (
 )
 from evenfeed.plan.options import WithOptions
 from evenfeed.runtime.functions.row_function import RowFunction
+from evenfeed.runtime.functions.single_steps import SingleStep
 from evenfeed.runtime.operator import FailedRow, Operator, PushbackOperator, PushbackReader, State
+from evenfeed.runtime.operators.filtering import KeepSome
 from evenfeed.runtime.operators.parallel import keeps_order
 from evenfeed.runtime.operators.thread_map import MapInThreads, threads_of
 from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
@@ -33,9 +37,12 @@ from evenfeed.runtime.positions.rows import (
 )
 from evenfeed.runtime.processes.process_map import mapped_in_processes
 from evenfeed.runtime.provenance import Provenance, RowOrigin
-from evenfeed.runtime.read_size import WideLook, is_free, widened
+from evenfeed.runtime.read_size import ReadWide, widened
 from evenfeed.runtime.run import Run
 from evenfeed.runtime.step import Step, runs
+
+# The version of iterator states since which one operator runs several filters.
+_FILTERS_JOINED_SINCE: Final = 5
 
 
 @addresses(WithOptions)
@@ -245,7 +252,23 @@ def scratch(block: Block) -> Block:
 
 @runs(Filter)
 def _keep_some(step: Step[Filter]) -> Operator:
-    return widened(KeepSome(step.child, step.function), step.child, step.function)
+    predicates = [step.function]
+    while (below := _filter_below(step)) is not None:
+        predicates.insert(0, below.function)
+        step = below
+    operator = KeepSome(step.child, *predicates)
+    return ReadWide(operator) if operator.is_free else operator
+
+
+def _filter_below(step: Step[Filter]) -> Step[Filter] | None:
+    """Return the filter below this one if one operator can run both: this predicate may then see more elements."""
+    version, child = step.run.version, step.node.child
+    if not isinstance(child, Filter) or (version is not None and version < _FILTERS_JOINED_SINCE):
+        return None
+    function = step.function
+    if not (function.is_pure and function.is_vectorised) or function.can_fail or step.is_early:
+        return None
+    return step.below(child)
 
 
 @runs(TakeWhile)
@@ -253,65 +276,13 @@ def _stop_at_false(step: Step[TakeWhile]) -> Operator:
     return StopAtFalse(step.child, step.function)
 
 
-class _PredicateOperator(PushbackOperator):
-    """Evaluates a predicate on the elements of a child."""
+@final
+class StopAtFalse(PushbackOperator):
+    """Ends before the first element for which a predicate is false."""
 
     def __init__(self, child: Operator, predicate: RowFunction) -> None:
         super().__init__(child)
         self._predicate = predicate
-
-
-@final
-class KeepSome(_PredicateOperator):
-    """Keeps the elements for which a predicate is true.
-
-    Never reads more elements than it is asked for, unless that is unobservable: then it looks at more and more of
-    them at a time while it keeps none.
-    """
-
-    def __init__(self, child: Operator, predicate: RowFunction) -> None:
-        super().__init__(child, predicate)
-        self._look = WideLook() if is_free(child, predicate) else None
-
-    def read(self, most: int) -> Block | None:
-        while True:
-            start = perf_counter()
-            ask = most if self._look is None else max(most, self._look.rows)
-            block = self._feed.read(ask)
-            if block is None:
-                return None
-            kept = self._kept(block, most)
-            if self._look is not None:
-                self._look.learn(ask, block, perf_counter() - start, kept=len(kept))
-            if len(kept):
-                return block if len(kept) == block.length else block.gather(kept)
-
-    def _kept(self, block: Block, most: int) -> Positions:
-        """Return the first rows to keep, at most `most`, and give back the elements after them.
-
-        If the predicate fails, the error waits until the elements before it are returned.
-        """
-        failed: FailedRow | None = None
-        try:
-            answers = self._predicate.rows(block, self._feed.number - block.length)
-        except FailedRow as error:
-            answers, failed = error.before, error
-        column = None if answers is None else answers.columns[0]
-        kept = np.flatnonzero(() if column is None else np.asarray(column))
-        if len(kept) > most:
-            kept = kept[:most]
-            self._feed.give_back(block.length - 1 - int(kept[-1]))
-        elif failed is not None:
-            self._feed.give_back_failed(block.length - failed.index, failed.error)
-        return kept
-
-
-@final
-class StopAtFalse(_PredicateOperator):
-    """Ends before the first element for which a predicate is false."""
-
-    def __init__(self, child: Operator, predicate: RowFunction) -> None:
-        super().__init__(child, predicate)
         self._ended = False
 
     def read(self, most: int) -> Block | None:
@@ -357,13 +328,30 @@ class CarryState(Operator):
         self._feed = PushbackReader(child)
         self._function = function
         self._carried: list[Any] = list(node.initial)
+        self._step = function.single_step()
 
     def read(self, most: int) -> Block | None:
         block = self._feed.read(most)
         if block is None:
             return None
+        columns = [column for column in block.columns if type(column) is np.ndarray]
+        if self._step is not None and len(columns) == len(block.columns):
+            return self._stepped(self._step, columns, block.length)
         outputs = self._outputs(block)
         return of_rows(outputs) if outputs else self.read(most)
+
+    def _stepped(self, step: SingleStep, columns: Sequence[Array], length: int) -> Block:
+        start, count = perf_counter(), len(self._carried)
+        carried, outputs = [np.asarray(part)[None] for part in self._carried], list[list[Array]]()
+        with np.errstate(all="ignore"):
+            for row in range(length):
+                found = step([*carried, *(column[row : row + 1] for column in columns)])
+                carried = found[:count]
+                outputs.append(found[count:])
+        self._carried = [part[0, ...] for part in carried]
+        self._function.meter.add(length, perf_counter() - start)
+        joined = (np.concatenate(parts) for parts in zip(*outputs, strict=True))
+        return Block(tuple(joined), length)
 
     def _outputs(self, block: Block) -> list[list[Any]]:
         outputs: list[list[Any]] = []

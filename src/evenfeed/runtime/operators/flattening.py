@@ -326,6 +326,7 @@ class ReadGroups(Replayed):
         self._number = 0
         self._opened = 0  # how many groups were opened
         self._groups: dict[int, list[list[Any]]] = {}
+        self._windows: dict[int, int] = {}  # asked for once for each key, as in TensorFlow
         self._open: Inner | None = None
         self._elements = InnerElements(self._node.element_spec)
 
@@ -356,9 +357,10 @@ class ReadGroups(Replayed):
         """Read until a group is full; at the end, return the remaining groups in key order."""
         while (row := self._row()) is not None:
             key = int(np.asarray(self._key.one(row, self._number - 1)[0]))
-            window = self._window(key)  # an element for which this fails joins no group
+            if key not in self._windows:
+                self._windows[key] = self._window(key)  # if this fails, the element joins no group
             self._groups.setdefault(key, []).append(row)
-            if len(self._groups[key]) == window:
+            if len(self._groups[key]) == self._windows[key]:
                 return key, self._held(key)
         return next(((key, self._held(key)) for key in sorted(self._groups)), None)
 

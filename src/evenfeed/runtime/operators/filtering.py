@@ -1,0 +1,91 @@
+"""The operator of filters: several in a row run as one."""
+
+from time import perf_counter
+from typing import Final, final
+
+import numpy as np
+
+from evenfeed.core.block import Block, Positions
+from evenfeed.core.conversion import Array
+from evenfeed.runtime.functions.row_function import RowFunction
+from evenfeed.runtime.operator import FailedRow, Operator, PushbackOperator
+from evenfeed.runtime.read_size import WideLook, is_free
+
+# If a smaller part of the elements is left, they are gathered before the next predicate.
+_PART: Final = 0.5
+
+
+@final
+class KeepSome(PushbackOperator):
+    """Keeps the elements for which all predicates are true.
+
+    Never reads more elements than it is asked for, unless that is unobservable: then it looks at more and more of
+    them at a time while it keeps none.
+
+    Args:
+        child: The operator to read from.
+        predicate: The predicate that sees every element.
+        others: Further predicates. They may see elements that an earlier one drops, so they must be pure and
+            must not fail.
+    """
+
+    def __init__(self, child: Operator, predicate: RowFunction, *others: RowFunction) -> None:
+        super().__init__(child)
+        self._predicate = predicate
+        self._others = others
+        self.is_free = is_free(child, predicate)
+        self._look = WideLook() if self.is_free else None
+
+    def read(self, most: int) -> Block | None:
+        while True:
+            start = perf_counter()
+            ask = most if self._look is None else max(most, self._look.rows)
+            block = self._feed.read(ask)
+            if block is None:
+                return None
+            kept = self._kept(block, most)
+            if self._look is not None:
+                self._look.learn(ask, block, perf_counter() - start, kept=len(kept))
+            if len(kept):
+                return block if len(kept) == block.length else block.gather(kept)
+
+    def _kept(self, block: Block, most: int) -> Positions:
+        """Return the first rows to keep, at most `most`, and give back the elements after them.
+
+        If the predicate fails, the error waits until the elements before it are returned.
+        """
+        failed: FailedRow | None = None
+        try:
+            answers = self._predicate.rows(block, self._feed.number - block.length)
+        except FailedRow as error:
+            answers, failed = error.before, error
+        kept = np.arange(0) if answers is None else self._chosen(block, _answers(answers))
+        if len(kept) > most:
+            kept = kept[:most]
+            self._feed.give_back(block.length - 1 - int(kept[-1]))
+        elif failed is not None:
+            self._feed.give_back_failed(block.length - failed.index, failed.error)
+        return kept
+
+    def _chosen(self, block: Block, first: Array) -> Positions:
+        """Return the rows that all predicates select, given the answers of the first."""
+        rows, answers = block.cut(0, len(first)), first
+        chosen: Positions | None = (
+            None  # where `rows` are in the Block, if they are some of its rows
+        )
+        for predicate in self._others:
+            if np.count_nonzero(answers) < _PART * rows.length:
+                some = np.flatnonzero(answers)
+                chosen = some if chosen is None else chosen[some]
+                if not len(some):
+                    break
+                rows = rows.gather(some)
+                answers = _answers(predicate.rows(rows))
+            else:
+                answers = answers & _answers(predicate.rows(rows))
+        some = np.flatnonzero(answers)
+        return some if chosen is None else chosen[some]
+
+
+def _answers(block: Block) -> Array:
+    return np.asarray(block.columns[0])
