@@ -331,8 +331,13 @@ def _filled(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     )
 
 
+_SMALL: Final = 2**31
+
+
 def _bound(value: object, dtype: DType | None = None) -> Array:
     """Convert one argument of `range` to a NumPy scalar. Only tensors are cast to `dtype`."""
+    if type(value) is int and dtype is None and -_SMALL <= value < _SMALL:
+        return np.asarray(value, dtypes.int32)  # nearly always, in a tenth of the time
     known = np.asarray(read(value)) if is_on_device(value) else value
     number = to_array(known, dtype)
     if number.ndim > 0:

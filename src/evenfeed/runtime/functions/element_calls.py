@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
-from numpy import ndarray
+from numpy import asarray, ndarray
 
 from evenfeed.core.block import Block
 from evenfeed.core.seeds import beginner
@@ -92,7 +92,11 @@ class ElementCalls:
             spec, structure, leaves = spec_of_first(self._calling, arguments, effects)
             self._results.learn(spec)
             return self._results.fitted(structure, leaves)
-        return self._fitted(*self._calling(arguments))
+        held = [self._calling.plain(arguments)]
+        found = self._results.ready.parts(held)
+        if found is None:
+            return self._fitted(*self._calling.taken_apart(held))
+        return [asarray(part) for part in found]
 
     def _fitted(self, structure: Any, leaves: list[Any]) -> list[Any]:
         return self._results.fitted(structure, [on_the_host(leaf) for leaf in leaves])
