@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import evenfeed as tf
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.dataset import plan_of
-from evenfeed.runtime.functions.column_arithmetic import arithmetic_of
+from evenfeed.runtime.functions.arithmetic.column_arithmetic import arithmetic_of
 from evenfeed.runtime.functions.vectorise import BlockProgram, Row, on_host, traced
 
 
@@ -96,7 +96,7 @@ def test_large_rows_are_computed_one_by_one_to_the_same_bits(number, dtype, monk
     column = numbers(dtype)
     found = found_for(LARGE[number], column)
     together = found.arithmetic.run([column], 5)
-    monkeypatch.setattr("evenfeed.runtime.functions.column_arithmetic._LARGE_ROW", 0)
+    monkeypatch.setattr("evenfeed.runtime.functions.arithmetic.column_arithmetic._LARGE_ROW", 0)
     before, rooms = column.tobytes(), {}
 
     def room(number, kind):

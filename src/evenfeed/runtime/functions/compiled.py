@@ -8,7 +8,7 @@ from typing import Final, TypeAlias, final
 import numpy as np
 
 from evenfeed.core.conversion import Array
-from evenfeed.runtime.functions.column_arithmetic import Allocate, in_one_piece
+from evenfeed.runtime.functions.arithmetic.column_arithmetic import Allocate, in_one_piece
 from evenfeed.runtime.functions.vectorise import BlockProgram, Call, Row, Traced, traced
 
 RowShapes: TypeAlias = tuple[Row | None, ...]

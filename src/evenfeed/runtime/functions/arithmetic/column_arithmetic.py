@@ -14,8 +14,12 @@ import numpy as np
 
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
-from evenfeed.runtime.functions.column_operations import apply_of, joining_of, reduction_of
-from evenfeed.runtime.functions.column_steps import (
+from evenfeed.runtime.functions.arithmetic.column_operations import (
+    apply_of,
+    joining_of,
+    reduction_of,
+)
+from evenfeed.runtime.functions.arithmetic.column_steps import (
     ColumnStep,
     cast,
     computed,

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
-from evenfeed.runtime.functions.column_steps import truncated_quotient
+from evenfeed.runtime.functions.arithmetic.column_steps import truncated_quotient
 
 Apply = Callable[..., Array]
 

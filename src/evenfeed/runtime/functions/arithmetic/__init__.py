@@ -1,0 +1,1 @@
+"""Simple traced functions as NumPy calls."""
