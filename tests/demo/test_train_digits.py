@@ -63,14 +63,15 @@ def test_a_log_has_one_plain_line_for_each_epoch(whole: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_the_demo_ends_with_three_commands(whole: str) -> None:
+def test_the_demo_ends_with_four_commands(whole: str) -> None:
     said = whole.partition("\nTry next:\n")[2].splitlines()
     comments, commands = said[::2], said[1::2]
-    assert [line.startswith("  # ") for line in comments] == [True] * 3
+    assert [line.startswith("  # ") for line in comments] == [True] * 4
     assert "demo --resume" in comments[0]
     assert "demo --epochs 200" in commands[0]
-    assert f"cp {train_digits.__file__} " in commands[1]
-    assert "run --workers 2 --replicas 2 " in commands[2]
+    assert "demo --workers 2 --kill" in commands[1]
+    assert f"cp {train_digits.__file__} " in commands[2]
+    assert "run --workers 2 --replicas 2 " in commands[3]
 
 
 @pytest.mark.slow

@@ -4,10 +4,16 @@ import argparse
 import os
 import shutil
 import sys
+import tempfile
 from importlib import import_module
 from typing import Any, Final
 
+from evenfeed.cluster.launching import DEFAULT_GRACE_SECONDS, launch
+from evenfeed.command.run_workers import count
+
 _PROGRAM: Final = "evenfeed.demo.train_digits"
+_ON_WORKERS: Final = "evenfeed.demo.lose_a_worker"
+_REPLICAS: Final = 2  # of each worker
 
 
 def add(commands: Any) -> None:
@@ -17,12 +23,15 @@ def add(commands: Any) -> None:
         help="train a classifier of handwritten digits on four replicas",
         add_help=False,  # the program has its own arguments
     )
+    parser.add_argument("--workers", type=count)
+    parser.add_argument("--kill", action="store_true")
     parser.set_defaults(act=act)
 
 
 def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    """Run the demo."""
-    del parser
+    """Run the demo: on this machine's devices, or on several workers."""
+    if given.kill and (given.workers or 1) < 2:
+        parser.error("--kill needs --workers 2 or more: somebody must go on")
     try:
         program: Any = import_module(_PROGRAM)
     except ModuleNotFoundError as error:
@@ -32,11 +41,29 @@ def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             file=sys.stderr,
         )
         return 1
+    if given.workers is not None:
+        return _on_workers(given)
     if program.main(["evenfeed demo", *given.rest]):
         print("\nTry next:")
         for what, command in _next_commands(program.__file__):
             print(f"  # {what}\n  {command}")
     return 0
+
+
+def _on_workers(given: argparse.Namespace) -> int:
+    """Train on several workers, and go on with those that are left if one is killed."""
+    folder = tempfile.mkdtemp(prefix="evenfeed-demo-")
+    killed = ["--kill"] if given.kill else []
+    command = ["-m", _ON_WORKERS, "--folder", folder, *killed, *given.rest]
+    restarts = 1 if given.kill else 0
+    return launch(
+        command,
+        given.workers,
+        _REPLICAS,
+        DEFAULT_GRACE_SECONDS,
+        restarts,
+        given.workers - 1 if given.kill else None,
+    )
 
 
 def _next_commands(program: str) -> list[tuple[str, str]]:
@@ -48,6 +75,10 @@ def _next_commands(program: str) -> list[tuple[str, str]]:
         (
             f"train longer, stop with Ctrl-C, and continue with: {evenfeed} demo --resume",
             f"{evenfeed} demo --epochs 200",
+        ),
+        (
+            "lose a worker in the middle, and no row",
+            f"{evenfeed} demo --workers 2 --kill",
         ),
         ("copy the program, and change it", f"cp {_short(program)} train.py"),
         (

@@ -15,9 +15,9 @@ def add(commands: Any) -> None:
         "worker's number. If a worker fails, the others get some seconds to save and exit, and are then terminated.",
     )
     run.add_argument(
-        "--workers", type=_count, default=1, help="number of worker processes (default: 1)"
+        "--workers", type=count, default=1, help="number of worker processes (default: 1)"
     )
-    run.add_argument("--replicas", type=_count, help="number of logical CPU devices per worker")
+    run.add_argument("--replicas", type=count, help="number of logical CPU devices per worker")
     run.add_argument(
         "--grace",
         type=float,
@@ -27,14 +27,14 @@ def add(commands: Any) -> None:
     )
     run.add_argument(
         "--restarts",
-        type=_count,
+        type=count,
         default=0,
         metavar="N",
         help="start all workers again up to N times after one was lost (default: 0)",
     )
     run.add_argument(
         "--min-workers",
-        type=_count,
+        type=count,
         metavar="M",
         help="restart without the workers that were lost, but with at least M (default: with all)",
     )
@@ -65,7 +65,8 @@ def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     )
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """Return a number of at least 1."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, but got {text}")

@@ -108,14 +108,20 @@ def several_replicas() -> tf.distribute.Strategy:
 
 def datasets(epochs: int) -> tuple[tf.data.Dataset, tf.data.Dataset]:
     """Return the batches to train on, for all epochs, and the batches of the test."""
-    with np.load(str(DIGITS)) as digits:
-        images = digits["images"].astype(np.float32) / 16
-        labels = digits["labels"].astype(np.int32)
-    is_test = np.arange(ROWS) % 5 == 0
-    training = tf.data.Dataset.from_tensor_slices((images[~is_test], labels[~is_test]))
+    training, test = digits()
+    training = tf.data.Dataset.from_tensor_slices(training)
     training = training.shuffle(ROWS, seed=1).random_map(shifted, seed=2)
-    test = tf.data.Dataset.from_tensor_slices((images[is_test], labels[is_test]))
+    test = tf.data.Dataset.from_tensor_slices(test)
     return training.batch(BATCH).repeat(epochs), test.batch(BATCH)
+
+
+def digits() -> tuple[tuple, tuple]:
+    """Return images and labels: those to train on, and those of the test."""
+    with np.load(str(DIGITS)) as file:
+        images = file["images"].astype(np.float32) / 16
+        labels = file["labels"].astype(np.int32)
+    is_test = np.arange(ROWS) % 5 == 0
+    return (images[~is_test], labels[~is_test]), (images[is_test], labels[is_test])
 
 
 def shifted(key, image, label):
