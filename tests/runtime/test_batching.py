@@ -255,3 +255,29 @@ def test_sizes_do_not_multiply_where_batches_are_cut_up_again_and_again(cut):
         dataset = cut(dataset)
     assert [int(x) for x in islice(dataset, 40)] == list(range(40))
     assert len(pulled) == 64
+
+
+def test_batches_of_different_lengths_are_split_together():
+    lengths = [3, 0, 1, 5, 2]
+    rows = [np.arange(n) + 10 * n for n in lengths]
+    spec = tf.TensorSpec([None], tf.int64)
+    listed = tf.data.Dataset.from_generator(lambda: rows, output_signature=spec)
+    ragged = tf.data.Dataset.from_tensor_slices(tf.ragged.constant([row.tolist() for row in rows]))
+    expected = np.concatenate(rows).tolist()
+    for dataset in (listed, ragged):
+        batch = next(iter(dataset.unbatch().batch(len(expected))))
+        assert batch.tolist() == expected
+        both = dataset.map(lambda row: (row, row * 2)).unbatch()
+        assert [(int(x), int(y)) for x, y in both] == [(x, 2 * x) for x in expected]
+    plan = source([row.tolist() for row in rows])
+    split = SplitBatches(PullElements(plan), Unbatch(plan))
+    # The first batch shows how long they are; then three are read for up to nine rows.
+    assert [split.read(9).length for _ in range(2)] == [3, 6]
+
+
+def test_a_batch_whose_parts_differ_fails_alone():
+    pair = (tf.TensorSpec([None], tf.int64), tf.TensorSpec([None], tf.int64))
+    rows = [([1, 2], [3, 4]), ([5], [6, 7]), ([8], [9])]
+    dataset = tf.data.Dataset.from_generator(lambda: rows, output_signature=pair).unbatch()
+    found = [(int(x), int(y)) for x, y in dataset.ignore_errors()]
+    assert found == [(1, 3), (2, 4), (8, 9)]

@@ -7,11 +7,10 @@ import numpy as np
 
 from evenfeed.core.batchable_specs import BatchableSpec
 from evenfeed.core.block import Block, Column, concatenated, items
-from evenfeed.core.conversion import Array
+from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
-from evenfeed.core.ragged import ragged_columns
 from evenfeed.core.ragged.building import len_of
-from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor, slice_of
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten, paths
@@ -109,7 +108,7 @@ def _split(step: Step[Unbatch]) -> Operator:
 
 @final
 class SplitBatches(Operator):
-    """Splits elements along their first axis. Batches of one shape are split together, without a copy.
+    """Splits elements along their first axis. Batches of numbers or text are split together.
 
     Its state is the position before the batches being split, and how many of their rows were returned.
     """
@@ -121,7 +120,7 @@ class SplitBatches(Operator):
         self._rows: Block | None = None
         self._used = 0
         self._before: State = None
-        self._per_batch: int | None = None  # the rows of the last batch
+        self._per_batch: int | None = None  # the rows of the longest of the last batches
 
     def read(self, most: int) -> Block | None:
         while self._rows is None or self._used == self._rows.length:
@@ -137,13 +136,14 @@ class SplitBatches(Operator):
         return rows
 
     def _split(self, batches: Block) -> Block:
-        lengths = {_length(column) for column in batches.columns if column is not None}
-        if len(lengths) == 1 and None not in lengths:
-            self._per_batch = max(1, lengths.pop() or 0)
+        lengths = [_lengths(column) for column in batches.columns if column is not None]
+        first = lengths[0] if lengths else None
+        if first is not None and all(n is not None and np.array_equal(first, n) for n in lengths):
+            # The longest, so that a read of as many batches as long as this one returns no more than was asked for.
+            self._per_batch = max(1, int(first.max()))
             return _flattened(batches)
-        self._feed.give_back(
-            batches.length - 1
-        )  # batches of different lengths are split one by one
+        # Parts of different lengths, or that are no arrays, are split one by one.
+        self._feed.give_back(batches.length - 1)
         return self._split_one(batches.row(0))
 
     def _split_one(self, parts: Sequence[Any]) -> Block:
@@ -240,11 +240,17 @@ class RecutBatches(Operator):
         return (self._feed.child,)
 
 
-def _length(column: Array | Texts | RaggedTensor | list[Any]) -> int | None:
-    """Return the common length of all batches in a column; None if they differ or have no length."""
+def _lengths(column: Array | Texts | RaggedTensor | list[Any]) -> Positions | None:
+    """Return the length of each batch in a column; None if they cannot be split together."""
     if isinstance(column, RaggedTensor):
-        return ragged_columns.one_length(column)
-    return None if isinstance(column, list) or column.ndim < 2 else column.shape[1]
+        return np.diff(column.splits)
+    if not isinstance(column, list):
+        return None if column.ndim < 2 else np.full(column.shape[0], column.shape[1])
+    if not all(isinstance(part, np.ndarray) and part.ndim for part in column):
+        return None
+    if len({(part.dtype, part.shape[1:]) for part in column}) > 1:
+        return None
+    return np.fromiter(map(len, column), np.int64, len(column))
 
 
 def _no_rows(batch_spec: TypeSpec, row_spec: TypeSpec) -> Column:
@@ -260,17 +266,16 @@ def _rows_of(batch: Any, spec: TypeSpec) -> Column:
 
 
 def _flattened(batches: Block) -> Block:
-    columns = tuple(
-        column if column is None or isinstance(column, list) else _merged(column)
-        for column in batches.columns
-    )
+    columns = tuple(None if column is None else _merged(column) for column in batches.columns)
     length = next(len_of(column) for column in columns if column is not None)
     return Block(columns, length)
 
 
-def _merged(column: Array | Texts | RaggedTensor) -> Column:
+def _merged(column: Array | Texts | RaggedTensor | list[Any]) -> Column:
     if isinstance(column, RaggedTensor):
-        return column.held
+        return slice_of(column.held, int(column.splits[0]), int(column.splits[-1]))
+    if isinstance(column, list):
+        return np.asarray(np.concatenate(column))
     return column.reshape(column.shape[0] * column.shape[1], *column.shape[2:])
 
 
