@@ -49,8 +49,12 @@ def committed(readme: str) -> dict[str, float]:
 
 
 def ratio(job: str, seconds: float) -> float:
-    """Run a job and its limit; return the ratio of their rates."""
-    mine, limit = (run(job, variant, seconds)["rate"] for variant in OURS)
+    """Run a job and its limit; return the ratio of their rates, or 0 if one fails."""
+    try:
+        mine, limit = (run(job, variant, seconds)["rate"] for variant in OURS)
+    except SystemExit as failed:
+        print(failed, file=sys.stderr)
+        return 0.0
     return mine / limit
 
 

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenfeed as tf
+from evenfeed.core.block import Block, ScratchBlock
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.dataset import plan_of
 from evenfeed.runtime.functions.arithmetic.column_arithmetic import arithmetic_of
@@ -355,6 +356,15 @@ def test_only_free_columns_are_overwritten():
     assert np.shares_memory(first, x)
     assert np.shares_memory(second, y)
     assert first.tolist() == (before[0] * 2 - 1).tolist()
+
+
+def test_a_map_writes_over_rows_that_were_fetched_for_it():
+    dataset = tf.data.Dataset.from_tensor_slices(np.zeros(5, np.float32)).map(lambda x: x * 2 - 1)
+    for kind, is_overwritten in ((ScratchBlock, True), (Block, False)):
+        column = np.arange(5, dtype=np.float32)
+        (result,) = plan_of(dataset).function.rows(kind((column,), 5)).columns
+        assert result.tolist() == [-1, 1, 3, 5, 7]
+        assert np.shares_memory(result, column) is is_overwritten
 
 
 @pytest.mark.parametrize("size", [5, 40])

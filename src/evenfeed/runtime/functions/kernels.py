@@ -134,13 +134,15 @@ class Kernels:
         return next((part for part in range(len(self.specs)) if self.computable(part)), None)
 
     def widened(self, block: Block, turns: Turns, start: int) -> Block:
-        """Return the Block with the kernel results as additional columns; row kernels produce lists.
+        """Return the Block with the kernel results as additional columns, if any; row kernels produce lists.
 
         Args:
             block: Some elements of a Block.
             turns: Where random operations are in their sequences, before the first element of the whole Block.
             start: The index of the first element in the whole Block.
         """
+        if not self.calls:
+            return block
         columns: list[Column] = list(block.columns)
         for call in self.calls:
             kernel = call.kernel
