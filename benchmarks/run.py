@@ -53,6 +53,8 @@ JOBS = {
     "small_records": ("2,000 TFRecord files of ten records: batch 128", 0.2, 2),
     "small_shuffled": ("the same: shuffle 10 000, batch 128", None, 2),
     "csv_records": ("CSV files of five columns: batch 1024", None, 1),
+    "wide_csv": ("a CSV file of 40 columns: batch 1024", 0.6, 5),
+    "json_rows": ("a JSON Lines file: batch 1024", 0.6, None),
     "parquet": ("Parquet files: batch 1024", 0.5, None),
     "arrow_files": ("Arrow files: batch 1024", 0.5, None),
     "images": (
@@ -98,6 +100,8 @@ NEEDS = {
     "small_records": THEIRS[:1],
     "small_shuffled": THEIRS[:1],
     "csv_records": THEIRS[:1],
+    "wide_csv": THEIRS[:1],
+    "json_rows": (),
     "parquet": (),
     "arrow_files": (),
     "images": ("tf.data", "torch"),

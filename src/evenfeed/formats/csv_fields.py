@@ -19,7 +19,9 @@ from evenfeed.core.block import Positions
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType, name_of
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.reader import bytes_column
+from evenfeed.formats.tables.arrow_text import texts_of
 from evenfeed.formats.text_lines import behind_lines
 
 QUOTE: Final = b'"'
@@ -190,6 +192,21 @@ class CsvColumn:
             return _numbers(fields, self.dtype), wrong
         except (ValueError, OverflowError):  # one is not a number, or is written in an unusual way
             return self._one_by_one(fields, wrong), wrong
+
+    def of_arrow(self, array: Any) -> Array | Texts | None:
+        """Return the values of an Arrow array; None if a field is empty that is required, or text with a default."""
+        if self.dtype == dtypes.string:
+            texts = texts_of(array)
+            return texts if (texts.stops > texts.starts).all() or self.default == b"" else None
+        if not array.null_count:
+            return _narrowed(array.to_numpy(), self.dtype)
+        if self.default is None:
+            return None
+        try:
+            default = number(self.default, self.dtype).item()
+        except (ValueError, OverflowError):
+            return None
+        return _narrowed(array.fill_null(default).to_numpy(), self.dtype)
 
     def _filled(
         self, fields: Sequence[bytes], na_value: bytes

@@ -7,16 +7,20 @@ from typing import Any, ClassVar, Final, final
 import numpy as np
 
 from evenfeed.core.block import Block
+from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.bytes.byte_windows import UncountedFile
 from evenfeed.formats.bytes.inflating import open_bytes
-from evenfeed.formats.csv_fields import OPEN, CsvColumn, Cutter, Records
+from evenfeed.formats.csv_fields import OPEN, QUOTE, CsvColumn, Cutter, Records
 from evenfeed.formats.reader import Chunk, RowReader
+from evenfeed.formats.tables import arrow_text
 from evenfeed.formats.text_lines import LONGEST, endless
 
 # The first read is short, so that the first row arrives soon; longer reads cost less per row.
 _FIRST_READ: Final = 1 << 15
 _LONGEST_READ: Final = 1 << 18
+_LONGEST_TABLE: Final = 1 << 21  # if pyarrow parses the text, in parallel
 
 
 @final
@@ -77,6 +81,25 @@ class CsvFile(UncountedFile):
         return CsvReader(self)
 
 
+def table_of(
+    text: bytes, layout: CsvLayout, width: int, places: list[int]
+) -> list[Array | Texts] | None:
+    """Return the columns of records, as pyarrow reads them; None if they are empty in places, or wrong."""
+    if len(set(places)) < len(places):
+        return None
+    wanted = [(place, column.dtype) for place, column in zip(places, layout.columns, strict=True)]
+    arrays = arrow_text.csv_columns(text, layout.delimiter, width, wanted, layout.na_value)
+    if arrays is None:
+        return None
+    found: list[Array | Texts] = []
+    for column, array in zip(layout.columns, arrays, strict=True):
+        values = column.of_arrow(array)
+        if values is None:
+            return None
+        found.append(values)
+    return found
+
+
 @final
 class CsvReader(RowReader):
     """Reads the records of a CSV file. A bad record raises, and reading can continue after it."""
@@ -85,6 +108,7 @@ class CsvReader(RowReader):
         super().__init__(file.path)
         self._compression = file.compression
         self._layout = file.layout
+        self._table: list[Array | Texts] | None = None  # the chunk, if pyarrow parsed it
         self._cutter = Cutter(file.layout.delimiter, quoted=file.layout.quoted)
         self._next_read = first_read
         self._bytes = open_bytes(file.path, file.compression)
@@ -117,13 +141,17 @@ class CsvReader(RowReader):
         self._records = Records(b"", [], np.zeros(0, np.int64))
 
     def _next(self) -> Chunk | None:
-        records = self._whole_records()
-        is_first = self._start == 0 and self._layout.header
+        is_first = self._stop == 0 and self._layout.header
+        self._table = None
+        records = self._whole_records(is_first=is_first)
         if not records.count:
             if is_first:
                 raise self._missing_header()
             return None
         self._records = records
+        if self._table is not None:
+            self._skipped = int(is_first)
+            return Chunk(Block(tuple(self._table), len(self._table[0])))
         fields, wrong = self._fields()
         self._skipped = int(is_first and 0 not in wrong)
         return self._parsed(fields, wrong)
@@ -139,22 +167,51 @@ class CsvReader(RowReader):
                 start, stop = found.span(number)
                 yield fields[start:stop]
 
-    def _whole_records(self) -> Records:
+    def _whole_records(self, *, is_first: bool = False) -> Records:
         """Return the next complete records; zero at the end of the file."""
         text, is_last, records = self._rest, False, self._records
         while not is_last:
             more = self._more()
             text, is_last = text + more, not more
+            found = self._by_arrow(text, is_first=is_first)
+            if found is not None:
+                records, self._rest = found
+                break
             records, self._rest = self._cutter.cut(text, is_last=is_last)
             if records.count:
                 break
             if len(text) > LONGEST:
                 raise endless(self.path, "record", self._stop)
             self._next_read *= 2  # the record is longer than the read, perhaps much longer
-        self._next_read = min(2 * self._next_read, _LONGEST_READ)
+        longest = _LONGEST_READ if self._table is None else _LONGEST_TABLE
+        self._next_read = min(2 * self._next_read, longest)
         self._start, self._stop = self._stop, self._stop + len(text) - len(self._rest)
         self._line, self._next_line = self._next_line, self._next_line + records.lines
         return records
+
+    def _by_arrow(self, text: bytes, *, is_first: bool) -> tuple[Records, bytes] | None:
+        """Parse complete records at once, into `_table`; None if they need TensorFlow's rules, or have an error.
+
+        Returns the records, without their fields, and the rest of the text.
+        """
+        if not arrow_text.is_worth_it(len(text)) or (self._layout.quoted and QUOTE in text):
+            return None
+        end = text.rfind(b"\n") + 1
+        original = text[:end]
+        plain = original.replace(b"\r\n", b"\n") if b"\r" in original else original
+        body = plain[plain.find(b"\n") + 1 :] if is_first else plain
+        if not body or b"\r" in body:
+            return None
+        width = body.count(self._layout.delimiter, 0, body.find(b"\n")) + 1
+        try:
+            places = self._layout.places(width)
+        except ValueError:
+            return None
+        self._table = table_of(body, self._layout, width, places)
+        if self._table is None:
+            return None
+        count = len(self._table[0]) + is_first
+        return Records(original, [], width * np.arange(1, count + 1)), text[end:]
 
     def _more(self) -> bytes:
         r"""Return more bytes, never ending between a `\r` and its `\n`."""

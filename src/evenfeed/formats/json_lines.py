@@ -16,9 +16,11 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.formats.reader import Chunk, RowReader
+from evenfeed.formats.tables import arrow_text
 from evenfeed.formats.text_lines import FileOfLines, LineReader
 
-_LINES: Final = 1 << 12  # lines converted to columns at a time
+_LINES: Final = 1 << 15  # lines converted to columns at a time
+_READ: Final = 1 << 20  # pyarrow parses parts of a long text in parallel
 _INFERRED_LINES: Final = 100  # lines from which the spec is inferred
 _MISSING: Final = object()
 
@@ -57,7 +59,10 @@ class JsonReader(RowReader):
 
     def __init__(self, file: JsonFile) -> None:
         super().__init__(file.path)
-        self._lines = LineReader(file.path, file.compression, within=file.within)
+        self._spec = file.spec
+        self._lines = LineReader(
+            file.path, file.compression, within=file.within, longest_read=_READ
+        )
         self._where = f" after byte {file.within[0]}" if file.within and file.within[0] else ""
         self._line = self._next_line = 0  # the first line of the chunk, and the one after it
         self._mark: Any = None
@@ -91,6 +96,10 @@ class JsonReader(RowReader):
         return self._parsed([line for _, line in full])
 
     def _parsed(self, lines: list[bytes]) -> Chunk:
+        if arrow_text.is_worth_it(sum(map(len, lines))):
+            table = arrow_text.json_columns(lines, self._spec)
+            if table is not None:
+                return Chunk(Block(tuple(table), len(lines)))
         wrong: dict[int, str] = {}
         values = _values(lines, wrong)
         columns: list[Column] = []

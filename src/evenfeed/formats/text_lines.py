@@ -89,10 +89,12 @@ class LineReader(ChunkReader):
         first_read: int = _FIRST_READ,
         *,
         within: tuple[int, int] | None = None,
+        longest_read: int = _LONGEST_READ,
     ) -> None:
         super().__init__(path)
         self._compression = compression
         self._next_read = first_read
+        self._longest_read = longest_read
         self._begin, self._end = within or (0, None)
         self._rest = b""  # the start of a line whose end is not read yet
         self._text = b""  # the bytes of the chunk
@@ -157,7 +159,7 @@ class LineReader(ChunkReader):
             more = self._bytes.read(self._next_read)
             if self._stop == 0 and not self._compression and len(parts) == 1:
                 self._check_plain(more)
-            self._next_read = min(2 * self._next_read, _LONGEST_READ)
+            self._next_read = min(2 * self._next_read, self._longest_read)
             end = more.rfind(b"\n") + 1
             if end or not more:
                 self._rest = more[end:]
