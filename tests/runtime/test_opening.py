@@ -107,6 +107,10 @@ FUNCTIONS = {
         lambda: named().window(3, shift=2, drop_remainder=True),
         lambda d: Dataset.zip({"a": d["a"].batch(2), "b": d["b"].skip(1).batch(2)}),
     ),
+    "windows of text": (
+        lambda: Dataset.from_tensor_slices(TEXTS[:, 1]).window(3, shift=1, drop_remainder=True),
+        lambda window: window.batch(3),
+    ),
     "windows of a generator": (
         lambda: generated().window(5, shift=1, drop_remainder=True),
         lambda window: window.batch(5, drop_remainder=True),
@@ -301,3 +305,35 @@ def test_long_datasets_are_not_held_in_memory():
     assert [int(x) for x in dataset.take(5)] == [0] * 5
     counted = Dataset.range(10**12, 10**12 + 9).flat_map(Dataset.range).take(3)
     assert [int(x) for x in counted] == [0, 1, 2]
+
+
+def test_keys_of_whole_blocks_make_the_same_groups():
+    table = np.arange(100) % 3
+
+    def key(x):
+        return tf.gather(table, x)
+
+    def read(numbers, **how):
+        dataset = Dataset.from_tensor_slices(numbers).map(lambda x: x, **how)
+        iterator = iter(dataset.group_by_window(key, lambda k, group: group.batch(4), 4))
+        found = []
+        while (batch := next_or_error(iterator)) is not None:
+            found.append(batch)
+        return found
+
+    def next_or_error(iterator):
+        try:
+            return np.asarray(next(iterator)).tolist()
+        except StopIteration:
+            return None
+        except tf.errors.InvalidArgumentError as error:
+            return error.__notes__[0].partition(" with ")[0]
+
+    numbers = np.arange(100)
+    numbers[41] = 1000
+    found = read(numbers)
+    assert found == read(numbers, vectorize=False)
+    assert "while finding the key of element 41" in found
+    assert sorted(x for batch in found if isinstance(batch, list) for x in batch) == [
+        x for x in range(100) if x != 41
+    ]

@@ -18,6 +18,7 @@ from evenfeed.runtime.functions.inner_datasets import InnerElements, unlike_elem
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.live_state import effects_of
 from evenfeed.runtime.operator import Operator, PushbackReader, Replayed, State
+from evenfeed.runtime.operators.keyed_elements import KeyedElements
 from evenfeed.runtime.operators.opening import (
     InnerSlot,
     Opened,
@@ -180,7 +181,7 @@ class ReadInnersInTurn(_Opens):
         """Return the elements of the next turns, as far as their datasets were opened at once; None if there are none."""
         picks = Picks()
         while (left := most - picks.count) and not self._is_over:
-            if picks.add_rounds(self._whole_rounds(), self._block, left):
+            if self._turn == self._taken == 0 and self._pick_rounds(picks, left):
                 continue
             slot = self._slots[self._turn]
             if slot is None:
@@ -199,13 +200,15 @@ class ReadInnersInTurn(_Opens):
         self._last = [], _NO_TURNS
         return self._pool.picked(picks) if picks.count else None
 
-    def _whole_rounds(self) -> list[OpenedSlot]:
-        """Return all slots, if a round begins and their datasets were opened at once; else none."""
-        if self._turn or self._taken:
-            return []
+    def _pick_rounds(self, picks: Picks, most: int) -> bool:
+        """Pick whole rounds, if the datasets of all slots were opened at once. Return False if there are none."""
         opened = [slot for slot in self._slots if isinstance(slot, OpenedSlot)]
-        others = sum(slot is not None for slot in self._slots) - len(opened)
-        return opened if not others and (self._ended or len(opened) == len(self._slots)) else []
+        free = sum(slot is None for slot in self._slots)
+        if free == len(self._slots):
+            groups = None if self._ended else self._pool.whole_groups(free, self._block, most)
+            return picks.add_all(groups)
+        whole = len(opened) + (free if self._ended else 0) == len(self._slots)
+        return whole and picks.add_rounds(opened, self._block, most)
 
     def _fill_from_pool(self, most: int, *, may_open: bool) -> bool:
         opened = self._pool.next()
@@ -323,7 +326,7 @@ class ReadGroups(Replayed):
         super().__init__(child)
 
     def _begin(self) -> None:
-        self._number = 0
+        self._keyed = KeyedElements(self._child, self._key)
         self._opened = 0  # how many groups were opened
         self._groups: dict[int, list[list[Any]]] = {}
         self._windows: dict[int, int] = {}  # asked for once for each key, as in TensorFlow
@@ -355,19 +358,14 @@ class ReadGroups(Replayed):
 
     def _full_group(self) -> tuple[int, Held] | None:
         """Read until a group is full; at the end, return the remaining groups in key order."""
-        while (row := self._row()) is not None:
-            key = int(np.asarray(self._key.one(row, self._number - 1)[0]))
+        while (found := self._keyed.next()) is not None:
+            row, key = found
             if key not in self._windows:
                 self._windows[key] = self._window(key)  # if this fails, the element joins no group
             self._groups.setdefault(key, []).append(row)
             if len(self._groups[key]) == self._windows[key]:
                 return key, self._held(key)
         return next(((key, self._held(key)) for key in sorted(self._groups)), None)
-
-    def _row(self) -> list[Any] | None:
-        self._number += 1  # an element that fails is counted, too
-        block = self._child.read(1)
-        return None if block is None else block.row(0)
 
     def _window(self, key: int) -> int:
         with (

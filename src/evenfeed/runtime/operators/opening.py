@@ -1,6 +1,5 @@
 """Inner datasets that are open: one by one, or several at a time if the function that makes them has a template."""
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +25,9 @@ from evenfeed.runtime.step import Step
 # How many bytes of elements are read at a time.
 _BYTES: Final = 1 << 20
 _MOST_ELEMENTS: Final = 1 << 12
+
+# If reading them at once fails so often in a row, the datasets of this pass are opened one by one.
+_MOST_FAILURES: Final = 4
 
 
 @final
@@ -117,6 +119,11 @@ class Opened:
     starts: Positions
     lengths: Positions
 
+    @cached_property
+    def is_even(self) -> bool:
+        """True if all have the same number of elements."""
+        return bool((self.lengths == self.lengths[0]).all())
+
     def position(self, number: int) -> State:
         """Return the position before the element from which a dataset was made."""
         child, used, first = self.before
@@ -144,13 +151,14 @@ class OpensAtOnce:
         )
         self._expander: Expander | None = None
         self._singly = 0  # how many of the next elements must be opened one by one
+        self._failed = 0  # how often in a row the datasets could not be read at once
         self._ask = 1
         self._each: int | None = None  # how many elements each of the last datasets had
 
     def next(self, most: int) -> Opened | None:
         """Return the next datasets, of which `most` elements are wanted; None if one must be opened as usual."""
-        if self._singly:
-            self._singly -= 1
+        if self._singly or self._failed == _MOST_FAILURES:
+            self._singly -= self._singly > 0
             return None
         expander = self._expanding()
         if expander is None:
@@ -164,7 +172,9 @@ class OpensAtOnce:
         except Exception:  # noqa: BLE001 - opened one by one, it fails again at the bad one
             self._feed.give_back(block.length)
             self._singly, self._ask = block.length - 1, 1
+            self._failed += 1
             return None
+        self._failed = 0
         self._learn(block.length, found.rows, found.lengths)
         return Opened(before, found.rows, found.starts, found.lengths)
 
@@ -231,15 +241,32 @@ class SlotPool:
         self._opens = opens
         self._rows: Block | None = None
         self._opened: Opened | None = None
-        self._waiting: deque[OpenedSlot] = deque()
-        self._number = 0
+        self._starts: list[int] = []  # of the datasets that were opened last
+        self._lengths: list[int] = []
+        self._number = 0  # of the next dataset that is not in a slot yet
 
     def next(self) -> OpenedSlot | None:
         """Return the next dataset that is not in a slot yet; None if there is none."""
-        if not self._waiting:
+        number = self._number
+        if self._opened is None or number == len(self._starts):
             return None
         self._number += 1
-        return self._waiting.popleft()
+        return OpenedSlot(self._opened, number, self._starts[number], self._lengths[number])
+
+    def whole_groups(self, cycle: int, block: int, most: int) -> Positions | None:
+        """Return the elements of as many groups of `cycle` datasets as are opened, a block of each in turn.
+
+        None if there is no whole group, or the datasets have different lengths.
+        """
+        waiting = len(self._starts) - self._number
+        each = self._lengths[self._number] if waiting >= cycle else 0
+        if not each or each % block or self._opened is None or not self._opened.is_even:
+            return None
+        groups = min(waiting // cycle, most // (cycle * each))
+        first = self._starts[self._number]
+        self._number += groups * cycle
+        places = np.arange(first, first + groups * cycle * each)
+        return places.reshape(groups, cycle, each // block, block).swapaxes(1, 2).ravel()
 
     def refill(self, most: int, slots: Sequence[object]) -> bool:
         """Open more datasets; keep the elements of those in `slots`. Return False if they must be opened as usual."""
@@ -254,16 +281,13 @@ class SlotPool:
                 slot.at = base
                 base += slot.left
         self._rows = concatenated([*pieces, opened.rows])
-        places = enumerate(
-            zip((opened.starts + base).tolist(), opened.lengths.tolist(), strict=True)
-        )
-        self._waiting = deque(OpenedSlot(opened, number, *place) for number, place in places)
+        self._starts, self._lengths = (opened.starts + base).tolist(), opened.lengths.tolist()
         self._opened, self._number = opened, 0
         return True
 
     def position(self) -> State | None:
         """Return the position of the first element whose dataset waits for a slot; None if none does."""
-        if self._opened is None or not self._waiting:
+        if self._opened is None or self._number == len(self._starts):
             return None
         return self._opened.position(self._number)
 
@@ -295,16 +319,19 @@ class Picks:
 
     def add_rounds(self, slots: Sequence[OpenedSlot], block: int, most: int) -> bool:
         """Pick whole rounds, a block of each slot in turn, as long as no slot ends. Return False if there are none."""
-        if not slots:
-            return False
         rounds = min(*(slot.left for slot in slots), most // len(slots)) // block
         if rounds < 2:
             return False
-        self._pieces.append(self._runs())
         starts = np.array([slot.use(rounds * block) for slot in slots])
         within = np.arange(rounds * block).reshape(rounds, 1, block)
-        self._pieces.append((starts[:, None] + within).ravel())
-        self.count += rounds * block * len(slots)
+        return self.add_all((starts[:, None] + within).ravel())
+
+    def add_all(self, places: Positions | None) -> bool:
+        """Pick the elements at these places. Return False if there are none."""
+        if places is None or not len(places):
+            return False
+        self._pieces += [self._runs(), places]
+        self.count += len(places)
         return True
 
     def places(self) -> Positions:

@@ -89,9 +89,10 @@ class CutWindows(Operator):
         count = min(most, (self._count - node.span) // node.shift + 1)
         if not isinstance(rows, Block) or count < 1:
             return None
-        if not all(type(column) is np.ndarray for column in rows.columns):
+        parts = list(map(cut_up, rows.columns))
+        if not all(type(part) is np.ndarray for part in parts):
             return None
-        columns = tuple(self._windows(np.asarray(column), count) for column in rows.columns)
+        columns = tuple(self._windows(np.asarray(part), count) for part in parts)
         self._drop(node.shift * count)
         return Block(columns, count)
 
