@@ -1,6 +1,7 @@
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evenfeed.core.captures import (
@@ -8,6 +9,7 @@ from evenfeed.core.captures import (
     Fields,
     bound_values,
     captured_values,
+    constant_key,
     named_by,
     names_used,
     own_attributes,
@@ -106,3 +108,61 @@ def test_fields_show_only_the_names_that_count():
     assert dict(Fields(values, "self.").items()) == values
     assert dict(Fields(values, "self.", ["b", "c"]).items()) == {"b": 2}
     assert Fields(values, "self.").label("a") == "self.a"
+
+
+SCALE = 2
+TABLE = [1, 2]
+
+
+def made(number):
+    return lambda x: x * number + SCALE
+
+
+def counting():
+    count = 0
+
+    def call(x):
+        nonlocal count
+        count += 1
+        return x + count
+
+    return call
+
+
+def storing(x):
+    global SCALE  # noqa: PLW0603 - tested
+    SCALE += 1
+    return x
+
+
+def test_functions_of_plain_values_have_a_key_of_what_they_do(monkeypatch):
+    key = constant_key(made(3))
+    assert key is not None
+    assert hash(key) == hash(constant_key(made(3)))
+    assert key == constant_key(made(3))
+    assert len({key, constant_key(made(4)), constant_key(made(3.0)), constant_key(made(True))}) == 4
+    monkeypatch.setitem(globals(), "SCALE", 3)
+    assert constant_key(made(3)) != key
+    library = constant_key(lambda x: np.abs(x) + len(x.shape))
+    assert library is not None
+
+
+def test_functions_that_may_do_something_else_have_no_key():
+    array = np.zeros(3)
+    for function in (
+        lambda x: x + TABLE[0],
+        lambda x: x + array,
+        lambda x, held=array: x + held,
+        lambda x: x + np.random.rand(),
+        lambda x: input(x) or x,
+        lambda x: made(x)(x),
+        lambda x: setattr(x, "a", 1),
+        counting(),
+        storing,
+        partial(made, 3),
+        [].append,
+    ):
+        assert constant_key(function) is None
+    marked = made(3)
+    marked.note = 1
+    assert constant_key(marked) is None

@@ -325,3 +325,31 @@ def test_a_function_is_shown_by_its_name_and_the_line_that_asked_for_it():
     assert re.fullmatch(
         r"<function double, asked for at .*test_row_function\.py:\d+>", repr(plan.function)
     )
+
+
+def test_a_function_that_always_does_the_same_is_traced_once():
+    def traced(number, shape=()):
+        return trace(lambda x: x * number, spec(shape, "int64"), HERE)
+
+    one, same = traced(3), traced(3)
+    others = [traced(4), traced(3.0), traced(3, (2,))]
+    assert one._compiled is same._compiled
+    assert one.record is not same.record
+    assert all(other._compiled is not one._compiled for other in others)
+    column = np.arange(3)
+    assert same.rows(block(column)).columns[0].tolist() == [0, 3, 6]
+    assert others[0].rows(block(column)).columns[0].tolist() == [0, 4, 8]
+
+
+def test_a_function_that_changes_something_is_traced_each_time():
+    calls = []
+
+    def noting(x):
+        calls.append(1)
+        return x + 1
+
+    before = len(calls)
+    trace(noting, spec([], "int64"), HERE)
+    between = len(calls)
+    trace(noting, spec([], "int64"), HERE)
+    assert len(calls) - between == between - before > 0

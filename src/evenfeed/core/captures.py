@@ -3,10 +3,12 @@
 This is the only module that looks into `__closure__` and `__globals__`.
 """
 
+import builtins
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dis import get_instructions
 from functools import lru_cache, partial
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, cast, final
 
 # Stands for the value of a variable that has none yet.
@@ -49,6 +51,78 @@ def names_used(code: CodeType) -> tuple[str, ...]:
     """Return the names of globals and attributes that a function uses, and then those of its inner functions."""
     inner = [names_used(const) for const in code.co_consts if isinstance(const, CodeType)]
     return code.co_names + tuple(name for names in inner for name in names)
+
+
+# Values that cannot change, and libraries whose functions depend on nothing but their arguments.
+_PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
+_LIBRARIES: Final = frozenset({"evenfeed", "jax", "math", "numpy"})
+# Except for these parts of them.
+_STATEFUL: Final = frozenset(
+    {"Module", "Variable", "data", "print", "random", "seterr", "summary", "timestamp", "update"}
+)
+_BUILTINS: Final = frozenset(vars(builtins))
+_HARMLESS: Final = frozenset(
+    {
+        "abs",
+        "all",
+        "any",
+        "bool",
+        "dict",
+        "divmod",
+        "enumerate",
+        "float",
+        "int",
+        "isinstance",
+        "len",
+        "list",
+    }
+    | {"max", "min", "pow", "range", "reversed", "round", "slice", "sum", "tuple", "zip"}
+)
+# Instructions that change more than local variables.
+_CHANGES: Final = frozenset({"IMPORT_NAME", "STORE_ATTR", "STORE_DEREF", "STORE_GLOBAL"})
+
+
+def constant_key(function: object) -> Hashable | None:
+    """Return a key that functions have in common only if they always do the same; None if that is not certain.
+
+    It is certain for code that refers to its arguments, to plain values, and to functions of a few libraries.
+    """
+    if (
+        type(function) is not FunctionType
+        or vars(function)
+        or not _changes_nothing(function.__code__)
+    ):
+        return None
+    bound, names = bound_values(function), function.__globals__
+    used = names_used(function.__code__)
+    found = [(name, names[name]) for name in used if name in names]
+    modules = [(name, id(value)) for name, value in found if _is_library(value)]
+    plain = [(name, value) for name, value in found if type(value) in _PLAIN]
+    if len(modules) + len(plain) < len(found) or not all(type(value) in _PLAIN for value in bound):
+        return None
+    if any(name in _BUILTINS and name not in _HARMLESS and name not in names for name in used):
+        return None
+    values = [*bound, *(value for _, value in plain)]
+    code = function.__code__
+    return (
+        *(code, code.co_filename, function.__name__, tuple(function.__kwdefaults__ or ())),
+        *(tuple(modules), tuple(name for name, _ in plain)),
+        tuple([f"{type(value)} {value!r}" for value in values]),
+    )
+
+
+def _is_library(value: object) -> bool:
+    return isinstance(value, ModuleType) and value.__name__.partition(".")[0] in _LIBRARIES
+
+
+@lru_cache(maxsize=1024)
+def _changes_nothing(code: CodeType) -> bool:
+    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
+    return (
+        _STATEFUL.isdisjoint(code.co_names)
+        and not any(step.opname in _CHANGES for step in get_instructions(code))
+        and all(map(_changes_nothing, inner))
+    )
 
 
 def _content(cell: CellType) -> Any:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 from threading import Lock
-from typing import Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
@@ -22,9 +22,15 @@ _CALL_WORK: Final = 1 << 20
 
 @final
 class Compiled:
-    """The programs of one function, one per shape of its elements."""
+    """The programs of one function, one per shape of its elements.
+
+    Attributes:
+        compilations: How often it was compiled.
+        finding: What else is known about the function, if others that do the same may use it.
+    """
 
     def __init__(self, call: Call) -> None:
+        self.finding: Any = None
         self._call = call
         self._programs: dict[RowShapes, FixedLengthProgram | None] = {}
         self._seen = Counter[RowShapes]()

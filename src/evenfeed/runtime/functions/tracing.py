@@ -1,13 +1,15 @@
 """Traces a user function to decide how it runs, and to find its output spec."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from evenfeed.core.callsite import Origin
+from evenfeed.core.captures import constant_key
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import Computed, Handle, NewKernel
 from evenfeed.core.random_bits import DrawsForElements
@@ -29,7 +31,7 @@ from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.probing import NewVariables, looked_at
 from evenfeed.runtime.functions.purity import uses_generator
 from evenfeed.runtime.functions.python_state import ReachableState, uses_iterator
-from evenfeed.runtime.functions.vectorise import Row, Traced, refuses_tracing
+from evenfeed.runtime.functions.vectorise import Row, Traced, refuses_tracing, trace_settings
 
 # Lengths to try for an unknown dimension. Dimensions of the result that change with it are unknown too. A short length
 # shows slices (`x[:2]`); lengths with many divisors allow reshapes.
@@ -63,12 +65,48 @@ class Finding:
     casts: bool = False
 
 
+# The programs in use of functions that always do the same, by their keys.
+_shared: Final[WeakValueDictionary[Hashable, Compiled]] = WeakValueDictionary()
+
+
 def finding_of(asked: TraceArguments) -> Finding:
     """Find out how a function runs, tracing it unless it must not be traced.
+
+    A function that always does the same is traced once, as long as a dataset uses it.
 
     Raises:
         DrawsForElements: With `may_draw`, it draws random numbers that depend on the element's position.
     """
+    key = _key(asked)
+    known = None if key is None else _shared.get(key)
+    if known is not None:
+        return replace(known.finding, compiled=known, effects=Effects())
+    found = _newly_found(asked)
+    compiled, kernels = found.compiled, found.kernels
+    is_alone = not (found.effects or kernels.calls or kernels.variables or kernels.operations)
+    if key is not None and compiled is not None and is_alone:
+        compiled.finding = replace(found, compiled=None)
+        _shared[key] = compiled
+    return found
+
+
+def _key(asked: TraceArguments) -> Hashable | None:
+    """Return what a trace depends on; None if it may depend on more."""
+    is_tuple = type(asked.input_spec) is tuple
+    specs = cast("tuple[Any, ...]", asked.input_spec) if is_tuple else (asked.input_spec,)
+    required = () if asked.returns is None else (asked.returns,)
+    if not all(isinstance(spec, TensorSpec) for spec in (*specs, *required)):
+        return None
+    if asked.output_signature is not None or asked.returns_values or asked.untraced is not None:
+        return None
+    function, settings = constant_key(asked.function), trace_settings()
+    if function is None or settings is None:
+        return None
+    options = asked.vectorize, asked.returns, asked.spread, asked.may_draw
+    return function, specs, is_tuple, options, settings
+
+
+def _newly_found(asked: TraceArguments) -> Finding:
     calling, kernels = _called_as(asked), _kernels_for(asked.input_spec)
     if asked.returns_values:
         return Finding(calling, None, kernels, "it returns a dataset", None)

@@ -11,7 +11,7 @@ Everything is traced with 64-bit types, so that no id is truncated. JAX's defaul
 import re
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final, TypeAlias, final
@@ -102,6 +102,13 @@ def is_array(value: object) -> bool:
 def trace_state() -> object:
     """Return the current trace state of JAX; None while JAX is not loaded."""
     return jax_extend_core.get_opaque_trace_state() if "jax" in sys.modules else None
+
+
+def trace_settings() -> Hashable | None:
+    """Return JAX's settings that a trace depends on; None while JAX is not loaded."""
+    config = sys.modules.get("jax._src.config")
+    settings: Any = getattr(config, "trace_context", None)
+    return None if settings is None else settings()
 
 
 def stand_in(spec: Any) -> Any:
