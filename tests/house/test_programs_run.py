@@ -118,6 +118,11 @@ def test_the_resuming_benchmark_runs():
     assert len(re.findall(r"^\| [\w ]+ \| evenfeed \| \d", output, re.MULTILINE)) == 3
 
 
+def test_the_benchmark_of_images_runs():
+    output = output_of(ROOT / "benchmarks" / "images.py", "--quick", "adjust_contrast")
+    assert len(re.findall(r"^\| adjust_contrast \| \w+ \| \w+ \| \d", output, re.MULTILINE)) == 4
+
+
 def test_the_workers_benchmark_runs():
     output = output_of(ROOT / "benchmarks" / "workers.py", "--quick")
     assert len(re.findall(r"^\| [\w ]+ \| \d", output, re.MULTILINE)) == 5

@@ -198,28 +198,28 @@ class Contrast(RowKernel):
 
     def one(self, *parts: Array) -> Array:
         check_image(parts[0], "images")
-        if parts[0].dtype == dtypes.uint8 and parts[0].size:
-            return _of_each_image(self._of_bytes, parts[0])
-        image = in_floats(parts[0])
-        *before, height, width, channels = image.shape
-        # Whole rows: NumPy is slow where the last axis is as short as that of the channels.
-        rows = image.reshape(*before, height, width * channels)
-        means = rows.sum(axis=-2, dtype=np.float32).reshape(*before, width, channels).sum(axis=-2)
-        mean = (means / np.float32(height * width)).astype(image.dtype)
-        repeated = np.tile(mean, width)[..., None, :]
-        stretched = rows - repeated
-        stretched *= image.dtype.type(self.factor)
-        stretched += repeated
-        return converted(stretched.reshape(image.shape), parts[0].dtype, saturate=True)
+        if not parts[0].size:
+            return parts[0]
+        return _of_each_image(self._stretched, parts[0])
 
-    def _of_bytes(self, image: Array) -> Array:
-        mean = hot_loops.added_up(image) / (255 * max(1, image.shape[0] * image.shape[1]))
-        mean, factor = mean.astype(np.float32), np.float32(self.factor)
-        found = hot_loops.stretched(image, mean, factor)
-        if found is not None:
-            return found
-        stretched = (in_floats(image) - mean) * factor + mean
-        return converted(stretched, dtypes.uint8, saturate=True)
+    def _stretched(self, given: Array) -> Array:
+        height, width, channels = given.shape
+        if given.dtype == dtypes.uint8:
+            image, mean = given, hot_loops.added_up(given) / (255 * height * width)
+            mean = mean.astype(np.float32)
+        else:
+            image = in_floats(given)
+            sums = hot_loops.row_sums(image).reshape(width, channels).sum(axis=0)
+            mean = (sums / np.float32(height * width)).astype(image.dtype)
+        found = hot_loops.stretched(image, mean, np.float32(self.factor))
+        if found is None:
+            image = in_floats(image)
+            # Whole rows: NumPy is slow where the last axis is as short as that of the channels.
+            rows, means = image.reshape(height, width * channels), np.tile(mean, width)
+            found = rows - means
+            found *= image.dtype.type(self.factor)
+            found += means
+        return converted(found.reshape(given.shape), given.dtype, saturate=True)
 
     def differentiable(self, *parts: Any) -> Any:
         check_image(parts[0], "images")

@@ -21,6 +21,8 @@ else:
 
 # About 50 photographs of 224 x 224 pixels.
 _ENOUGH: Final = 1 << 23
+# How many pixels are computed at a time: their colours stay in the cache.
+_PLANE: Final = 512
 
 
 class Seen:
@@ -57,16 +59,25 @@ def of_bytes(loop: str, image: Any, dtype: Any, *settings: Any) -> Array | None:
 
 
 def stretched(image: Array, means: Array, factor: np.float32) -> Array | None:
-    """Return an image of bytes with other distances from the means of its channels."""
-    if not are_worth_it(image.size):
+    """Return an image of bytes or float32 with other distances from the means of its channels."""
+    if not _has_loops(image):
         return None
     height, width, channels = image.shape
-    out = np.empty(image.shape, np.uint8)
-    rows = (height, width * channels)
-    pixel_loops.stretch(
-        _flat(image).reshape(rows), np.tile(means, width), factor, out.reshape(rows)
-    )
+    out = np.empty(image.shape, image.dtype)
+    run = pixel_loops.stretch if image.dtype == np.uint8 else pixel_loops.stretch_floats
+    shape = (height, width * channels)
+    run(_flat(image).reshape(shape), np.tile(means, width), factor, out.reshape(shape))
     return out
+
+
+def row_sums(image: Array) -> Array:
+    """Return the sum of all rows of an image of floats, as float32."""
+    rows = image.reshape(len(image), -1)
+    if image.dtype != np.float32 or not are_worth_it(image.size):
+        return rows.sum(axis=0, dtype=np.float32)
+    sums = np.zeros(rows.shape[1], np.float32)
+    pixel_loops.add_up_floats(np.ascontiguousarray(rows).view(np.ndarray), sums)
+    return sums
 
 
 def added_up(image: Array) -> Array:
@@ -105,9 +116,10 @@ def by_pixel(loop: str, image: Array, *settings: Any) -> Array | None:
     if image.dtype != np.float32 or not are_worth_it(image.size):
         return None
     out = np.empty(image.shape, np.float32)
-    run: Callable[..., bool | None] = getattr(pixel_loops, loop)
-    finite = run(_flat(image).reshape(-1, 3), *settings, out.reshape(-1, 3))
-    return None if finite is False else out
+    run: Callable[..., bool] = getattr(pixel_loops, loop)
+    planes = np.empty((3, _PLANE), np.float32)
+    finite = run(_flat(image).reshape(-1, 3), *settings, planes, out.reshape(-1, 3))
+    return out if finite else None
 
 
 def mixed(image: Array, matrix: Array) -> Array | None:

@@ -15,6 +15,7 @@ from evenfeed.core.text.numba_loops import compiled
 
 _F32 = np.float32
 _ZERO: Final = np.float32(0)
+_HALF: Final = np.float32(0.5)
 _ONE: Final = np.float32(1)
 _TWO: Final = np.float32(2)
 _THREE: Final = np.float32(3)
@@ -64,6 +65,22 @@ def stretch(rows: Array, means: Array, factor: Any, out: Array) -> None:
         for at in range(rows.shape[1]):
             value, mean = np.float32(rows[row, at]) * _FRACTION, means[at]
             out[row, at] = _clipped_byte((value - mean) * factor + mean)
+
+
+@compiled
+def stretch_floats(rows: Array, means: Array, factor: Any, out: Array) -> None:
+    """Scale the distances of floats from their means."""
+    for row in range(rows.shape[0]):
+        for at in range(rows.shape[1]):
+            out[row, at] = (rows[row, at] - means[at]) * factor + means[at]
+
+
+@compiled
+def add_up_floats(rows: Array, sums: Array) -> None:
+    """Add up the floats in each column, from the first row to the last."""
+    for row in range(rows.shape[0]):
+        for at in range(rows.shape[1]):
+            sums[at] += rows[row, at]
 
 
 @compiled
@@ -138,28 +155,64 @@ def _hsv(red: Any, green: Any, blue: Any) -> Any:
 
 
 @compiled
-def to_hsv(pixels: Array, out: Array) -> bool:
-    """Convert RGB to hue, saturation and value; return False if a value is not finite."""
+def _split(pixels: Array, first: int, count: int, planes: Array) -> bool:
+    """Copy some pixels to one row for each channel, where LLVM computes eight at once; return False if one is odd."""
     finite = True
-    for at in range(pixels.shape[0]):
-        red, green, blue = pixels[at, 0], pixels[at, 1], pixels[at, 2]
+    for at in range(count):
+        red, green, blue = pixels[first + at, 0], pixels[first + at, 1], pixels[first + at, 2]
         finite &= (red - red) + (green - green) + (blue - blue) == _ZERO
-        out[at, 0], out[at, 1], out[at, 2] = _hsv(red, green, blue)
+        planes[0, at], planes[1, at], planes[2, at] = red, green, blue
     return finite
 
 
 @compiled
-def from_hsv(pixels: Array, out: Array) -> None:
-    """Convert hue, saturation and value to RGB."""
-    for at in range(pixels.shape[0]):
-        sixths, saturation, value = pixels[at, 0] * _SIX, pixels[at, 1], pixels[at, 2]
+def _join(planes: Array, first: int, count: int, out: Array) -> None:
+    for at in range(count):
+        out[first + at, 0], out[first + at, 1] = planes[0, at], planes[1, at]
+        out[first + at, 2] = planes[2, at]
+
+
+@compiled
+def to_hsv(pixels: Array, planes: Array, out: Array) -> bool:
+    """Convert RGB to hue, saturation and value; return False if a value is not finite."""
+    finite, most = True, planes.shape[1]
+    for first in range(0, pixels.shape[0], most):
+        count = min(most, pixels.shape[0] - first)
+        finite &= _split(pixels, first, count, planes)
+        _plane_hsv(planes[0], planes[1], planes[2], count)
+        _join(planes, first, count, out)
+    return finite
+
+
+@compiled
+def _plane_hsv(reds: Array, greens: Array, blues: Array, count: int) -> None:
+    for at in range(count):
+        reds[at], greens[at], blues[at] = _hsv(reds[at], greens[at], blues[at])
+
+
+@compiled
+def from_hsv(pixels: Array, planes: Array, out: Array) -> bool:
+    """Convert hue, saturation and value to RGB; return False if a value is not finite."""
+    finite, most = True, planes.shape[1]
+    for first in range(0, pixels.shape[0], most):
+        count = min(most, pixels.shape[0] - first)
+        finite &= _split(pixels, first, count, planes)
+        _plane_rgb(planes[0], planes[1], planes[2], count)
+        _join(planes, first, count, out)
+    return finite
+
+
+@compiled
+def _plane_rgb(hues: Array, saturations: Array, values: Array, count: int) -> None:
+    for at in range(count):
+        sixths, saturation, value = hues[at] * _SIX, saturations[at], values[at]
         rest = _ONE - saturation
         red = abs(sixths - _THREE) - _ONE
         green = _TWO - abs(sixths - _TWO)
         blue = _TWO - abs(sixths - _FOUR)
-        out[at, 0] = (rest + saturation * min(max(red, _ZERO), _ONE)) * value
-        out[at, 1] = (rest + saturation * min(max(green, _ZERO), _ONE)) * value
-        out[at, 2] = (rest + saturation * min(max(blue, _ZERO), _ONE)) * value
+        hues[at] = (rest + saturation * min(max(red, _ZERO), _ONE)) * value
+        saturations[at] = (rest + saturation * min(max(green, _ZERO), _ONE)) * value
+        values[at] = (rest + saturation * min(max(blue, _ZERO), _ONE)) * value
 
 
 @compiled
@@ -175,51 +228,74 @@ def _in_order(sixths: Any, most: Any, middle: Any, least: Any) -> Any:
 
 
 @compiled
-def saturate(pixels: Array, factor: Any, out: Array) -> bool:
+def saturate(pixels: Array, factor: Any, planes: Array, out: Array) -> bool:
     """Multiply saturations; return False if a value is not finite."""
+    finite, most = True, planes.shape[1]
+    for first in range(0, pixels.shape[0], most):
+        count = min(most, pixels.shape[0] - first)
+        finite &= _split(pixels, first, count, planes)
+        finite &= _saturate(planes[0], planes[1], planes[2], count, factor)
+        _join(planes, first, count, out)
+    return finite
+
+
+@compiled
+def _saturate(reds: Array, greens: Array, blues: Array, count: int, factor: Any) -> bool:
     finite = True
-    for at in range(pixels.shape[0]):
-        red, green, blue = pixels[at, 0], pixels[at, 1], pixels[at, 2]
-        finite &= (red - red) + (green - green) + (blue - blue) == _ZERO
-        hue, saturation, value = _hsv(red, green, blue)
+    for at in range(count):
+        hue, saturation, value = _hsv(reds[at], greens[at], blues[at])
         finite &= hue - hue == _ZERO
         saturation = min(max(saturation * factor, _ZERO), _ONE)
         chroma = saturation * value
         sixths = hue * _SIX
         # Exact, as the remainder is: the numbers are near to each other.
-        rest = sixths - _TWO * np.float32(np.int32(sixths) >> 1)
+        rest = sixths - _TWO * np.float32(np.int32(sixths * _HALF))
         middle = chroma * (_ONE - abs(rest - _ONE))
         grey = value - chroma
-        out[at, 0], out[at, 1], out[at, 2] = _in_order(sixths, chroma + grey, middle + grey, grey)
+        reds[at], greens[at], blues[at] = _in_order(sixths, chroma + grey, middle + grey, grey)
     return finite
 
 
 @compiled
-def turn(pixels: Array, turned: Any, out: Array) -> bool:
+def turn(pixels: Array, turned: Any, planes: Array, out: Array) -> bool:
     """Turn hues by sixths of a circle, from -6 to 6; return False if a value is not finite."""
+    finite, most = True, planes.shape[1]
+    for first in range(0, pixels.shape[0], most):
+        count = min(most, pixels.shape[0] - first)
+        finite &= _split(pixels, first, count, planes)
+        finite &= _turn(planes[0], planes[1], planes[2], count, turned)
+        _join(planes, first, count, out)
+    return finite
+
+
+@compiled
+def _turn(reds: Array, greens: Array, blues: Array, count: int, turned: Any) -> bool:
     finite = True
-    for at in range(pixels.shape[0]):
-        red, green, blue = pixels[at, 0], pixels[at, 1], pixels[at, 2]
-        finite &= (red - red) + (green - green) + (blue - blue) == _ZERO
+    for at in range(count):
+        red, green, blue = reds[at], greens[at], blues[at]
         most, least = max(red, green, blue), min(red, green, blue)
         middle = max(min(red, green), min(max(red, green), blue))
         # Without branches, which the processor would guess wrong for every other pixel.
-        below = np.int32(1) if blue < red else (np.int32(3) if blue > green else np.int32(2))
-        above = np.int32(0) if blue < green else (np.int32(4) if blue > red else np.int32(5))
-        sixth = np.int32(below if red < green else above)
+        below = _ONE if blue < red else (_THREE if blue > green else _TWO)
+        above = _ZERO if blue < green else (_FOUR if blue > red else _FIVE)
+        sixth = below if red < green else above
         share = (middle - least) / (most - least)
-        share = _ONE - share if sixth & 1 else share
-        hue = np.float32(sixth) + share
-        hue = (hue if most != least else _ZERO) + turned
+        share = _ONE - share if _is_odd(sixth) else share
+        hue = (sixth + share if most != least else _ZERO) + turned
         finite &= hue - hue == _ZERO
         hue = hue + _SIX if hue < _ZERO else (hue - _SIX if hue >= _SIX else hue)
-        hue = _ZERO if hue >= _SIX and turned > _ZERO else hue
-        sixth = min(np.int32(hue), np.int32(5))
-        share = hue - np.float32(sixth)
-        share = _ONE - share if sixth & 1 else share
+        hue = _ZERO if (hue >= _SIX) & (turned > _ZERO) else hue
+        sixth = min(np.float32(np.int32(hue)), _FIVE)
+        share = hue - sixth
+        share = _ONE - share if _is_odd(sixth) else share
         middle = least + share * (most - least)
-        out[at, 0], out[at, 1], out[at, 2] = _in_order(hue, most, middle, least)
+        reds[at], greens[at], blues[at] = _in_order(hue, most, middle, least)
     return finite
+
+
+@compiled
+def _is_odd(sixth: Any) -> bool:
+    return (sixth == _ONE) | (sixth == _THREE) | (sixth == _FIVE)
 
 
 @compiled

@@ -56,6 +56,11 @@ class Stream:
 
     def words(self, count: int) -> Any:
         """Return the next `count` words."""
+        if self.xp is np and count <= 4 and _are_numbers(self.key, self.counter):
+            return np.array(
+                _mixed_numbers(_as_numbers(self.key), _as_numbers(self.counter))[:count],
+                dtypes.uint32,
+            )
         steps = self.xp.arange(-(-count // 4), dtype=dtypes.uint32)
         return _in_rows(self.blocks(steps))[..., :count]
 
@@ -227,8 +232,8 @@ def _polar(xp: Any, first: Any, angle: Any, dtype: DType) -> Any:
 
 def _mixed(xp: Any, key: Any, counter: Any) -> list[Any]:
     words, keys = list(counter), list(key)
-    if xp is np and all(np.shape(word) == (1,) for word in (*words, *keys)):
-        mixed = _mixed_numbers([int(k[0]) for k in keys], [int(word[0]) for word in words])
+    if xp is np and _are_numbers(words, keys):
+        mixed = _mixed_numbers(_as_numbers(keys), _as_numbers(words))
         return [np.array([word], dtypes.uint32) for word in mixed]
     for _ in range(_ROUNDS):
         high_0, low_0 = _product(xp, _MULTIPLIERS[0], words[0])
@@ -240,18 +245,24 @@ def _mixed(xp: Any, key: Any, counter: Any) -> list[Any]:
     return words
 
 
+def _are_numbers(*parts: Any) -> bool:
+    return all(np.shape(word) == (1,) for words in parts for word in words)
+
+
+def _as_numbers(words: Any) -> list[int]:
+    return [int(word[0]) for word in words]
+
+
 def _mixed_numbers(keys: list[int], words: list[int]) -> list[int]:
     """Mix single words as Python integers. NumPy takes 20 times as long for so few, and images draw a few each."""
+    one, two, three, four = words
+    key, other = keys
     for _ in range(_ROUNDS):
-        first, second = _MULTIPLIERS[0] * words[0], _MULTIPLIERS[1] * words[2]
-        words = [
-            (second >> 32) ^ words[1] ^ keys[0],
-            second & _LOW_32,
-            (first >> 32) ^ words[3] ^ keys[1],
-            first & _LOW_32,
-        ]
-        keys = [(key + step) & _LOW_32 for key, step in zip(keys, _WEYL, strict=True)]
-    return words
+        first, second = _MULTIPLIERS[0] * one, _MULTIPLIERS[1] * three
+        one, three = (second >> 32) ^ two ^ key, (first >> 32) ^ four ^ other
+        two, four = second & _LOW_32, first & _LOW_32
+        key, other = key + _WEYL[0] & _LOW_32, other + _WEYL[1] & _LOW_32
+    return [one, two, three, four]
 
 
 def _product(xp: Any, factor: int, word: Any) -> tuple[Any, Any]:
