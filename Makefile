@@ -43,6 +43,7 @@ bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and wri
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/images.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/many_steps.py
 	$(BIN)/python benchmarks/feeding.py
 	$(BIN)/python benchmarks/resuming.py
 	$(BIN)/python benchmarks/workers.py

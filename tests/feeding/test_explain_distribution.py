@@ -56,7 +56,8 @@ def test_it_says_what_is_not_known():
         "DistributedDataset: infinitely many steps on 1 replica of worker 0\n"
         "  replica 0  CPU:0  its part of each batch\n"
         "  batches: of unknown size, each split separately, rounding up\n"
-        "  prefetch: 1 step, copied to the devices by a thread"
+        "  prefetch: 1 step, copied to the devices by a thread\n"
+        "  in one program: up to 8 steps, copied together"
     )
     unknown = distributed(numbers(range(5)).filter(lambda x: x > 1).batch(4), 1)
     assert "an unknown number of steps" in said(unknown)
@@ -65,11 +66,20 @@ def test_it_says_what_is_not_known():
 def test_it_says_what_is_read_ahead():
     data = numbers(range(4)).batch(4)
     many = distributed(data, 2, experimental_per_replica_buffer_size=5)
-    assert said(many).endswith("prefetch: 5 steps, copied to the devices by a thread")
+    assert "\n  prefetch: 5 steps, copied to the devices by a thread\n" in said(many)
     none = distributed(data, 2, experimental_per_replica_buffer_size=0)
-    assert said(none).endswith("none; a step is copied to the devices when it is needed")
+    assert "\n  prefetch: none; a step is copied to the devices when it is needed\n" in said(none)
     host = distributed(data, 2, experimental_fetch_to_device=False)
     assert said(host).endswith("none; steps stay NumPy arrays on the host")
+
+
+def test_it_says_how_many_steps_are_in_memory_for_one_program():
+    small = distributed(numbers(range(8)).batch(4), 2)
+    assert said(small).endswith("in one program: up to 128 steps, copied together")
+    wide = distributed(Dataset.from_tensor_slices(np.zeros((8, 1 << 18), np.float32)).batch(4), 2)
+    assert said(wide).endswith("in one program: up to 4 steps, copied together")
+    large = distributed(Dataset.from_tensor_slices(np.zeros((8, 1 << 22), np.uint8)).batch(4), 2)
+    assert "in one program" not in said(large)
 
 
 def test_it_says_which_elements_a_replica_takes():
@@ -79,7 +89,8 @@ def test_it_says_which_elements_a_replica_takes():
         "DistributedDataset: 3 steps on 2 replicas of worker 0\n"
         "  replica 0  CPU:0  elements 0, 2, 4, …\n"
         "  replica 1  CPU:1  elements 1, 3, 5, …\n"
-        "  prefetch: 1 step, copied to the devices by a thread"
+        "  prefetch: 1 step, copied to the devices by a thread\n"
+        "  in one program: up to 128 steps, copied together"
     )
     mode = tf.distribute.InputReplicationMode.PER_REPLICA
     options = tf.distribute.InputOptions(experimental_replication_mode=mode)

@@ -13,8 +13,9 @@ import evenfeed as tf
 from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.dataset import plan_of
-from evenfeed.feeding.host_steps import FlowingBatches, SplitSteps, TakePieces, cut
+from evenfeed.feeding.host_steps import FlowingBatches, SplitSteps, cut
 from evenfeed.feeding.padding import PadSteps, padded_rows
+from evenfeed.feeding.piece_steps import TakePieces
 
 Dataset = tf.data.Dataset
 

@@ -87,6 +87,12 @@ def input_() -> Names:
     return {"step": tf.square}
 
 
+def performance() -> Names:
+    dataset = tf.data.Dataset.range(42, output_type=tf.float32).batch(4)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    return {"strategy": strategy, "train_step": tf.reduce_sum, "dataset": dataset}
+
+
 def training() -> Names:
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     return {"strategy": strategy, "train_step": tf.square}
@@ -120,6 +126,7 @@ PAGES: dict[str, Callable[[], Names]] = {
     "input": input_,
     "keras": dict,
     "mesh": mesh,
+    "performance": performance,
     "resume": dict,
     "strategies": strategies,
     "tensors": dict,

@@ -108,6 +108,11 @@ def test_the_training_benchmark_runs():
     assert len(re.findall(r"^\| .*\| \d", output, re.MULTILINE)) == 3 + 2 + 4
 
 
+def test_the_benchmark_of_many_steps_runs():
+    output = output_of(ROOT / "benchmarks" / "many_steps.py", "--quick")
+    assert len(re.findall(r"^\| .*\| [124] \| \d", output, re.MULTILINE)) == 6
+
+
 def test_the_feeding_benchmark_runs():
     output = output_of(ROOT / "benchmarks" / "feeding.py", "--quick")
     assert len(re.findall(r"^\| \w+ \| \d", output, re.MULTILINE)) == 4

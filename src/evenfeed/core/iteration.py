@@ -5,6 +5,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn, Self, final
 
 from evenfeed.core.callsite import where_raised
@@ -43,6 +44,22 @@ def interruption(error: Exception, before: BaseException | None) -> BaseExceptio
     return None if found is before else found
 
 
+@final
+@dataclass(frozen=True)
+class StepRun:
+    """Some consecutive elements of one shape, together.
+
+    Attributes:
+        count: How many there are.
+        value: The structure of an element. Each array has a leading axis, with at least `count` entries.
+        before: The position before them.
+    """
+
+    count: int
+    value: Any
+    before: Any = None
+
+
 class Iterator(ABC):
     """What `iter(dataset)` returns: `__next__`, and TensorFlow's methods for the next element.
 
@@ -71,6 +88,18 @@ class Iterator(ABC):
     @abstractmethod
     def set_state(self, state: dict[str, Any]) -> None:
         """Resume after the element at which `get_state` was called, in this or another process."""
+
+    def peek_run(self, most: int) -> StepRun | None:
+        """Return up to `most` next elements together, on the devices. The position stays before them.
+
+        None if the next element has to be read by itself: there is no other of its shape, or it is an error.
+        """
+        del most
+        return None
+
+    def take_run(self, run: StepRun) -> bool:
+        """Count what `peek_run` returned as delivered. Return False if another thread took some of it."""
+        raise NotImplementedError(run)
 
     def __iter__(self) -> Self:
         return self

@@ -9,7 +9,7 @@ from evenfeed.core import side_effects
 from evenfeed.core.batch_split import Share
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
-from evenfeed.core.iteration import Iterator, Owner, reading
+from evenfeed.core.iteration import Iterator, Owner, StepRun, reading
 from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.feeding.conversation import Topic
@@ -105,6 +105,7 @@ class DistributedDataset:
               batches: 4 rows over all replicas, each split separately, rounding up
               last step: 1 row, by replica: 1, 0
               prefetch: 1 step, copied to the devices by a thread
+              in one program: up to 128 steps, copied together
               dataset:
                  1  range(0, 9)  <doctest ...>:1  9 elements  () int64
                  2  batch(4)     <doctest ...>:1  3 elements  (?,) int64
@@ -156,6 +157,7 @@ class DistributedIterator(Iterator):
         self._owner = Owner()
         self._feed = feed
         self._external_states = feed.external_states()
+        self._most_together = feed.most_together
         self._steps = feed.start(convert)
 
     @property
@@ -171,6 +173,13 @@ class DistributedIterator(Iterator):
         _check_place()
         self._owner.check()
         return self._steps.take()
+
+    def peek_run(self, most: int) -> StepRun | None:
+        self._owner.check()
+        return self._steps.peek(min(most, self._most_together))
+
+    def take_run(self, run: StepRun) -> bool:
+        return self._steps.take_run(run)
 
     def get_state(self) -> dict[str, Any]:
         """Return the position of all workers after the last step, as JSON-serializable data.
@@ -280,6 +289,12 @@ class InputIterator(Iterator):
 
     def __next__(self) -> Any:
         return self._steps.__next__()  # with next(), a Ctrl-C right after it would lose the step
+
+    def peek_run(self, most: int) -> StepRun | None:
+        return self._steps.peek_run(most)
+
+    def take_run(self, run: StepRun) -> bool:
+        return self._steps.take_run(run)
 
     def get_state(self) -> dict[str, Any]:
         return self._steps.get_state()

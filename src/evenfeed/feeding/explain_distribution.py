@@ -10,6 +10,7 @@ from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.feeding.input_options import InputOptions
 from evenfeed.feeding.lane_steps import size_of_lanes
 from evenfeed.feeding.reading import BatchReading, ElementReading
+from evenfeed.feeding.steps_together import most_together
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
 from evenfeed.replicas.mesh import Replicas
@@ -49,8 +50,11 @@ def cut_text(
     if share.workers > 1:
         lines += [f"workers: {_POLICIES[reading.sharded.policy]}", *reading.sharded.notes]
     lines += _lanes(lanes, share, state) if lanes else position_text(state)
+    even = share.everyone == 1 or (size is not None and size % share.everyone == 0)
+    is_split = even and sizes is None and not (padded or lanes or replicas.has_inner_axes)
+    lines += _ahead(options, most_together(reading.plan, 1) if is_split else 1, share)
     steps = size_of_lanes([lane.plan for lane in lanes]) if lanes else reading.plan.size
-    return _text(steps, options, lines, [reading.sharded.plan], share)
+    return _text(steps, lines, [reading.sharded.plan], share)
 
 
 def taken_text(
@@ -61,7 +65,10 @@ def taken_text(
     own = "one element per step from its own dataset"
     in_turn = [f"elements {r}, {r + count}, {r + 2 * count}, …" for r in range(count)]
     lines = _table(replicas, reading.share, [own] * count if len(plans) > 1 else in_turn)
-    return _text(size, options, [*lines, *position_text(state)], plans, reading.share)
+    whole = len(plans) == 1 and not replicas.has_inner_axes
+    most = most_together(plans[0], count) if whole else 1
+    lines += [*position_text(state), *_ahead(options, most, reading.share)]
+    return _text(size, lines, plans, reading.share)
 
 
 def _lanes(lanes: Sequence[Lane], share: Share, state: Any) -> list[str]:
@@ -91,7 +98,6 @@ def _cursor(at: Any) -> str:
 
 def _text(
     size: int,
-    options: InputOptions,
     lines: Sequence[str],
     plans: Sequence[Node],
     share: Share,
@@ -99,7 +105,7 @@ def _text(
     where = f"{counted(share.replicas, 'replica')} of worker {share.worker}"
     where += f" of {share.workers}" if share.workers > 1 else ""
     head = f"DistributedDataset: {steps_text(size)} on {where}"
-    text = [head, *(f"  {line}" for line in [*lines, f"prefetch: {prefetch_text(options)}"])]
+    text = [head, *(f"  {line}" for line in lines)]
     for number, plan in enumerate(plans):
         text.append("  dataset:" if len(plans) == 1 else f"  dataset of replica {number}:")
         text += [f"    {line}" for line in explained_plan(plan, 0).splitlines()]
@@ -160,6 +166,14 @@ def _table(replicas: Replicas, share: Share, shares: Sequence[str]) -> list[str]
     width = max(map(len, names))
     pairs = enumerate(zip(names, shares, strict=True), share.worker * share.replicas)
     return [f"replica {number}  {name:{width}}  {share}" for number, (name, share) in pairs]
+
+
+def _ahead(options: InputOptions, together: int, share: Share) -> list[str]:
+    """Describe how many steps are brought to the devices ahead, and together for a loop in one program."""
+    lines = [f"prefetch: {prefetch_text(options)}"]
+    if options.experimental_fetch_to_device and share.workers == 1 and together > 1:
+        lines.append(f"in one program: up to {counted(together, 'step')}, copied together")
+    return lines
 
 
 def prefetch_text(options: InputOptions) -> str:

@@ -13,6 +13,7 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.feeding import composite_rows
+from evenfeed.feeding.alike_steps import alike_steps, are_even
 from evenfeed.feeding.composite_rows import (
     CompositeRowsSpec,
     row_count,
@@ -64,6 +65,19 @@ class HostSteps(ABC):
         Raises:
             StopIteration: There are no more steps.
         """
+
+    def peek(self, most: int) -> list[Array | None] | None:
+        """Return the columns of up to `most` next steps, with a leading axis for the steps.
+
+        The position stays before them. None if the next step has to be read by itself: it is uneven, stays on the
+        host, or others must agree on it.
+        """
+        del most
+        return None
+
+    def advance(self, count: int) -> None:
+        """Count steps that `peek` returned as read."""
+        raise NotImplementedError(count)
 
     @abstractmethod
     def state(self) -> Any:
@@ -168,6 +182,18 @@ class SplitSteps(BatchSteps):
     def _batch(self) -> list[Any]:
         return self._take()
 
+    def peek(self, most: int) -> list[Array | None] | None:
+        if self._partly is not None or self._share.workers > 1:
+            return None
+        columns = self._columns_of_batch(alike_steps(self._elements.peek(most).columns))
+        return columns if are_even(columns, self._share.everyone) else None
+
+    def advance(self, count: int) -> None:
+        self._elements.advance(count)
+
+    def _columns_of_batch(self, columns: Sequence[Any]) -> list[Any]:
+        return list(columns)
+
     def _column(self, part: Array | None) -> Column:
         if part is None:
             return None
@@ -271,53 +297,6 @@ class FlowingBatches(BatchSteps):
     def restore(self, state: Any) -> None:
         super().restore(state)
         self._turn = state.get("turn", 0) % len(self._sizes)
-
-
-@final
-class TakePieces(HostSteps):
-    """Takes one element for each replica, in turn from one dataset, or from one dataset per replica.
-
-    Args:
-        plans: One plan, or one for each replica.
-        replicas: The number of replicas.
-        fills: Whether replicas without an element get zero rows, if the shapes allow it. Otherwise the
-            step is dropped.
-        others: Whether there are other workers. Then no static shapes are promised, so zero rows are allowed.
-    """
-
-    def __init__(
-        self, plans: Sequence[Node], replicas: int, *, fills: bool = True, others: bool = False
-    ) -> None:
-        self._iterators = [ElementIterator(plan, flat=True) for plan in plans]
-        self._turns = self._iterators * (replicas // len(plans))
-        self._specs: list[TypeSpec] = flatten(plans[0].element_spec, DATA)
-        self._fills = fills and (others or not all(map(is_static, plans)))
-
-    def read(self) -> list[Column]:
-        rows = [next_parts(iterator) for iterator in self._turns]
-        if None in rows and not (self._fills and any(rows)):
-            raise StopIteration
-        return [self._column(index, rows) for index in range(len(self._specs))]
-
-    def _column(self, index: int, rows: Sequence[list[Any] | None]) -> Column:
-        spec = self._specs[index]
-        if not isinstance(spec, TensorSpec | CompositeRowsSpec):
-            return None
-        pieces = fill_missing([None if row is None else row[index] for row in rows], spec)
-        return pieces[0] if len(pieces) == 1 else pieces
-
-    def state(self) -> Any:
-        return {"at": [iterator.position() for iterator in self._iterators], "rows": 0}
-
-    def restore(self, state: Any) -> None:
-        for iterator, at in zip(
-            self._iterators, positions(state, len(self._iterators)), strict=True
-        ):
-            iterator.set_state(at)
-
-    def close(self) -> None:
-        for iterator in self._iterators:
-            iterator.close()
 
 
 def positions(state: Any, datasets: int) -> list[Any]:

@@ -5,8 +5,9 @@ from typing import Any, final
 
 import numpy as np
 
-from evenfeed.core.conversion import to_array
+from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.iteration import StepRun
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack, packer
@@ -16,6 +17,7 @@ from evenfeed.feeding.host_steps import Column, Pieces, cut
 from evenfeed.replicas.array_layouts import component_names
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import PerReplica, PerReplicaSpec
+from evenfeed.tensors.creation import is_on_device
 
 
 @final
@@ -45,12 +47,42 @@ class Placing:
         self._is_sharded = fetch and not replicas.spans
         self._value = self._single if replicas.count == 1 else self._one_for_each
         self._convert = convert
+        self._runs = self._is_sharded and convert is None and not replicas.has_inner_axes
+        specs: list[TypeSpec] = flatten(structure, DATA)
+        self._are_scalars = [isinstance(s, TensorSpec) and s.shape.rank == 0 for s in specs]
 
     def __call__(self, columns: Sequence[Column]) -> Any:
         """Return the step made from its columns."""
         value, convert = self._value, self._convert
         placed = [value(c, name) for c, name in zip(columns, self._names, strict=True)]
         return self._pack(placed if convert is None else list(map(convert, placed)))
+
+    def together(self, columns: Sequence[Any], most: int) -> StepRun | None:
+        """Return several of at most `most` steps, from their columns with a leading axis; None for a single step."""
+        count = next((len(column) for column in columns if column is not None), 0)
+        if count < 2 or not self._runs:
+            return None
+        return self._run_of(columns, count, min(most, 1 << (count - 1).bit_length()))
+
+    def again(self, step: Any, most: int) -> StepRun | None:
+        """Return a step that was placed before, as a run of one step with room for `most`; None if it is uneven."""
+        arrays = [x.whole if isinstance(x, PerReplica) else x for x in flatten(step, DATA)]
+        if not self._runs or not all(map(is_on_device, arrays)):
+            return None
+        columns: list[Array] = [np.asarray(x)[None] for x in arrays]
+        return self._run_of(columns, 1, most) if all(x.size for x in columns) else None
+
+    def _run_of(self, columns: Sequence[Any], count: int, room: int) -> StepRun:
+        placed = [
+            None if column is None else self._steps_on_devices(_filled(column, room), name, scalars)
+            for column, name, scalars in zip(columns, self._names, self._are_scalars, strict=True)
+        ]
+        return StepRun(count, self._pack(placed))
+
+    def _steps_on_devices(self, column: Array, what: str, scalars: bool) -> Any:
+        array = self._replicas.put_steps(column, what)
+        count = self._replicas.count
+        return array if count == 1 else PerReplica(array=array, count=count, lifted=scalars)
 
     def _single(self, column: Column, what: str) -> Any:
         return None if column is None else self._pieces([column], what)[0]
@@ -86,6 +118,14 @@ class Placing:
         if not self._fetch or stays_on_host(pieces[0]):
             return [host_tensor(piece) for piece in pieces]
         return self._replicas.put_each(pieces, what)
+
+
+def _filled(column: Array, length: int) -> Array:
+    """Return a column with entries added up to a length, so that a few programs serve all lengths."""
+    if len(column) == length:
+        return column
+    rest = np.zeros((length - len(column), *column.shape[1:]), column.dtype)
+    return np.concatenate([column, rest])
 
 
 def _are_alike(pieces: Sequence[Any]) -> bool:

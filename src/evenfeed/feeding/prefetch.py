@@ -1,7 +1,7 @@
 """Prefetches steps: a thread reads them and copies them to the devices ahead of the training step."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import get_ident
 from time import perf_counter
 from typing import Any, Final, final
@@ -13,12 +13,17 @@ from evenfeed.core.errors import (
     InvalidArgumentError,
     UnavailableError,
 )
+from evenfeed.core.iteration import StepRun
 from evenfeed.feeding.host_steps import Column, HostSteps
+from evenfeed.feeding.placing import Placing
 from evenfeed.replicas.mesh import X64Setting
 
 _JOIN: Final = 1.0  # seconds to wait for a thread that may be inside a user function
-# The approximate time to wake a thread. A consumer that returns sooner reads the step itself.
+# A consumer that returns sooner reads the step itself: the thread would take the interpreter from it for longer than
+# the read, at most by `_MOST_GAIN` seconds, and the devices work in the meantime anyway.
 _WAKING: Final = 5e-5
+_MOST_GAIN: Final = 1e-4
+_FORGETTING: Final = 1.1  # how quickly a single short absence of the consumer stops to count
 
 _WORKER_ERRORS: Final = (DeadlineExceededError, UnavailableError)
 
@@ -55,6 +60,14 @@ class StepsAhead:
         self._shared.stop_with(self)
         # Bound here, because every step of a training loop calls it.
         self.take = self._shared.take
+
+    def peek(self, most: int) -> StepRun | None:
+        """Return up to `most` next steps together, or None; the position stays (see `Iterator.peek_run`)."""
+        return self._shared.peek(most)
+
+    def take_run(self, run: StepRun) -> bool:
+        """Count steps that `peek` returned as taken. Return False if another thread took some of them."""
+        return self._shared.take_run(run)
 
     def state(self) -> Any:
         """Return the position after the last step that was taken."""
@@ -134,13 +147,21 @@ class _Shared(Prefetching[_Item]):
         self._reader: int | None = None  # the thread that is reading
         self._torn = False  # a read was interrupted, so the position must be restored
         self._failed = False  # the last step that was read is an error
+        self._rests = False  # whether the thread reads nothing
         self._width: X64Setting | None = None
         self._returned_at = 0.0  # the time at which the last step was returned
-        self._is_quick = False  # whether the consumer asked for the next step immediately
+        self._away = float(
+            "inf"
+        )  # how long the consumer is away between steps, if nothing delays it
+        self._reading_time = 0.0  # of the last read
+        self._is_quick = False  # whether the consumer asks for the next step immediately
 
     def take(self) -> Any:
         """Return the next step or raise its error. Waits if the step is being read."""
-        self._is_quick = perf_counter() - self._returned_at < _WAKING
+        # By the shortest absence of late: while the thread reads, the consumer is slower than it would be alone.
+        self._away = away = min(perf_counter() - self._returned_at, self._away * _FORGETTING)
+        self._is_quick = away < _WAKING + min(self._reading_time, _MOST_GAIN)
+        self._rests = False
         me = get_ident()
         item = self._claimed.get(me) or self._claim(me)
         if self._thread is None and self._depth > 0 and not self._failed:
@@ -151,6 +172,73 @@ class _Shared(Prefetching[_Item]):
         if error is not None:
             raise error
         return item.value
+
+    def peek(self, most: int) -> StepRun | None:
+        """Return up to `most` next steps together, or None if the next one must be taken by itself.
+
+        From now on the thread rests: it would read single steps. `take` wakes it again.
+        """
+        place = self._place
+        if most < 2 or not isinstance(place, Placing):
+            return None
+        self._rests = True
+        me = get_ident()
+        while (
+            self._reader not in (None, me) and not self._stopped
+        ):  # the thread reads its last step
+            self._ready.wait(WAIT_SECONDS)
+        with self._lock:
+            if self._items and not self._items[0].failed and not self._claimed:
+                first = self._items[0]
+                run = place.again(first.value, most)
+                return run and replace(run, before=first.before)
+            ready = self._items or self._claimed or self._ended or self._failed
+            if ready or self._torn or self._stopped or self._reader is not None:
+                return None
+            self._width = self._width or X64Setting()
+            self._reader = me
+        failed: _Item | None = None
+        self._torn = True  # if it is interrupted
+        try:
+            with self._width.kept():
+                columns = self.steps.peek(most)
+                found = None if columns is None else place.together(columns, most)
+            self._torn = False
+            return found and replace(found, before=self._position)
+        except Exception as error:  # noqa: BLE001 - raised when the consumer takes the step
+            failed = _Item(self._position, error=error, failed=True)
+            failed.ended = isinstance(error, StopIteration)
+            return None
+        finally:
+            self._put(failed)
+
+    def _put(self, failed: _Item | None) -> None:
+        """End a look at the next steps. An error that it met is the next item."""
+        with self._lock:
+            self._reader = None
+            if failed is not None:
+                self._torn = False
+                self._position = self.steps.state()
+                self._ended, self._failed = failed.ended, True
+                if not failed.ended:
+                    self._items += (failed,)
+
+    def take_run(self, run: StepRun) -> bool:
+        """Count steps that `peek` returned as taken. Return False if another thread took some of them."""
+        with self._lock:
+            if self._stopped or self._reader is not None:
+                return False
+            if self._items:
+                is_first = self._items[0].before is run.before
+                if is_first:
+                    del self._items[0]
+                return is_first
+            if self._position is not run.before:
+                return False
+            self._torn = True
+            self.steps.advance(run.count)
+            self._position, self._torn = self.steps.state(), False
+            return True
 
     def position(self) -> Any:
         """Return the position of the next step to be taken."""
@@ -204,10 +292,12 @@ class _Shared(Prefetching[_Item]):
         Only the current reader calls this. An interruption (Ctrl-C) leaves the position unchanged.
         """
         item = following = None
+        began = perf_counter()
         try:
             item = self._step()
             following = self.steps.state()
         finally:
+            self._reading_time = perf_counter() - began
             with self._lock:
                 self._torn = True
                 if item is not None and following is not None:
@@ -243,7 +333,7 @@ class _Shared(Prefetching[_Item]):
         return self._stopped or self._leaving or self._ended or self._failed
 
     def _begins_read(self) -> bool:
-        if self._reader is not None or len(self._items) >= self._depth:
+        if self._rests or self._reader is not None or len(self._items) >= self._depth:
             return False
         self._reader = get_ident()
         return True

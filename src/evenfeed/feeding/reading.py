@@ -19,10 +19,10 @@ from evenfeed.feeding.host_steps import (
     FlowingBatches,
     HostSteps,
     SplitSteps,
-    TakePieces,
     is_static,
 )
 from evenfeed.feeding.lane_steps import LaneSteps
+from evenfeed.feeding.piece_steps import TakePieces
 from evenfeed.feeding.shared_batches import split_batches
 from evenfeed.plan.addressing import why_not_addressable
 from evenfeed.plan.node import Node

@@ -1,6 +1,6 @@
 """Steps of workers that split the same global batches. Their positions suit any number of workers and replicas."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, final
 
@@ -22,6 +22,9 @@ class SplitParts(SplitSteps):
 
     def _batch(self) -> list[Any]:
         return self._take()[1:]
+
+    def _columns_of_batch(self, columns: Sequence[Any]) -> list[Any]:
+        return list(columns[1:])
 
 
 @final
@@ -75,6 +78,12 @@ class SharedBatches(HostSteps):
 
     def read(self) -> list[Column]:
         return self._steps.read()
+
+    def peek(self, most: int) -> list[Array | None] | None:
+        return self._steps.peek(most)
+
+    def advance(self, count: int) -> None:
+        self._steps.advance(count)
 
     def state(self) -> Any:
         return self._steps.state()

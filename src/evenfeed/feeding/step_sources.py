@@ -27,6 +27,7 @@ from evenfeed.feeding.padding import PadSteps, padded_rows
 from evenfeed.feeding.placing import Placing
 from evenfeed.feeding.prefetch import StepsAhead
 from evenfeed.feeding.reading import BatchReading, ElementReading, WorkerInput
+from evenfeed.feeding.steps_together import most_together
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
 from evenfeed.replicas.mesh import Replicas
@@ -213,6 +214,11 @@ class StepSource(ABC):
             return 0
         return self._options.experimental_per_replica_buffer_size
 
+    @property
+    def most_together(self) -> int:
+        """The most steps that are brought to the devices together, to run in one program."""
+        return 1
+
     def state_of(self, steps: StepsAhead) -> dict[str, Any]:
         """Return the position of all workers as a state, with its version and file digests."""
         return self._saving().joined(steps.state())
@@ -293,6 +299,10 @@ class CutFeed(ReplicaFeed):
     def _rows_of_each(self) -> int:
         return padded_rows(self._plan, self._share.everyone)
 
+    @property
+    def most_together(self) -> int:
+        return most_together(self._plan, 1)
+
     def external_states(self) -> list[ExternalState]:
         return [ExternalState(self._plan)]
 
@@ -358,6 +368,10 @@ class TakeFeed(ReplicaFeed):
 
     def spec(self) -> Any:
         return taken_spec(self._plans[0], self._target)
+
+    @property
+    def most_together(self) -> int:
+        return most_together(self._plans[0], self._share.replicas)
 
     def external_states(self) -> list[ExternalState]:
         return [ExternalState(plan) for plan in self._plans]

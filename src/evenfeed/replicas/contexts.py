@@ -114,6 +114,12 @@ def staged(what: "Staging") -> Generator[None]:
         here.stagings.pop()
 
 
+def refuse_in_trace(iterator: object) -> None:
+    """End the trace of a function that reads from an iterator: it must run as plain Python."""
+    if here.stagings:
+        here.stagings[-1].refuse_elements(iterator)
+
+
 def replica_context() -> "ReplicaContext | None":
     """Return the running replica's ReplicaContext; None across replicas or without a strategy."""
     level = frame()

@@ -130,6 +130,11 @@ class Replicas:
         return jax.sharding.NamedSharding(self.mesh, self.spec)
 
     @cached_property
+    def steps_sharding(self) -> "jax.sharding.NamedSharding":
+        """The sharding of several batches, stacked: split along the second axis."""
+        return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(None, self.axis))
+
+    @cached_property
     def replicated(self) -> "jax.sharding.NamedSharding":
         """The sharding of a value that every device holds entirely."""
         return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec())
@@ -175,6 +180,12 @@ class Replicas:
         """Copy each replica's rows of a batch to its device, as one sharded array."""
         rows = owned(narrowed(batch, what))
         return copied(rows.shape, self.sharding, rows.__getitem__)
+
+    def put_steps(self, steps: Array, what: str) -> "jax.Array":
+        """Copy each replica's rows of several steps to its device, as one array whose first axis is the steps."""
+        rows = owned(narrowed(steps, what))
+        there = self._local_shardings[0] if self.count == 1 else self.steps_sharding
+        return copied(rows.shape, there, rows.__getitem__)
 
     def put_pieces(self, pieces: Sequence[Array], what: str) -> "jax.Array":
         """Copy one piece to each replica's device, as one array. Pieces have the same, non-empty shape."""

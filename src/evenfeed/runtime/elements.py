@@ -113,6 +113,25 @@ class ElementIterator(Iterator, Forkable):
                     self._next_row = row
                     raise
 
+    def peek(self, most: int) -> Block:
+        """Return the next elements, at least one and at most `most` of them. The position stays before them.
+
+        Reads several at once only where the iterator does so on its own, and one if elements depend on variables: the
+        consumer may assign these after each element. Raises what `next` would raise.
+        """
+        most = 1 if self._may_be_stale else most
+        while True:
+            block, row = self._block, self._next_row
+            if block is None or row == block.length or (self._may_be_stale and self._is_stale()):
+                self._pace.want(most)
+                self._fill()
+                continue
+            return block.cut(row, row + most)
+
+    def advance(self, count: int) -> None:
+        """Count elements that `peek` returned as delivered."""
+        self._next_row += count
+
     def get_state(self) -> dict[str, Any]:
         """Return the position after the last element, as JSON-compatible data.
 

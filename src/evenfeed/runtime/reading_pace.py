@@ -54,6 +54,13 @@ class Pace:
             self._held = [variable.at_rest() for variable in self._variables]
         self._began = perf_counter()
 
+    def want(self, most: int) -> None:
+        """Ask for `most` elements next, unless they are read one by one."""
+        if not (self._singly or self._calm or (not self._variables and any(self._effects))):
+            self.ask = max(
+                most, self.ask - self.ask % most
+            )  # so that no later look spans two reads
+
     def is_stale(self) -> bool:
         """Return True if a variable has changed since `begin`."""
         pairs = zip(self._variables, self._held, strict=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from evenfeed.core.conversion import is_tensor, shortened
 from evenfeed.core.errors import described
+from evenfeed.core.iteration import Iterator
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.structure import NEST, map_structure
 from evenfeed.replicas import contexts
@@ -25,6 +26,7 @@ from evenfeed.replicas.variables.mirrored_variables import (
 )
 from evenfeed.replicas.variables.scoped_variables import LoneVariable, check_synchronization
 from evenfeed.replicas.variables.variable import Variable
+from evenfeed.strategy.multi_step import MultiStepContext, run_steps_on_iterator
 
 if TYPE_CHECKING:
     from evenfeed.strategy.strategy import Strategy
@@ -91,6 +93,37 @@ class StrategyExtended:
     ) -> Any:
         """Call a function on each replica, as `Strategy.run` does."""
         return self._strategy.run(fn, args=args, kwargs=kwargs)
+
+    def experimental_run_steps_on_iterator(
+        self,
+        fn: Callable[..., Any],
+        iterator: Iterator,
+        iterations: int = 1,
+        initial_loop_values: dict[str, Any] | None = None,
+    ) -> MultiStepContext:
+        """Run a step of TensorFlow 1 several times, in one compiled program (see `Strategy.run_steps`).
+
+        Args:
+            fn: Called across replicas with a MultiStepContext and a batch.
+            iterator: An iterator over a distributed dataset.
+            iterations: The number of steps.
+            initial_loop_values: The outputs before the first step.
+
+        Raises:
+            OutOfRangeError: The data ended before. The steps until then have been run.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> strategy = tf.compat.v1.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> iterator = strategy.make_dataset_iterator(tf.data.Dataset.range(12).batch(4))
+            >>> def step(context, batch):
+            ...     sums = strategy.run(tf.reduce_sum, args=(batch,))
+            ...     context.set_last_step_output("sum", sums, tf.distribute.ReduceOp.SUM)
+            >>> done = strategy.extended.experimental_run_steps_on_iterator(step, iterator, iterations=3)
+            >>> int(done.last_step_outputs["sum"])
+            38
+        """
+        return run_steps_on_iterator(self._strategy, fn, iterator, iterations, initial_loop_values)
 
     # --- values ----------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import numpy as np
 from evenfeed.cluster.resolvers.resolver import ClusterResolver
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.iteration import Iterator
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.structure import NEST, flatten, map_structure, opened
 from evenfeed.dataset import Dataset
@@ -21,6 +22,7 @@ from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.reduce.reduce_op import reduce_op as named
 from evenfeed.replicas.reduce.reducing import gathered, reduced
 from evenfeed.replicas.reduce.valid_rows import reduced_valid
+from evenfeed.replicas.run.loops_of_steps import StepResults, run_steps
 from evenfeed.replicas.run.running import run_on_replicas
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
@@ -165,6 +167,30 @@ class Strategy:
         self.check_current()
         given = cast("Sequence[Any]", args)
         return run_on_replicas(self, self._replicas, fn, tuple(given), dict(kwargs or {}))
+
+    def run_steps(self, fn: Callable[..., Any], iterator: Iterator, steps: int) -> StepResults:
+        """Call a function on each replica for the next steps of an iterator, in one compiled program.
+
+        It is `[strategy.run(fn, args=(next(iterator),)) for _ in range(steps)]`, but the batches go to the devices together.
+        Returns fewer results at the end of the data, and none after it.
+
+        Args:
+            fn: The function. Its argument is a batch.
+            iterator: What `iter` of a distributed dataset returned.
+            steps: The most steps to run.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> iterator = iter(strategy.experimental_distribute_dataset(tf.data.Dataset.range(14).batch(4)))
+            >>> while results := strategy.run_steps(lambda x: x * 10, iterator, steps=3):
+            ...     print(len(results), results[-1].array.tolist())
+            3 [80, 90, 100, 110]
+            1 [120, 130]
+        """
+        self.check_across("run_steps")
+        self.check_current()
+        return run_steps(self, fn, iterator, steps)
 
     def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any, valid: Any = None) -> Any:
         """Reduce a per-replica value to a single value.

@@ -230,7 +230,7 @@ class Compiler:
                 self._drop_dead_programs()
                 found = self._traced(signature, *self._flatten((args, kwargs)))
         if isinstance(found, Unstaged):
-            raise found
+            raise found.again()
         if found.is_lasting and call_key == call[0]:
             self._known[call_key] = found
         return found, call
@@ -244,7 +244,7 @@ class Compiler:
         try:
             program = self._program(tree, leaves)
         except Unstaged as reason:
-            self._programs[signature] = reason
+            self._programs[signature] = reason.again()
             raise
         if program.is_lasting:
             self._programs[signature] = program

@@ -7,14 +7,10 @@ from threading import RLock
 from typing import Any, Final, final
 from weakref import ref
 
-import numpy as np
-
 from evenfeed.core import side_effects
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
-from evenfeed.core.lazy_jax import jax
 from evenfeed.core.names.tensor_facts import explain_missing_member
-from evenfeed.core.specs import Specified
 from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import open_containers
 from evenfeed.replicas.function.compiler import Compiler
@@ -27,14 +23,12 @@ from evenfeed.replicas.function.concrete import (
 )
 from evenfeed.replicas.function.left_tracers import ReachableArrays
 from evenfeed.replicas.function.modified_arguments import GivenArguments
-from evenfeed.replicas.function.plain_python import drive, mode, warn_not_compiled
+from evenfeed.replicas.function.outputs import is_value
+from evenfeed.replicas.function.plain_python import drive, mode, warn_not_compiled, with_loops
 from evenfeed.replicas.function.retracing import Retraces, retraces_of
 from evenfeed.replicas.function.signatures import InputSignature, Parameters
 from evenfeed.replicas.function.staging import Unstaged
-from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable
 from evenfeed.replicas.regrouping import leaves_of
-from evenfeed.replicas.values import DistributedValues
-from evenfeed.replicas.variables.variable import Variable
 
 
 @final
@@ -45,6 +39,7 @@ class Function:
         python_function: The decorated function.
         name: Its name.
         steps: The programs for its calls of `strategy.run` when it runs as plain Python (see `run/running.py`).
+        loops: The programs for its loops, also then (see `run/many_steps.py`).
     """
 
     def __init__(
@@ -57,12 +52,15 @@ class Function:
         self.python_function = function
         self.name = str(getattr(function, "__name__", type(function).__name__))
         self.steps: OrderedDict[Any, Compiler | None] = OrderedDict()
+        self.loops: OrderedDict[Any, Any] = OrderedDict()
         self._retraces = retraces
         self._parameters: Parameters | None = None
         self._positional = 0
         self._given_signature = input_signature
         self._signature: InputSignature | None = None
         self._compiler: Compiler | None = None
+        self._driven: Callable[..., Any] | None = None
+        self._unbound: tuple[Callable[..., Any], Any] | None = None
         self._unstaged: Unstaged | None = None
         self._inlined = 0
         self._concrete: dict[Any, ConcreteFunction] = {}
@@ -98,7 +96,15 @@ class Function:
                 return compiler(args, kwargs, level)
             except Unstaged as reason:
                 self._give_up(reason)
-        return drive(self, self.python_function, *self._fitted(args, kwargs))
+        driven = self._driven or self._with_loops()
+        return drive(self, driven, *self._fitted(args, kwargs))
+
+    def _with_loops(self) -> Callable[..., Any]:
+        """Return the function for runs as plain Python: its loops over `tf.range` are compiled if possible."""
+        unbound, held = self._unbound or (self.python_function, None)
+        looped = with_loops(unbound)
+        self._driven = looped if held is None else _method(looped, held)
+        return self._driven
 
     def _get_compiler(self) -> Compiler:
         """Create the compiler at the first call; for a method, when it is bound."""
@@ -143,7 +149,7 @@ class Function:
 
     def _check_given(self, given: list[Any]) -> None:
         for leaf in given:
-            if type(leaf).__hash__ is None and not _is_value(leaf):
+            if type(leaf).__hash__ is None and not is_value(leaf):
                 raise TypeError(
                     described(
                         f"{self.name} got {shortened(leaf)}, which may change: it is not hashable, so no program can "
@@ -156,7 +162,7 @@ class Function:
     def _check_result(self, result: Any, given: list[Any]) -> None:
         for leaf in leaves_of(result)[0]:
             # Leaves of a pytree argument may be returned as they are: models hold their activation functions.
-            if not _is_value(leaf) and not any(leaf is each for each in given):
+            if not is_value(leaf) and not any(leaf is each for each in given):
                 raise TypeError(
                     described(
                         f"{self.name} returned {shortened(leaf)} of type {type(leaf).__name__}, but a compiled "
@@ -168,10 +174,7 @@ class Function:
     def _call_in_trace(self, args: Any, kwargs: Any) -> Any:
         """Inline the function into the one that is being traced."""
         if self._unstaged is not None:
-            reason = self._unstaged
-            raise Unstaged(
-                reason.why, expected=reason.expected, always=reason.always, origin=reason.origin
-            )
+            raise self._unstaged.again()
         self._inlined += 1
         return self._inlined_call(args, kwargs)
 
@@ -181,7 +184,7 @@ class Function:
 
     def _give_up(self, reason: Unstaged) -> None:
         if reason.always and self._unstaged is None:
-            self._unstaged = reason
+            self._unstaged = reason.again()
             what = (
                 f"{self.name} runs as plain Python, and only its calls of strategy.run are compiled"
             )
@@ -207,6 +210,7 @@ class Function:
         # The bound function must not keep the object alive, or neither would ever be freed.
         function = _method(self.python_function, held)
         bound = Function(function, self._given_signature, Retraces(self.name))
+        bound._unbound = self.python_function, held
         self._bound[number] = held, bound
         return Method(bound, instance)
 
@@ -298,25 +302,6 @@ def compiled_function(value: object) -> Function | None:
     if isinstance(value, Method):
         return value.function
     return value if isinstance(value, Function) else None
-
-
-def _is_value(leaf: Any) -> bool:
-    return isinstance(leaf, (*_VALUES, jax.Array)) or is_keras_variable(leaf)
-
-
-_VALUES = (
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    np.ndarray,
-    np.generic,
-    DistributedValues,
-    Variable,
-    Specified,
-)
 
 
 def _method(function: Callable[..., Any], held: "ref[Any]") -> Callable[..., Any]:

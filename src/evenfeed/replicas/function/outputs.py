@@ -7,13 +7,15 @@ import numpy as np
 
 from evenfeed.core.conversion import Array
 from evenfeed.core.lazy_jax import jax
+from evenfeed.core.specs import Specified
 from evenfeed.core.tensor_types import HostText
 from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.function.staging import Staging, Unstaged
+from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.regrouping import leaves_of, packed
 from evenfeed.replicas.run.avals import remember_alike
-from evenfeed.replicas.values import PerReplica
+from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.device_arrays import is_traced
@@ -108,3 +110,23 @@ def _only_part(replicas: Replicas, leaf: Any) -> Any:
     if isinstance(part, jax.Array):
         remember_alike(replicas, part)  # it may be passed to the next step
     return part
+
+
+def is_value(leaf: Any) -> bool:
+    """Return True if a compiled function may take and return a leaf as it is."""
+    return isinstance(leaf, (*_VALUES, jax.Array)) or is_keras_variable(leaf)
+
+
+_VALUES = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    np.ndarray,
+    np.generic,
+    DistributedValues,
+    Variable,
+    Specified,
+)

@@ -8,6 +8,7 @@ from evenfeed.core.errors import OutOfRangeError
 from evenfeed.core.structure import NEST, flatten, pack
 from evenfeed.core.tensor_types import HostTensor, host_tensor
 from evenfeed.replicas import contexts
+from evenfeed.replicas.function.loop_source import with_compiled_loops
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.tensors.creation import convert_to_tensor
 
@@ -24,6 +25,22 @@ class _Mode:
 
 
 mode: Final = _Mode()
+
+
+@final
+class _LoopRunner:
+    """Runs loops over `tf.range` in compiled programs. `run/many_steps.py` provides it, which is above this module."""
+
+    run: Callable[..., Any] | None = None
+
+
+loop_runner: Final = _LoopRunner()
+
+
+def with_loops(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs as plain Python, except for loops that can be compiled."""
+    run = loop_runner.run
+    return function if run is None else with_compiled_loops(function, run)
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:

@@ -82,7 +82,7 @@ class Program:
         self._draws = calling.traced_draws != drawn
         needed = used(self.closed.jaxpr, self.closed.jaxpr.invars)
         first = len(tensors)
-        self._uses = [index for index in needed if index < first]
+        self.uses = [index for index in needed if index < first]
         self.reads: list[Variable] = [
             variables[index - first] for index in needed if index >= first
         ]
@@ -94,13 +94,13 @@ class Program:
         if over is not None and over.spans and over.local_count == 1:
             self._unflatten = partial(of_one_replica, over, self._unflatten)
         self.is_lasting = not any(map(is_traced, self.closed.consts))
-        self._consts = self._placed(self.closed.consts)
+        self.consts = self.placed(self.closed.consts)
         self._shape_check = self._plain_arrays(jax_tree.tree_unflatten(tree, leaves), needed)
         # If only arrays go in and out, running the program should have no overhead.
         others = (
-            self._consts or self.reads or self.writes or self._takes_out or self._rest is not None
+            self.consts or self.reads or self.writes or self._takes_out or self._rest is not None
         )
-        self._is_simple = not others and len(self._uses) == len(tensors)
+        self._is_simple = not others and len(self.uses) == len(tensors)
         quick = self._is_simple and self._session is None and not self._draws
         self._is_quick = quick and self._shape_check is None
 
@@ -190,22 +190,22 @@ class Program:
             body = jax_extend_core.ClosedJaxpr(closed.jaxpr, list(arrays[:consts]))
             return jax_extend_core.jaxpr_as_fun(body)(*every)
 
+        self.evaluate = program
         # Uneven parts cannot run as one program: the trace is evaluated equation by equation.
         if self._is_uneven:
-            return (
-                program
-                if all(map(is_done_in_python, closed.jaxpr.eqns))
-                else partial(run_unbound, program)
-            )
+            in_python = all(map(is_done_in_python, closed.jaxpr.eqns))
+            return program if in_python else partial(run_unbound, program)
         if self.replicas is None:
             return _on_device(jax.jit(program), self._device)
-        return jax.jit(program, out_shardings=self._out_shardings(self.replicas))
+        return jax.jit(program, out_shardings=self.output_shardings())
 
-    def _out_shardings(self, replicas: Replicas) -> list[Any]:
+    def output_shardings(self, *, stacked: bool = False) -> list[Any] | None:
         """Return the shardings of the outputs: else XLA would choose one for values that belong to no replica."""
-        shardings = {_CUT: replicas.sharding, _WHOLE: replicas.replicated}
-        outputs = [shardings.get(place, replicas.replicated) for place in self._places]
-        whole = replicas.replicated
+        replicas = self.replicas
+        if replicas is None:
+            return None
+        cut, whole = replicas.steps_sharding if stacked else replicas.sharding, replicas.replicated
+        outputs = [cut if place == _CUT else whole for place in self._places]
         return [*outputs, *(getattr(variable, "layout", whole) for variable in self.writes)]
 
     # --- running ---------------------------------------------------------------------------
@@ -244,18 +244,18 @@ class Program:
         if self._draws and side_effects.here.watcher is not None:
             side_effects.here.watcher.draw()
         if self._is_simple:
-            return self._unflatten(self._run(*self._placed(arrays)))
-        given = [arrays[index] for index in self._uses]
+            return self._unflatten(self._run(*self.placed(arrays)))
+        given = [arrays[index] for index in self.uses]
         if self.reads:
             given += self._held()
-        placed = self._placed(given)
+        placed = self.placed(given)
         if reads.here.listeners:
             placed = self._as_read(placed)
-        outputs = self._run(*self._consts, *placed)
+        outputs = self._run(*self.consts, *placed)
         if self.writes:
-            self._commit(outputs[len(self._computed) :])
+            self.commit(outputs[len(self._computed) :])
             outputs = outputs[: len(self._computed)]
-        return self._result(outputs)
+        return self.result(outputs)
 
     def _check_recordable(self) -> None:
         """Raise if an open tape cannot follow the program, or would miss what it reads after an assignment."""
@@ -266,7 +266,7 @@ class Program:
 
     def _as_read(self, given: Sequence[Any]) -> list[Any]:
         """Tell open tapes which variables the program reads."""
-        count = len(self._uses)
+        count = len(self.uses)
         pairs = zip(self.reads, given[count:], strict=True)
         return [
             *given[:count],
@@ -280,7 +280,7 @@ class Program:
         found = [(variable, watcher.read(variable)) for variable in self.reads]
         return [v.held if x is None or hasattr(v, "replicas") else x for v, x in found]
 
-    def _commit(self, arrays: Sequence[Any]) -> None:
+    def commit(self, arrays: Sequence[Any]) -> None:
         watcher = side_effects.here.watcher
         trapped = [] if watcher is None else [watcher.traps(variable) for variable in self.writes]
         if watcher is not None and all(trapped):
@@ -293,7 +293,7 @@ class Program:
             alone = self.replicas is not None and not hasattr(variable, "replicas")
             variable.hold(array.addressable_data(0) if alone else array)
 
-    def _result(self, outputs: list[Any]) -> Any:
+    def result(self, outputs: list[Any]) -> Any:
         if self._takes_out and not is_traced(outputs[0]):
             for index, place in enumerate(self._places):
                 if place == 0:
@@ -307,7 +307,7 @@ class Program:
             outputs = flat
         return self._unflatten(outputs)
 
-    def _placed(self, arrays: Sequence[Any]) -> Sequence[Any]:
+    def placed(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """Return the arrays on the program's devices; those already there are not copied."""
         if self.replicas is not None:
             known = self._known_shardings

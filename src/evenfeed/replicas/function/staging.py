@@ -63,6 +63,10 @@ class Unstaged(BaseException):
         self.expected = expected
         self.always = not expected if always is None else always
 
+    def again(self) -> "Unstaged":
+        """Return the same reason, to keep or to raise: without the frames of this one, which hold their arguments."""
+        return Unstaged(self.why, expected=self.expected, always=self.always, origin=self.origin)
+
 
 @final
 class Creates(Unstaged):

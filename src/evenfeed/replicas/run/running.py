@@ -3,7 +3,7 @@
 `run_on_replicas` is the entry. During a trace of an `evenfeed.function`, the replicas are added to that trace; if it
 only creates variables, one replica runs for all (`run_creating`). If no trace is active, but `fn` or its caller is an
 `evenfeed.function`, the step is compiled (`compiled_run`). All else, and steps that cannot be compiled, run as plain
-Python in one thread per replica (`run_eagerly`).
+Python in one thread per replica (`run_eagerly`). A single replica needs no thread: `_run_on_one` calls `fn`.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,6 +37,7 @@ from evenfeed.replicas.replica_context import Alone, Replica, Site
 from evenfeed.replicas.run.eager import run_eagerly
 from evenfeed.replicas.run.spmd import run_mapped
 from evenfeed.replicas.run.uneven import run_uneven
+from evenfeed.replicas.tape import reads
 from evenfeed.replicas.tape.reads import check_recordable
 from evenfeed.replicas.values import PerReplica
 from evenfeed.replicas.worker_parts import of_all_workers
@@ -170,8 +171,11 @@ def run_on_replicas(
 ) -> Any:
     """Call `fn` on each replica, and regroup the results."""
     if replicas.count == 1:
-        return _run_on_one(strategy, replicas, fn, args, kwargs)
-    check_recordable("strategy.run")
+        here = contexts.here
+        if here.driving is None or here.stagings or mode.eager or reads.here.listeners:
+            return _run_on_one(strategy, replicas, fn, args, kwargs)
+    else:
+        check_recordable("strategy.run")
     run = _runner_for(fn)
     objects = nnx_objects_in((args, kwargs), lambda: closed_over(fn, is_nnx_object))
     if objects is None:
@@ -216,6 +220,8 @@ def _eagerly(
     strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     """Call `fn` on each replica as plain Python."""
+    if replicas.count == 1:
+        return _run_on_one(strategy, replicas, fn, args, kwargs)
 
     def on_replicas(function: Callable[..., Any]) -> Any:
         return run_eagerly(strategy, replicas, function, args, kwargs)

@@ -1,0 +1,68 @@
+"""The source code of a function as a syntax tree, and functions that are compiled from a changed one."""
+
+import ast
+import inspect
+import textwrap
+from types import CellType, FunctionType
+from typing import Any
+
+
+def definition_of(function: FunctionType) -> "ast.FunctionDef | None":
+    """Return the syntax tree of a function, with the line numbers of its file; None if there is no source code."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError, IndentationError):
+        return None
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        return None
+    ast.increment_lineno(definition, first - 1)
+    definition.decorator_list = []
+    return definition
+
+
+def compiled_again(
+    function: FunctionType, definition: ast.FunctionDef, extra: dict[str, Any]
+) -> FunctionType:
+    """Return a function with the code of a changed definition, and everything else of the original function.
+
+    Args:
+        function: The original function.
+        definition: Its changed definition.
+        extra: Other names that the definition uses.
+    """
+    names = [*function.__code__.co_freevars, *extra]
+    definition.name = (
+        "_evenfeed_function"  # else its name would be bound to this definition inside of it
+    )
+    inner = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+    result = ast.Return(ast.Name(definition.name, ast.Load()))
+    factory = ast.FunctionDef("factory", inner, [_without_defaults(definition), result], [])
+    module = ast.fix_missing_locations(ast.Module([factory], []))
+    space: dict[str, Any] = {}
+    exec(compile(module, function.__code__.co_filename, "exec"), space)
+    made: FunctionType = space["factory"](*[None] * len(names))
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells |= {name: CellType(value) for name, value in extra.items()}
+    old = function.__code__
+    code = made.__code__.replace(co_name=old.co_name, co_qualname=old.co_qualname)
+    closure = tuple(cells[name] for name in code.co_freevars)
+    again = FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    again.__kwdefaults__ = function.__kwdefaults__
+    return again
+
+
+def _without_defaults(definition: ast.FunctionDef) -> ast.FunctionDef:
+    """Drop defaults and annotations, which are not evaluated again."""
+    arguments = definition.args
+    definition.returns = None
+    arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
+    arguments.kw_defaults = [each and ast.Constant(None) for each in arguments.kw_defaults]
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    for each in (*every, arguments.vararg, arguments.kwarg):
+        if each is not None:
+            each.annotation = None
+    return definition
