@@ -5,6 +5,7 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.core.block import Block, concatenated, cut_up, in_one_piece, length_of
+from evenfeed.core.ragged import ragged_columns
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.dataset import plan_of
@@ -146,3 +147,13 @@ def test_rows_and_values_of_every_batch_are_tensors(rows):
 def test_rows_without_values_are_shown():
     assert repr(tf.ragged.constant([[], []], tf.int32)) == "<tf.RaggedTensor [[], []]>"
     assert repr(tf.ragged.constant([[[], []], []], tf.int32)) == "<tf.RaggedTensor [[[], []], []]>"
+
+
+def test_vectors_of_one_dtype_become_a_column_and_others_do_not():
+    vectors = [np.arange(3), np.arange(0), np.arange(2)]
+    column = ragged_columns.of_vectors(vectors)
+    assert [row.tolist() for row in ragged_columns.elements(column)] == [[0, 1, 2], [], [0, 1]]
+    assert ragged_columns.of_vectors([*vectors, np.arange(2.0)]) is None
+    assert ragged_columns.of_vectors([*vectors, np.zeros([1, 1], np.int64)]) is None
+    assert ragged_columns.of_vectors([np.array([b"a"], object)]) is None
+    assert ragged_columns.of_vectors([None, None]) is None

@@ -110,6 +110,19 @@ def test_text_and_none_and_big_arrays_arrive_there():
         assert tf.nest.map_structure(plain, two) == tf.nest.map_structure(plain, one)
 
 
+def test_vectors_of_different_lengths_arrive_there():
+    spec = tf.TensorSpec([None], tf.int64)
+    rows = Dataset.range(200).map(counted, 2, processes=True, output_signature=spec)
+    expected = [np.arange(n % 7) for n in range(200)]
+    assert [row.tolist() for row in rows] == [row.tolist() for row in expected]
+    tokens = next(iter(rows.unbatch().batch(1000)))
+    assert tokens.tolist() == np.concatenate(expected).tolist()
+
+
+def counted(x):
+    return np.arange(int(x) % 7)
+
+
 def same(element, nothing):
     assert nothing is None
     return element, nothing

@@ -270,3 +270,16 @@ def test_a_look_at_other_ranks_changes_no_variable():
 
     assert len(list(of_any_rank().map(counted))) == 3
     assert int(counter) == 3
+
+
+def test_results_of_any_length_are_checked_for_their_rank_and_dtype():
+    wrong = {5: np.zeros([1, 1], np.int64), 6: np.array([b"a"], object)}
+
+    def grown(x):
+        return wrong.get(int(x), np.arange(int(x)))
+
+    spec = tf.TensorSpec([None], tf.int64)
+    rows = tf.data.Dataset.range(8).map(grown, output_signature=spec)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"of shape \(1, 1\) where"):
+        list(rows)
+    assert [len(row) for row in rows.ignore_errors()] == [0, 1, 2, 3, 4, 7]

@@ -26,6 +26,16 @@ def elements(column: RaggedTensor) -> list[Any]:
     return rows_of(column)
 
 
+def of_vectors(parts: Sequence[Any]) -> RaggedTensor | None:
+    """Return vectors of numbers as one column; None if they have different dtypes, or are not all such vectors."""
+    if not all(type(part) is np.ndarray and part.ndim == 1 for part in parts):
+        return None
+    if len({part.dtype for part in parts}) != 1 or parts[0].dtype.hasobject:
+        return None
+    lengths = np.fromiter(map(len, parts), np.int64, len(parts))
+    return RaggedTensor(np.concatenate(parts), from_lengths(lengths, 0, check=False))
+
+
 def cut(column: RaggedTensor, start: int, stop: int) -> RaggedTensor:
     """Return the elements from `start` up to `stop` or the end, without copying values."""
     return slice_of(column, start, min(stop, column.row_count))

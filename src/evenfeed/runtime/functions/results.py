@@ -205,15 +205,16 @@ class Results:
         assert specs is not None
         if type(structure) is not type(self._flat) or structure != self._flat:
             assert_same(self.spec, structure, DATA, names=("spec", "result"))
-        kinds = _kinds(leaves)
+        kinds = _kinds(leaves, self._any_lengths)
         if kinds != self._last_kinds:
             leaves = [self._fit(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)]
-            self._last_kinds = kinds if kinds == _kinds(leaves) else None
+            self._last_kinds = kinds if kinds == _kinds(leaves, self._any_lengths) else None
         return leaves
 
     def learn(self, spec: Any) -> None:
         """Set the output spec."""
         self.spec, self._specs = spec, flatten(spec, DATA)
+        self._any_lengths = [_has_any_lengths(part) for part in self._specs]
         self._flat = _flat_structure(spec, self._specs)
         self.ready = ReadyResults(self._specs, self._flat, casts=self.casts)
 
@@ -256,10 +257,18 @@ def _flat_structure(spec: Any, specs: list[TypeSpec]) -> Any:
     return tuple(range(len(specs))) if is_flat and parts else _NESTED
 
 
-def _kinds(leaves: Sequence[Any]) -> list[Any]:
+def _has_any_lengths(spec: TypeSpec) -> bool:
+    """Return True if all tensors of one rank have a spec: no length of an axis is known."""
+    return isinstance(spec, TensorSpec) and bool(spec.shape.rank) and set(spec.shape) == {None}
+
+
+def _kinds(leaves: Sequence[Any], any_lengths: Sequence[bool]) -> list[Any]:
+    """Return what decides whether results fit: their dtypes, and shapes or ranks."""
     return [
-        (leaf.dtype, leaf.shape) if type(leaf) is np.ndarray else _kind_of_value(leaf)
-        for leaf in leaves
+        (leaf.dtype, leaf.ndim if of_any else leaf.shape)
+        if type(leaf) is np.ndarray
+        else _kind_of_value(leaf)
+        for leaf, of_any in zip(leaves, any_lengths, strict=True)
     ]
 
 

@@ -18,7 +18,8 @@ from traceback import TracebackException
 from types import TracebackType
 from typing import Any, Final, Protocol, final
 
-from evenfeed.core.block import Block, Outcome, of_rows
+from evenfeed.core.block import Block, Column, Outcome, of_rows
+from evenfeed.core.ragged import ragged_columns
 from evenfeed.runtime.processes.portable import LOADING_MAIN
 from evenfeed.runtime.processes.shared_memory import (
     CONNECTION_CLOSED,
@@ -117,12 +118,23 @@ def _outcomes(  # noqa: PLR0913 - keyword-only arguments
             rows.append(function.one(elements.row(index), first + index))
         except Exception as error:  # noqa: BLE001 - the parent raises it
             if rows:
-                outcomes.append(of_rows(rows))
+                outcomes.append(_sendable(rows))
                 rows = []
             outcomes.append(portable_error(error, name))
         if not link.is_open():
             _exit(CONNECTION_CLOSED)  # now, while `progress` shows the element that closed it
-    return [*outcomes, of_rows(rows)] if rows else outcomes
+    return [*outcomes, _sendable(rows)] if rows else outcomes
+
+
+def _sendable(rows: list[list[Any]]) -> Block:
+    """Return results as a Block. Vectors of different lengths become one array: to send each takes longer."""
+    block = of_rows(rows)
+    return Block(tuple(map(_in_one_array, block.columns)), block.length)
+
+
+def _in_one_array(column: Column) -> Column:
+    joined = ragged_columns.of_vectors(column) if isinstance(column, list) else None
+    return column if joined is None else joined
 
 
 @final
