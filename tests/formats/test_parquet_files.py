@@ -10,11 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from tests.plans.comparing import assert_all_equal
 from tests.resuming import assert_resumes
 
 import evenfeed as tf
 from evenfeed.dataset import plan_of
 from evenfeed.errors import DataLossError, NotFoundError
+from evenfeed.formats.tables import parquet_files
 from evenfeed.formats.tables.parquet_files import RowGroup, groups_in
 from evenfeed.runtime.build import build
 from evenfeed.runtime.operators import files as runtime_files
@@ -341,3 +343,16 @@ def test_a_filter_still_passes_over_row_groups(tmp_path):
     for asked in ([("i", ">", 5)], [("s", "==", "text 6")], [("d", ">", date(2020, 1, 6))]):
         rows = tf.data.Dataset.from_parquet(path, columns=["i"], filter=asked)
         assert [int(row["i"]) for row in rows] == [6]
+
+
+def test_short_and_long_row_groups_are_decoded_alike(tmp_path, monkeypatch):
+    rows = [{"a": row, "a.b": f"{row}", "c": {"d": [row] * 2, "e": row / 2}} for row in range(9)]
+    path = str(tmp_path / "table.parquet")
+    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=4)
+    for columns in (None, ["a"], ["c", "a.b"]):
+        found = [list(tf.data.Dataset.from_parquet(path, columns))]
+        with monkeypatch.context() as patched:
+            patched.setattr(parquet_files, "_IN_PARALLEL", 0)
+            found.append(list(tf.data.Dataset.from_parquet(path, columns)))
+        assert len(found[0]) == len(rows)
+        assert_all_equal(*found)

@@ -7,20 +7,14 @@ nothing catches. So evenfeed checks the footer first, and pyarrow opens only fil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import accumulate
 from typing import Any, ClassVar, Final, NamedTuple, final
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
 from evenfeed.formats.bytes.byte_windows import written
-from evenfeed.formats.bytes.filesystems import (
-    is_remote,
-    local,
-    naming,
-    open_file,
-    open_remote,
-)
+from evenfeed.formats.bytes.filesystems import is_remote, local, naming, open_file, open_remote
 from evenfeed.formats.bytes.remote_files import RemoteFile
 from evenfeed.formats.bytes.retries import interruptible
 from evenfeed.formats.reader import Chunk
@@ -35,6 +29,15 @@ from evenfeed.formats.tables.table_parts import (
 )
 from evenfeed.formats.tables.thrift import BYTES, I32, I64, Fields, list_of, struct_in, struct_of
 
+# A scan in threads takes longer to start than a shorter row group to decode.
+_IN_PARALLEL: Final = 1 << 16
+
+
+def _short_group(path: str, number: int, columns: list[str]) -> Any:
+    """Decode a row group of a local file in this thread."""
+    with arrow("parquet").ParquetFile(local(path), page_checksum_verification=True) as file:
+        return file.read_row_group(number, columns, use_threads=False)
+
 
 @final
 @dataclass(frozen=True)
@@ -48,14 +51,21 @@ class RowGroup(TablePart):
         wanted = self.wanted
         expression = wanted.filter and wanted.filter.expression
         with reading_parquet(self.path, self.place, self.span[0]):
-            opened = opened_parquet(self.path, written(self.path))
-            if opened.groups[self.number : self.number + 1] != (GroupTable(self.count, self.span),):
-                raise _damaged(self.path, "it was replaced since the dataset was made")
-            part = opened.fragment.subset(row_group_ids=[self.number])
-            table = opened.read(
-                partial(part.to_table, columns=list(wanted.columns), filter=expression)
-            )
+            columns, state = list(wanted.columns), written(self.path)
+            is_long = self.span[1] - self.span[0] >= _IN_PARALLEL
+            if is_long or wanted.filter or is_remote(self.path):
+                opened = opened_parquet(self.path, state)
+                self._check(opened.groups)
+                part = opened.fragment.subset(row_group_ids=[self.number])
+                table = opened.read(partial(part.to_table, columns=columns, filter=expression))
+            else:
+                self._check(_checked_groups(self.path, state))
+                table = _short_group(self.path, self.number, columns)
         return chunk_of(table.column, table.num_rows, wanted)
+
+    def _check(self, groups: "tuple[GroupTable, ...]") -> None:
+        if groups[self.number : self.number + 1] != (GroupTable(self.count, self.span),):
+            raise _damaged(self.path, "it was replaced since the dataset was made")
 
 
 @final
@@ -117,16 +127,28 @@ class _RemoteParquet:
 
 @lru_cache(maxsize=16)
 def opened_parquet(path: str, written: str) -> OpenedParquet:
-    """Open a file after checking its footer, which is read once for many row groups."""
-    del written  # part of the cache key: a rewritten file is opened again
-    remote = _RemoteParquet(path) if is_remote(path) else None
-    groups = groups_in(path)
-    dataset, systems = arrow("dataset"), arrow("fs")
+    """Open a file after checking its footer. A rewritten file is opened again, if its `written` differs."""
+    if not is_remote(path):
+        system = arrow("fs").LocalFileSystem()
+        fragment = _format().make_fragment(local(path), system)
+        return OpenedParquet(_checked_groups(path, written), fragment, None)
+    remote, systems = _RemoteParquet(path), arrow("fs")
+    handler = systems.PyFileSystem(systems.FSSpecHandler(remote))
+    return OpenedParquet(groups_in(path), _format().make_fragment(local(path), handler), remote)
+
+
+@lru_cache(maxsize=1 << 14)
+def _checked_groups(path: str, written: str) -> tuple[GroupTable, ...]:
+    """Check the footer of a local file once, however many files are read in turn."""
+    del written  # part of the cache key: a rewritten file is checked again
+    return groups_in(path)
+
+
+@cache
+def _format() -> Any:
+    dataset = arrow("dataset")
     checked = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
-    form = dataset.ParquetFileFormat(default_fragment_scan_options=checked)
-    handler = remote and systems.PyFileSystem(systems.FSSpecHandler(remote))
-    fragment = form.make_fragment(local(path), handler or systems.LocalFileSystem())
-    return OpenedParquet(groups, fragment, remote)
+    return dataset.ParquetFileFormat(default_fragment_scan_options=checked)
 
 
 def reading_parquet(
@@ -209,15 +231,8 @@ _OLD_MAX, _OLD_MIN, _MAX, _MIN = 1, 2, 5, 6
 _BOUNDS: Final = {_OLD_MAX: BYTES, _OLD_MIN: BYTES, _MAX: BYTES, _MIN: BYTES}
 _TEXT_BYTES, _REPETITIONS, _DEFINITIONS = 1, 2, 3
 _LEVELS: Final = {_TEXT_BYTES: I64, _REPETITIONS: list_of(I64), _DEFINITIONS: list_of(I64)}
-_TYPE, _PATH, _COMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE, _STATISTICS, _SIZE_STATISTICS = (
-    1,
-    3,
-    7,
-    9,
-    11,
-    12,
-    16,
-)
+_TYPE, _PATH, _COMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE = 1, 3, 7, 9, 11
+_STATISTICS, _SIZE_STATISTICS = 12, 16
 _META_DATA: Final = {
     _TYPE: I32,
     _PATH: list_of(BYTES),

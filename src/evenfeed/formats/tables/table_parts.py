@@ -279,6 +279,8 @@ def _no_column(path: str, name: Any, names: list[str]) -> InvalidArgumentError:
 def _check_alike(
     path: str, schema: Any, first_path: str, first: Any, names: tuple[str, ...]
 ) -> None:
+    if schema.equals(first):
+        return
     for name in names:
         if name not in schema.names:
             raise _no_column(path, name, schema.names)
