@@ -21,7 +21,7 @@ BEGIN, END = "<!-- made by run.py -->\n", "<!-- end -->\n"
 # What each job must reach: times the limit, times tf.data.
 JOBS = {
     "tabular": ("200k rows of 32 floats: shuffle, map, batch 1024, repeat, prefetch 2", 0.5, 100),
-    "filtering": ("range(10⁸): map, filter, batch 1024", 0.3, None),
+    "filtering": ("range(10⁸): map, filter, batch 1024", 0.7, None),
     "selective": ("range(10⁹): a filter that keeps one row in 20 000", 0.15, 10),
     "many_filters": ("sample_from_datasets of 100 filtered ranges", None, 1),
     "filter_chain": ("thirty filters in a row: batch 1024 (limit: as one filter)", 0.3, 10),
