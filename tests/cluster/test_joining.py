@@ -1,5 +1,7 @@
 """How workers register at startup: missing workers, duplicates, and different cluster specs."""
 
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -67,6 +69,19 @@ def test_one_that_came_and_left_again_is_missing(addresses):
         errors = [future.exception(timeout=60) for future in futures]
     assert {type(error) for error in errors} == {DeadlineExceededError}
     assert errors[0].message.endswith(f"seconds: worker 1 ({addresses[1]}).")
+
+
+@pytest.mark.slow
+def test_a_service_that_dies_before_worker_0_reaches_it_is_told_at_once(addresses):
+    one = member(addresses, 0)
+    service = joining._start_service(one, 60)
+    os.kill(service, signal.SIGKILL)
+    begin = time.monotonic()
+    with pytest.raises(
+        UnavailableError, match=r"coordination service at .* was lost during startup"
+    ):
+        register(one, joining._facts(one), 60, service)
+    assert time.monotonic() - begin < 10  # it would wait for 60
 
 
 @pytest.mark.slow

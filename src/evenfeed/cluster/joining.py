@@ -70,13 +70,16 @@ class Registration(NamedTuple):
     key: bytes
 
 
-def register(membership: Membership, facts: dict[str, Any], seconds: float) -> Registration:
+def register(
+    membership: Membership, facts: dict[str, Any], seconds: float, service: int | None = None
+) -> Registration:
     """Register with the service, and wait until all workers have registered.
 
     Args:
         membership: The workers, and which one this process is.
         facts: Facts that must be the same on all workers.
         seconds: How long the service waits for all workers.
+        service: The process of the service, if this worker started it.
 
     Raises:
         DeadlineExceededError: Some workers did not connect in time. The message names them.
@@ -85,7 +88,7 @@ def register(membership: Membership, facts: dict[str, Any], seconds: float) -> R
         UnavailableError: The connection to worker 0 was lost.
     """
     end = time.monotonic() + seconds + _MARGIN_SECONDS
-    registration = _connect_and_claim(membership, facts, end)
+    registration = _connect_and_claim(membership, facts, end, service)
     try:
         _raise_if_refused(
             membership, _read_outcome(membership, registration.connection, end), seconds
@@ -101,7 +104,9 @@ def host_of(address: str) -> str:
     return address.rpartition(":")[0].strip("[]")
 
 
-def _connect_and_claim(membership: Membership, facts: dict[str, Any], end: float) -> Registration:
+def _connect_and_claim(
+    membership: Membership, facts: dict[str, Any], end: float, service: int | None = None
+) -> Registration:
     """Connect to the service and claim this worker's place. Retry while the service is not up or too busy."""
     address = membership.workers[0].address
     where = (host_of(address), int(address.rpartition(":")[2]))
@@ -116,6 +121,7 @@ def _connect_and_claim(membership: Membership, facts: dict[str, Any], end: float
             if isinstance(error, EvenfeedError):
                 raise
             _check_deadline(membership, error, end)
+            _check_service(membership, service)
         time.sleep(_RETRY_SECONDS)
 
 
@@ -125,6 +131,16 @@ def _check_deadline(membership: Membership, error: Exception, end: float) -> Non
             f"Cannot connect to {membership.workers[0]}, which coordinates the workers ({error}).",
             fix=f"start it, check its address, or wait longer with {START_SECONDS}=600.",
         ) from None
+
+
+def _check_service(membership: Membership, service: int | None) -> None:
+    """Raise if the service, a child of this process, has ended: waiting for it would take until the deadline."""
+    if service is not None and os.waitpid(service, os.WNOHANG)[0]:
+        raise UnavailableError(
+            f"The coordination service at {membership.own.address} was lost during startup: its process exited "
+            "unexpectedly.",
+            fix="restart all workers.",
+        )
 
 
 def _claim_place(membership: Membership, facts: dict[str, Any], connection: Any) -> Registration:
@@ -247,9 +263,8 @@ def join(membership: Membership) -> None:
         return
     _check_not_started(membership)
     seconds = _start_seconds()
-    if membership.place == 0:
-        _start_service(membership, seconds)
-    connection, key = register(membership, _facts(membership), seconds)
+    service = _start_service(membership, seconds) if membership.place == 0 else None
+    connection, key = register(membership, _facts(membership), seconds, service)
     line = Line(connection, peers)
     peers.expect(list(map(str, membership.workers)))
     line.open()
@@ -321,7 +336,8 @@ def _start_seconds() -> float:
         ) from None
 
 
-def _start_service(membership: Membership, seconds: float) -> None:
+def _start_service(membership: Membership, seconds: float) -> int:
+    """Start the service, wait until it listens, and return its process id."""
     address = membership.own.address
     hosts = {host_of(worker.address) for worker in membership.workers}
     where = [
@@ -345,7 +361,7 @@ def _start_service(membership: Membership, seconds: float) -> None:
         process.returncode = 0  # it outlives this process: do not wait for it
         if ready == EVERYWHERE:
             _warn_of_all_interfaces(address)
-        return
+        return process.pid
     with process.stderr:
         message = process.stderr.read().strip().rpartition("\n")[2]
     code = process.wait()
