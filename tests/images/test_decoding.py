@@ -34,6 +34,17 @@ def test_all_frames_of_a_gif():
     assert tf.io.decode_jpeg(content).shape == (4, 6, 3)
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 17])
+def test_a_bmp_has_rows_of_whole_words_from_the_bottom_or_from_the_top(width):
+    image = pixels(6, width)
+    content = bytearray(file_of("BMP", image))
+    np.testing.assert_array_equal(tf.io.decode_bmp(bytes(content)), image)
+    content[22:26] = (-6).to_bytes(4, "little", signed=True)
+    np.testing.assert_array_equal(tf.io.decode_bmp(bytes(content)), image[::-1])
+    with pytest.raises(InvalidArgumentError, match="Invalid BMP data"):
+        tf.io.decode_bmp(bytes(content[:-4]))
+
+
 def test_a_bmp_keeps_its_pixels():
     image = pixels()
     content = file_of("BMP", image)

@@ -198,27 +198,21 @@ class Contrast(RowKernel):
 
     def one(self, *parts: Array) -> Array:
         check_image(parts[0], "images")
-        if not parts[0].size:
-            return parts[0]
-        return _of_each_image(self._stretched, parts[0])
-
-    def _stretched(self, given: Array) -> Array:
-        height, width, channels = given.shape
-        if given.dtype == dtypes.uint8:
-            image, mean = given, hot_loops.added_up(given) / (255 * height * width)
-            mean = mean.astype(np.float32)
-        else:
-            image = in_floats(given)
-            sums = hot_loops.row_sums(image).reshape(width, channels).sum(axis=0)
-            mean = (sums / np.float32(height * width)).astype(image.dtype)
-        found = hot_loops.stretched(image, mean, np.float32(self.factor))
+        given = parts[0]
+        if not given.size:
+            return given
+        height, width, channels = given.shape[-3:]
+        images = given if given.dtype == dtypes.uint8 else in_floats(given)
+        images = images.reshape(-1, height, width, channels)
+        means = np.stack([_channel_means(image) for image in images])
+        found = hot_loops.stretched(images, means, np.float32(self.factor))
         if found is None:
-            image = in_floats(image)
+            images = in_floats(images)
             # Whole rows: NumPy is slow where the last axis is as short as that of the channels.
-            rows, means = image.reshape(height, width * channels), np.tile(mean, width)
-            found = rows - means
-            found *= image.dtype.type(self.factor)
-            found += means
+            rows, middle = images.reshape(-1, height, width * channels), np.tile(means, width)
+            found = rows - middle[:, None]
+            found *= images.dtype.type(self.factor)
+            found += middle[:, None]
         return converted(found.reshape(given.shape), given.dtype, saturate=True)
 
     def differentiable(self, *parts: Any) -> Any:
@@ -289,6 +283,14 @@ def mixed(image: Array, matrix: Array) -> Array:
         return found
     red, green, blue = (image[..., place, None] for place in range(3))
     return red * matrix[0] + green * matrix[1] + blue * matrix[2]
+
+
+def _channel_means(image: Array) -> Array:
+    height, width, channels = image.shape
+    if image.dtype == dtypes.uint8:
+        return (hot_loops.added_up(image) / (255 * height * width)).astype(np.float32)
+    sums = hot_loops.row_sums(image).reshape(width, channels).sum(axis=0)
+    return (sums / np.float32(height * width)).astype(image.dtype)
 
 
 def _of_each_image(change: Callable[[Array], Array], images: Array) -> Array:

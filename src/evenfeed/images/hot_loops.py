@@ -58,15 +58,17 @@ def of_bytes(loop: str, image: Any, dtype: Any, *settings: Any) -> Array | None:
     return out
 
 
-def stretched(image: Array, means: Array, factor: np.float32) -> Array | None:
-    """Return an image of bytes or float32 with other distances from the means of its channels."""
-    if not _has_loops(image):
+def stretched(images: Array, means: Array, factor: np.float32) -> Array | None:
+    """Return images of bytes or float32 with other distances from the means of the channels of each."""
+    if not _has_loops(images):
         return None
-    height, width, channels = image.shape
-    out = np.empty(image.shape, image.dtype)
-    run = pixel_loops.stretch if image.dtype == np.uint8 else pixel_loops.stretch_floats
-    shape = (height, width * channels)
-    run(_flat(image).reshape(shape), np.tile(means, width), factor, out.reshape(shape))
+    count, height, width, channels = images.shape
+    out = np.empty(images.shape, images.dtype)
+    run = pixel_loops.stretch if images.dtype == np.uint8 else pixel_loops.stretch_floats
+    rows = (count, height, width * channels)
+    each = zip(_flat(images).reshape(rows), np.tile(means, width), out.reshape(rows), strict=True)
+    for image, mean, new in each:
+        run(image, mean, factor, new)
     return out
 
 

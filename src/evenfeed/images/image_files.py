@@ -100,6 +100,8 @@ _SIGNATURES: Final[dict[bytes, Format]] = {
     b"GIF8": "GIF",
     b"BM": "BMP",
 }
+# Of a BMP file: where the pixels start, the size of the header, the width and height, planes, bits, the compression.
+_BITMAP: Final = struct.Struct("<10xIIiiHHI")
 _INSTALL: Final = "install the image libraries: pip install 'evenfeed[images]'."
 # A header may claim more pixels than fit into memory. TensorFlow has the same limit.
 _MOST_PIXELS: Final = 1 << 29
@@ -188,6 +190,8 @@ def jpeg_pixels(content: bytes, channels: int, way: JpegWay) -> Array:
 def other_pixels(content: bytes, kind: Format, channels: int, dtype: DType = dtypes.uint8) -> Array:
     """Decode a PNG or BMP file, or the first frame of a GIF file."""
     plain = plain_pixels(content, channels) if kind == "PNG" and dtype == dtypes.uint8 else None
+    if kind == "BMP" and channels in (0, 3):
+        plain = _plain_bitmap(content)
     if plain is not None:
         return plain
     image = _opened(content, kind)
@@ -197,6 +201,24 @@ def other_pixels(content: bytes, kind: Format, channels: int, dtype: DType = dty
             return wide if dtype == dtypes.uint16 else (wide >> 8).astype(np.uint8)
         pixels = _in_bytes(image, kind, channels)
     return pixels if dtype == dtypes.uint8 else pixels.astype(np.uint16) * np.uint16(257)
+
+
+def _plain_bitmap(content: bytes) -> Array | None:
+    """Return the pixels of a BMP file of 24 bits per pixel; None if Pillow must decode it, which holds the GIL."""
+    if len(content) < _BITMAP.size:
+        return None
+    start, header, width, height, _, bits, packed = _BITMAP.unpack_from(content)
+    row, rows = -(-3 * width // 4) * 4, abs(height)
+    if (header, bits, packed) != (40, 24, 0) or width < 1 or not rows:
+        return None
+    if start < 14 + header or len(content) < start + row * rows:
+        return None
+    stored = np.frombuffer(content, np.uint8, row * rows, start).reshape(rows, row)
+    pixels = stored[:: -1 if height > 0 else 1, : 3 * width].reshape(rows, width, 3)
+    out = np.empty(pixels.shape, np.uint8)
+    for channel in range(3):  # blue comes first
+        out[..., channel] = pixels[..., 2 - channel]
+    return out
 
 
 def frames(content: bytes, kind: Literal["GIF", "WEBP"], channels: int) -> Array:
