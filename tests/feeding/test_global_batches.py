@@ -7,26 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from tests.feeding.workers import InMemory, on_all, worker_of
+from jax.sharding import NamedSharding, PartitionSpec
+from tests.feeding.meshes import PADDED, feeds, host_steps, mesh_of, plain
+from tests.feeding.workers import on_all
 
 import evenfeed as tf
-from evenfeed.core.batch_split import HeldRows, Share
+from evenfeed.core.batch_split import HeldRows
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.structure import DATA, flatten
 from evenfeed.data import Dataset
-from evenfeed.dataset import plan_of
 from evenfeed.distribute import InputOptions, MirroredStrategy, global_batches
-from evenfeed.feeding.global_batches import GlobalFeed, LocalFeed
-from evenfeed.feeding.step_sources import StepSource
+from evenfeed.feeding.meshes.mesh_feeds import LocalFeed
 from evenfeed.replicas.array_layouts import layout_of
-
-PADDED = InputOptions(pad_partial_batches=True)
-
-
-def mesh_of(shape, names, order=None):
-    devices = np.array(jax.devices()[: int(np.prod(shape))])
-    return Mesh(devices[order or range(len(devices))].reshape(shape), names)
 
 
 @pytest.fixture
@@ -46,33 +37,6 @@ def shardings(draw):
     order = draw(st.permutations(range(8)))
     spec = PartitionSpec(*entries[: draw(st.sampled_from([2, 2, 1]))])
     return NamedSharding(mesh_of(shape, names, order), spec)
-
-
-def feeds(datasets, sharding, options=None, kind=GlobalFeed):
-    """Return the feeds of processes that own equally many devices each, all in this process: one for each dataset."""
-    processes = len(datasets)
-    memory = InMemory(processes)
-    each = 8 // processes
-    found = []
-    for process, dataset in enumerate(datasets):
-        plan = plan_of(dataset)
-        layout = layout_of(
-            plan.element_spec, sharding, process_of=lambda d: d.id // each, here=process
-        )
-        worker = worker_of(Share(process, processes), memory)
-        found.append(kind(plan, layout, options or InputOptions(), worker))
-    return found
-
-
-def host_steps(feed: StepSource):
-    steps = feed._steps()
-    found = []
-    while True:
-        try:
-            found.append(steps.read())
-        except StopIteration:
-            steps.close()
-            return found
 
 
 @settings(max_examples=40)
@@ -239,10 +203,6 @@ def test_ragged_rows_and_other_policies_and_missing_meshes_are_refused(mesh):
         Dataset.range(4).batch(4).distribute(
             PartitionSpec(), mesh=mesh, options=InputOptions(experimental_fetch_to_device=False)
         )
-
-
-def plain(steps):
-    return [[np.asarray(leaf).tolist() for leaf in flatten(step, DATA)] for step in steps]
 
 
 @pytest.mark.parametrize("filtered", [False, True])

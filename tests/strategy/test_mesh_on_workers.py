@@ -12,6 +12,8 @@ def test_every_partition_spec_puts_each_row_where_it_belongs(workers):
     assert len(seen) == workers
     one = seen[0]
     assert all(own["state"] == one["state"] for own in seen.values())
+    assert all(own["lanes"] == one["lanes"] for own in seen.values())
+    assert (len(one["lanes"][0]), one["lanes"][1]) == (4, sum(range(20)))
     assert {own["total"] for own in seen.values()} == {sum(range(32))}
     assert [own["specs"] for own in seen.values()] == [[49, 11]] * workers
     for process, own in seen.items():

@@ -129,6 +129,31 @@ def test_as_plain_python_a_replica_runs_on_its_first_device(strategy):
     assert v.held.sharding.spec == P("data", "tensor")
 
 
+def test_variables_keep_their_sharding_in_loops_and_checkpoints(strategy, tmp_path):
+    with strategy.scope():
+        w = tf.Variable(tf.zeros([4, 4]), sharding=P("fsdp", "tensor"), aggregation=MEAN)
+
+    @tf.function
+    def train(iterator):
+        for _ in tf.range(2):
+            total = strategy.run(lambda x: (w.assign_add(tf.ones([4, 4])), x)[1], (next(iterator),))
+        return strategy.reduce("SUM", total, axis=0)
+
+    steps = iter(strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(4)))
+    assert int(train(steps)) == 4 + 5 + 6 + 7
+    checkpoint = tf.train.Checkpoint(w=w)
+    path = checkpoint.save(str(tmp_path / "saved"))
+    strategy.run(tf.function(lambda: w.assign(tf.zeros([4, 4]))))  # no argument is per replica
+    assert not w.numpy().any()
+    checkpoint.restore(path)
+    assert (w.numpy() == 2).all()
+    assert w.held.sharding.spec == P("data", "fsdp", "tensor")
+    with MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+        other = tf.Variable(tf.zeros([4, 4]))
+    tf.train.Checkpoint(w=other).restore(path)
+    assert (other.numpy() == 2).all()
+
+
 def test_uneven_batches_run_and_padded_ones_too(strategy):
     dataset = tf.data.Dataset.range(7).batch(4)
 

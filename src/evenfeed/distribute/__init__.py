@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from evenfeed.core.publish import publish, refusal
 from evenfeed.distribute import cluster_resolver, experimental
 from evenfeed.feeding.distributed_dataset import DistributedDataset, DistributedIterator
-from evenfeed.feeding.global_batches import GlobalBatches, global_batches
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
+from evenfeed.feeding.meshes.global_batches import GlobalBatches, global_batches
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.reduce.valid_rows import valid_mean

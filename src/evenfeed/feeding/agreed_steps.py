@@ -24,7 +24,6 @@ from evenfeed.feeding.composite_rows import (
 )
 from evenfeed.feeding.conversation import Talk
 from evenfeed.feeding.host_steps import Column, HostSteps, Pieces, pieces_of
-from evenfeed.plan.node import Node
 
 # The largest number of steps in one exchange, and the memory limit for those of one worker.
 _MOST_STEPS: Final = 64
@@ -55,7 +54,7 @@ class AgreedSteps(HostSteps):
 
     Args:
         steps: This worker's steps.
-        plan: The plan, for the spec of its elements.
+        spec: The spec of the elements, a component for each column.
         share: This worker.
         talk: Starts a conversation with the other workers. Called again after each `restore`.
         flow: The row counts of all workers, if they are known.
@@ -65,7 +64,7 @@ class AgreedSteps(HostSteps):
     def __init__(  # noqa: PLR0913 - keyword-only arguments
         self,
         steps: HostSteps,
-        plan: Node,
+        spec: Any,
         share: Share,
         *,
         talk: Callable[[], Talk],
@@ -74,7 +73,7 @@ class AgreedSteps(HostSteps):
     ) -> None:
         self._steps = steps
         self._skips = skips
-        self._specs: list[TypeSpec] = flatten(plan.element_spec, DATA)
+        self._specs: list[TypeSpec] = flatten(spec, DATA)
         self._share = share
         self._start_talk = talk
         self._talk: Talk | None = None

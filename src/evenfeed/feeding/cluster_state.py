@@ -10,7 +10,6 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import FailedPreconditionError, InvalidArgumentError
 from evenfeed.feeding.conversation import Topic
 from evenfeed.plan.options import AutoShardPolicy
-from evenfeed.rewrite.worker_plan import own_lanes
 from evenfeed.runtime.file_digests import with_digests
 
 _VERSION: Final = 2
@@ -31,14 +30,14 @@ class ClusterState:
         share: The worker.
         topic: Exchanges states with the other workers; None for a single worker.
         is_known: Whether a worker knows the position of all without asking.
-        lanes: The number of lanes with `AutoShardPolicy.LANES`. A state then has the position of each.
+        lanes: The lanes that each worker reads, with `AutoShardPolicy.LANES`. A state then has the position of each lane.
     """
 
     policy: str
     share: Share
     topic: Topic | None = None
     is_known: bool = False
-    lanes: int = 0
+    lanes: tuple[tuple[int, ...], ...] = ()
 
     def joined(self, own: Any) -> dict[str, Any]:
         """Return one state of all workers. Unless it is known, all workers must call this after the same step.
@@ -56,7 +55,7 @@ class ClusterState:
         if self.policy == _ELASTIC:
             return state | every[0]
         if self.policy == _LANES:
-            return state | own | {"at": [at for worker in every for at in worker["at"]]}
+            return state | own | {"at": self._every_lane(every)}
         return state | self._workers(self.share.workers) | {"each": every}
 
     def _workers(self, count: int) -> dict[str, Any]:
@@ -86,9 +85,19 @@ class ClusterState:
         own = cast("dict[str, Any]", part)
         return {**own, "at": self._own_lanes(own["at"])} if self.lanes else own
 
+    @property
+    def _lane_count(self) -> int:
+        return len({number for own in self.lanes for number in own})
+
+    def _every_lane(self, every: list[Any]) -> list[Any]:
+        """Return the position of each lane, given those that each worker reads."""
+        at: dict[int, Any] = {}
+        for own, worker in zip(self.lanes, every, strict=True):
+            at |= dict(zip(own, worker["at"], strict=True))
+        return [at[number] for number in range(self._lane_count)]
+
     def _own_lanes(self, every: list[Any]) -> list[Any]:
-        own = own_lanes(self.lanes, self.share)
-        return every[own.start : own.stop]
+        return [every[number] for number in self.lanes[self.share.worker]]
 
     def check(self, given: dict[str, Any]) -> None:
         """Raise if a state was saved by another number of workers, and does not suit this one."""
@@ -117,10 +126,10 @@ class ClusterState:
                 fix="restore it with the same auto_shard_policy, or start over.",
             )
         at: Any = given.get("at")
-        if not isinstance(at, list) or len(cast("list[Any]", at)) != self.lanes:
+        if not isinstance(at, list) or len(cast("list[Any]", at)) != self._lane_count:
             count = len(cast("list[Any]", at)) if isinstance(at, list) else "no"
             raise InvalidArgumentError(
-                f"The state has positions of {count} lanes, but the dataset has {self.lanes}.",
+                f"The state has positions of {count} lanes, but the dataset has {self._lane_count}.",
                 fix="set the num_lanes with which the state was saved; only the number of workers may change.",
             )
 

@@ -49,7 +49,9 @@ def cut_text(
         lines.append(f"last step: {counted(rest, 'row')}, by replica: {numbers}")
     if share.workers > 1:
         lines += [f"workers: {_POLICIES[reading.sharded.policy]}", *reading.sharded.notes]
-    lines += _lanes(lanes, share, state) if lanes else position_text(state)
+    each = max(1, len(lanes) // share.workers)
+    owners = [f"worker {number // each}" for number in range(len(lanes))]
+    lines += lanes_text(lanes, owners, state) if lanes else position_text(state)
     even = share.everyone == 1 or (size is not None and size % share.everyone == 0)
     is_split = even and sizes is None and not (padded or lanes or replicas.has_inner_axes)
     lines += _ahead(options, most_together(reading.plan, 1) if is_split else 1, share)
@@ -71,13 +73,12 @@ def taken_text(
     return _text(size, lines, plans, reading.share)
 
 
-def _lanes(lanes: Sequence[Lane], share: Share, state: Any) -> list[str]:
-    """Describe what each lane reads, on which worker, and its cursor in a state."""
-    each = max(1, len(lanes) // share.workers)
+def lanes_text(lanes: Sequence[Lane], owners: Sequence[str], state: Any) -> list[str]:
+    """Describe what each lane reads, who reads it, and its cursor in a state."""
     cursors = [""] * len(lanes) if state is None else [f"  at {_cursor(at)}" for at in state["at"]]
     lines = [
-        f"lane {number}  worker {number // each}  {', '.join(lane.reads)}{cursor}"
-        for number, (lane, cursor) in enumerate(zip(lanes, cursors, strict=True))
+        f"lane {number}  {owner}  {', '.join(lane.reads)}{cursor}"
+        for number, (lane, owner, cursor) in enumerate(zip(lanes, owners, cursors, strict=True))
     ]
     return [*lines, "state: one cursor per lane, gathered from all workers"]
 

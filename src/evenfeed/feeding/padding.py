@@ -1,7 +1,7 @@
 """Pads short batches, so that every step has the same shapes."""
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -9,13 +9,14 @@ from evenfeed.core import dtypes
 from evenfeed.core.block import blank
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.feeding.changed_steps import ChangedSteps
 from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.feeding.host_steps import Column, HostSteps, cut, length_of
 from evenfeed.plan.node import Node
 
 
 @final
-class PadSteps(HostSteps):
+class PadSteps(ChangedSteps):
     """Pads each replica's rows with zeros to a fixed length.
 
     The last column of a step marks the valid rows, which are not padding.
@@ -27,7 +28,7 @@ class PadSteps(HostSteps):
     """
 
     def __init__(self, steps: HostSteps, replicas: int, rows: int) -> None:
-        self._steps = steps
+        super().__init__(steps)
         self._replicas = replicas
         self._each = rows
         self._full = np.ones(self._each * replicas, bool)
@@ -64,15 +65,6 @@ class PadSteps(HostSteps):
         if dtype == dtypes.string and self._replicas > 1:
             return list(whole)
         return whole.reshape(-1, *inner)
-
-    def state(self) -> Any:
-        return self._steps.state()
-
-    def restore(self, state: Any) -> None:
-        self._steps.restore(state)
-
-    def close(self) -> None:
-        self._steps.close()
 
 
 def _rows(pieces: Sequence[Array]) -> int:

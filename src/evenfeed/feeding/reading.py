@@ -27,7 +27,7 @@ from evenfeed.feeding.shared_batches import split_batches
 from evenfeed.plan.addressing import why_not_addressable
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
-from evenfeed.rewrite.worker_plan import sharded
+from evenfeed.rewrite.worker_plan import lanes_of_workers, sharded
 from evenfeed.runtime.run import Run
 
 _ENDLESS: Final = 1 << 62  # more rows than any worker reads
@@ -81,7 +81,7 @@ class BatchReading:
             self.share,
             _topic_of_states(worker),
             is_known=why_not_addressable(self.sharded.plan) is None,
-            lanes=len(self.sharded.lanes),
+            lanes=lanes_of_workers(len(self.sharded.lanes), self.share),
         )
 
     def _sizes(self) -> tuple[int, ...] | None:
@@ -119,11 +119,10 @@ class BatchReading:
         )
 
     def _lane_steps(self, topic: Topic | None) -> HostSteps:
+        steps = LaneSteps(self.sharded, self.share, seeds_of_pass(self.plan, topic))
         if topic is None:
-            return LaneSteps(self.sharded, self.share, Run(self.plan).state()[0])
-        begun = run_of_chief(self.plan, topic)
-        steps = LaneSteps(self.sharded, self.share, [] if begun is None else begun[0])
-        return AgreedSteps(steps, self.plan, self.share, talk=topic.next_pass)
+            return steps
+        return AgreedSteps(steps, self.plan.element_spec, self.share, talk=topic.next_pass)
 
     def _agreed_steps(self, topic: Topic) -> HostSteps:
         """Return steps that the workers agree on, because each reads different data."""
@@ -132,7 +131,8 @@ class BatchReading:
         flow = _flow(topic, self.share, batch or 0, rows)
         steps = self._own_steps(plan)
         skips = self.sizes is not None
-        return AgreedSteps(steps, plan, self.share, talk=topic.next_pass, flow=flow, skips=skips)
+        spec, talk = plan.element_spec, topic.next_pass
+        return AgreedSteps(steps, spec, self.share, talk=talk, flow=flow, skips=skips)
 
 
 @final
@@ -168,7 +168,7 @@ class ElementReading:
         known = rows > 0 and len(plans) == 1
         flow = _flow(self._topic, share, rows * share.everyone, total if known else UNKNOWN)
         return CountedSteps(
-            AgreedSteps(steps, plans[0], share, talk=self._topic.next_pass, flow=flow)
+            AgreedSteps(steps, plans[0].element_spec, share, talk=self._topic.next_pass, flow=flow)
         )
 
 
@@ -202,6 +202,14 @@ def _is_static_below(plan: Node) -> bool:
     """Return True if the rows of all batches have a known shape."""
     specs = [spec for spec in flatten(plan.element_spec, DATA) if isinstance(spec, TensorSpec)]
     return all(spec.shape.rank is not None and spec.shape[1:].is_fully_defined() for spec in specs)
+
+
+def seeds_of_pass(plan: Node, topic: Topic | None) -> list[list[int]]:
+    """Return the seed numbers of a new iteration, for each random node, the same on all workers."""
+    if topic is None:
+        return Run(plan).state()[0]
+    begun = run_of_chief(plan, topic)
+    return [] if begun is None else begun[0]
 
 
 def run_of_chief(plan: Node, topic: Topic) -> Any:

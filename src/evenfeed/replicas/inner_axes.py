@@ -59,9 +59,11 @@ def vectorized(
             return results
 
         every: Any = one
-        for axis in reversed(axes):
-            places = tuple(0 if own else None for own in is_cut)
-            every = jax.vmap(every, in_axes=places, axis_name=axis, spmd_axis_name=axis)
+        places = tuple(0 if own else None for own in is_cut)
+        for axis, size in reversed(list(zip(axes, sizes, strict=True))):
+            every = jax.vmap(
+                every, in_axes=places, axis_name=axis, axis_size=size, spmd_axis_name=axis
+            )
         found = every(*(cut(x) if own else x for x, own in zip(leaves, is_cut, strict=True)))
         flags = _cut_leaves(out_specs, trees[0].unflatten(found))
         return trees[0].unflatten(

@@ -45,6 +45,22 @@ def own_lanes(lanes: int, share: Share) -> range:
     return range(share.worker * each, (share.worker + 1) * each)
 
 
+def lanes_of_workers(lanes: int, share: Share) -> tuple[tuple[int, ...], ...]:
+    """Return the lanes that each worker reads; none without lanes."""
+    every = range(share.workers) if lanes else ()
+    return tuple(tuple(own_lanes(lanes, share._replace(worker=worker))) for worker in every)
+
+
+def in_all_lanes(plan: Node) -> Sharded:
+    """Return the lanes of a plan, for processes that may share some of them.
+
+    Raises:
+        InvalidArgumentError: The dataset cannot be read in lanes.
+    """
+    lanes = in_lanes(plan, options_of(plan).experimental_distribute, Share())
+    return Sharded(lanes[0].plan, AutoShardPolicy.LANES, lanes=lanes)
+
+
 def sharded(plan: Node, share: Share) -> Sharded:
     """Return the plan that a worker runs.
 

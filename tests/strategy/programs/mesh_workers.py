@@ -68,6 +68,20 @@ def resumed(mesh: Mesh) -> Any:
     return state, sum(int(total(x)) for x in steps)
 
 
+def of_lanes(mesh: Mesh) -> Any:
+    """Return the state of lanes after a step, and the sum of all rows. Some lanes end before the others."""
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.LANES
+    options.experimental_distribute.num_lanes = 4
+    dataset = tf.data.Dataset.range(32).filter(lambda x: x < 20).batch(8).with_options(options)
+    steps = iter(dataset.distribute(NamedSharding(mesh, PartitionSpec("rows")), options=PADDED))
+    everywhere = NamedSharding(mesh, PartitionSpec())
+    total = jax.jit(lambda x, valid: (x * valid).sum(), out_shardings=everywhere)
+    found = int(total(*next(steps)))
+    state = steps.get_state()
+    return state["at"], found + sum(int(total(*step)) for step in steps)
+
+
 def of_function(mesh: Mesh) -> Any:
     """Return which dataset this process made, and the sum of all."""
 
@@ -92,6 +106,7 @@ def main() -> None:
         check_specs(Mesh(devices.reshape(4, 2), ("a", "b"))),
     ]
     seen["state"], seen["total"] = resumed(Mesh(mixed.reshape(4, 2), ("rows", "b")))
+    seen["lanes"] = of_lanes(Mesh(mixed.reshape(4, 2), ("rows", "b")))
     # The first axis is inside of a process, or over all processes: then all hold the same rows.
     seen["apart"] = of_function(Mesh(devices, ("rows",)))
     within = np.sort([d.id for d in jax.local_devices()]).size

@@ -82,7 +82,8 @@ class DistributedVariable(ScopedVariable):
         return self._array
 
     def hold(self, array: Any) -> None:
-        self._array = array
+        restored = self._spec is not None and array.sharding != self.layout
+        self._array = jax.device_put(array, self.layout) if restored else array
         self._copies = None
 
     def _twin(self) -> dict[str, Any]:

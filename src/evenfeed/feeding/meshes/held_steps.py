@@ -7,6 +7,7 @@ import numpy as np
 from evenfeed.core.batch_split import HeldRows
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.feeding.changed_steps import ChangedSteps
 from evenfeed.feeding.host_steps import BatchSteps, Column, HostSteps, Pieces, length_of
 from evenfeed.rewrite.worker_plan import Sharded
 
@@ -46,7 +47,7 @@ class HeldSteps(BatchSteps):
 
 
 @final
-class LocalSteps(HostSteps):
+class LocalSteps(ChangedSteps):
     """Takes the batches that each process makes of its own rows, and checks that they form one global batch.
 
     Args:
@@ -56,7 +57,7 @@ class LocalSteps(HostSteps):
     """
 
     def __init__(self, steps: HostSteps, groups: int, length: int | None) -> None:
-        self._steps = steps
+        super().__init__(steps)
         self._groups = groups
         self._length = length
 
@@ -78,14 +79,22 @@ class LocalSteps(HostSteps):
         length = self._length or rows * self._groups
         return [np.asarray(length), *(part for part, _ in columns)]
 
-    def state(self) -> Any:
-        return self._steps.state()
 
-    def restore(self, state: Any) -> None:
-        self._steps.restore(state)
+@final
+class MarkedSteps(ChangedSteps):
+    """Adds the length of the global arrays to the steps of lanes.
 
-    def close(self) -> None:
-        self._steps.close()
+    Args:
+        steps: The steps of this process, in step with those of the others.
+        length: The number of rows of the global arrays.
+    """
+
+    def __init__(self, steps: HostSteps, length: int) -> None:
+        super().__init__(steps)
+        self._length = length
+
+    def read(self) -> list[Column]:
+        return [np.asarray(self._length), *(_own(column)[0] for column in self._steps.read())]
 
 
 def _own(column: Column) -> tuple[Array | None, tuple[tuple[int, ...], ...]]:

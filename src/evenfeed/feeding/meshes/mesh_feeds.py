@@ -1,140 +1,61 @@
-"""Datasets of global `jax.Array` objects: each process reads the rows that its devices hold by a sharding."""
+"""Sources of the steps of `GlobalBatches`: what each process reads, and how it becomes global arrays.
+
+`GlobalFeed` reads the global batches of one dataset by row, `LaneFeed` by lane. `LocalFeed` takes the batches that each process
+makes of its own rows.
+"""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast, final
 
-from evenfeed.cluster.host_exchange import StoredAgreement, topic_name
 from evenfeed.core import dtypes
-from evenfeed.core.batch_split import HeldRows, Share
+from evenfeed.core.batch_split import HeldRows
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.specs import INFINITE, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack, packer
-from evenfeed.dataset import Dataset, plan_of
+from evenfeed.feeding.agreed_steps import AgreedSteps
 from evenfeed.feeding.cluster_state import ClusterState
 from evenfeed.feeding.composite_rows import CompositeRowsSpec
 from evenfeed.feeding.consistency import Facts, cut_facts, taken_facts
-from evenfeed.feeding.conversation import Topic
-from evenfeed.feeding.distributed_dataset import (
-    DistributedDataset,
-    DistributedIterator,
-    checked_dataset,
-)
-from evenfeed.feeding.explain_mesh import MeshInput, mesh_text
+from evenfeed.feeding.explain_distribution import lanes_text
 from evenfeed.feeding.global_batch import global_batch_size
-from evenfeed.feeding.held_steps import HeldSteps, LocalSteps, check_rows, own_valid
 from evenfeed.feeding.host_steps import Column, CountedSteps, HostSteps, length_of
 from evenfeed.feeding.ignored_errors import all_ignored
-from evenfeed.feeding.input_options import InputContext, InputOptions, input_options
+from evenfeed.feeding.input_options import InputOptions
+from evenfeed.feeding.lane_steps import HeldLanes, lanes_of, size_of_lanes
+from evenfeed.feeding.meshes.explain_mesh import MeshInput, mesh_text
+from evenfeed.feeding.meshes.held_steps import (
+    HeldSteps,
+    LocalSteps,
+    MarkedSteps,
+    check_rows,
+    own_valid,
+)
 from evenfeed.feeding.padding import padded_rows
-from evenfeed.feeding.reading import ElementReading, WorkerInput, alone, run_of_chief
+from evenfeed.feeding.reading import ElementReading, WorkerInput, run_of_chief, seeds_of_pass
 from evenfeed.feeding.shared_batches import SharedBatches
 from evenfeed.feeding.step_sources import StepSource, arriving, with_rows
 from evenfeed.plan.addressing import why_not_addressable
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy, options_of
-from evenfeed.replicas.array_layouts import ArrayLayout, axes_in_words, held_rows, layout_of
+from evenfeed.replicas.array_layouts import ArrayLayout, axes_in_words
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.rewrite.worker_plan import Sharded, sharded_by_row
+from evenfeed.rewrite.worker_plan import Sharded, in_all_lanes, sharded_by_row
 from evenfeed.runtime.explain import Explanation
 from evenfeed.runtime.functions.called_functions import ExternalState
 from evenfeed.runtime.live_state import Ignored
 from evenfeed.tensors.device_arrays import held_dtype
 
-_BY_ROW: Final = (AutoShardPolicy.AUTO, AutoShardPolicy.DATA, None)
+_BY_ROW: Final = (AutoShardPolicy.AUTO, AutoShardPolicy.DATA)
 
 
-class GlobalBatches(DistributedDataset):
-    """A dataset of global batches, each a structure of `jax.Array` objects that are laid out by a sharding.
-
-    `Dataset.distribute` and `evenfeed.distribute.global_batches` return it. Its iterators have `get_state` and
-    `set_state`; a state suits any mesh and any number of processes.
-    """
-
-    def as_array_iterator(self) -> Any:
-        """Iterate over the steps. They are arrays already."""
-        return DistributedIterator(self._feed)
+def policy_of(plan: Node) -> AutoShardPolicy:
+    """Return the auto-shard policy of a plan."""
+    return options_of(plan).experimental_distribute.auto_shard_policy or AutoShardPolicy.AUTO
 
 
-def global_batches(
-    dataset: Any, sharding: Any, *, mesh: Any = None, options: object = None
-) -> GlobalBatches:
-    """Put every global batch of a dataset on devices, as a structure of `jax.Array` objects.
-
-    Each process reads only the rows that its devices hold. Processes whose devices hold the same rows read the same rows.
-
-    Args:
-        dataset: A dataset of global batches, the same on all processes. Or a function of an InputContext that returns
-            a dataset of this process's own rows: `input_pipeline_id` numbers the processes with different rows.
-        sharding: A `NamedSharding` or a `PartitionSpec` for all components, or a structure of them. Its first entry
-            says over which mesh axes rows are split.
-        mesh: The mesh of each `PartitionSpec`; by default that of `jax.set_mesh`.
-        options: InputOptions. With `pad_partial_batches`, each step is `(element, valid)`, and all have the same shapes.
-
-    Raises:
-        InvalidArgumentError: The axes do not divide the batches, or a sharding does not suit its component.
-
-    Examples:
-        >>> import jax
-        >>> import evenfeed as tf
-        >>> mesh = jax.make_mesh((2, 2), ("data", "model"), devices=jax.devices()[:4])
-        >>> spec = jax.sharding.PartitionSpec("data")
-        >>> dataset = tf.data.Dataset.range(8).batch(4)
-        >>> for x in tf.distribute.global_batches(dataset, spec, mesh=mesh):
-        ...     print(x.tolist(), [shard.data.tolist() for shard in x.addressable_shards])
-        [0, 1, 2, 3] [[0, 1], [0, 1], [2, 3], [2, 3]]
-        [4, 5, 6, 7] [[4, 5], [4, 5], [6, 7], [6, 7]]
-    """
-    chosen = input_options(options)
-    if not chosen.experimental_fetch_to_device:
-        raise ValueError(
-            described(
-                "Global arrays are always on devices, but got experimental_fetch_to_device=False.",
-                fix="leave it out, or iterate over the Dataset itself.",
-            )
-        )
-    if callable(dataset) and not isinstance(dataset, (Dataset, DistributedDataset)):
-        return GlobalBatches(_local_feed(dataset, sharding, mesh, chosen))
-    plan = plan_of(checked_dataset(dataset, Dataset))
-    layout = layout_of(_specs(plan), sharding, mesh)
-    return GlobalBatches(GlobalFeed(plan, layout, chosen, _worker(layout)))
-
-
-def _local_feed(
-    dataset_fn: Callable[[InputContext], Any], sharding: Any, mesh: Any, options: InputOptions
-) -> "LocalFeed":
-    held = held_rows(sharding, mesh)
-    _check_disjoint(held)
-    group = next(n for n, members in enumerate(held.groups) if held.worker in members)
-    made = dataset_fn(InputContext(len(held.groups), group, held.shards))
-    plan = plan_of(checked_dataset(made, Dataset))
-    layout = layout_of(_specs(plan), sharding, mesh)
-    return LocalFeed(plan, layout, options, _worker(layout))
-
-
-def _check_disjoint(held: HeldRows) -> None:
-    """Raise unless the processes have equally many rows each, and either the same or none in common."""
-    groups = {held.held[members[0]] for members in held.groups}
-    sizes = {len(shards) for shards in groups}
-    if len(sizes) > 1 or sum(map(len, groups)) > held.shards:
-        each = "; ".join(f"process {n} holds {shards}" for n, shards in enumerate(held.held))
-        raise InvalidArgumentError(
-            f"The processes cannot make batches of their own, because they share some of their {held.shards} shards of "
-            f"rows: {each}.",
-            fix="pass a dataset of global batches instead of a function; each process still reads only its rows.",
-        )
-
-
-def _worker(layout: ArrayLayout) -> WorkerInput:
-    held = layout.rows
-    if held.workers == 1:
-        return alone(1)
-    agreement = StoredAgreement(held.worker, held.workers)
-    return WorkerInput(Share(held.worker, held.workers), Topic(topic_name(), agreement))
-
-
-def _specs(plan: Node) -> Any:
+def array_specs(plan: Node) -> Any:
     """Return the specs of the arrays of a plan's elements."""
     parts: list[TypeSpec] = flatten(plan.element_spec, DATA)
     return pack(plan.element_spec, [_array_spec(part) for part in parts], DATA)
@@ -200,7 +121,7 @@ class MeshFeed(StepSource):
         return self._plan.size
 
     def spec(self) -> Any:
-        specs = _specs(self._plan)  # not cached: dtypes depend on jax_enable_x64
+        specs = array_specs(self._plan)  # not cached: dtypes depend on jax_enable_x64
         length = self._layout.rows.length
         if length is None:
             return self._unpadded_spec(specs)
@@ -229,11 +150,11 @@ class GlobalFeed(MeshFeed):
     def __init__(
         self, plan: Node, layout: ArrayLayout, options: InputOptions, worker: WorkerInput
     ) -> None:
-        policy = options_of(plan).experimental_distribute.auto_shard_policy
+        policy = policy_of(plan)
         if policy not in _BY_ROW:
             raise InvalidArgumentError(
-                f"Global arrays are read by row, but the dataset has AutoShardPolicy.{policy.name}.",
-                fix="choose AutoShardPolicy.DATA; or pass a function of an InputContext, which returns a dataset of this "
+                f"Global arrays are read by row or by lane, but the dataset has AutoShardPolicy.{policy.name}.",
+                fix="choose AutoShardPolicy.DATA or AutoShardPolicy.LANES; or pass a function of an InputContext, which returns a dataset of this "
                 "process's own rows.",
             )
         super().__init__(plan, layout, options, worker)
@@ -281,8 +202,84 @@ class GlobalFeed(MeshFeed):
     def _explained(self, state: Any) -> Explanation:
         rows, short = global_batch_size(self._plan), self._plan.short_batch
         plan, notes = self._sharded.plan, self._sharded.notes
-        given = MeshInput(self.size, rows, short, _specs(self._plan), plan, notes)
+        given = MeshInput(self.size, rows, short, array_specs(self._plan), plan, notes)
         return mesh_text(given, self._layout, self._options, state)
+
+
+@final
+class LaneFeed(MeshFeed):
+    """Makes global arrays of the lanes of a dataset. Each lane has a fixed place in a global batch."""
+
+    def __init__(
+        self, plan: Node, layout: ArrayLayout, options: InputOptions, worker: WorkerInput
+    ) -> None:
+        self._sharded = in_all_lanes(plan)
+        self._rows = padded_rows(plan, 1)
+        super().__init__(plan, layout, options, worker)
+        held, lanes = self._layout.rows, len(self._sharded.lanes)
+        every = [held._replace(worker=worker) for worker in range(held.workers)]
+        self._owners = tuple(tuple(lanes_of(own, self._rows, lanes)) for own in every)
+        topic = None if self._topic is None else self._topic.beside("state")
+        name = AutoShardPolicy.LANES.name
+        self._cluster = ClusterState(name, self._share, topic, lanes=self._owners)
+
+    def _padded_length(self, held: HeldRows) -> int | None:
+        if not self._options.pad_partial_batches:
+            return None
+        return -(-self._rows // held.shards) * held.shards
+
+    def _check_sizes(self) -> None:
+        check_rows(self._rows, self._layout.rows, self._axes)
+        specs: list[TypeSpec] = flatten(self._plan.element_spec, DATA)
+        full = all(spec.shape[0] is not None for spec in specs if isinstance(spec, TensorSpec))
+        sizes = {lane.plan.size for lane in self._sharded.lanes}
+        if not full or len(sizes) > 1 or not (min(sizes) >= 0 or sizes == {INFINITE}):
+            raise InvalidArgumentError(
+                "The lanes of the dataset may give different numbers of rows to a batch, or end at different steps.",
+                fix="pass InputOptions(pad_partial_batches=True), which marks the rows that are missing; or call repeat() and "
+                "batch(n, drop_remainder=True).",
+                origin=self._plan.origin,
+            )
+
+    @property
+    def size(self) -> int:
+        return size_of_lanes([lane.plan for lane in self._sharded.lanes])
+
+    def ignored(self) -> Ignored:
+        return all_ignored([self._plan], self._errors, shared=len(set(self._owners)) == 1)
+
+    def _facts(self) -> Facts:
+        length = self._layout.rows.length
+        return {**cut_facts(self._plan, self._sharded, length), **self._mesh_facts()}
+
+    def _steps(self) -> HostSteps:
+        held, topic = self._layout.rows, self._topic
+        steps: HostSteps = HeldLanes(
+            self._sharded, held, self._rows, seeds_of_pass(self._plan, topic)
+        )
+        if topic is not None:
+            spec = TensorSpec([None], dtypes.bool), self._plan.element_spec
+            steps = AgreedSteps(steps, spec, self._share, talk=topic.next_pass)
+        return CountedSteps(MarkedSteps(steps, held.length or self._rows))
+
+    def _placing(self, convert: Callable[[Any], Any] | None) -> "ArrayPlacing":
+        assert convert is None
+        return ArrayPlacing(self._plan.element_spec, self._layout, self._axes, marked=True)
+
+    def _saving(self) -> ClusterState:
+        return self._cluster
+
+    def _explained(self, state: Any) -> Explanation:
+        lanes, processes = self._sharded.lanes, self._layout.processes
+        readers = [
+            [str(processes[worker]) for worker, own in enumerate(self._owners) if number in own]
+            for number in range(len(lanes))
+        ]
+        owners = [f"process {' and '.join(names)}" for names in readers]
+        notes = lanes_text(lanes, owners, state)
+        plan = self._sharded.plan
+        given = MeshInput(self.size, self._rows, None, array_specs(self._plan), plan, notes)
+        return mesh_text(given, self._layout, self._options, None)
 
 
 @final
@@ -334,7 +331,7 @@ class LocalFeed(MeshFeed):
         own = global_batch_size(self._plan)
         rows = None if own is None else own * len(self._layout.rows.groups)
         notes = ("each process reads a dataset of its own rows",)
-        given = MeshInput(self.size, rows, None, _specs(self._plan), self._plan, notes)
+        given = MeshInput(self.size, rows, None, array_specs(self._plan), self._plan, notes)
         return mesh_text(given, self._layout, self._options, state)
 
 
@@ -346,21 +343,31 @@ class ArrayPlacing:
         structure: The structure of an element.
         layout: The shardings of its components.
         axes: The mesh axes that split rows, in words.
+        marked: Whether the second column marks the rows that are there. By default, only the last ones may be missing.
     """
 
-    def __init__(self, structure: Any, layout: ArrayLayout, axes: str) -> None:
+    def __init__(
+        self, structure: Any, layout: ArrayLayout, axes: str, *, marked: bool = False
+    ) -> None:
         self._pack = packer(structure, DATA)
         self._layout = layout
         self._axes = axes
+        self._marked = marked
 
     def __call__(self, columns: Sequence[Column]) -> Any:
         """Return the step made from its columns."""
         layout, held = self._layout, self._layout.rows
-        length, own = int(cast("Any", columns[0])), cast("Sequence[Any]", columns[1:])
+        length, first = int(cast("Any", columns[0])), 2 if self._marked else 1
+        own = cast("Sequence[Any]", columns[first:])
         check_rows(length, held, self._axes)
-        rows = length_of(own)
+        if self._marked and held.length is None and not cast("Any", columns[1]).all():
+            raise InvalidArgumentError(
+                "A lane gave fewer rows than its place in a batch has.",
+                fix="pass InputOptions(pad_partial_batches=True), which marks the rows that are missing.",
+            )
         arrays = [None if c is None else layout.put(i, c, length) for i, c in enumerate(own)]
         element = self._pack(arrays)
         if held.length is None:
             return element
-        return element, layout.put_valid(own_valid(rows, held, length), length)
+        valid = columns[1] if self._marked else own_valid(length_of(own), held, length)
+        return element, layout.put_valid(cast("Any", valid), length)

@@ -1,0 +1,1 @@
+"""Global arrays on any mesh: what each process reads, and who holds which rows."""

@@ -1,0 +1,116 @@
+"""Datasets of global `jax.Array` objects: each process reads the rows that its devices hold by a sharding."""
+
+from collections.abc import Callable
+from typing import Any
+
+from evenfeed.cluster.host_exchange import StoredAgreement, topic_name
+from evenfeed.core.batch_split import HeldRows, Share
+from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.dataset import Dataset, plan_of
+from evenfeed.feeding.conversation import Topic
+from evenfeed.feeding.distributed_dataset import (
+    DistributedDataset,
+    DistributedIterator,
+    checked_dataset,
+)
+from evenfeed.feeding.input_options import InputContext, InputOptions, input_options
+from evenfeed.feeding.meshes.mesh_feeds import (
+    GlobalFeed,
+    LaneFeed,
+    LocalFeed,
+    array_specs,
+    policy_of,
+)
+from evenfeed.feeding.reading import WorkerInput, alone
+from evenfeed.plan.options import AutoShardPolicy
+from evenfeed.replicas.array_layouts import ArrayLayout, held_rows, layout_of
+
+
+class GlobalBatches(DistributedDataset):
+    """A dataset of global batches, each a structure of `jax.Array` objects that are laid out by a sharding.
+
+    `Dataset.distribute` and `evenfeed.distribute.global_batches` return it. Its iterators have `get_state` and
+    `set_state`; a state suits any mesh and any number of processes.
+    """
+
+    def as_array_iterator(self) -> Any:
+        """Iterate over the steps. They are arrays already."""
+        return DistributedIterator(self._feed)
+
+
+def global_batches(
+    dataset: Any, sharding: Any, *, mesh: Any = None, options: object = None
+) -> GlobalBatches:
+    """Put every global batch of a dataset on devices, as a structure of `jax.Array` objects.
+
+    Each process reads only the rows that its devices hold. Processes whose devices hold the same rows read the same rows.
+
+    Args:
+        dataset: A dataset of global batches, the same on all processes. Or a function of an InputContext that returns
+            a dataset of this process's own rows: `input_pipeline_id` numbers the processes with different rows.
+        sharding: A `NamedSharding` or a `PartitionSpec` for all components, or a structure of them. Its first entry
+            says over which mesh axes rows are split.
+        mesh: The mesh of each `PartitionSpec`; by default that of `jax.set_mesh`.
+        options: InputOptions. With `pad_partial_batches`, each step is `(element, valid)`, and all have the same shapes.
+
+    Raises:
+        InvalidArgumentError: The axes do not divide the batches, or a sharding does not suit its component.
+
+    Examples:
+        >>> import jax
+        >>> import evenfeed as tf
+        >>> mesh = jax.make_mesh((2, 2), ("data", "model"), devices=jax.devices()[:4])
+        >>> spec = jax.sharding.PartitionSpec("data")
+        >>> dataset = tf.data.Dataset.range(8).batch(4)
+        >>> for x in tf.distribute.global_batches(dataset, spec, mesh=mesh):
+        ...     print(x.tolist(), [shard.data.tolist() for shard in x.addressable_shards])
+        [0, 1, 2, 3] [[0, 1], [0, 1], [2, 3], [2, 3]]
+        [4, 5, 6, 7] [[4, 5], [4, 5], [6, 7], [6, 7]]
+    """
+    chosen = input_options(options)
+    if not chosen.experimental_fetch_to_device:
+        raise ValueError(
+            described(
+                "Global arrays are always on devices, but got experimental_fetch_to_device=False.",
+                fix="leave it out, or iterate over the Dataset itself.",
+            )
+        )
+    if callable(dataset) and not isinstance(dataset, (Dataset, DistributedDataset)):
+        return GlobalBatches(_local_feed(dataset, sharding, mesh, chosen))
+    plan = plan_of(checked_dataset(dataset, Dataset))
+    layout = layout_of(array_specs(plan), sharding, mesh)
+    kind = LaneFeed if policy_of(plan) is AutoShardPolicy.LANES else GlobalFeed
+    return GlobalBatches(kind(plan, layout, chosen, _worker(layout)))
+
+
+def _local_feed(
+    dataset_fn: Callable[[InputContext], Any], sharding: Any, mesh: Any, options: InputOptions
+) -> LocalFeed:
+    held = held_rows(sharding, mesh)
+    _check_disjoint(held)
+    group = next(n for n, members in enumerate(held.groups) if held.worker in members)
+    made = dataset_fn(InputContext(len(held.groups), group, held.shards))
+    plan = plan_of(checked_dataset(made, Dataset))
+    layout = layout_of(array_specs(plan), sharding, mesh)
+    return LocalFeed(plan, layout, options, _worker(layout))
+
+
+def _check_disjoint(held: HeldRows) -> None:
+    """Raise unless the processes have equally many rows each, and either the same or none in common."""
+    groups = {held.held[members[0]] for members in held.groups}
+    sizes = {len(shards) for shards in groups}
+    if len(sizes) > 1 or sum(map(len, groups)) > held.shards:
+        each = "; ".join(f"process {n} holds {shards}" for n, shards in enumerate(held.held))
+        raise InvalidArgumentError(
+            f"The processes cannot make batches of their own, because they share some of their {held.shards} shards of "
+            f"rows: {each}.",
+            fix="pass a dataset of global batches instead of a function; each process still reads only its rows.",
+        )
+
+
+def _worker(layout: ArrayLayout) -> WorkerInput:
+    held = layout.rows
+    if held.workers == 1:
+        return alone(1)
+    agreement = StoredAgreement(held.worker, held.workers)
+    return WorkerInput(Share(held.worker, held.workers), Topic(topic_name(), agreement))
