@@ -101,6 +101,28 @@ def test_replicas_are_the_points_of_the_data_axes():
     assert one.run(tf.function(lambda y: y * 2), args=(x,)).array.tolist() == list(range(0, 16, 2))
 
 
+def collected(strategy):
+    """Return the results of each collective, on each of four replicas."""
+    context = tf.distribute.get_replica_context
+
+    @tf.function
+    def step(x):
+        own = context()
+        mean = own.merge_call(lambda s, v: s.reduce("MEAN", v, axis=0), args=(x,))
+        gradient = jax.grad(lambda y: (own.all_gather(y, 0) ** 2).sum())(x)
+        return own.all_reduce("sum", x), own.all_gather(x, 0), mean, gradient
+
+    dataset = tf.data.Dataset.range(8, output_type=tf.float32).batch(8)
+    (x,) = strategy.experimental_distribute_dataset(dataset)
+    results = strategy.run(step, args=(x,))
+    return [[v.tolist() for v in strategy.experimental_local_results(r)] for r in results]
+
+
+def test_collectives_work_over_several_data_axes(mesh):
+    mirrored = MirroredStrategy([f"CPU:{number}" for number in range(4)])
+    assert collected(MeshStrategy(mesh, ("data", "fsdp"))) == collected(mirrored)
+
+
 def test_constraints_take_a_mesh_or_none(mesh, strategy):
     @tf.function
     def step(x):

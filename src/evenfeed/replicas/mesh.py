@@ -159,6 +159,15 @@ class Replicas:
             function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False
         )
 
+    def gathered(self, array: Any, axis: int = 0, *, tiled: bool = False) -> Any:
+        """Gather the arrays of all replicas, in mapped code: along an axis if `tiled`, else stacked along a new first one."""
+        if not self.has_inner_axes or len(self.axes) == 1:
+            return jax.lax.all_gather(array, self.axis, axis=axis, tiled=tiled)
+        shape = array.shape
+        for name in reversed(self.axes):  # vmap gathers along one axis at a time
+            array = jax.lax.all_gather(array, name, axis=axis, tiled=tiled)
+        return array if tiled else array.reshape(self.count, *shape)
+
     def tracing(self) -> AbstractContextManager[Any]:
         """Return a context manager in which a function is traced for `mapped`: constraints may name the inner axes."""
         if not self.has_inner_axes:

@@ -64,7 +64,7 @@ class AllGather(Collective):
     def _mapped(self, replicas: Replicas, array: Any) -> Any:
         if array.size == 0:  # which XLA refuses to gather
             return self.if_equal([array], replicas.count)[0]
-        return jax.lax.all_gather(array, replicas.axis, axis=self.axis, tiled=True)
+        return replicas.gathered(array, self.axis, tiled=True)
 
     def uneven(self, replicas: Replicas, index: Any, arrays: Sequence[Any]) -> list[Any]:
         del replicas, index, arrays

@@ -58,7 +58,7 @@ def _of_all(replicas: Replicas, leaf: Any) -> Any:
     """Return the values of all replicas for an array of the current one, in mapped code."""
     if not isinstance(leaf, jax.Array):
         return leaf
-    whole = jax.lax.all_gather(unfolded(replicas, leaf), replicas.axis, axis=0)
+    whole = replicas.gathered(unfolded(replicas, leaf))
     return PerReplica([whole[replica] for replica in range(replicas.count)])
 
 

@@ -104,7 +104,7 @@ class DistributedVariable(ScopedVariable):
             return self.held
         held = level.read(self)
         if level.within is self.replicas:
-            return jax.lax.all_gather(unfolded(self.replicas, held), self.replicas.axis)
+            return self.replicas.gathered(unfolded(self.replicas, held))
         self._check_not_uneven(level)
         return held
 
