@@ -4,14 +4,15 @@ Random bits are a function of a key and a step, so any range of them can be reco
 `ElementDraws` gives a traced function random bits that depend on the position of its element.
 """
 
-import hashlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from evenfeed.core.conversion import Array
+from evenfeed.core.lazy import hashlib
 
 _PER_COUNTER: Final = 4  # 64-bit numbers per Philox counter
 _HALF: Final = np.uint64(32)
@@ -32,13 +33,13 @@ def key_of(*numbers: int) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little")
 
 
-def raw(key: int, start: int, count: int) -> NDArray[np.uint64]:
+def raw(key: int, start: int, count: int) -> Array:
     """Return 64 random bits for each of `count` steps from `start`."""
     first, skip = divmod(start, _PER_COUNTER)
     return np.random.Philox(key=key, counter=first).random_raw(count + skip)[skip:]
 
 
-def words_at(key: int, steps: NDArray[np.int64]) -> NDArray[np.uint32]:
+def words_at(key: int, steps: Array) -> Array:
     """Return 64 random bits, as two words, for each of `steps`, in any order.
 
     With one key, no two steps get the same bits: the function is a bijection. It mixes the bits twice, each time
@@ -49,7 +50,7 @@ def words_at(key: int, steps: NDArray[np.int64]) -> NDArray[np.uint32]:
     return np.stack([bits >> _HALF, bits & _LOW_HALF], axis=-1).astype(np.uint32)
 
 
-def numbers_below(key: int, start: int, count: int, limit: int) -> NDArray[np.int64]:
+def numbers_below(key: int, start: int, count: int, limit: int) -> Array:
     """Return a random number below `limit` for each of `count` steps from `start`."""
     # The high half of a product: no division, and a bias below limit / 2**32.
     return ((raw(key, start, count) >> _HALF) * np.uint64(limit) >> _HALF).astype(np.int64)
@@ -65,14 +66,14 @@ class Permutation:
 
     def __init__(self, key: int, size: int) -> None:
         self._size = size
-        self._stored: NDArray[np.int64] | None = None
+        self._stored: Array | None = None
         if size <= _STORED:
             self._stored = np.random.Generator(np.random.Philox(key=key)).permutation(size)
         else:
             self._bits = -(-(size - 1).bit_length() // 2)
             self._keys = raw(key, 0, _ROUNDS)
 
-    def at(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    def at(self, steps: Array) -> Array:
         """Return the numbers at `steps`."""
         if self._stored is not None:
             return self._stored[steps]
@@ -83,13 +84,13 @@ class Permutation:
             outside = outside[numbers[outside] >= self._size]
         return numbers.astype(np.int64)
 
-    def stretch(self, start: int, count: int) -> NDArray[np.int64]:
+    def stretch(self, start: int, count: int) -> Array:
         """Return the numbers at `count` steps from `start`."""
         if self._stored is not None:
             return self._stored[start : start + count]
         return self.at(np.arange(start, start + count, dtype=np.int64))
 
-    def _mixed(self, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def _mixed(self, numbers: Array) -> Array:
         bits, mask = np.uint64(self._bits), np.uint64((1 << self._bits) - 1)
         left, right = numbers >> bits, numbers & mask
         for key in self._keys:
@@ -97,7 +98,7 @@ class Permutation:
         return left << bits | right
 
 
-def _hashed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _hashed(numbers: Array) -> Array:
     """Mix 64 bits, so that every bit of the result depends on every bit of the number."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
