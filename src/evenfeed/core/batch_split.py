@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from evenfeed.core.conversion import Array
 
 
 class RowSplit(Protocol):
@@ -24,7 +25,7 @@ class RowSplit(Protocol):
         """Return the number of rows of a batch that this worker reads."""
         ...
 
-    def offsets(self, rows: int) -> NDArray[np.int64]:
+    def offsets(self, rows: int) -> Array:
         """Return the indices of the rows of a batch that this worker reads."""
         ...
 
@@ -33,7 +34,7 @@ class RowSplit(Protocol):
         ...
 
 
-def _rows_in(pieces: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+def _rows_in(pieces: Sequence[tuple[int, int]]) -> Array:
     return np.concatenate([np.arange(start, stop, dtype=np.int64) for start, stop in pieces])
 
 
@@ -73,7 +74,7 @@ class Share(NamedTuple):
         """Return the number of rows of a batch that this worker gets."""
         return sum(stop - start for start, stop in self.pieces(rows))
 
-    def offsets(self, rows: int) -> NDArray[np.int64]:
+    def offsets(self, rows: int) -> Array:
         """Return the indices of the rows of a batch that this worker gets."""
         return _rows_in(self.pieces(rows))
 
@@ -163,7 +164,7 @@ class HeldRows(NamedTuple):
         """Return the number of rows of a batch that this process reads."""
         return sum(stop - start for start, stop in self.pieces(rows))
 
-    def offsets(self, rows: int) -> NDArray[np.int64]:
+    def offsets(self, rows: int) -> Array:
         """Return the indices of the rows of a batch that this process reads."""
         return _rows_in(self.pieces(rows))
 
@@ -192,7 +193,7 @@ class Flow(NamedTuple):
     share: Share
     totals: tuple[int, ...]
 
-    def counts(self, step: int) -> NDArray[np.int64]:
+    def counts(self, step: int) -> Array:
         """Return the number of rows for each replica of all workers at a step."""
         first = np.arange(self.share.workers, dtype=np.int64)[:, None] * self.share.replicas
         pieces = first + step * self.share.replicas + np.arange(self.share.replicas)
@@ -212,7 +213,7 @@ class Flow(NamedTuple):
         used = self._rows_before(first + step * self.share.replicas) - self._rows_before(first)
         return bool((used >= np.array(self.totals)).all())
 
-    def _rows_before(self, pieces: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _rows_before(self, pieces: Array) -> Array:
         """Return the number of rows in the first `pieces` pieces, in the order of worker 0."""
         each, more = divmod(self.batch, self.share.everyone)
         rounds, within = np.divmod(pieces, self.share.everyone)
