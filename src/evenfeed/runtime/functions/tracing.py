@@ -231,7 +231,7 @@ def _traced_once(request: _TraceRequest) -> Finding:
     if why is None:
         watched.restore_after_one_trace()
     if kernels.operations:
-        effects.add(Effect.DRAWS_IN_TURN)
+        effects.add(Effect.DRAWS_IN_TURN if why is None else Effect.DRAWS)
     output_spec = signature if signature is not None else spec
     return Finding(
         calling,
