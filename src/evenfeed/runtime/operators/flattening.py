@@ -82,6 +82,9 @@ class ReadInner(_Opens):
         while True:
             if self._slot is None and self._opened is None:
                 self._opened, self._used = self._opens.next(most), 0
+                # If each step read its end twice, n steps would read the first end 2**n times.
+                if self._opens.is_at_end:
+                    return None
             if self._opened is not None:
                 block = self._opened.rows.cut(self._used, self._used + most)
                 self._used += block.length

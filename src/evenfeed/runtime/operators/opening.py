@@ -141,9 +141,13 @@ class OpensAtOnce:
     Args:
         feed: The elements.
         step: The step that opens the datasets.
+
+    Attributes:
+        is_at_end: Whether the last call of `next` found no more elements.
     """
 
     def __init__(self, feed: PushbackReader, step: Step[Any]) -> None:
+        self.is_at_end = False
         self._feed = feed
         self._datasets: InnerDatasets = step.datasets
         self._build: Callable[[Node], Block] = lambda node: read_whole(
@@ -157,6 +161,7 @@ class OpensAtOnce:
 
     def next(self, most: int) -> Opened | None:
         """Return the next datasets, of which `most` elements are wanted; None if one must be opened as usual."""
+        self.is_at_end = False
         if self._singly or self._failed == _MOST_FAILURES:
             self._singly -= self._singly > 0
             return None
@@ -166,6 +171,7 @@ class OpensAtOnce:
         before = self._feed.state()
         block = self._feed.read(self._wanted(most))
         if block is None:
+            self.is_at_end = True
             return None
         try:
             found = expander(block)
