@@ -137,6 +137,13 @@ def test_elements_given_one_by_one_are_stacked_where_they_fit():
     assert lengths(Block((block.columns[2],), 2)) == [1, 2]
 
 
+def test_scalars_are_stacked_if_they_have_one_type():
+    column = stacked([np.int8(1), np.int8(-2)])
+    assert (column.dtype, column.tolist()) == (np.int8, [1, -2])
+    assert stacked([np.int8(1), np.int16(300)]) == [1, 300]
+    assert stacked([np.float32(1), np.ones(2, np.float32)])[1].tolist() == [1, 1]
+
+
 def test_text_is_stacked_as_text():
     column = stacked([np.array(b"a\0", object), np.array(b"", object)])
     assert (column.dtype, column.tolist()) == (np.dtype(object), [b"a\0", b""])

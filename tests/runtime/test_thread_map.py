@@ -3,17 +3,19 @@
 import threading
 import time
 
+import numpy as np
 import pytest
 from tests.resuming import assert_resumes, rows_of
 
 import evenfeed as tf
+from evenfeed.core.block import Block
 from evenfeed.core.callsite import Origin
 from evenfeed.core.concurrency.threads import ThreadPool
 from evenfeed.plan.sources import Range
 from evenfeed.runtime.functions.row_function import trace
 from evenfeed.runtime.operators import thread_tuning
 from evenfeed.runtime.operators.sources import Numbers
-from evenfeed.runtime.operators.thread_map import MapInThreads
+from evenfeed.runtime.operators.thread_map import MapInThreads, _RunPace
 from evenfeed.runtime.operators.thread_tuning import Tuner
 from evenfeed.runtime.positions.orders import Forward
 from evenfeed.runtime.positions.rows import Walk
@@ -76,6 +78,13 @@ def test_a_slow_function_is_called_for_few_elements_however_many_are_asked_for()
     assert operator.read(40).length == 1
     assert operator.read(40).length == 1
     operator.close()
+
+
+def test_the_reading_thread_takes_more_elements_at_a_time_than_the_others():
+    pace, block = _RunPace(), Block((np.arange(64),), 64)
+    for _ in range(20):
+        pace.learn(block, 64 * 1e-5)
+    assert 3 * pace.rows < pace.rows_here < 256
 
 
 def test_an_element_that_waits_for_a_later_one_of_its_run_gets_it():
@@ -146,6 +155,12 @@ def test_threads_that_are_no_faster_are_not_used(clock, each):
     tuner = choices(clock, here=0.001, in_threads=each)
     assert tuner.is_here
     assert tuner._function.record.is_called_here
+
+
+@pytest.mark.parametrize(("each", "is_called_here"), [(0.0015, None), (0.004, True)])
+def test_threads_that_are_much_slower_are_tried_once(clock, each, is_called_here):
+    tuner = choices(clock, here=0.001, in_threads=each, rounds=40)
+    assert tuner._function.record.is_called_here is is_called_here
 
 
 def test_the_other_way_is_tried_again_later(clock):

@@ -140,9 +140,12 @@ def stacked(parts: Sequence[Any]) -> Column:
     first = parts[0]
     if first is None:
         return None
-    if not all(issubclass(kind, (np.ndarray, np.generic)) for kind in set(map(type, parts))):
+    kinds = set(map(type, parts))
+    if not all(issubclass(kind, (np.ndarray, np.generic)) for kind in kinds):
         return list(parts)
     shape, dtype = first.shape, first.dtype
+    if len(kinds) == 1 and isinstance(first, np.generic) and dtype.kind in "biuf":
+        return np.array(parts, dtype)  # numbers of one type have one dtype
     for part in parts:
         if (part.dtype is not dtype and part.dtype != dtype) or part.shape != shape:
             return list(parts)

@@ -20,6 +20,8 @@ from evenfeed.runtime.peek import Result
 # In seconds. A thread gets as many elements at a time as take about this long: waking it takes about 50 microseconds.
 _RUN_SECONDS: Final = 0.0005
 _LONGEST_RUN: Final = 256
+# In seconds. The thread that reads takes more at a time, because each read has a cost of its own.
+_READ_SECONDS: Final = 0.002
 # The fastest of the last runs says how long an element takes: in the others, the thread may have waited for the GIL.
 _RUNS: Final = 8
 # The longest wait in seconds, if a bell was rung for another thread.
@@ -109,7 +111,7 @@ class MapInThreads(WorkAhead):
         """Call the function in this thread, for no more elements than are asked for."""
         before = self._child.state()
         # A consumer that got many ready results from threads may ask for very many.
-        block = self.read_child(min(most, self._pace.rows))
+        block = self.read_child(min(most, self._pace.rows_here))
         if block is None:
             return None
         start = perf_counter()
@@ -159,17 +161,24 @@ class MapInThreads(WorkAhead):
 
 @final
 class _RunPace:
-    """How many elements a thread takes at a time, by how long the last runs took."""
+    """How many elements a thread takes at a time, by how long the last runs took.
+
+    Attributes:
+        rows: How many a thread of the pool takes.
+        rows_here: How many the thread that reads takes.
+    """
 
     def __init__(self) -> None:
         self.rows = 1
+        self.rows_here = 1
         self._each: deque[float] = deque(maxlen=_RUNS)
 
     def learn(self, block: Block, seconds: float) -> None:
         """Choose the length of the next runs."""
         self._each.append(seconds / block.length)
-        fitting = int(_RUN_SECONDS / max(min(self._each), 1e-9))
-        self.rows = max(1, min(fitting, 2 * self.rows, rows_per_block(block), _LONGEST_RUN))
+        each, most = max(min(self._each), 1e-9), min(rows_per_block(block), _LONGEST_RUN)
+        self.rows = max(1, min(int(_RUN_SECONDS / each), 2 * self.rows, most))
+        self.rows_here = max(1, min(int(_READ_SECONDS / each), 2 * self.rows_here, most))
 
 
 @final

@@ -15,6 +15,8 @@ _FIRST_WAIT: Final = 1.0
 _LONGEST_WAIT: Final = 120.0
 # Threads must be faster than this fraction of the time, because they also take memory and cores.
 _PAYS: Final = 0.9
+# Threads that take this many times as long are not tried again before the first choice.
+_HOPELESS: Final = 2.0
 
 
 @final
@@ -75,11 +77,16 @@ class Tuner:
         """Record a trial; go on with the other way, or choose one."""
         self._best[self.is_here] = min(each, self._best.get(self.is_here, each))
         self._trials -= 1
-        if self._trials:
+        if self._trials and not self._is_hopeless:
             self.is_here = not self.is_here
         else:
             self._choose(now)
         self._begin()
+
+    @property
+    def _is_hopeless(self) -> bool:
+        """True if both ways were tried, and threads are so slow that a busy machine does not explain it."""
+        return len(self._best) == 2 and self._best[False] > _HOPELESS * self._best[True]
 
     def _choose(self, now: float) -> None:
         before = self._function.record.is_called_here
