@@ -8,8 +8,10 @@ import argparse
 import json
 import os
 import platform
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -128,7 +130,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1.5)
     asked = parser.parse_args()
     if asked.quick:
-        print(rates(measured(1, 0.02, with_peers=False)))
+        sys.path.insert(0, str(HERE / "jobs"))
+        print(rates(measured(1, 0.02, with_peers=False, run=run_here)))
         return 0
     if not PEERS.exists():
         sys.exit("the peers are not installed: run `make bench`")
@@ -146,7 +149,25 @@ def write(text: str, begin: str, end: str) -> None:
     README.write_text(f"{before}{begin}\n{text}\n{end}{after}")
 
 
-def measured(rounds: int, seconds: float, *, with_peers: bool) -> Figures:
+def run(job: str, variant: str, seconds: float, *more: str) -> dict[str, float]:
+    """Run one variant in a fresh process, with further arguments for the job."""
+    python = str(PEERS) if variant in (*THEIRS, "tensorflow") else sys.executable
+    command = [python, str(HERE / "jobs" / f"{job}.py"), variant, str(seconds), *more]
+    quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(command, capture_output=True, text=True, env=quiet, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def run_here(job: str, variant: str, seconds: float) -> dict[str, float]:
+    """Run one variant in this process, which is quicker than to start one for each."""
+    return runpy.run_path(str(HERE / "jobs" / f"{job}.py"))["VARIANTS"][variant](seconds)
+
+
+def measured(
+    rounds: int, seconds: float, *, with_peers: bool, run: Callable[..., dict[str, float]] = run
+) -> Figures:
     """Run every variant of every job, in turns, and return the best figures of each."""
     figures: Figures = {}
     for _ in range(rounds):
@@ -157,17 +178,6 @@ def measured(rounds: int, seconds: float, *, with_peers: bool) -> Figures:
                 print(job, variant, found, file=sys.stderr)
                 figures[job, variant] = better(figures.get((job, variant), found), found)
     return figures
-
-
-def run(job: str, variant: str, seconds: float, *more: str) -> dict[str, float]:
-    """Run one variant in a fresh process, with further arguments for the job."""
-    python = str(PEERS) if variant in (*THEIRS, "tensorflow") else sys.executable
-    command = [python, str(HERE / "jobs" / f"{job}.py"), variant, str(seconds), *more]
-    quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run(command, capture_output=True, text=True, env=quiet, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def better(one: dict[str, float], two: dict[str, float]) -> dict[str, float]:
