@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from tests.every_format import FORMATS, ROWS
 
@@ -191,6 +193,33 @@ def test_a_mistake_is_said_without_a_traceback(tmp_path, capsys, content, said):
     assert said in error
     assert "Traceback" not in error
     assert "  at:  " not in error
+
+
+def test_nulls_are_filled_in_and_the_code_says_so(tmp_path, capsys):
+    table = pyarrow.table({"n": [1, None], "s": [None, "b"], "x": [1.5, 2.5]})
+    pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
+    (report,) = inspected(capsys, str(tmp_path / "x.parquet"))
+    assert report["sample"] == [{"n": 1, "s": "", "x": 1.5}, {"n": 0, "s": "b", "x": 2.5}]
+    assert "fill_null={'s': '', 'n': 0}" in report["code"]
+    assert len(list(made_by(report["code"]))) == 2
+
+
+def test_the_delimiter_of_a_table_is_found(tmp_path, capsys):
+    (tmp_path / "x.csv").write_text('a;"b;c"\n1;"x, y"\n')
+    (report,) = inspected(capsys, str(tmp_path / "x.csv"))
+    assert report["sample"] == [{"a": 1, "b;c": "x, y"}]
+    assert len(list(made_by(report["code"]))) == 1
+
+
+def test_files_that_cannot_be_read_are_told_and_the_others_shown(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("one\n")
+    (tmp_path / "b.npy").write_bytes(b"\x93NUMPY\0")
+    (tmp_path / "c.jsonl").write_text('{"x": "a"}\n{"x": null}\n')
+    assert main(["inspect", str(tmp_path), "--json"]) == 1
+    said = capsys.readouterr()
+    assert [report["format"] for report in json.loads(said.out)] == ["text"]
+    assert "b.npy: a format that evenfeed does not know" in said.err
+    assert "c.jsonl: " in said.err
 
 
 def test_a_damaged_file_is_an_error_that_names_it(tmp_path, capsys):

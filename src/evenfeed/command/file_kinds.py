@@ -2,12 +2,13 @@
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evenfeed.core.errors import InvalidArgumentError, NotFoundError
+from evenfeed.core.errors import NotFoundError
 from evenfeed.data import Dataset, TextLineDataset, TFRecordDataset
 from evenfeed.data.experimental import make_csv_dataset
 from evenfeed.formats.bytes.filesystems import filesystem, matching, open_file, size_of
@@ -28,6 +29,7 @@ NAMES: Final = {
     "tfrecord": "TFRecord",
     "webdataset": "WebDataset",
 }
+UNKNOWN: Final = "unknown"
 
 _LOOKED_AT: Final = 4096  # bytes
 _MAGIC: Final = {
@@ -48,6 +50,7 @@ _ENDINGS: Final = {
     ".webp": "picture",
 }
 _TAR: Final = slice(257, 262)
+_DELIMITERS: Final = (",", ";", "\t", "|")
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Kind:
 
     def __str__(self) -> str:
         packed = f", {self.compression}" if self.compression else ""
-        return NAMES[self.format] + packed
+        return NAMES.get(self.format, "a format that evenfeed does not know") + packed
 
 
 def by_kind(patterns: Sequence[str]) -> dict[Kind, list[str]]:
@@ -99,8 +102,14 @@ def _kind_of(path: str) -> Kind:
     name = path.lower()
     if compression:
         name = name.removesuffix(".gz").removesuffix(".zlib")
-    delimiter = "\t" if name.endswith(".tsv") else ","
-    return Kind(_format_of(path, name, plain), compression, delimiter)
+    format_ = _format_of(name, plain)
+    return Kind(format_, compression, _delimiter_of(plain) if format_ == "csv" else ",")
+
+
+def _delimiter_of(start: bytes) -> str:
+    """Return the usual delimiter that the header has most of, outside of quotes."""
+    header = re.sub(rb'"[^"]*"', b"", start.splitlines()[0] if start else b"")
+    return max(_DELIMITERS, key=lambda delimiter: header.count(delimiter.encode()))
 
 
 def _unpacked(start: bytes) -> tuple[bytes, str]:
@@ -114,7 +123,7 @@ def _unpacked(start: bytes) -> tuple[bytes, str]:
     return start, ""
 
 
-def _format_of(path: str, name: str, start: bytes) -> str:
+def _format_of(name: str, start: bytes) -> str:
     for magic, format_ in _MAGIC.items():
         if start.startswith(magic):
             return format_
@@ -128,10 +137,7 @@ def _format_of(path: str, name: str, start: bytes) -> str:
     if not start and "tfrecord" in name:
         return "tfrecord"
     if b"\0" in start:
-        raise InvalidArgumentError(
-            f"{path} has a format that evenfeed does not know.",
-            fix=f"pass a file of one of: {', '.join(NAMES.values())}.",
-        )
+        return UNKNOWN
     return "json" if _is_json(start) else "text"
 
 
@@ -147,14 +153,14 @@ def _is_json(start: bytes) -> bool:
     return True
 
 
-def opened(kind: Kind, paths: list[str]) -> Dataset:
-    """Return the dataset of the rows of files."""
+def opened(kind: Kind, paths: list[str], fill_null: dict[str, Any]) -> Dataset:
+    """Return the dataset of the rows of files. Columns of tables with nulls need a value to fill in."""
     packed = kind.compression or None
     match kind.format:
         case "array_record":
             return Dataset.from_array_record(paths)
         case "arrow":
-            return Dataset.from_arrow(paths)
+            return Dataset.from_arrow(paths, fill_null=fill_null)
         case "csv":
             batches = make_csv_dataset(
                 paths,
@@ -168,7 +174,7 @@ def opened(kind: Kind, paths: list[str]) -> Dataset:
         case "json":
             return Dataset.from_json_lines(paths, compression_type=packed)
         case "parquet":
-            return Dataset.from_parquet(paths)
+            return Dataset.from_parquet(paths, fill_null=fill_null)
         case "picture":
             return Dataset.from_tensor_slices(paths).map(read_file)
         case "saved":
@@ -181,8 +187,9 @@ def opened(kind: Kind, paths: list[str]) -> Dataset:
             return TextLineDataset(paths, compression_type=packed)
 
 
-def code_of(kind: Kind, paths: Sequence[str]) -> str:
+def code_of(kind: Kind, paths: Sequence[str], fill_null: dict[str, Any]) -> str:
     """Return the code that makes the dataset."""
+    filled = f", fill_null={fill_null}" if fill_null else ""
     names = repr(paths[0]) if len(paths) == 1 else _listed(paths)
     packed = f', compression_type="{kind.compression}"' if kind.compression else ""
     match kind.format:
@@ -199,7 +206,7 @@ def code_of(kind: Kind, paths: Sequence[str]) -> str:
         case "json":
             made = f"tf.data.Dataset.from_json_lines({names}{packed})"
         case _:
-            made = f"tf.data.Dataset.from_{kind.format}({names})"
+            made = f"tf.data.Dataset.from_{kind.format}({names}{filled})"
     return f"dataset = {made}"
 
 

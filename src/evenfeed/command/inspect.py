@@ -4,16 +4,18 @@ import argparse
 import dataclasses
 import json
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from evenfeed.command.file_kinds import by_kind
+from evenfeed.command.file_kinds import UNKNOWN, by_kind
 from evenfeed.command.html_page import page_of
 from evenfeed.command.looking import SAMPLE, Report, looked_at
-from evenfeed.command.value_texts import array_of, as_bytes, readable, shown_value
+from evenfeed.command.value_texts import array_of, as_bytes, readable, shown_value, without_place
+from evenfeed.core.errors import EvenfeedError
 
 
 def add(commands: Any) -> None:
@@ -47,15 +49,25 @@ def _rows(text: str) -> int:
 def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Look at the files, and print what is in them."""
     del parser
-    kinds = by_kind(given.paths)
-    reports = [looked_at(kind, paths, given.rows) for kind, paths in kinds.items()]
+    reports: list[Report] = []
+    failed: list[str] = []
+    for kind, paths in by_kind(given.paths).items():
+        try:
+            if kind.format == UNKNOWN:
+                failed += [f"{path}: {kind}." for path in paths]
+            else:
+                reports.append(looked_at(kind, paths, given.rows))
+        except (EvenfeedError, OSError, ImportError, ValueError) as error:
+            failed.append(f"{paths[0]}: {without_place(error)}")
     if given.json:
         print(json.dumps([_as_json(report) for report in reports], indent=2))
     else:
         print("\n\n".join(_as_text(report) for report in reports))
     if given.html:
         Path(given.html).write_text(page_of(reports), encoding="utf-8")
-    return 0
+    for text in failed:
+        print(f"evenfeed inspect: {text}", file=sys.stderr)
+    return int(bool(failed))
 
 
 def _as_text(report: Report) -> str:

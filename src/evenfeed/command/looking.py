@@ -10,6 +10,7 @@ from evenfeed.command import proposals
 from evenfeed.command.file_kinds import Kind, bytes_in, code_of, opened
 from evenfeed.command.value_texts import Values, summary_of
 from evenfeed.core.dtypes import name_of
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.core.structure import paths as paths_in
@@ -18,6 +19,7 @@ from evenfeed.data import Dataset
 SAMPLE: Final = 100  # rows that are looked at
 _RECORDS: Final = ("tfrecord", "array_record")
 _KEY: Final = re.compile(r"^\['([^']*)'\]$")
+_NULL: Final = re.compile(r"column '([^']+)' is null")
 _MOST_COUNTED: Final = 2**30  # bytes that are read only to count rows
 
 
@@ -53,9 +55,16 @@ def looked_at(kind: Kind, paths: list[str], shown: int) -> Report:
         paths: The files.
         shown: How many rows the report has.
     """
-    dataset, size = opened(kind, paths), sum(map(bytes_in, paths))
-    rows = [flat(row) for row in islice(dataset.as_numpy_iterator(), max(SAMPLE, shown))]
-    code, holds = code_of(kind, paths), "a row"
+    filled: dict[str, Any] = {}
+    size = sum(map(bytes_in, paths))
+    while True:
+        dataset = opened(kind, paths, filled)
+        try:
+            rows = [flat(row) for row in islice(dataset.as_numpy_iterator(), max(SAMPLE, shown))]
+            break
+        except InvalidArgumentError as error:
+            _fill(filled, dataset, str(error), error)
+    code, holds = code_of(kind, paths, filled), "a row"
     if kind.format in _RECORDS and (found := proposals.proposed([row[""] for row in rows])):
         holds, features, rows = found.message, found.features, found.rows
         code = f"{found.code}\n{code}.map({found.parser})"
@@ -63,6 +72,16 @@ def looked_at(kind: Kind, paths: list[str], shown: int) -> Report:
     else:
         described = list(_features(dataset, rows))
     return Report(kind, paths, size, _counted(dataset, size), holds, described, rows[:shown], code)
+
+
+def _fill(filled: dict[str, Any], dataset: Dataset, text: str, error: Exception) -> None:
+    """Add a value for the column whose null is the error."""
+    found = _NULL.search(text)
+    spec: Any = dataset.element_spec[found[1]] if found else None
+    if found is None or found[1] in filled or spec.shape.rank != 0:
+        raise error
+    kind = spec.dtype.kind
+    filled[found[1]] = 0 if kind in "iu" else 0.0 if kind == "f" else False if kind == "b" else ""
 
 
 def flat(row: Any) -> dict[str, Any]:

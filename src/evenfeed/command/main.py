@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from evenfeed import __version__
 from evenfeed.command import completion, demo, doctor, inspect, run_workers
+from evenfeed.command.value_texts import without_place
 from evenfeed.core.errors import EvenfeedError
 
 _STORY = """\
@@ -34,9 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing fails at the exit
         return 0
     except (EvenfeedError, OSError, ImportError, ValueError) as error:
-        # Errors tell the line of the user's program, and here is none.
-        lines = [line for line in str(error).splitlines() if not line.startswith("  at:  ")]
-        print(f"evenfeed {given.name}: " + "\n".join(lines), file=sys.stderr)
+        print(f"evenfeed {given.name}: {without_place(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

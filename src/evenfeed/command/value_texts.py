@@ -101,3 +101,8 @@ def shown_value(value: Any) -> str:
     more = ", …" if array.size > len(parts) else ""
     shape = f" of shape {list(array.shape)}" if array.ndim > 1 or more else ""
     return f"[{', '.join(parts)}{more}]{shape}"
+
+
+def without_place(error: Exception) -> str:
+    """Return the text of an error without the line of the user's program: a command has none."""
+    return "\n".join(line for line in str(error).splitlines() if not line.startswith("  at:  "))
