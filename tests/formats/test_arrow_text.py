@@ -1,17 +1,21 @@
 """pyarrow parses CSV and JSON text only if it finds what evenfeed's own parsers find."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
 from tests.plans.comparing import assert_all_equal
 
 import evenfeed as tf
+from evenfeed.formats.csv_fields import CsvColumn
+from evenfeed.formats.csv_files import CsvLayout, table_of
 from evenfeed.formats.tables import arrow_text
 
 NUMBERS = [
     *["1", "-1", "+1", "007", " 7", "7 ", "\t7", "1_000", "1,5", "", " ", "-", ".5", "5.", "."],
     *["1e3", "1E-3", "1e400", "-1e400", "1e-400", "nan", "-nan", "NaN", "inf", "-Infinity", "1.0"],
+    *["nan(1)", "NaN()", "-NAN(abc)", "nan(", "infinity(1)", "-0", "-0.0", "1.17549435e-38"],
     *["0x10", "0X1p3", "1f", "true", "None", "NA", "2147483648", "9223372036854775808", "\uff11"],
     *[
         "0.1",
@@ -20,6 +24,14 @@ NUMBERS = [
         "4.9e-324",
         "123456789012345678901234567890",
     ],
+]
+LONG = "-" + "0" * 5000 + "7"  # Python parses no integers of more than 4300 digits
+# Numbers are made of these: each alone, and each two in a row.
+PARTS = [
+    *["0", "9", "00", "+", "-", ".", "e5", "E-400", "e400", "nan", "NaN", "()", "(1)", "(abc)"],
+    *["inf", "INFINITY", "0x1", "p3", " ", "\t", "\x0b", "\x1c", "\xa0", "_", "f", "true", "NULL"],
+    *["\x00", "\uff11", "#N/A", "2147483648", "9223372036854775807", "4.9e-324", "2.4e-324"],
+    *["1.7976931348623159e308", "3.4028236e38", "1.00000017881393432617187499"],
 ]
 TEXTS = ["a", "", " a ", "0x10", 'a "b"', '"a"', '"a,b"', "é", "\x00", "NA", "a\rb"]
 
@@ -41,6 +53,7 @@ def assert_alike(dataset, monkeypatch):
     """Check that pyarrow changes nothing, and return the rows."""
     with monkeypatch.context() as patched:
         patched.setattr(arrow_text, "_SHORTEST", 0)
+        patched.setattr(arrow_text, "_BLOCKS", 1)  # a block must hold a whole line
         found = _rows(dataset())
     with monkeypatch.context() as patched:
         patched.setattr(arrow_text, "_SHORTEST", 1 << 60)
@@ -71,6 +84,21 @@ def test_a_number_is_read_alike(tmp_path, monkeypatch, kind, is_required, end):
     assert len(assert_alike(dataset, monkeypatch)) == 2 * len(NUMBERS)
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float32, np.float64])
+def test_pyarrow_finds_the_same_bits_or_nothing(monkeypatch, kind):
+    monkeypatch.setattr(arrow_text, "_BLOCKS", 1)
+    column, found = CsvColumn("x", np.dtype(kind)), 0
+    for number in [*PARTS, *map("".join, product(PARTS, repeat=2)), LONG]:
+        text = number.encode()
+        table = table_of(text + b",\n", CsvLayout((column,), (0,)), 2, [0])
+        if table is not None:
+            values, wrong = column.values([text], b"")
+            assert not wrong, number
+            assert np.asarray(table[0]).tobytes() == values.tobytes(), number
+            found += 1
+    assert found > 20
+
+
 @pytest.mark.parametrize("default", [tf.string, [""], ["none"]])
 @pytest.mark.parametrize("quoted", [True, False])
 def test_text_is_read_alike(tmp_path, monkeypatch, default, quoted):
@@ -98,6 +126,9 @@ def test_text_is_read_alike(tmp_path, monkeypatch, default, quoted):
         "1,2\r3,4\r",
         "1,2\n3,",
         "\ufeff1,2\n",
+        "a,b\r1,2\n3,4\n",
+        "a,b\r\n1,2\r3,4\n",
+        "a,b\r\r\n1,2\n",
     ],
 )
 def test_records_are_cut_alike(tmp_path, monkeypatch, text):

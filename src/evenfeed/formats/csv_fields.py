@@ -26,6 +26,7 @@ from evenfeed.formats.text_lines import behind_lines
 
 QUOTE: Final = b'"'
 OPEN: Final = "a quote is not closed before the end of the file"
+_LEADING_ZEROS: Final = re.compile(rb"^(\s*[+-]?)0+(?=[0-9])")
 _INSIDE: Final = "an unquoted field contains a quote"
 _DOUBLED: Final = 'a quote inside a quoted field must be doubled, as ""'
 
@@ -248,6 +249,8 @@ def number(field: bytes, dtype: DType) -> Array:
         raise ValueError("Python accepts 1_000 as a number; TensorFlow does not")
     if dtype.kind == "f" and b"0x" in field.lower():
         return _narrowed(np.array([float.fromhex(field.decode())]), dtype)
+    if dtype.kind == "i":  # Python parses 4300 digits at most, counting leading zeros
+        field = _LEADING_ZEROS.sub(rb"\1", field)
     return _numbers([field], dtype)
 
 

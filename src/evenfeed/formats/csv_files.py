@@ -199,8 +199,10 @@ class CsvReader(RowReader):
         end = text.rfind(b"\n") + 1
         original = text[:end]
         plain = original.replace(b"\r\n", b"\n") if b"\r" in original else original
+        if b"\r" in plain:  # a lone one ends a record, and may end the header
+            return None
         body = plain[plain.find(b"\n") + 1 :] if is_first else plain
-        if not body or b"\r" in body:
+        if not body:
             return None
         width = body.count(self._layout.delimiter, 0, body.find(b"\n")) + 1
         try:

@@ -5,6 +5,7 @@ finds the row and the reason.
 """
 
 import importlib
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final, cast
@@ -24,6 +25,7 @@ _SHORTEST: Final = 1 << 17
 # pyarrow parses blocks of a text in parallel.
 _BLOCKS: Final = 4
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
+_NAN_OF: Final = re.compile(rb"(?i)nan\(")
 # Python's parser refuses values that are nested deeper than about a thousand levels; pyarrow's has no limit.
 _DEEPEST: Final = 500
 
@@ -69,6 +71,8 @@ def csv_columns(
         return None
     if any(dtype.kind == "i" for _, dtype in wanted) and (b"0x" in text or b"0X" in text):
         return None  # pyarrow reads hexadecimal numbers
+    if any(dtype.kind == "f" for _, dtype in wanted) and b"(" in text and _NAN_OF.search(text):
+        return None  # pyarrow reads nan(1)
     names = list(map(str, range(width)))
     kinds = {names[place]: _csv_type(dtype) for place, dtype in wanted}
 
