@@ -65,7 +65,8 @@ def test_what_calls_show_is_known_to_copies_for_a_pass_and_to_no_other_function(
     dataset = Dataset.range(4).map(lambda x: x + 1, vectorize=False)
     one, two = plan_of(dataset).function, plan_of(dataset.map(lambda x: x)).function
     list(dataset)
-    assert one.in_pass(Run(plan_of(dataset))).meter is one.meter
+    plan = plan_of(dataset)
+    assert one.in_pass(Run(plan), plan).meter is one.meter
     assert (one.meter.rows, two.meter.rows) == (4, 0)
 
 

@@ -5,7 +5,6 @@ from time import perf_counter
 from typing import Final, final
 
 from evenfeed.core.block import Block
-from evenfeed.core.side_effects import may_run_ahead
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import Operator, PushbackOperator, State, rows_per_block
 from evenfeed.runtime.provenance import Provenance
@@ -24,12 +23,15 @@ _PAYS: Final = 0.75
 
 def widened(operator: Operator, child: Operator, function: RowFunction) -> Operator:
     """Let `operator`, which runs `function` on what `child` returns, read long stretches if that is unobservable."""
-    ahead = function.is_vectorised and may_run_ahead(function.effects)
-    return ReadWide(operator) if ahead and child.reads_freely else operator
+    return ReadWide(operator) if is_free(child, function) else operator
 
 
 def is_free(child: Operator, function: RowFunction) -> bool:
-    """Return True if it is unobservable on how many elements of `child` the function runs, and how often."""
+    """Return True if it is unobservable on how many elements of `child` the function runs, and how often.
+
+    A function that draws in turn runs for the elements that were asked for, no more: the next round of a repeat, or
+    the next dataset of an interleave, continues its sequence.
+    """
     return child.reads_freely and function.is_pure and function.is_vectorised
 
 

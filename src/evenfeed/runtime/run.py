@@ -79,7 +79,7 @@ class Run:
         self.unordered: Node | None = None
         self._plan = plan
         self._around = around
-        self._draws: dict[Hashable, Counter[Any]] = {}
+        self._draws: dict[tuple[Hashable, int], Counter[Any]] = {}
         nodes = list(plan.walk())
         self._drawn = list(_random(nodes))
         self._indices = {id(node): index for index, node in enumerate(self._drawn)}
@@ -131,7 +131,7 @@ class Run:
 
     def children_of(self, node: Node) -> "list[tuple[Node, Run]]":
         """Return the children of a node, each with the run that knows its place."""
-        if not self._repeated or len(node.children) == 1:
+        if len(node.children) == 1:
             return [(child, self) for child in node.children]
         found: list[tuple[Node, Run]] = []
         place = self.place
@@ -141,6 +141,11 @@ class Run:
             found.append((child, moved))
             place += child.paths
         return found
+
+    @property
+    def _kept_place(self) -> int:
+        """The place as saved positions know it: 0 unless a node differs from place to place."""
+        return self.place if self._repeated else 0
 
     def seed(self, node: RandomNode) -> tuple[int, ...]:
         """Return the numbers that determine the random order of a node."""
@@ -162,16 +167,27 @@ class Run:
         """True if this pass reads a whole plan, and not a dataset made during another pass."""
         return self._around is None
 
+    def number_of(self, node: Node) -> int:
+        """Return the index of a node among those of the plan."""
+        return self._numbers[id(node)]
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        return {id(node): number for number, node in enumerate(self._plan.walk())}
+
     def draws_of(self, function: Hashable, begun: Counter[Any] | None = None) -> Counter[Any]:
         """Return how often each random operation of a user function has drawn, over all rounds of the pass.
+
+        A function that occurs in several places draws a separate sequence in each, whichever is read first.
 
         Args:
             function: Identifies the function.
             begun: What it had drawn before this pass.
         """
+        here = function, self.place
         if self._around is not None:
-            return self._around.draws_of(function, begun)
-        return self._draws.setdefault(function, Counter(begun or ()))
+            return self._around.draws_of(here, begun)
+        return self._draws.setdefault(here, Counter(begun or ()))
 
     def opened(
         self, node: Opens, epoch: int, number: int, make: Callable[[], Node]
@@ -197,7 +213,7 @@ class Run:
 
     def keeping(self, node: Keeps, epoch: int) -> Keeping:
         """Return what a cache or a snapshot reads in a round. The first call decides."""
-        return self._kept.decide(node, self.place, epoch)
+        return self._kept.decide(node, self._kept_place, epoch)
 
     def complete(self, node: Keeps, origin: Any) -> None:
         """Record that a cache or a snapshot has read a pass to its end."""
@@ -222,8 +238,9 @@ class Run:
 
     def adopt(self, other: "Run") -> None:
         """Take over what an early run decided, and how often its functions drew."""
-        self._kept.adopt(other._kept, self.place)
-        self._draws.update(other._draws)
+        self._kept.adopt(other._kept, self._kept_place)
+        for (function, place), drawn in other._draws.items():
+            self._draws[function, self.place + place] = drawn
 
     def lasting(self, node: Node, make: "Callable[[], Lasting]") -> "Lasting":
         """Return an object that a node keeps for the whole pass, over all rounds; created on first use."""

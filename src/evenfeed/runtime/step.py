@@ -62,14 +62,14 @@ class Step(Generic[N]):
         """The user function of the node, as it is in this pass."""
         function = self._asked
         assert isinstance(function, RowFunction)
-        return (function.recalling() if self._early else function).in_pass(self.run)
+        return (function.recalling() if self._early else function).in_pass(self.run, self.node)
 
     @cached_property
     def datasets(self) -> InnerDatasets:
         """The user function of the node that returns datasets, as it is in this pass."""
         function = self._asked
         assert isinstance(function, InnerDatasets)
-        return (function.recalling() if self._early else function).in_pass(self.run)
+        return (function.recalling() if self._early else function).in_pass(self.run, self.node)
 
     @property
     def seed(self) -> tuple[int, ...]:

@@ -77,10 +77,10 @@ class InnerDatasets:
         made.function = self.function.recalling()
         return made
 
-    def in_pass(self, run: Run) -> "InnerDatasets":
+    def in_pass(self, run: Run, node: Node) -> "InnerDatasets":
         """Return a copy for one pass, at whose start the function's random operations restart their sequences."""
         made = copy(self)
-        made.function = self.function.in_pass(run)
+        made.function = self.function.in_pass(run, node)
         return made
 
     def make(self, parts: list[Any], number: int | None = None) -> Node:

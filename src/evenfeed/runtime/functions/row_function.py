@@ -15,7 +15,7 @@ from evenfeed.core.errors import described
 from evenfeed.core.randomness.drawn_columns import Turns
 from evenfeed.core.side_effects import Effects, noted
 from evenfeed.core.structure import DATA, map_structure
-from evenfeed.plan.node import Identity
+from evenfeed.plan.node import Identity, Node
 from evenfeed.runtime.functions.blockwise import can_fail, on_blocks, threads_for
 from evenfeed.runtime.functions.calls import (
     TraceArguments,
@@ -170,14 +170,15 @@ class RowFunction:
         """Return a copy for the pass over the first elements, which are not passed to the function again."""
         return self._like(_recalled=self._first_calls.handed_over())
 
-    def in_pass(self, run: Run) -> "RowFunction":
-        """Return a copy for one pass, at whose start its random operations restart their sequences."""
+    def in_pass(self, run: Run, node: Node) -> "RowFunction":
+        """Return a copy for one pass over a node, at whose start its random operations restart their sequences."""
         record = calls_of(self._itself)
         if self.is_vectorised and not self._kernels.operations:
             return self._like(_record=record)
         record.was_called = False
-        # An inner dataset has a new function object for each element, from the same line of user code.
-        key = self._itself if run.is_outermost else (self.name, self.origin)
+        key: Any = self._itself
+        if not run.is_outermost:  # an inner dataset has new function objects for each element
+            key = self.name, self.origin, run.number_of(node)
         drawn = run.draws_of(key, self._drawn if self._recalled else None)
         return self._like(_record=record, _drawn=drawn)
 
