@@ -61,6 +61,7 @@ def assert_alike(dataset, monkeypatch):
     assert [row for row in found if isinstance(row, str)] == [
         row for row in expected if isinstance(row, str)
     ]
+    assert repr(found) == repr(expected)  # with the sign of a zero
     assert [isinstance(row, str) for row in found] == [isinstance(row, str) for row in expected]
     assert_all_equal(
         *([row for row in rows if not isinstance(row, str)] for rows in (found, expected))
@@ -184,11 +185,20 @@ VALUES = [
         '"\\u0000"',
     ],
     *[
+        "Inf",
+        "-Inf",
+        "-NaN",
+        "Infinity",
+        "-0",
+        "-0 ",
+        "-0.0",
+        "-0e1",
+        "2" + "0" * 308,
+        "1" * 5000,
         "[1]",
         "[]",
         "{}",
         "NaN",
-        "-0",
         "01",
         "9223372036854775808",
         "16777217",
@@ -238,6 +248,10 @@ def test_a_json_value_is_read_alike(tmp_path, monkeypatch, kind, shape):
         b'{"x": 1, "y": ' + b"[" * 5000 + b"]" * 5000 + b'}\n{"x": 3}',
         b'{"x": 1, "y": "a\\"}{"}\n{"x": 3}',
         b'{"x": 1}\r\n{"x": 2}\r\n',
+        b'{"x": 1}\r{"x": 2}\n{"x": 3}\n',
+        b'{"x": 1,\r"y": 2}\r\r\n{"x": 3}\n',
+        b'{"x": 1, "y": Inf}\n{"x": 3, "y": [-NaN ]}\n',
+        b'{"x": 1, "y": ' + b"1" * 5000 + b'}\n{"x": 3}',
         b'{"x": 1, "y": {"x": 5}}\n{"x": 3, "y": 1}',
     ],
 )

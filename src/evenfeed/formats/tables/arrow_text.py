@@ -28,6 +28,15 @@ _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _NAN_OF: Final = re.compile(rb"(?i)nan\(")
 # Python's parser refuses values that are nested deeper than about a thousand levels; pyarrow's has no limit.
 _DEEPEST: Final = 500
+# In JSON, pyarrow reads Inf and -NaN, and gives -0 a sign. Most text has none of these bytes, or few.
+_NOT_JSON: Final = {
+    b"I": re.compile(rb"Inf[\s,\]}]"),
+    b"N": re.compile(rb"-NaN[\s,\]}]"),
+    b"-": re.compile(rb"-0[\s,\]}]"),
+}
+# The least digits of an integer that is too large for a float64. pyarrow makes it infinite; Python refuses it.
+_DIGITS: Final = 309
+_TO_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 
 
 def is_worth_it(size: int) -> bool:
@@ -126,6 +135,8 @@ def json_columns(lines: Sequence[bytes], spec: Any) -> list[Column] | None:
     are_objects = text.startswith(b"{") and text.endswith(b"}")
     if not are_objects or text.count(b"}\n{") != len(lines) - 1 or _is_deep(lines):
         return None
+    if _has_odd_numbers(text, max(map(len, lines))):
+        return None
     if not isinstance(spec, dict) or not _is_utf8(text):
         return None
     schema = _json_schema(cast("dict[str, Any]", spec))
@@ -168,6 +179,13 @@ def _is_deep(lines: Sequence[bytes]) -> bool:
     return any(
         line.count(b"[") + line.count(b"{") > _DEEPEST for line in lines if len(line) > _DEEPEST
     )
+
+
+def _has_odd_numbers(text: bytes, longest: int) -> bool:
+    """Return True if pyarrow and Python may read a number in a text differently."""
+    if longest > _DIGITS and b"0" * _DIGITS in text.translate(_TO_ZEROS):
+        return True
+    return any(first in text and odd.search(text) for first, odd in _NOT_JSON.items())
 
 
 def _json_schema(spec: dict[str, Any]) -> Any:
