@@ -107,6 +107,22 @@ READ_BY_SEVERAL = {
         lambda: drawing(20).filter(lambda x: x >= 0).take(3).repeat(3),
         range(9),
     ),
+    "zip with a shorter one, repeated": (
+        lambda: Dataset.zip(drawing(10), Dataset.range(3)).map(lambda x, _: x).repeat(3),
+        [0, 1, 2, 4, 5, 6, 8, 9, 10],
+    ),
+    "zip of unknown sizes, repeated": (
+        lambda: (
+            Dataset.zip(drawing(10), Dataset.range(3).filter(lambda x: x >= 0))
+            .map(lambda x, _: x)
+            .repeat(3)
+        ),
+        [0, 1, 2, 4, 5, 6, 8, 9, 10],
+    ),
+    "take_while, repeated": (
+        lambda: drawing(10).take_while(lambda x: x < 0.98).repeat(3),
+        [0, *range(2, 12)],
+    ),
     "windows": (
         lambda: Dataset.range(8).group_by_window(
             lambda x: x % 2, lambda key, window: window.map(uniform), window_size=3

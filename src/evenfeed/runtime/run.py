@@ -11,7 +11,7 @@ from evenfeed.core.seeds import AnySeed
 from evenfeed.plan.addressing import Reason, addressing
 from evenfeed.plan.flattening import Opens
 from evenfeed.plan.node import Node, RandomNode, shared_below
-from evenfeed.plan.ordering import made_by_function
+from evenfeed.plan.ordering import Repeat, made_by_function
 from evenfeed.runtime.caches.kept_passes import Keeping, Keeps, KeptPasses
 from evenfeed.runtime.live_state import passes_of
 from evenfeed.runtime.operator import Operator
@@ -166,6 +166,11 @@ class Run:
     def is_outermost(self) -> bool:
         """True if this pass reads a whole plan, and not a dataset made during another pass."""
         return self._around is None
+
+    @cached_property
+    def may_restart(self) -> bool:
+        """True if a part of the plan may be read again in this pass, by a repeat or as another inner dataset."""
+        return not self.is_outermost or any(isinstance(node, Repeat) for node in self._plan.walk())
 
     def number_of(self, node: Node) -> int:
         """Return the index of a node among those of the plan."""

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, final
 
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import EvenfeedError, FailedPreconditionError
-from evenfeed.core.side_effects import Effect, Effects
+from evenfeed.core.side_effects import Effect, Effects, draws_numbers
 from evenfeed.formats.pages.saved import find_saved
 from evenfeed.plan.buffering import Cache, Snapshot
 from evenfeed.plan.flattening import GroupByWindow, read_by
@@ -79,6 +79,11 @@ def called_in(plan: Node) -> list[Called]:
     """
     nodes = walk(plan, lambda node: () if is_complete(node) else read_by(node))
     return [called for node in nodes if not is_complete(node) for called in _called_by(node)]
+
+
+def draws_in_turn(plan: Node) -> bool:
+    """Return True if a function in a plan draws random numbers, so that what is read too much uses up some of them."""
+    return any(draws_numbers(called.effects) for called in called_in(plan))
 
 
 def is_complete(node: Node) -> bool:

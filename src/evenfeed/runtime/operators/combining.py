@@ -5,9 +5,10 @@ from contextlib import suppress
 from typing import final
 
 from evenfeed.core.block import Block
-from evenfeed.core.specs import INFINITE
+from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.plan.combining import MANY_PARTS, Concatenate, Zip
 from evenfeed.plan.node import Node
+from evenfeed.runtime.functions.called_functions import draws_in_turn
 from evenfeed.runtime.operator import Operator, PushbackReader, State
 from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
 from evenfeed.runtime.positions.rows import Chained, Zipped, side_by_side
@@ -68,7 +69,11 @@ def _side_by_side(lookup: Lookup[Zip]) -> Indexed:
 
 @runs(Zip)
 def _read_together(step: Step[Zip]) -> Operator:
-    return ReadTogether(step.children, [_keeps_passes(child) for child in step.node.children])
+    parts = step.node.children
+    sizes = {part.size for part in parts}
+    uneven = len(sizes) > 1 or UNKNOWN in sizes
+    singly = uneven and step.run.may_restart and any(map(draws_in_turn, parts))
+    return ReadTogether(step.children, [_keeps_passes(part) for part in parts], singly=singly)
 
 
 def _keeps_passes(node: Node) -> bool:
@@ -82,14 +87,19 @@ class ReadTogether(Operator):
     Args:
         children: The operators.
         keeping: For each of them, whether it stores its elements once it is read to its end.
+        singly: Whether it is observable that elements after the end are read.
     """
 
-    def __init__(self, children: Sequence[Operator], keeping: Sequence[bool]) -> None:
+    def __init__(
+        self, children: Sequence[Operator], keeping: Sequence[bool], *, singly: bool = False
+    ) -> None:
+        self._singly = singly
         self._feeds = [PushbackReader(child) for child in children]
         self._keeping = keeping
 
     def read(self, most: int) -> Block | None:
         blocks: list[Block] = []
+        most = 1 if self._singly else most
         for feed in self._feeds:
             try:
                 block = feed.read(most)

@@ -20,6 +20,7 @@ from evenfeed.plan.elementwise import (
     WithKeys,
 )
 from evenfeed.plan.options import WithOptions
+from evenfeed.runtime.functions.called_functions import draws_in_turn
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.functions.single_steps import SingleStep
 from evenfeed.runtime.operator import FailedRow, Operator, PushbackOperator, PushbackReader, State
@@ -273,20 +274,22 @@ def _filter_below(step: Step[Filter]) -> Step[Filter] | None:
 
 @runs(TakeWhile)
 def _stop_at_false(step: Step[TakeWhile]) -> Operator:
-    return StopAtFalse(step.child, step.function)
+    singly = step.run.may_restart and draws_in_turn(step.node.child)
+    return StopAtFalse(step.child, step.function, singly=singly)
 
 
 @final
 class StopAtFalse(PushbackOperator):
     """Ends before the first element for which a predicate is false."""
 
-    def __init__(self, child: Operator, predicate: RowFunction) -> None:
+    def __init__(self, child: Operator, predicate: RowFunction, *, singly: bool) -> None:
         super().__init__(child)
         self._predicate = predicate
+        self._singly = singly  # whether it is observable that elements after the end are read
         self._ended = False
 
     def read(self, most: int) -> Block | None:
-        block = None if self._ended else self._feed.read(most)
+        block = None if self._ended else self._feed.read(1 if self._singly else most)
         if block is None:
             return None
         for index in range(block.length):  # the predicate must not be called after the first False
