@@ -283,3 +283,18 @@ def test_results_of_any_length_are_checked_for_their_rank_and_dtype():
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"of shape \(1, 1\) where"):
         list(rows)
     assert [len(row) for row in rows.ignore_errors()] == [0, 1, 2, 3, 4, 7]
+
+
+def test_a_part_of_an_element_keeps_its_shape_in_a_function_that_does_not_trace():
+    function = needing_values(lambda x: (x, 2 * x + 1, {"a": -x}))
+    assert [spec.shape for spec in tf.nest.flatten(DATA(IMAGES).map(function).element_spec)] == [
+        (2, 2, 3),
+        (2, 2, 3),
+        (2, 2, 3),
+    ]
+
+
+def test_lengths_that_meet_a_part_of_an_element_may_vary():
+    mapped = DATA([1, 2, 3]).map(lambda x: x + np.zeros(int(x), np.int32))
+    assert mapped.element_spec.shape == (None,)
+    assert [row.tolist() for row in mapped] == [[1], [2, 2], [3, 3, 3]]

@@ -4,7 +4,8 @@ A function that is not traced runs on concrete values, and the next element may 
 its results comes from a trial call, during which this module records the promises. What `ensure_shape` and
 `set_shape` promise holds for every element, also after elementwise arithmetic, unless another call contradicts
 it. The lengths passed to `reshape`, or in `y.set_shape(x.shape)`, may have been computed from the element: they
-are only likely, until another call confirms them.
+are only likely, until another call confirms them. The lengths of the arguments that the dataset knows are given: they
+need no other call.
 """
 
 import threading
@@ -23,10 +24,17 @@ from evenfeed.core.shapes import ArrayShape, ShapeLike, TensorShape
 @final
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is known about the shape of a tensor for every element, and what is likely."""
+    """What is known about the shape of a tensor for every element, and what is likely.
+
+    Attributes:
+        sure: What the function promises.
+        likely: The same, with the lengths that may come from this element.
+        given: What follows from the specs of the arguments.
+    """
 
     sure: TensorShape
     likely: TensorShape
+    given: TensorShape
 
     @property
     def says_a_length(self) -> bool:
@@ -34,7 +42,7 @@ class Promise:
         return any(length is not None for length in self.likely or ())
 
 
-_NOTHING: Final = Promise(TensorShape(None), TensorShape(None))
+_NOTHING: Final = Promise(TensorShape(None), TensorShape(None), TensorShape(None))
 
 
 class _Thread(threading.local):
@@ -48,14 +56,21 @@ here = _Thread()
 
 
 @contextmanager
-def promises_kept(*, stand_ins: bool = False) -> Generator[None]:
+def promises_kept(
+    arguments: Iterable[tuple[Any, TensorShape]] = (), *, stand_ins: bool = False
+) -> Generator[None]:
     """Record the promises that are made in a `with` block.
 
     Args:
+        arguments: The tensors that the function gets, and the shapes that they have for every element.
         stand_ins: Whether tensors may be placeholders for tensors of unknown shape.
     """
     before = here.promised, here.stand_ins
     here.promised, here.stand_ins = {}, stand_ins
+    for tensor, shape in arguments:
+        if shape.rank is not None:
+            unknown = _of_rank(shape.rank)
+            here.promised[id(tensor)] = tensor, Promise(unknown, unknown, shape)
     try:
         yield
     finally:
@@ -70,11 +85,18 @@ def promise(tensor: Any, shape: ShapeLike) -> None:
     if here.promised is not None:
         known, likely = promise_of(tensor), TensorShape(shape)
         of_this_element = isinstance(shape, ArrayShape)
-        sure = TensorShape([None] * len(shape)) if of_this_element else likely
+        sure = _of_rank(len(shape)) if of_this_element else likely
         here.promised[id(tensor)] = (
             tensor,
-            Promise(known.sure.merge_with(sure), known.likely.merge_with(likely)),
+            Promise(known.sure.merge_with(sure), known.likely.merge_with(likely), known.given),
         )
+
+
+def shaped_like(tensor: Any, shape: object) -> Any:
+    """Return a new tensor. If its shape is that of another tensor, that is likely for every element."""
+    if isinstance(shape, ArrayShape):
+        promise(tensor, shape)
+    return tensor
 
 
 def promise_checked(tensor: Any, shape: ShapeLike) -> None:
@@ -96,10 +118,8 @@ def promise_reshaped(tensor: Any, lengths: Any) -> None:
         several = isinstance(lengths, (list, tuple, TensorShape))
         asked = cast("Sequence[Any]", lengths if several else [lengths])
         known = [n if type(n) is int and n >= 0 else None for n in asked]
-        here.promised[id(tensor)] = (
-            tensor,
-            Promise(TensorShape([None] * len(known)), TensorShape(known)),
-        )
+        unknown = _of_rank(len(known))
+        here.promised[id(tensor)] = tensor, Promise(unknown, TensorShape(known), unknown)
 
 
 def promise_of(tensor: Any) -> Promise:
@@ -112,18 +132,23 @@ def promise_result(result: Any, operands: Iterable[Any]) -> None:
     """Record the promise that follows for the result of elementwise arithmetic."""
     if here.promised:
         shapes = [_operand_shapes(operand) for operand in operands]
-        sure, likely = (TensorShape(_broadcast(each)) for each in zip(*shapes, strict=True))
-        here.promised[id(result)] = result, Promise(sure, likely)
+        found = (TensorShape(_broadcast(each)) for each in zip(*shapes, strict=True))
+        here.promised[id(result)] = result, Promise(*found)
 
 
-def _operand_shapes(operand: Any) -> tuple[Sequence[int | None], Sequence[int | None]]:
-    known = promise_of(operand)
+def _of_rank(rank: int) -> TensorShape:
+    return TensorShape([None] * rank)
+
+
+def _operand_shapes(operand: Any) -> list[Sequence[int | None]]:
+    """Return the shapes in the promise for an operand, in the order of its fields."""
+    known, unknown = promise_of(operand), [None] * np.ndim(operand)
     if known is not _NOTHING:
-        return tuple(known.sure), tuple(known.likely)
-    if type(operand) in (np.ndarray, list, tuple):  # a constant
-        return np.shape(operand), np.shape(operand)
-    unknown = [None] * np.ndim(operand)
-    return unknown, unknown
+        shapes = known.sure, known.likely, known.given
+        return [unknown if shape.rank is None else tuple(shape) for shape in shapes]
+    if type(operand) in (np.ndarray, list, tuple):  # a constant, unless it comes from this element
+        return [np.shape(operand), np.shape(operand), unknown]
+    return [unknown, unknown, unknown]
 
 
 def _broadcast(shapes: Iterable[Sequence[int | None]]) -> list[int | None]:

@@ -26,6 +26,7 @@ from evenfeed.core.conversion import (
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.promised_shapes import shaped_like
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import TensorShape, partly_unknown
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
@@ -138,7 +139,7 @@ def zeros(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = N
     held, lengths = asked_dtype(dtype), static_shape(shape)
     if held == dtypes.string:
         return host_tensor(np.full(lengths, b"", dtypes.string))
-    return remembering(jnp.zeros(lengths, held), dtypes.as_dtype(dtype))
+    return shaped_like(remembering(jnp.zeros(lengths, held), dtypes.as_dtype(dtype)), shape)
 
 
 def ones(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> "jax.Array":
@@ -152,7 +153,9 @@ def ones(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = No
     held = asked_dtype(dtype)
     if held == dtypes.string:
         raise cannot_hold(1, held)
-    return remembering(jnp.ones(static_shape(shape), held), dtypes.as_dtype(dtype))
+    return shaped_like(
+        remembering(jnp.ones(static_shape(shape), held), dtypes.as_dtype(dtype)), shape
+    )
 
 
 def range(  # noqa: A001 - TensorFlow's name

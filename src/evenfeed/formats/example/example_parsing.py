@@ -11,6 +11,7 @@ from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import Handle, Kernel, results_of
+from evenfeed.core.promised_shapes import promise, promise_of
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import TensorSpec
@@ -113,8 +114,8 @@ def _parse(serialized: Any, wanted: tuple[Wanted, ...], *, single: bool) -> dict
     records = records_of(serialized, single=single)
     found = columns_of(records.ravel().tolist(), wanted)
     if single or records.ndim == 0:
-        return _tensors_of({w.key: first_of(found[w.key]) for w in wanted})
-    return _tensors_of({w.key: found[w.key] for w in wanted})
+        return _tensors_of({w.key: first_of(found[w.key]) for w in wanted}, wanted, [])
+    return _tensors_of({w.key: found[w.key] for w in wanted}, wanted, _lengths_of(serialized))
 
 
 @final
@@ -192,8 +193,29 @@ def first_of(value: Any) -> Any:
     return value[0, ...]
 
 
-def _tensors_of(found: dict[str, Any]) -> dict[str, Any]:
-    return {key: host_tensor(value) for key, value in found.items()}
+def _tensors_of(
+    found: dict[str, Any], wanted: Sequence[Wanted], rows: Sequence[int | None]
+) -> dict[str, Any]:
+    """Return tensors, and promise what is known about the shapes that all examples have.
+
+    Args:
+        found: The features.
+        wanted: What was asked for.
+        rows: The number of records, if it is always the same, in a list; an empty list if there is one record.
+    """
+    tensors = {key: host_tensor(value) for key, value in found.items()}
+    for feature in wanted:
+        if isinstance(feature, Fixed):
+            promise(tensors[feature.key], [*rows, *feature.shape])
+        elif isinstance(feature, Sequenced):
+            promise(tensors[feature.key], [*rows, None, *feature.shape])
+    return tensors
+
+
+def _lengths_of(serialized: Any) -> Sequence[int | None]:
+    """Return the shape that a vector of records has for all elements of a dataset."""
+    given = promise_of(serialized).given
+    return [None] if given.rank is None else tuple(given)
 
 
 def records_of(serialized: Any, *, single: bool) -> Array:
@@ -254,8 +276,8 @@ def parse_single_sequence_example(
     records = records_of(serialized, single=True)
     found, lists, _ = _sequences(records.ravel().tolist(), context, sequence)
     return (
-        _tensors_of({key: first_of(value) for key, value in found.items()}),
-        _tensors_of({key: first_of(value) for key, value in lists.items()}),
+        _tensors_of({key: first_of(value) for key, value in found.items()}, context, []),
+        _tensors_of({key: first_of(value) for key, value in lists.items()}, sequence, []),
     )
 
 
@@ -286,7 +308,11 @@ def parse_sequence_example(
     context, sequence = _both(context_features, sequence_features)
     records = records_of(serialized, single=False)
     found, lists, lengths = _sequences(records.ravel().tolist(), context, sequence)
-    return _tensors_of(found), _tensors_of(lists), _tensors_of(lengths)
+    rows = _lengths_of(serialized)
+    counted = {key: host_tensor(value) for key, value in lengths.items()}
+    for tensor in counted.values():
+        promise(tensor, rows)
+    return _tensors_of(found, context, rows), _tensors_of(lists, sequence, rows), counted
 
 
 def _both(context: Any, sequence: Any) -> tuple[tuple[Wanted, ...], tuple[Wanted, ...]]:

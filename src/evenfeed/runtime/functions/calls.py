@@ -106,7 +106,9 @@ class Calling:
             parts: The parts of an element.
             stand_ins: Whether tensors in the function may be stand-ins for tensors of unknown shape.
         """
-        with promises_kept(stand_ins=stand_ins):
+        pairs = zip(parts, self.specs, strict=True)
+        known = [(part, spec.shape) for part, spec in pairs if isinstance(spec, TensorSpec)]
+        with promises_kept(() if stand_ins else known, stand_ins=stand_ins):
             structure, leaves = _flattened(self.plain(parts))
             promises = [promise_of(leaf) for leaf in leaves]
         return structure, [_tensor(unshared(leaf)) for leaf in leaves], promises

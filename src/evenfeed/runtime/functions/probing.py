@@ -185,7 +185,9 @@ def _probe(calling: Calling, effects: Effects, length: int) -> tuple[Any, list[T
         own = [_spec_of(leaf, calling, arguments) or widen(_value_spec(leaf)) for leaf in leaves]
         own = own if declares else _without_varying_ranks(own, calling, arguments, effects)
         pairs = zip(own, promises, strict=True)
-        return structure, [_narrowed(spec, promise.likely) for spec, promise in pairs]
+        return structure, [
+            _narrowed(spec, promise.likely, promise.given) for spec, promise in pairs
+        ]
     return None
 
 
@@ -209,7 +211,8 @@ def spec_of_first(
         if again != [None] and len(again) == len(promises):
             pairs = zip(promises, again, strict=True)
             known = [_agreed_shape(promise.likely, other) for promise, other in pairs]
-    found = [_narrowed(spec, shape) for spec, shape in zip(own, known, strict=True)]
+    given = [promise.given for promise in promises]
+    found = [_narrowed(*each) for each in zip(own, known, given, strict=True)]
     return found[0] if structure is None else pack(structure, found, DATA), structure, leaves
 
 
@@ -268,10 +271,11 @@ def _agreed_spec(spec: TypeSpec, other: TypeSpec) -> TypeSpec:
     return TensorSpec(_agreed_shape(spec.shape, other), spec.dtype)
 
 
-def _narrowed(spec: TypeSpec, shape: TensorShape) -> TypeSpec:
-    if not isinstance(spec, TensorSpec) or not spec.shape.is_compatible_with(shape):
-        return spec
-    return TensorSpec(spec.shape.merge_with(shape), spec.dtype)
+def _narrowed(spec: TypeSpec, *shapes: TensorShape) -> TypeSpec:
+    for shape in shapes:
+        if isinstance(spec, TensorSpec) and spec.shape.is_compatible_with(shape):
+            spec = TensorSpec(spec.shape.merge_with(shape), spec.dtype)
+    return spec
 
 
 def _agreed_shape(shape: TensorShape, other: TypeSpec) -> TensorShape:
