@@ -192,7 +192,7 @@ class _Traced(GuardedCalls):
 
     def visit_Break(self, node: ast.Break) -> Any:  # noqa: N802 - a name of ast
         """Give up the trace."""
-        return node if self._depth else ast.copy_location(_statement(f"return {_LEAVE}()"), node)
+        return node if self._depth else _statement(f"return {_LEAVE}()", node)
 
     def visit_Continue(self, node: ast.Continue) -> Any:  # noqa: N802 - a name of ast
         """End the iteration."""
@@ -208,8 +208,8 @@ def _replacement(node: ast.For, parts: _Parts, number: int) -> list[ast.stmt]:
     result = ast.parse(f"({carried}, {others})", mode="eval").body
     traced = [_Traced(result).visit(each) for each in deepcopy(node.body)]
     if parts.reason is not None:
-        traced.insert(0, _statement(f"{_LEAVE}({parts.reason!r})"))
-    definition = _statement(f"def {body}({', '.join((target, *parts.carried))}): pass")
+        traced.insert(0, _statement(f"{_LEAVE}({parts.reason!r})", node))
+    definition = _statement(f"def {body}({', '.join((target, *parts.carried))}): pass", node)
     cast("ast.FunctionDef", definition).body = [*traced, ast.Return(result)]
     values = ", ".join(f"lambda: {name}" for name in parts.carried)
     setting = (
@@ -219,9 +219,9 @@ def _replacement(node: ast.For, parts: _Parts, number: int) -> list[ast.stmt]:
         ast.Assign([ast.Name(over, ast.Store())], _over_numbers(cast("ast.Call", node.iter))),
         definition,
         _statement(
-            f"{done}, {over}, {new} = {_RUN}({body}, {over}, [{values}], {_has_steps(node)})"
+            f"{done}, {over}, {new} = {_RUN}({body}, {over}, [{values}], {_has_steps(node)})", node
         ),
-        _statement(setting),
+        _statement(setting, node),
         ast.For(node.target, ast.Name(over, ast.Load()), node.body, [], None),
     ]
     for each in statements:
@@ -245,5 +245,9 @@ def _tuple(names: Sequence[str]) -> str:
     return "(" + "".join(f"{name}, " for name in names) + ")"
 
 
-def _statement(text: str) -> ast.stmt:
-    return ast.parse(text).body[0]
+def _statement(text: str, place: ast.stmt) -> ast.stmt:
+    """Return a statement at the place of another one, so that warnings show the user's line."""
+    made = ast.parse(text).body[0]
+    for each in ast.walk(made):
+        ast.copy_location(each, place)
+    return made

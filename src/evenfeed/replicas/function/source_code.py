@@ -3,12 +3,17 @@
 import ast
 import inspect
 import textwrap
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 
 def definition_of(function: FunctionType) -> "ast.FunctionDef | None":
-    """Return the syntax tree of a function, with the line numbers of its file; None if there is no source code."""
+    """Return the syntax tree of a function, with the line numbers of its file; None if there is no source code.
+
+    That of a lambda is a definition that returns its expression.
+    """
+    if function.__code__.co_name == "<lambda>":
+        return _definition_of_lambda(function)
     try:
         lines, first = inspect.getsourcelines(function)
         tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -20,6 +25,29 @@ def definition_of(function: FunctionType) -> "ast.FunctionDef | None":
     ast.increment_lineno(definition, first - 1)
     definition.decorator_list = []
     return definition
+
+
+def _definition_of_lambda(function: FunctionType) -> "ast.FunctionDef | None":
+    """Look for a lambda in its whole file: its line need not be a statement, and may have other lambdas."""
+    try:
+        tree = ast.parse("".join(inspect.findsource(function)[0]))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    own = function.__code__
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Lambda) and each.lineno == own.co_firstlineno:
+            definition = ast.FunctionDef("function", each.args, [ast.Return(each.body)], [])
+            ast.fix_missing_locations(ast.copy_location(_without_defaults(definition), each))
+            if _places(each) == set(own.co_positions()):
+                return definition
+    return None
+
+
+def _places(node: ast.Lambda) -> "set[tuple[int | None, ...]]":
+    """Return the places of a lambda's instructions in its file: no other lambda has the same."""
+    module = compile(ast.Expression(node), "<lambda>", "eval")
+    (code,) = (each for each in module.co_consts if isinstance(each, CodeType))
+    return set(code.co_positions())
 
 
 def compiled_again(
