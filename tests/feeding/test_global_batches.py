@@ -174,7 +174,18 @@ def test_a_batch_that_the_axes_do_not_divide_is_refused_with_the_nearest_sizes(m
             InvalidArgumentError,
             "do not have the structure",
         ),
-        (Dataset.range(4).batch(4), PartitionSpec("rows"), ValueError, "rows"),
+        (
+            Dataset.range(4).batch(4),
+            PartitionSpec("rows"),
+            InvalidArgumentError,
+            r"'rows'.* does not suit a mesh with the axes \['data', 'model'\]",
+        ),
+        (
+            Dataset.range(4).batch(4),
+            PartitionSpec(("data", "data")),
+            InvalidArgumentError,
+            "does not suit",
+        ),
         (Dataset.from_tensor_slices(["a"] * 4).batch(4), PartitionSpec(), TypeError, "Strings"),
         (
             Dataset.from_tensor_slices(np.zeros((4, 3))).batch(4),

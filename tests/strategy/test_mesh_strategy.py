@@ -227,6 +227,12 @@ def test_a_sharding_needs_a_mesh_and_a_partition_spec(strategy):
         tf.Variable([1.0, 2.0], sharding=P("tensor"))
     with strategy.scope(), pytest.raises(TypeError, match="must be a PartitionSpec"):
         tf.Variable([1.0, 2.0], sharding="tensor")
+    replicas = MeshStrategy(mesh_of((4, 2), ("data", "fsdp")), ("data", "fsdp"))
+    with (
+        replicas.scope(),
+        pytest.raises(InvalidArgumentError, match=r"has a single device: .*'fsdp': 2"),
+    ):
+        tf.Variable([1.0, 2.0], sharding=P())
 
 
 def test_meshes_that_do_not_suit_are_refused(mesh):

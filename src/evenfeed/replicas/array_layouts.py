@@ -247,6 +247,12 @@ def _resolved(given: Any, mesh: Any) -> Any:
             f"{given} needs a mesh, which says on which devices its axes are.",
             fix="pass mesh=..., or a NamedSharding(mesh, spec), or call jax.set_mesh(mesh) first.",
         )
+    named = [axis for part in given for axis in axes_of(part)]
+    if not set(named) <= set(chosen.axis_names) or len(set(named)) < len(named):
+        raise InvalidArgumentError(
+            f"The sharding {given} does not suit a mesh with the axes {list(chosen.axis_names)}.",
+            fix="name only axes of the mesh, and each of them once.",
+        )
     return jax.sharding.NamedSharding(chosen, given)
 
 

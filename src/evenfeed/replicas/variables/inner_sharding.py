@@ -24,10 +24,7 @@ def inner_spec(given: Any, variable: Any) -> Any:
     if replicas is None or not replicas.has_inner_axes:
         if given is None:
             return None
-        raise InvalidArgumentError(
-            f"The variable {name!r} has the sharding {given}, but no mesh with axes inside of a replica.",
-            fix="create it in the scope of a MeshStrategy, or leave the sharding out.",
-        )
+        raise _not_split(given, replicas, name)
     rule: Callable[..., Any] = variable.distribute_strategy.variable_sharding
     spec = rule(name.removesuffix(":0"), tuple(shape)) if given is None else given
     if spec is None:
@@ -43,6 +40,20 @@ def inner_spec(given: Any, variable: Any) -> Any:
         )
     _check_spec(spec, replicas, name, shape)
     return spec
+
+
+def _not_split(given: Any, replicas: Replicas | None, name: str) -> InvalidArgumentError:
+    if replicas is None:
+        return InvalidArgumentError(
+            f"The variable {name!r} has the sharding {given}, but no mesh with axes inside of a replica.",
+            fix="create it in the scope of a MeshStrategy, or leave the sharding out.",
+        )
+    return InvalidArgumentError(
+        f"The variable {name!r} has the sharding {given}, but each replica has a single device: the mesh is "
+        f"{dict(replicas.mesh.shape)}, and its data axes are {list(replicas.axes)}.",
+        fix="leave the sharding out; or create the variable in the scope of a MeshStrategy whose data_axes leave out the axes "
+        "that split it.",
+    )
 
 
 def _check_spec(spec: Any, replicas: Replicas, name: str, shape: Sequence[int | None]) -> None:
