@@ -176,6 +176,39 @@ def test_a_batch_of_unlike_rows_is_an_error():
 
 
 @pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((2, 1), [InvalidArgumentError, [[4]], [[5], [6]]]),
+        ((2, 1, 3), [InvalidArgumentError, [[4]], [[5], [6]]]),
+        ((1, 2), [[[1, 2]], [[3], [4]], [[5]], [[6]]]),
+        ((2, 0), [InvalidArgumentError, [], [[4], [5]], [], [[6]]]),
+        ((9, 0), [InvalidArgumentError]),
+    ],
+)
+def test_a_batch_of_unlike_rows_has_had_its_turn(sizes, expected):
+    spec = tf.TensorSpec([None, None], tf.int32)
+    node = Rebatch(source([[[1, 2]], [[3], [4], [5], [6]]], spec), sizes)
+
+    def make():
+        return RecutBatches(SplitBatches(PullElements(node.child), node), node)
+
+    found = assert_resumes(make)
+    assert [row if isinstance(row, type) else row[0][2] for row in found] == expected
+
+
+def test_rows_between_batches_that_fail_are_kept():
+    def uneven(n):
+        return tf.data.Dataset.range(n).batch(2).batch(2)
+
+    # 3 fails, for [0, 1] and [2] make no batch. 5 gives [[0, 1], [2, 3]], and [[4]].
+    inner = tf.data.Dataset.from_tensor_slices([3, 4, 5, 3]).flat_map(uneven)
+    twice = inner.flat_map(lambda x: tf.data.Dataset.from_tensors(x).repeat(2))
+    rows = tf.data.Dataset.zip(tf.data.Dataset.range(12), twice).batch(2).rebatch([2, 1])
+    found = [number.tolist() for number, _ in rows.ignore_errors()]
+    assert found == [[1, 2], [3], [6]]
+
+
+@pytest.mark.parametrize(
     ("sizes", "drop", "length"),
     [
         ((3,), True, 3),

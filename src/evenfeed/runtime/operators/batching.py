@@ -201,13 +201,14 @@ class RecutBatches(Operator):
         rows = self._feed.read(size * most if len(sizes) == 1 else size)
         if rows is None:
             return None
-        if rows.length < size:
-            blocks = [rows, *read_full(self._feed, size - rows.length)]
-            if self._node.drop_remainder and sum(block.length for block in blocks) < size:
-                return None  # even if the remaining rows have different shapes
-            rows = self._joined(blocks)
+        blocks = [rows, *read_full(self._feed, size - rows.length)]
+        length = sum(block.length for block in blocks)
+        if length < size and self._node.drop_remainder:
+            return None  # even if the remaining rows have different shapes
         # A short batch is the last. Keep the turn, whose size is not 0, so that the next read finds the end.
-        self._turn = self._turn if rows.length < size else following
+        # A batch whose rows cannot be joined has had its turn too.
+        self._turn = self._turn if length < size else following
+        rows = self._joined(blocks) if rows.length < size else rows
         full = max(1, rows.length // size)
         self._feed.give_back(max(0, rows.length - full * size))
         return folded(rows.cut(0, full * size), full, self._specs)
