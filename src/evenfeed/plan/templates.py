@@ -10,7 +10,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
-from evenfeed.core.specs import UNKNOWN, TensorSpec, TypeSpec
+from evenfeed.core.specs import UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, pack
 from evenfeed.plan.combining import Zip
 from evenfeed.plan.node import Node
@@ -56,10 +56,20 @@ Hole: TypeAlias = RowsOf | Whole | Counting
 
 
 def placeholder(index: int, spec: TypeSpec) -> Any:
-    """Return the placeholder for a part with this spec: a Dataset for a dataset."""
-    if isinstance(spec, DatasetSpec) and isinstance(spec.element_spec, TensorSpec):
-        return spec.made_of(Held(spec.element_spec, (_hole(RowsOf(index)),), UNKNOWN))
-    return PartHandle(index, None, spec)
+    """Return the placeholder for a part with this spec: a Dataset for a dataset, and None for None.
+
+    Raises:
+        TypeError: The part is of another kind, which a function could tell from its placeholder.
+    """
+    match spec:
+        case TensorSpec():
+            return PartHandle(index, None, spec)
+        case NoneTensorSpec():
+            return None
+        case DatasetSpec(element_spec=TensorSpec() as rows) if spec.shape.rank == 0:
+            return spec.made_of(Held(rows, (_hole(RowsOf(index)),), UNKNOWN))
+        case _:
+            raise TypeError(f"There is no placeholder for {spec}.")
 
 
 def sliced_parts(structure: Any, values: list[Any]) -> Node | None:
