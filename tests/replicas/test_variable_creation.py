@@ -31,6 +31,14 @@ def test_an_unknown_argument_is_pythons_error():
         tf.Variable(1.0, colour="red")
 
 
+def test_a_sharding_which_tensorflow_lacks_is_given_by_name_only():
+    lifting = True  # TensorFlow's argument after the shape
+    arguments = (1.0, None, True, None, None, None, None, None, None, None, None, [])
+    assert tf.Variable(*arguments).shape == []
+    with pytest.raises(TypeError, match="too many positional arguments"):
+        tf.Variable(*arguments, lifting)
+
+
 def test_creators_end_with_their_block_also_after_an_error():
     def creator(next_creator, **kwargs):
         raise KeyError

@@ -210,16 +210,32 @@ def test_a_rule_shards_variables_by_name_and_shape(mesh):
 
 
 @pytest.mark.parametrize(
-    ("shape", "sharding", "what"),
+    ("value", "shape", "sharding", "what"),
     [
-        ([4], P("data"), r"only the axes \['fsdp', 'tensor'\]"),
-        ([4], P(None, "tensor"), r"its shape is \[4\]"),
-        ([3], P("tensor"), "Dimension 0 .* has size 3"),
+        ([4], None, P("data"), r"only the axes \['fsdp', 'tensor'\]"),
+        ([4], None, P(None, "tensor"), r"its shape is \[4\]"),
+        ([4], tf.TensorShape(None), P("tensor"), "its shape is unknown"),
+        ([3], None, P("tensor"), "Dimension 0 .* has size 3"),
+        ([4], [None], P("tensor"), "Dimension 0 .* has an unknown size"),
     ],
 )
-def test_shardings_of_variables_that_do_not_suit_are_refused(strategy, shape, sharding, what):
+def test_shardings_of_variables_that_do_not_suit_are_refused(
+    strategy, value, shape, sharding, what
+):
     with strategy.scope(), pytest.raises(InvalidArgumentError, match=what):
-        tf.Variable(tf.zeros(shape), sharding=sharding)
+        tf.Variable(tf.zeros(value), shape=shape, sharding=sharding)
+
+
+def test_variables_of_unknown_shape_are_whole_on_each_device(mesh):
+    with MeshStrategy(mesh, variable_sharding=lambda name, shape: P("tensor")).scope():
+        v = tf.Variable([1, 2], shape=tf.TensorShape(None))
+    assert v.held.sharding.spec == P("data")
+    assert v.assign(5).numpy() == 5
+    with MeshStrategy(mesh).scope():
+        v = tf.Variable(tf.zeros([3, 4]), shape=[None, 4], sharding=P(None, "tensor"))
+    v.assign(tf.ones([5, 4]))
+    assert v.numpy().shape == (5, 4)
+    assert v.held.sharding.spec == P("data", None, "tensor")
 
 
 def test_a_sharding_needs_a_mesh_and_a_partition_spec(strategy):

@@ -97,6 +97,7 @@ class Variable(OlderMembers, metaclass=Created):
         synchronization: VariableSynchronization | None = VariableSynchronization.AUTO,
         aggregation: VariableAggregation | None = VariableAggregation.NONE,
         shape: Any = None,
+        *,
         sharding: Any = None,
     ) -> None:
         _reject_in_jax()
