@@ -147,3 +147,24 @@ def test_scalars_are_stacked_if_they_have_one_type():
 def test_text_is_stacked_as_text():
     column = stacked([np.array(b"a\0", object), np.array(b"", object)])
     assert (column.dtype, column.tolist()) == (np.dtype(object), [b"a\0", b""])
+
+
+def test_blocks_are_the_same_if_all_bits_are():
+    nan = np.array([np.nan, 0.0])
+    texts = np.array([b"a", b"b"], object)
+    block = Block((nan, None, texts, [np.zeros(1), np.zeros(2)]), 2)
+    assert block.is_same(block.copy())
+    assert block.is_same(Block((list(nan), None, texts, block.columns[3]), 2))
+    for column, other in (
+        (0, np.array([np.nan, -0.0])),
+        (0, nan.astype(np.float32)),
+        (0, nan[:, None]),
+        (1, nan),
+        (2, np.array([b"a", b"c"], object)),
+        (3, [np.zeros(1), np.zeros(3)]),
+    ):
+        columns = list(block.columns)
+        columns[column] = other
+        assert not block.is_same(Block(tuple(columns), 2))
+    assert not block.is_same(Block(block.columns[:3], 2))
+    assert not block.is_same(block.cut(0, 1))

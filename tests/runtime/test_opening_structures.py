@@ -1,4 +1,4 @@
-"""Datasets that are read at once for many elements, whose parts are not all tensors."""
+"""Functions that look at the parts of an element, or at their kinds, before they make a dataset of them."""
 
 from typing import NamedTuple
 
@@ -97,3 +97,60 @@ def test_a_dataset_may_have_none_beside_a_part(way, monkeypatch):
     found = list(dataset)
     assert sorted(int(number) for _, number, _ in found) == NUMBERS.tolist()
     assert all(first is None and last is None for first, _, last in found)
+
+
+def caught(x):
+    try:
+        return Dataset.range(int(x) + 1)
+    except TypeError:
+        return Dataset.range(1)
+
+
+def windows():
+    return Dataset.range(30).window(4, shift=3)
+
+
+LOOKING = {
+    "catches an error": (lambda: Dataset.range(9), caught),
+    "asks for an attribute": (
+        lambda: Dataset.from_tensor_slices(MATRIX),
+        lambda row: Dataset.range(getattr(row, "ndim", 5)),
+    ),
+    "asks whether there is an attribute": (
+        lambda: Dataset.from_tensor_slices(MATRIX),
+        lambda row: Dataset.range(2 if hasattr(row, "numpy") else 5),
+    ),
+    "asks for the class": (
+        lambda: Dataset.range(9),
+        lambda x: Dataset.range(2 if isinstance(x, np.ndarray) else 5),
+    ),
+    "asks for the type, and makes more or less": (
+        lambda: Dataset.range(9),
+        lambda x: Dataset.from_tensors(x).repeat(3 if isinstance(x, np.ndarray) else 0),
+    ),
+    "makes an endless dataset": (
+        lambda: Dataset.range(9),
+        lambda x: Dataset.range(2).repeat(-1 if isinstance(x, np.ndarray) else 1),
+    ),
+    "keeps the size of a window": (windows, lambda w: Dataset.from_tensors(w.cardinality())),
+    "chooses by the size of a window": (
+        windows,
+        lambda w: w.batch(2) if w.cardinality() == 4 else w.batch(3),
+    ),
+    "chooses by the size of a range": (
+        lambda: Dataset.range(9),
+        lambda x: Dataset.range(x).take(2 if Dataset.range(x).batch(2).cardinality() == 3 else 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", ["flat_map", "interleave"])
+@pytest.mark.parametrize("name", LOOKING)
+def test_a_function_that_looks_at_an_element_gets_each(name, way, monkeypatch):
+    source, function = LOOKING[name]
+    one_by_one(monkeypatch)
+    expected = list(WAYS[way](source(), function).take(60))
+    at_once(monkeypatch)
+    dataset = WAYS[way](source(), function).take(60)
+    assert_same(dataset, expected)
+    assert_same(dataset, expected)

@@ -70,6 +70,12 @@ class Block:
         pairs = zip(self.columns, by.columns, strict=True)
         return Block(tuple(_replaced(old, rows, new) for old, new in pairs), self.length)
 
+    def is_same(self, other: "Block") -> bool:
+        """Return True if all elements have the same dtypes, shapes and values, to the last bit."""
+        if (self.length, len(self.columns)) != (other.length, len(other.columns)):
+            return False
+        return all(map(_is_same, self.columns, other.columns))
+
     @property
     def nbytes(self) -> int:
         """The memory size of the elements; for text, an estimate from a sample."""
@@ -101,6 +107,23 @@ def cut_up(column: Column) -> Array | list[Any] | None:
     if isinstance(column, RaggedTensor):
         return ragged_columns.elements(column)
     return np.asarray(column) if isinstance(column, Texts) else column
+
+
+def _is_same(one: Column, two: Column) -> bool:
+    one, two = cut_up(one), cut_up(two)
+    if one is None or two is None:
+        return one is two
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        return _is_same_array(one, two)
+    return all(_is_same_array(np.asarray(a), np.asarray(b)) for a, b in zip(one, two, strict=True))
+
+
+def _is_same_array(one: Array, two: Array) -> bool:
+    if (one.dtype, one.shape) != (two.dtype, two.shape):
+        return False
+    if one.dtype.kind == "O":
+        return one.tolist() == two.tolist()
+    return one.tobytes() == two.tobytes()  # also where both are NaN
 
 
 # The outcome for some elements, in order: their results, or the error of one that failed.

@@ -23,6 +23,7 @@ from evenfeed.dataset.debug_mode import vectorization
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import Options, WithOptions, options_of
 from evenfeed.plan.ordering import Take
+from evenfeed.plan.templates import size_seen
 from evenfeed.plan.windows import DatasetLike, DatasetSpec
 from evenfeed.runtime.build import build, make_room
 from evenfeed.runtime.elements import ElementIterator
@@ -97,7 +98,7 @@ class Face(DatasetLike):
             >>> tf.data.Dataset.range(5).batch(2).cardinality()
             array(3)
         """
-        size = self._plan.size
+        size = size_seen(self._plan)
         # A Python int stays exact when the size does not fit into 64 bits.
         return host_tensor(np.int64(size)) if size < 2**63 else size
 
@@ -232,7 +233,7 @@ class Face(DatasetLike):
         return ElementIterator(self._plan, tensors=True, unordered=True)
 
     def __len__(self) -> int:
-        size = self._plan.size
+        size = size_seen(self._plan)
         if size in (INFINITE, UNKNOWN):
             kind = "infinite" if size == INFINITE else "unknown before it is read"
             raise TypeError(

@@ -10,6 +10,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
+from evenfeed.core.side_effects import ProbeAbandoned
 from evenfeed.core.specs import UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, pack
 from evenfeed.plan.combining import Zip
@@ -20,9 +21,15 @@ from evenfeed.plan.windows import DatasetSpec, Held
 
 @final
 class PartHandle(Handle):
-    """A placeholder for a part of the element from which a function makes a dataset."""
+    """A placeholder for a part of the element from which a function makes a dataset.
+
+    A function that looks at it needs each element. It cannot catch the exception, and go on without the value.
+    """
 
     __slots__ = ()
+
+    def _want_array(self) -> None:
+        raise ProbeAbandoned("it uses the value of a part")
 
 
 @final
@@ -129,6 +136,17 @@ def holes_of(node: Node) -> tuple[Hole, ...]:
     """Return the holes of a node; none if it has elements of its own."""
     columns: tuple[Any, ...] = node.columns if isinstance(node, Held) else ()
     return tuple(column for column in columns if isinstance(column, Hole))
+
+
+def size_seen(plan: Node) -> int:
+    """Return the size of a plan for a user function.
+
+    Raises:
+        ProbeAbandoned: It depends on the element.
+    """
+    if plan.size < 0 and any(map(holes_of, plan.walk())):
+        raise ProbeAbandoned("it uses the number of elements of a dataset")
+    return plan.size
 
 
 def _hole(hole: Hole) -> Any:

@@ -150,6 +150,7 @@ class CallRecord:
         is_called_here: Whether AUTOTUNE calls it in the thread that reads; None until it has measured that.
         opened: How many datasets it has made.
         template: The plan with holes of all these datasets; None if it is unknown or there is none.
+        is_checked: Whether the template has made the elements of a dataset that the function has made.
     """
 
     def __init__(self, effects: Effects | None = None) -> None:
@@ -159,6 +160,7 @@ class CallRecord:
         self.is_called_here: bool | None = None
         self.opened = 0
         self.template: Node | None = None
+        self.is_checked = False
 
 
 _passes: Final = WeakTable[PassCounter]()

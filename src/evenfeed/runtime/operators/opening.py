@@ -1,6 +1,7 @@
 """Inner datasets that are open: one by one, or several at a time if the function that makes them has a template."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, final
@@ -14,8 +15,8 @@ from evenfeed.plan.node import Node
 from evenfeed.runtime.file_digests import FileSet, files_of
 from evenfeed.runtime.functions.finding_templates import template_of
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
-from evenfeed.runtime.operator import PushbackReader, State, read_full
-from evenfeed.runtime.operators.expanding import Expander, read_whole, runs
+from evenfeed.runtime.operator import Operator, PushbackReader, State, read_full
+from evenfeed.runtime.operators.expanding import Expanded, Expander, NotExpandable, read_whole, runs
 from evenfeed.runtime.operators.files import ReadFiles
 from evenfeed.runtime.operators.windows import CutWindows
 from evenfeed.runtime.provenance import Provenance
@@ -150,9 +151,7 @@ class OpensAtOnce:
         self.is_at_end = False
         self._feed = feed
         self._datasets: InnerDatasets = step.datasets
-        self._build: Callable[[Node], Block] = lambda node: read_whole(
-            step.build(node, Run(node)), len(flatten(node.element_spec, DATA))
-        )
+        self._build: Callable[[Node], Operator] = lambda node: step.build(node, Run(node))
         self._expander: Expander | None = None
         self._singly = 0  # how many of the next elements must be opened one by one
         self._failed = 0  # how often in a row the datasets could not be read at once
@@ -168,13 +167,14 @@ class OpensAtOnce:
         expander = self._expanding()
         if expander is None:
             return None
-        before = self._feed.state()
+        before, number = self._feed.state(), self._feed.number
         block = self._feed.read(self._wanted(most))
         if block is None:
             self.is_at_end = True
             return None
         try:
             found = expander(block)
+            self._check(block, number, found)
         except Exception:  # noqa: BLE001 - opened one by one, it fails again at the bad one
             self._feed.give_back(block.length)
             self._singly, self._ask = block.length - 1, 1
@@ -184,11 +184,35 @@ class OpensAtOnce:
         self._learn(block.length, found.rows, found.lengths)
         return Opened(before, found.rows, found.starts, found.lengths)
 
+    def _check(self, block: Block, number: int, found: Expanded) -> None:
+        """Compare the first dataset with the one that the function makes, until one with elements was the same.
+
+        A function may have told the placeholders from an element, for example by `type`.
+
+        Raises:
+            NotExpandable: They differ. The function is then called for each element.
+        """
+        record = self._datasets.function.record
+        if record.is_checked:
+            return
+        length = int(found.lengths[0])
+        with closing(self._build(self._datasets.make(block.row(0), number))) as operator:
+            made = list(read_full(operator, length + 1))  # it may be endless
+        if not made and not length:
+            return
+        record.is_checked = bool(made) and concatenated(made).is_same(found.rows.cut(0, length))
+        if not record.is_checked:
+            record.template = self._expander = None
+            raise NotExpandable
+
+    def _all_of(self, node: Node) -> Block:
+        return read_whole(self._build(node), len(flatten(node.element_spec, DATA)))
+
     def _expanding(self) -> Expander | None:
         if self._expander is None:
             template = template_of(self._datasets)
             if template is not None:
-                self._expander = Expander(template, self._build)
+                self._expander = Expander(template, self._all_of)
                 child = self._feed.child
                 if isinstance(child, CutWindows):
                     child.gives_arrays = True
