@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 from tests.processes import alive, children_of, wait_until
@@ -199,6 +200,7 @@ def _command(pid):
 def test_ctrl_c_is_for_the_program_alone(program):
     text = WORKING + "next(iterator)"
     begun, children = begun_and_children(program, text)
+    time.sleep(0.5)  # until it waits for the second element
     os.killpg(begun.pid, signal.SIGINT)
     _, err = output(begun, code=-signal.SIGINT)
     assert err.count("Traceback") == 1
