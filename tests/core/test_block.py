@@ -149,14 +149,17 @@ def test_text_is_stacked_as_text():
     assert (column.dtype, column.tolist()) == (np.dtype(object), [b"a\0", b""])
 
 
-def test_blocks_are_the_same_if_all_bits_are():
-    nan = np.array([np.nan, 0.0])
+def test_blocks_are_the_same_if_they_differ_by_rounding_only():
+    nan = np.array([np.nan, 0.3])
     texts = np.array([b"a", b"b"], object)
     block = Block((nan, None, texts, [np.zeros(1), np.zeros(2)]), 2)
     assert block.is_same(block.copy())
     assert block.is_same(Block((list(nan), None, texts, block.columns[3]), 2))
+    rounded = Block((np.array([np.nan, 0.1 + 0.2]), *block.columns[1:]), 2)
+    assert block.is_same(rounded)
     for column, other in (
-        (0, np.array([np.nan, -0.0])),
+        (0, np.array([np.nan, 0.30001])),
+        (0, np.array([np.inf, 0.3])),
         (0, nan.astype(np.float32)),
         (0, nan[:, None]),
         (1, nan),

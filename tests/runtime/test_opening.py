@@ -300,6 +300,18 @@ def test_a_generator_is_not_pulled_ahead(way, monkeypatch):
     assert counts() == expected
 
 
+def test_functions_that_round_differently_for_many_elements_are_read_at_once(monkeypatch):
+    at_once(monkeypatch)
+    for seed in range(8):
+        rows = np.random.default_rng(seed).random((3, 10)).astype(np.float32)
+        dataset = Dataset.from_tensor_slices(rows).flat_map(
+            lambda row: Dataset.from_tensor_slices(row).map(lambda y: tf.sin(y) / row[1])
+        )
+        found = np.array([float(x) for x in dataset])
+        np.testing.assert_allclose(found, (np.sin(rows) / rows[:, 1:2]).ravel(), rtol=1e-5)
+        assert is_template(dataset)
+
+
 def test_long_datasets_are_not_held_in_memory():
     dataset = Dataset.range(10).flat_map(lambda n: Dataset.from_tensors(n).repeat(10**9))
     assert [int(x) for x in dataset.take(5)] == [0] * 5
