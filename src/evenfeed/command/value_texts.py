@@ -104,5 +104,5 @@ def shown_value(value: Any) -> str:
 
 
 def without_place(error: Exception) -> str:
-    """Return the text of an error without the line of the user's program: a command has none."""
+    """Return an error message without its `at:` line, which would name our own code on the command line."""
     return "\n".join(line for line in str(error).splitlines() if not line.startswith("  at:  "))

@@ -74,7 +74,7 @@ def taken_text(
 
 
 def lanes_text(lanes: Sequence[Lane], owners: Sequence[str], state: Any) -> list[str]:
-    """Describe what each lane reads, who reads it, and its cursor in a state."""
+    """Describe each lane: what it reads, on which worker, and its cursor in the state."""
     cursors = [""] * len(lanes) if state is None else [f"  at {_cursor(at)}" for at in state["at"]]
     lines = [
         f"lane {number}  {owner}  {', '.join(lane.reads)}{cursor}"

@@ -113,7 +113,7 @@ def _block(spec: TypeSpec, sharding: Any, length: int | None) -> str:
 
 
 def _readers(layout: ArrayLayout) -> str:
-    """Describe which rows this process reads, and who reads the same."""
+    """Describe which rows this process reads, and which processes read the same rows."""
     rows = layout.rows
     own = f"this process reads {len(rows.own_shards)} of {counted(rows.shards, 'shard')} of rows"
     same = [layout.processes[w] for w, held in enumerate(rows.held) if held == rows.own_shards]

@@ -29,8 +29,8 @@ _RESTORED: Final = -1
 class FirstFit(Packer):
     """Puts each row into the oldest open sequence that has room.
 
-    If none has room, it opens another, and first finishes the oldest if too many are open. If it finished another one,
-    the oldest might stay open for ever, and a position would have to go back to where it was opened.
+    If none has room, it opens another, and finishes the oldest first if too many are open. Finishing any other could
+    leave the oldest open forever, and restoring a position would mean reading again from where it was opened.
     """
 
     def __init__(self, node: Pack) -> None:
