@@ -11,6 +11,7 @@ import pytest
 from tests.counting import counting, cut, parts
 
 import evenfeed as tf
+from evenfeed.replicas.function.staging import live
 
 
 @pytest.fixture(scope="module")
@@ -230,3 +231,20 @@ def test_models_of_equinox_are_arguments_and_results(strategy):
     assert model.activation is alone.activation
     assert model.layers[0].weight.array.sharding == strategy.sharding()
     assert f.experimental_get_tracing_count() == 2
+
+
+def test_a_variable_that_is_collected_while_a_function_is_traced_is_left_out():
+    class Collected:
+        """A variable that is gone after its first look, as a collected Keras variable is."""
+
+        looks, number = 0, -1
+
+        @property
+        def held(self):
+            self.looks += 1
+            return jnp.zeros(()) if self.looks == 1 else None
+
+    gone = Collected()
+    live.add(gone)
+    assert tf.function(lambda x: x + 1)(tf.constant(2)).item() == 3
+    assert gone.looks == 1

@@ -77,15 +77,13 @@ class Program:
         self._is_uneven = _are_uneven(jax_tree.tree_unflatten(tree, leaves))
         is_connected()
         drawn = calling.traced_draws
-        variables = [variable for variable in live.list() if variable.held is not None]
-        self.closed = self._trace(function, tree, list(leaves), variables)
+        specs = {variable: _spec(held) for variable, held in live.held()}
+        self.closed = self._trace(function, tree, list(leaves), specs)
         self._draws = calling.traced_draws != drawn
         needed = used(self.closed.jaxpr, self.closed.jaxpr.invars)
-        first = len(tensors)
+        first, variables = len(tensors), list(specs)
         self.uses = [index for index in needed if index < first]
-        self.reads: list[Variable] = [
-            variables[index - first] for index in needed if index >= first
-        ]
+        self.reads: list[Any] = [variables[index - first] for index in needed if index >= first]
         self.replicas = None if self._is_uneven else self._over or self._find_replicas(leaves)
         self._takes_out = self.replicas is not None and any(p >= 0 for p in self._places)
         self._run = self._compiled(needed)
@@ -107,13 +105,13 @@ class Program:
     # --- tracing ---------------------------------------------------------------------------
 
     def _trace(
-        self, function: Callable[..., Any], tree: Any, leaves: list[Any], variables: list[Any]
+        self, function: Callable[..., Any], tree: Any, leaves: list[Any], specs: dict[Any, Any]
     ) -> Any:
         def traced(arrays: list[Any], held: list[Any]) -> list[Any]:
             for index, array in zip(self._tensors, arrays, strict=True):
                 leaves[index] = array
             args, kwargs = jax_tree.tree_unflatten(tree, leaves)
-            values = dict(zip(variables, held, strict=True))
+            values = dict(zip(specs, held, strict=True))
             staging = Staging(values, uneven=self._is_uneven, creates=self._creates)
             with contexts.staged(staging):
                 result = self._outputs(function(*args, **kwargs), staging)
@@ -123,10 +121,11 @@ class Program:
             self._over, self._device = staging.over, staging.device
             return result
 
-        held = [_spec(variable.held) for variable in variables]
         repeated: list[tuple[Any, Any]] = []
         try:
-            return one_forward_pass(jax.make_jaxpr(traced)(self.inputs, held), repeated)
+            return one_forward_pass(
+                jax.make_jaxpr(traced)(self.inputs, list(specs.values())), repeated
+            )
         except Exception as error:
             if changes_from_outside(error):
                 raise Unstaged(CLOSES_OVER, origin=where_raised(error)) from error

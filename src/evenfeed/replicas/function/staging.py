@@ -31,6 +31,14 @@ class _Live:
         found = (self._refs.get(number, _nothing)() for number in sorted(self._refs))
         return [variable for variable in found if variable is not None]
 
+    def held(self) -> "list[tuple[Any, Any]]":
+        """Return the live variables and their values.
+
+        Each is read once: a Keras variable that nobody uses may be collected at any time.
+        """
+        found = [(variable, variable.held) for variable in self.list()]
+        return [(variable, held) for variable, held in found if held is not None]
+
 
 def _nothing() -> None:
     return None
