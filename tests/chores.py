@@ -112,3 +112,7 @@ def plus_one_without_label(x, label):
 
 def is_huendin(text):
     return text == "Hündin"
+
+
+def progress_setting(x):
+    return int(os.environ["EVENFEED_PROGRESS"]) + x

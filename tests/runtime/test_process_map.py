@@ -103,6 +103,12 @@ def test_results_of_every_kind_arrive_as_in_one_process():
         assert tf.nest.map_structure(plain, two) == tf.nest.map_structure(plain, one)
 
 
+def test_processes_show_no_progress_of_their_own(monkeypatch):
+    monkeypatch.setenv("EVENFEED_PROGRESS", "1")  # also in the main process, which learns the spec
+    source = Dataset.range(2).map(chores.progress_setting, 1, processes=True)
+    assert [int(x) for x in source] == [0, 1]
+
+
 def test_text_and_none_and_big_arrays_arrive_there():
     big = np.arange(3 * 50_000, dtype=np.float32).reshape(3, -1)
     source = Dataset.from_tensor_slices(({"a": ["x", "y", "z"], "b": big}, None))

@@ -37,6 +37,7 @@ from evenfeed.cluster.membership import Membership
 from evenfeed.cluster.survival.failure_watch import Line
 from evenfeed.cluster.survival.guarded_start import guarded
 from evenfeed.core.concurrency.peers import peers
+from evenfeed.core.concurrency.progress import silence
 from evenfeed.core.errors import (
     DeadlineExceededError,
     EvenfeedError,
@@ -263,6 +264,8 @@ def join(membership: Membership) -> None:
         return
     _check_not_started(membership)
     seconds = _start_seconds()
+    if membership.place:  # all workers index the same files: worker 0 shows it
+        silence()
     service = _start_service(membership, seconds) if membership.place == 0 else None
     connection, key = register(membership, _facts(membership), seconds, service)
     line = Line(connection, peers)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from evenfeed.core.concurrency.progress import LongWork
 from evenfeed.core.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from evenfeed.core.publish import publish, refusal
 from evenfeed.formats.bytes import filesystems
@@ -211,9 +212,20 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
         filesystems.naming(target),
         filesystems.open_file(source) as read,
         filesystems.open_file(target, "wb") as written,
+        LongWork(f"Copying {source}", _size(read)) as progress,
     ):
         while part := read.read(1 << 20):
             written.write(part)
+            progress.add(len(part))
+
+
+def _size(file: Any) -> int | None:
+    """Return the size of an open file; None if its storage does not say it."""
+    if not file.seekable():
+        return None
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    return size
 
 
 def stat(path: Any) -> FileStatistics:

@@ -3,6 +3,7 @@
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Final, final
 
+from evenfeed.core.concurrency.progress import LongWork
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import UNKNOWN
 from evenfeed.core.structure import DATA, assert_same, flatten
@@ -98,7 +99,10 @@ class Files(Node):
 
     def counted(self) -> list[int] | None:
         """Return the number of rows of each file, reading files if necessary; None if rows have no positions."""
-        return _all([file.counted() for file in self.files])
+        scanned = [file for file in self.files if file.rows is None and file.is_countable]
+        sizes, noun = [file.extent[1] for file in scanned], "file" if len(scanned) == 1 else "files"
+        with LongWork(f"Indexing {len(sizes):,} {noun}", sum(sizes)):
+            return _all([file.counted() for file in self.files])
 
 
 def _all(counts: list[int | None]) -> list[int] | None:

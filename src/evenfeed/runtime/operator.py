@@ -1,5 +1,6 @@
 """The operator contract: `read` elements, report the position with `state`, `restore` it."""
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, final
@@ -19,6 +20,7 @@ State: TypeAlias = Any
 
 # Large enough to make the cost per Block negligible, small enough to stay in the CPU cache.
 _BLOCK_BYTES: Final = 1 << 20
+_SLOW_SECONDS: Final = 0.5  # Blocks that take longer do not grow
 
 
 class Operator(ABC):
@@ -323,14 +325,16 @@ def read_before_error(source: Source, count: int) -> tuple[list[Block], list[Exc
 
 
 def all_blocks(source: Operator) -> Iterator[Block]:
-    """Yield all elements in Blocks that grow from one element."""
+    """Yield all elements in Blocks that grow from one element, unless a Block takes long."""
     ask = 1
     while True:
+        started = time.monotonic()
         block = source.read(ask)
         if block is None:
             return
+        is_slow = time.monotonic() - started > _SLOW_SECONDS
         yield block
-        ask = min(2 * ask, rows_per_block(block))
+        ask = ask if is_slow else min(2 * ask, rows_per_block(block))
 
 
 def rows_per_block(block: Block) -> int:

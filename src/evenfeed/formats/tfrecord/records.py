@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, final
 import numpy as np
 
 from evenfeed.core.block import Block, Positions
+from evenfeed.core.concurrency.progress import advance
 from evenfeed.core.concurrency.weak_table import WeakTable
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, EvenfeedError
@@ -227,6 +228,7 @@ class RecordReader(Reader):
         parts = [np.zeros(1, np.int64)]
         try:
             while len(places := self._places(1 << 16)) > 1:
+                advance(int(places[-1] - places[0]))
                 self._step(places)
                 parts.append(places[1:])
         except EvenfeedError:

@@ -5,8 +5,9 @@ from typing import Any, final
 import numpy as np
 
 from evenfeed.core.block import Block, Positions
+from evenfeed.core.concurrency.progress import LongWork
 from evenfeed.core.errors import InvalidArgumentError, NotFoundError, described
-from evenfeed.core.specs import INFINITE, TensorSpec
+from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec
 from evenfeed.formats.pages.saved import Saved, SavedWriter, find_saved
 from evenfeed.plan.buffering import Snapshot
 from evenfeed.plan.node import Node
@@ -27,12 +28,14 @@ def save_elements(
         )
     writer = SavedWriter(path, plan.element_spec, compression)
     elements = build(plan, Run(plan), 0)
-    number = 0
+    number, size = 0, None if plan.size == UNKNOWN else plan.size
     try:
-        for block in all_blocks(elements):
-            writer.add(block, _shards(shard, block, number))
-            number += block.length
-        writer.finish()
+        with LongWork(f"Saving to {path}", size, "elements") as progress:
+            for block in all_blocks(elements):
+                writer.add(block, _shards(shard, block, number))
+                number += block.length
+                progress.add(block.length)
+            writer.finish()
     except BaseException:
         writer.discard()
         raise

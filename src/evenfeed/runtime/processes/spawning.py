@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, final
 
 from evenfeed.core.block import Block, Outcome
+from evenfeed.core.concurrency.progress import SETTING as PROGRESS
 from evenfeed.core.errors import (
     DeadlineExceededError,
     EvenfeedError,
@@ -174,8 +175,8 @@ def _started(descriptors: tuple[int, int], name: str) -> "subprocess.Popen[bytes
     # The child finds the same modules, beginning with evenfeed's own.
     path = [place for place in sys.path if isinstance(place, str)]  # pyright: ignore[reportUnnecessaryIsInstance]
     program = f"import sys; sys.path[:] = {path!r}; from evenfeed.runtime.processes.child import main; main({arguments})"
-    # A function that loads JAX must not take the parent's accelerator.
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    # A function that loads JAX must not take the parent's accelerator. One process shows progress, not all.
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", PROGRESS: "0"}
     with _no_interrupt():
         return subprocess.Popen(
             [*_interpreter(), "-c", program],
