@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.runtime.functions.python_state import ReachableState, uses_iterator
+from evenfeed.runtime.functions.reach.python_state import ReachableState, uses_iterator
 
 TOTAL = 0
 

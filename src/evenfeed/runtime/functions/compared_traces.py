@@ -5,8 +5,8 @@ from typing import Any, TypeAlias, final
 from evenfeed.core.side_effects import Effect, Effects
 from evenfeed.runtime.functions.calls import Calling
 from evenfeed.runtime.functions.compiled import RowShapes
-from evenfeed.runtime.functions.purity import RandomStates, generators
-from evenfeed.runtime.functions.python_state import ReachableState
+from evenfeed.runtime.functions.reach.purity import RandomStates
+from evenfeed.runtime.functions.reach.python_state import ReachableState
 from evenfeed.runtime.functions.vectorise import Call, Traced, traced
 
 Outcome: TypeAlias = Traced | Exception
@@ -21,7 +21,6 @@ class ComparedTraces:
         self._call = call
         self._effects = effects
         self._after_first: ReachableState | None = None
-        self._generators = generators(calling.function)
         self._compared = False
 
     def _called(self, parts: list[Any]) -> tuple[Any, list[Any]]:
@@ -37,7 +36,7 @@ class ComparedTraces:
 
     def trace(self, rows: RowShapes) -> Outcome:
         """Trace the function for elements of these shapes; return the exception if that fails."""
-        before = RandomStates(self._generators)
+        before = RandomStates.around(self._function)
         try:
             found = traced(self._called, rows)
             again = found if self._compared else traced(self._call, rows)

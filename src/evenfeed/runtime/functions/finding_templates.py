@@ -25,8 +25,8 @@ from evenfeed.plan.templates import Counting, RowsOf, Whole, is_endless
 from evenfeed.plan.windows import Held
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.probing import looked_at
-from evenfeed.runtime.functions.purity import uses_generator
-from evenfeed.runtime.functions.python_state import ReachableState
+from evenfeed.runtime.functions.reach.purity import uses_generator
+from evenfeed.runtime.functions.reach.python_state import ReachableState
 from evenfeed.runtime.functions.row_function import RowFunction
 
 # How many datasets a function makes before a template is looked for, which takes as long as making some more.

@@ -30,8 +30,8 @@ from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.specs import CompositeSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.runtime.functions.calls import Calling, as_argument, host_rules, on_the_host
-from evenfeed.runtime.functions.purity import RandomStates, generators
-from evenfeed.runtime.functions.python_state import ReachableState, uses_iterator
+from evenfeed.runtime.functions.reach.purity import RandomStates
+from evenfeed.runtime.functions.reach.python_state import ReachableState, uses_iterator
 from evenfeed.runtime.functions.vectorise import stand_in, trace_state
 
 # A function that pulls one iterator more often loops over it, and a stand-in never ends.
@@ -144,7 +144,7 @@ def looked_at(function: object, effects: Effects, *, declares: bool = False) -> 
     if uses_iterator(function):
         effects.add(Effect.PULLS)
         raise ProbeAbandoned(effects.text(Effect.PULLS))
-    state, random_states = ReachableState(function), RandomStates(generators(function))
+    state, random_states = ReachableState(function), RandomStates.around(function)
     try:
         with watched_by(Probe(effects, declares=declares)):
             yield

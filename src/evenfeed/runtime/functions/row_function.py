@@ -27,7 +27,7 @@ from evenfeed.runtime.functions.calls import (
 from evenfeed.runtime.functions.compiled import Compiled
 from evenfeed.runtime.functions.element_calls import ElementCalls
 from evenfeed.runtime.functions.probing import spec_without_values
-from evenfeed.runtime.functions.purity import chance_noted
+from evenfeed.runtime.functions.reach.purity import chance_noted
 from evenfeed.runtime.functions.results import Results
 from evenfeed.runtime.functions.single_steps import SingleStep, single_step
 from evenfeed.runtime.functions.tracing import Finding, finding_elsewhere, finding_of
@@ -287,7 +287,8 @@ class RowFunction:
     @contextmanager
     def _noted_with_draws(self, effects: Effects) -> Generator[None]:
         """Also record random draws: only at the first call of a pass, because that is slow."""
-        with chance_noted(self._asked.function, effects), noted(effects, self._drawn):
+        drawing = chance_noted(self._asked.function, effects, self.calling.specs)
+        with drawing, noted(effects, self._drawn):
             yield
 
     def _one_by_one(self, block: Block, first: int | Positions) -> Block:

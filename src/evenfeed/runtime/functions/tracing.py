@@ -29,8 +29,8 @@ from evenfeed.runtime.functions.compared_traces import ComparedTraces, Outcome, 
 from evenfeed.runtime.functions.compiled import Compiled, RowShapes
 from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.probing import NewVariables, looked_at
-from evenfeed.runtime.functions.purity import uses_generator
-from evenfeed.runtime.functions.python_state import ReachableState, uses_iterator
+from evenfeed.runtime.functions.reach.purity import uses_generator
+from evenfeed.runtime.functions.reach.python_state import ReachableState, uses_iterator
 from evenfeed.runtime.functions.vectorise import Row, Traced, refuses_tracing, trace_settings
 
 # Lengths to try for an unknown dimension. Dimensions of the result that change with it are unknown too. A short length

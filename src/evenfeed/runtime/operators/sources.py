@@ -28,7 +28,7 @@ from evenfeed.plan.sources import (
 from evenfeed.plan.windows import ElementValue, Held
 from evenfeed.runtime.functions.calls import name_of, never_stopping
 from evenfeed.runtime.functions.private_copies import holds_arrays, keeper, kept
-from evenfeed.runtime.functions.purity import chance_noted
+from evenfeed.runtime.functions.reach.purity import chance_noted
 from evenfeed.runtime.functions.results import all_of, column_maker, converted
 from evenfeed.runtime.live_state import effects_of
 from evenfeed.runtime.operator import Operator, State

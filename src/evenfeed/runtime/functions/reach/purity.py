@@ -11,10 +11,11 @@ import numpy as np
 
 from evenfeed.core.captures import captured_values, named_by
 from evenfeed.core.side_effects import Effect, Effects
+from evenfeed.core.specs import CompositeSpec, TypeSpec
+from evenfeed.runtime.functions.reach.may_draw import GENERATORS, may_draw
 
 _DEPTH: Final = 4  # a generator in an attribute of an object in a list of a closure
 _WIDTH: Final = 100  # a larger container holds data, not generators
-_GENERATORS: Final = (random.Random, np.random.Generator, np.random.RandomState)
 
 
 def generators(function: object) -> list[Any]:
@@ -26,15 +27,30 @@ def generators(function: object) -> list[Any]:
 
 def uses_generator(function: object) -> bool:
     """Return True if a function, or one that it calls by name, refers to a random generator."""
-    return any(isinstance(value, _GENERATORS) for value in named_by(function, _DEPTH))
+    return any(isinstance(value, GENERATORS) for value in named_by(function, _DEPTH))
 
 
 @final
 class RandomStates:
-    """A snapshot of the states of the global Python and NumPy generators, and of others."""
+    """A snapshot of the states of random generators."""
 
-    def __init__(self, reached: Iterable[Any] = ()) -> None:
-        self._held = [(one, _state(one)) for one in (random, np.random, *reached)]
+    def __init__(self, held: Iterable[Any]) -> None:
+        self._held = [(one, _state(one)) for one in held]
+
+    @classmethod
+    def around(cls, function: object, elements: Iterable[TypeSpec] = ()) -> "RandomStates":
+        """Return a snapshot of the generators that a function may draw from, which are none for most functions.
+
+        Other threads draw from the global generators too. They must not be mistaken for the function, nor draw the
+        same numbers again after `restore`.
+
+        Args:
+            function: The function.
+            elements: The specs of its arguments. A dataset among them calls functions that are not known.
+        """
+        if may_draw(function) or any(isinstance(spec, CompositeSpec) for spec in elements):
+            return cls((random, np.random, *generators(function)))
+        return cls(())
 
     def have_changed(self) -> bool:
         """Return True if numbers were drawn since the snapshot."""
@@ -52,9 +68,11 @@ class RandomStates:
 
 
 @contextmanager
-def chance_noted(function: object, effects: Effects) -> Generator[None]:
+def chance_noted(
+    function: object, effects: Effects, elements: Iterable[TypeSpec] = ()
+) -> Generator[None]:
     """Record the effect DRAWS if user code in this context draws random numbers."""
-    before = RandomStates(generators(function))
+    before = RandomStates.around(function, elements)
     try:
         yield
     finally:
@@ -82,7 +100,7 @@ def _collect(value: Any, found: dict[int, Any], seen: set[int], depth: int) -> N
     if depth < 0 or id(value) in seen:
         return
     seen.add(id(value))
-    if isinstance(value, _GENERATORS):
+    if isinstance(value, GENERATORS):
         found[id(value)] = value
         return
     for part in _parts(value):

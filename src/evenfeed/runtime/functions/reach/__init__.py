@@ -1,0 +1,1 @@
+"""What a user function can reach besides its arguments: Python objects and random generators."""
