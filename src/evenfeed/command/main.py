@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from evenfeed import __version__
-from evenfeed.command import completion, demo, doctor, inspect, run_workers
+from evenfeed.command import bench, completion, demo, doctor, inspect, run_workers
 from evenfeed.command.value_texts import without_place
 from evenfeed.core.errors import EvenfeedError
 
@@ -17,6 +17,7 @@ Feeds every replica evenly: TensorFlow's tf.data and tf.distribute on JAX, witho
   evenfeed inspect data/*.tfrecord    see what is in your files, and the code that reads them
   evenfeed run --workers 2 train.py   start your program in several workers on this machine
   evenfeed doctor                     see what evenfeed finds on this machine, and what is wrong with it
+  evenfeed bench                      see how fast it is here, next to what else is installed
 """
 
 
@@ -50,6 +51,6 @@ def command_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         required=True, dest="name", metavar="command", title="commands"
     )
-    for command in (demo, inspect, run_workers, doctor, completion):
+    for command in (demo, inspect, run_workers, doctor, bench, completion):
         command.add(commands)
     return parser
