@@ -109,6 +109,25 @@ def test_a_damaged_png_file_is_left_to_pillow(compiled, at):
     )
 
 
+@pytest.mark.parametrize("classes", [1, 3])
+@pytest.mark.parametrize("count", [0, 1, 150])
+def test_loops_keep_the_boxes_that_numpy_keeps(compiled, classes, count):
+    boxes = RNG.random((2, count, classes, 4), np.float32)
+    boxes[:, ::7] = boxes[:, :1]  # equal boxes, with equal scores
+    boxes[:, 3::11] = np.nan
+    scores = np.repeat(boxes[:, :, :1, 0], 3, axis=2) * np.array([1, 0.5, 0.7], np.float32)
+
+    def alone(marks):
+        return tf.image.non_max_suppression(boxes[0, :, 0], marks[0, :, 0], 40, 0.2, 0.1)
+
+    def combined(marks):
+        found = tf.image.combined_non_max_suppression(boxes, marks, 30, 50, 0.2, 0.1)
+        return np.concatenate([np.ravel(part) for part in found])
+
+    for call in (alone, combined):
+        np.testing.assert_array_equal(compiled(call, scores), np.asarray(call(scores)))
+
+
 def outcome(call):
     try:
         return call().tolist()

@@ -5,10 +5,8 @@ How many boxes are kept depends on their values, so compiled code cannot hold th
 
 # ruff: noqa: PLR0913, PLR0917 - TensorFlow's arguments
 
-import heapq
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +15,7 @@ from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.gradients.followed_values import check_not_followed
 from evenfeed.core.tensor_types import host_tensor
-
-# Returns how much one box overlaps each of the others, by their indices.
-Overlaps: TypeAlias = Callable[[int, list[int]], Array]
+from evenfeed.images.overlapping_boxes import Boxes, best_first, chosen, lowered
 
 
 class Detections(NamedTuple):
@@ -122,14 +118,13 @@ def non_max_suppression_overlaps(
             fix="pass how much each box overlaps each other one.",
         )
     _check_counts(len(table), marks)
-    kept, _ = _kept(
-        lambda one, others: table[one, others],
-        marks,
+    kept = chosen(
+        lambda ones, others: table[ones[:, None], others],
+        best_first(marks, _number(score_threshold)),
         _most(max_output_size),
-        float(to_array(overlap_threshold)),
-        float(to_array(score_threshold)),
+        _number(overlap_threshold),
     )
-    return host_tensor(np.array(kept, np.int32))
+    return host_tensor(kept.astype(np.int32))
 
 
 def non_max_suppression_padded(
@@ -236,12 +231,57 @@ def combined_non_max_suppression(
     each = _most(max_output_size_per_class, "max_output_size_per_class")
     most = _most(max_total_size, "max_total_size")
     length = min(most, each * marks.shape[2]) if pad_per_class else most
-    limits = each, _fraction(iou_threshold, "iou_threshold"), float(to_array(score_threshold))
-    images = [_of_image(*pair, length, limits) for pair in zip(corners, marks, strict=True)]
-    found = [np.stack(part) for part in zip(*images, strict=True)]
+    threshold, least = _fraction(iou_threshold, "iou_threshold"), _number(score_threshold)
+    corners, marks = (np.ascontiguousarray(np.moveaxis(given, 2, 1)) for given in (corners, marks))
+    kept, counts = Boxes.of(corners).kept_of_each(marks, each, threshold, least)
+    found = _best_of_all(corners, marks, kept, counts, length)
     if clip_boxes:
-        found[0] = found[0].clip(0, 1)
+        found.nmsed_boxes.clip(0, 1, out=found.nmsed_boxes)
     return Detections(*map(host_tensor, found))
+
+
+def _best_of_all(
+    corners: Array, scores: Array, kept: Array, counts: Array, length: int
+) -> Detections:
+    """Return the kept boxes with the highest scores over all classes, with zeros behind the last one.
+
+    Args:
+        corners: The boxes, as [batch, classes, boxes, 4]; a single class stands for all.
+        scores: The scores, as [batch, classes, boxes].
+        kept: The kept boxes of each class.
+        counts: How many these are.
+        length: How many boxes the result has.
+    """
+    batch, classes, each = kept.shape
+    # The place of each kept box among all scores.
+    first = np.arange(batch * classes, dtype=np.int64).reshape(batch, classes, 1)
+    places: Array = kept + first * scores.shape[2]
+    marks: Array = scores.reshape(-1).take(places)
+    marks[np.arange(each) >= counts[..., None]] = -np.inf
+    marks, places = marks.reshape(batch, -1), places.reshape(batch, -1)
+    if classes > 1:
+        best = (-marks).argsort(axis=1, kind="stable")
+        marks, places = np.take_along_axis(marks, best, 1), np.take_along_axis(places, best, 1)
+    marks, places = marks[:, :length], places[:, :length]
+    valid = marks > -np.inf
+    image_and_class, box = np.divmod(places, max(scores.shape[2], 1))
+    kinds = (image_and_class % classes).astype(np.float32)
+    if corners.shape[1] == 1:
+        places = image_and_class // classes * scores.shape[2] + box
+    boxes = corners.reshape(-1, 4).take(places, axis=0)
+    return Detections(
+        _padded(boxes, valid[..., None], length),
+        _padded(marks, valid, length),
+        _padded(kinds, valid, length),
+        valid.sum(axis=1, dtype=np.int32),
+    )
+
+
+def _padded(part: Array, valid: Array, length: int) -> Array:
+    """Return what is valid, and zeros elsewhere and behind it."""
+    whole = np.zeros((len(part), length, *part.shape[2:]), np.float32)
+    np.copyto(whole[:, : part.shape[1]], part, where=valid)
+    return whole
 
 
 def _of_boxes(
@@ -250,92 +290,14 @@ def _of_boxes(
     """Return the indices and the scores of the best boxes, as tensors."""
     corners, marks = _boxes(boxes), _scores(scores)
     _check_counts(len(corners), marks)
-    kept, found = _kept(
-        _intersections(corners),
-        marks,
-        _most(most),
-        _fraction(overlap, "iou_threshold"),
-        float(to_array(least)),
-        float(to_array(sigma)),
-    )
-    return host_tensor(np.array(kept, np.int32)), host_tensor(np.array(found, marks.dtype))
-
-
-def _of_image(
-    boxes: Array, scores: Array, length: int, limits: tuple[int, float, float]
-) -> tuple[Array, Array, Array, Array]:
-    each, overlap, least = limits
-    found: list[tuple[float, int, int]] = []
-    for number in range(scores.shape[1]):
-        corners = boxes[:, number if boxes.shape[1] > 1 else 0]
-        kept, marks = _kept(_intersections(corners), scores[:, number], each, overlap, least)
-        found += [(mark, number, index) for mark, index in zip(marks, kept, strict=True)]
-    found.sort(key=lambda one: -one[0])
-    found = found[:length]
-    out = np.zeros((length, 4), np.float32), np.zeros(length, np.float32)
-    kinds = np.zeros(length, np.float32)
-    for place, (mark, number, index) in enumerate(found):
-        out[0][place] = boxes[index, number if boxes.shape[1] > 1 else 0]
-        out[1][place], kinds[place] = mark, number
-    return *out, kinds, np.array(len(found), np.int32)
-
-
-def _kept(
-    overlaps: Overlaps,
-    scores: Array,
-    most: int,
-    threshold: float,
-    least: float,
-    sigma: float = 0.0,
-) -> tuple[list[int], list[float]]:
-    """Return the indices and the scores of the boxes to keep, the best first.
-
-    A box that was compared with all kept ones is compared only with later ones when its turn comes again.
-    """
-    kept: list[int] = []
-    marks: list[float] = []
-    waiting = [
-        (-float(score), index, 0) for index, score in enumerate(scores) if float(score) > least
-    ]
-    heapq.heapify(waiting)
-    while waiting and len(kept) < most:
-        lost, index, seen = heapq.heappop(waiting)
-        shared = overlaps(index, kept[seen:][::-1])
-        if sigma <= 0:
-            if not (shared > threshold).any():
-                kept.append(index)
-                marks.append(-lost)
-            continue
-        score = _lowered(scores.dtype.type(-lost), shared, sigma, least)
-        if score == -lost:
-            kept.append(index)
-            marks.append(-lost)
-        elif score > least:
-            heapq.heappush(waiting, (-score, index, len(kept)))
-    return kept, marks
-
-
-def _lowered(score: Any, shared: Array, sigma: float, least: float) -> float:
-    for weight in np.exp(np.asarray(-0.5 / sigma, shared.dtype) * shared * shared):
-        score *= weight
-        if score <= least:
-            break
-    return float(score)
-
-
-def _intersections(boxes: Array) -> Overlaps:
-    """Return a function that divides the intersection of boxes by their union."""
-    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
-    areas = (high - low).prod(axis=1)
-
-    def overlaps(one: int, others: list[int]) -> Array:
-        inner = (np.minimum(high[one], high[others]) - np.maximum(low[one], low[others])).clip(0)
-        shared = inner.prod(axis=1)
-        unions = areas[one] + areas[others] - shared
-        flat = (areas[one] <= 0) | (areas[others] <= 0)
-        return np.divide(shared, unions, out=np.zeros_like(shared), where=~flat)
-
-    return overlaps
+    size, threshold = _most(most), _fraction(overlap, "iou_threshold")
+    lowest, spread = float(marks.dtype.type(_number(least))), _number(sigma)
+    found = Boxes.of(corners)
+    if spread > 0:
+        kept, lower = lowered(found.overlaps, marks, size, spread, lowest)
+        return host_tensor(np.array(kept, np.int32)), host_tensor(np.array(lower, marks.dtype))
+    kept = found.kept(marks, size, threshold, lowest)
+    return host_tensor(kept.astype(np.int32)), host_tensor(marks[kept])
 
 
 def _boxes(boxes: Any) -> Array:
@@ -376,7 +338,7 @@ def _check_counts(count: int, scores: Array) -> None:
 
 
 def _most(number: Any, what: str = "max_output_size") -> int:
-    most = int(to_array(number))
+    most = number if type(number) is int else int(to_array(number))
     if most < 0:
         raise InvalidArgumentError(
             f"{what} must be non-negative, got {most}.", fix="pass the most boxes to keep."
@@ -385,9 +347,13 @@ def _most(number: Any, what: str = "max_output_size") -> int:
 
 
 def _fraction(number: Any, what: str) -> float:
-    found = float(to_array(number))
+    found = _number(number)
     if not 0 <= found <= 1:
         raise InvalidArgumentError(
             f"{what} must be in [0, 1], but got {found}.", fix=f"pass for example {what}=0.5."
         )
     return found
+
+
+def _number(number: Any) -> float:
+    return float(number if isinstance(number, (int, float)) else to_array(number))
