@@ -56,6 +56,11 @@ def numbers_below(key: int, start: int, count: int, limit: int) -> Array:
     return ((raw(key, start, count) >> _HALF) * np.uint64(limit) >> _HALF).astype(np.int64)
 
 
+def is_stored(size: int) -> bool:
+    """Return True if a permutation of `size` numbers is drawn at once, which takes up to a tenth of a second."""
+    return size <= _STORED
+
+
 @final
 class Permutation:
     """A random permutation of the numbers below `size`, with access to any range of it.
@@ -67,7 +72,7 @@ class Permutation:
     def __init__(self, key: int, size: int) -> None:
         self._size = size
         self._stored: Array | None = None
-        if size <= _STORED:
+        if is_stored(size):
             self._stored = np.random.Generator(np.random.Philox(key=key)).permutation(size)
         else:
             self._bits = -(-(size - 1).bit_length() // 2)

@@ -217,7 +217,7 @@ def _shuffled(lookup: Lookup[Shuffle]) -> Indexed:
 
     def shuffled(order: Order) -> Order:
         buffer = node.buffer_size if node.buffer_size > 0 else order.size
-        return Shuffled(order, buffer, seed, reshuffle=node.reshuffle)
+        return Shuffled(order, buffer, seed, reshuffle=node.reshuffle, ahead=lookup.ahead)
 
     return lookup.reordered(shuffled)
 

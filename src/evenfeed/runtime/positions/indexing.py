@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Generic, TypeAlias, TypeVar, final
 
 from evenfeed.plan.node import Node
+from evenfeed.runtime.positions.drawn_ahead import DrawnAhead
 from evenfeed.runtime.positions.orders import Forward, Order
 from evenfeed.runtime.positions.rows import Reordered, Rows
 from evenfeed.runtime.run import Run
@@ -89,15 +90,21 @@ class Lookup(Generic[N]):
         return self._search.is_mixed_below(self.node)
 
     def apart(self) -> "Lookup[N]":
-        """Return a lookup with a search of its own, which keeps nothing of this one."""
-        return Lookup(_Search(), self.node, self.run, self.epoch)
+        """Return a lookup with a search of its own, which keeps no rows of this one."""
+        return Lookup(_Search(self.ahead), self.node, self.run, self.epoch)
+
+    @property
+    def ahead(self) -> DrawnAhead:
+        """The orders that are drawn before their round begins."""
+        return self._search.ahead
 
 
 @final
 class _Search:
     """Finds the rows and orders of nodes, once for each node and place."""
 
-    def __init__(self) -> None:
+    def __init__(self, ahead: DrawnAhead | None = None) -> None:
+        self.ahead = ahead or DrawnAhead()
         self._known: dict[tuple[int, int, int], Indexed] = {}
         self._mixed: dict[int, bool] = {}
 

@@ -10,6 +10,7 @@ from evenfeed.core.block import Positions
 from evenfeed.core.errors import OutOfRangeError, ResourceExhaustedError
 from evenfeed.core.random_bits import Permutation, key_of, numbers_below
 from evenfeed.core.specs import INFINITE
+from evenfeed.runtime.positions.drawn_ahead import DrawnAhead
 
 
 class Order(ABC):
@@ -140,7 +141,7 @@ class Shuffled(Order):
     steps. When no input is left, the rest of the buffer comes in a random order.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only arguments
         self,
         inner: Order,
         buffer: int,
@@ -148,10 +149,14 @@ class Shuffled(Order):
         *,
         reshuffle: bool,
         epoch: int = 0,
+        ahead: DrawnAhead | None = None,
     ) -> None:
         self._inner = inner
         self._seed = seed
         self._reshuffle = reshuffle
+        self._epoch = epoch
+        self._ahead = ahead or DrawnAhead()
+        self._looks_ahead = epoch > 0 and reshuffle
         self._asked = buffer
         self._buffer = min(buffer, inner.size) if inner.size != INFINITE else buffer
         self.size = inner.size
@@ -165,6 +170,7 @@ class Shuffled(Order):
         if len(steps) == 0:
             return steps
         if self._buffer == self.size:
+            self._look_ahead(int(steps[-1]))
             return self._inner.at(self._order_of_rest().at(steps))
         low, high = int(steps.min()), int(steps.max())
         return self.stretch(low, high - low + 1)[steps - low]
@@ -178,7 +184,14 @@ class Shuffled(Order):
         is_alone = self._buffer == 1  # it leaves the buffer before the next comes in
         if inner is self._inner and (is_alone or not self._reshuffle):
             return self
-        return Shuffled(inner, self._asked, self._seed, reshuffle=self._reshuffle, epoch=epoch)
+        return Shuffled(
+            inner,
+            self._asked,
+            self._seed,
+            reshuffle=self._reshuffle,
+            epoch=epoch,
+            ahead=self._ahead,
+        )
 
     def _inputs(self, start: int, count: int) -> Positions:
         filled = count if self.size == INFINITE else self.size - self._buffer - start
@@ -194,6 +207,7 @@ class Shuffled(Order):
         filled = self.size - self._buffer
         places = self._order_of_rest().stretch(start - filled, count)
         if filled == 0:
+            self._look_ahead(start + count)
             return places
         if self._left_over is None:
             self._left_over = self._slots.content(filled)
@@ -201,8 +215,19 @@ class Shuffled(Order):
 
     def _order_of_rest(self) -> Permutation:
         if self._rest is None:
-            self._rest = Permutation(key_of(self._key, 1), self._buffer)
+            self._rest = self._ahead.permutation(_key_of_rest(self._key), self._buffer)
         return self._rest
+
+    def _look_ahead(self, step: int) -> None:
+        """Let another thread draw the order of the next round, in the second half of a round that is not the first."""
+        if self._looks_ahead and 2 * step > self._buffer:
+            self._looks_ahead = False
+            self._ahead.begin(_key_of_rest(key_of(*self._seed, self._epoch + 1)), self._buffer)
+
+
+def _key_of_rest(key: int) -> int:
+    """Return the key of the order in which the rest of a buffer comes, given the key of its draws."""
+    return key_of(key, 1)
 
 
 _ENDLESS: Final = 1 << 64  # more rounds than any program reads
