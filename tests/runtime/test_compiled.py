@@ -3,7 +3,7 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.runtime.functions import compiled
+from evenfeed.runtime.functions import blockwise, compiled
 from evenfeed.runtime.functions.compiled import Compiled
 from evenfeed.runtime.functions.vectorise import BlockProgram, Row, traced
 
@@ -39,6 +39,40 @@ def test_an_element_is_the_same_to_the_last_bit_however_it_is_read(function):
         assert part.tobytes() == whole[start : start + length].tobytes()
 
 
+@pytest.mark.parametrize("function", SENSITIVE)
+def test_threads_that_share_the_calls_return_the_same_bits(function, monkeypatch):
+    rows = numbers(5000)
+    (alone,), _ = sized(function).run([rows], 5000)
+    monkeypatch.setattr(compiled, "_WORTH_THREADS", 0.0)
+    shared = []
+    done = compiled.done_by_threads
+    monkeypatch.setattr(compiled, "done_by_threads", lambda *a: shared.append(a[2]) or done(*a))
+    program = sized(function)
+    for length in (5000, 4999, 1):
+        (out,), _ = program.run([rows[:length]], length, at_once=3)
+        assert out.tobytes() == alone[:length].tobytes()
+    assert shared == [3, 3]
+
+
+def test_calls_that_are_soon_done_are_not_shared_among_threads(monkeypatch):
+    monkeypatch.setattr(compiled, "_WORTH_THREADS", 9.0)
+    monkeypatch.setattr(compiled, "done_by_threads", None)
+    rows = numbers(5000)
+    (out,), _ = sized(jnp.sum).run([rows], 5000, at_once=2)
+    np.testing.assert_allclose(out, rows.sum(1), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("parallel_calls", "at_once"), [(None, 4), (-1, 4), (1, 1), (3, 3), (9, 4)]
+)
+def test_a_compiled_function_uses_the_cores_unless_the_user_says_otherwise(
+    monkeypatch, parallel_calls, at_once
+):
+    monkeypatch.setattr(blockwise, "cores", lambda: 4)
+    assert blockwise.calls_at_once(1, parallel_calls) == at_once
+    assert blockwise.calls_at_once(2, parallel_calls) == 1
+
+
 def test_a_program_is_started_with_one_length(monkeypatch):
     lengths = set()
     start = BlockProgram.start
@@ -58,7 +92,7 @@ def test_a_program_is_started_with_one_length(monkeypatch):
     ("function", "most"),
     [
         (jnp.exp, compiled._CALL_BYTES // 264),
-        (lambda a: jax.lax.fori_loop(0, 10_000, lambda _, x: jnp.sin(x), a), 3),
+        (lambda a: jax.lax.fori_loop(0, 10_000, lambda _, x: jnp.sin(x), a), 1),
         (lambda a: jax.lax.while_loop(lambda x: x[0] < 9, lambda x: x + 1, a), 8),
     ],
 )

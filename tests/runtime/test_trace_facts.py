@@ -19,6 +19,8 @@ def turn(_, x):
         (jnp.sum, 32),
         (lambda x: x @ W, 512),
         (jax.jit(lambda x: x * 2), 32),
+        (jnp.sin, 8 * 32),
+        (jnp.sort, 24 * 32),
         (lambda x: jax.lax.fori_loop(0, 10, turn, x), 320),
     ],
 )

@@ -4,10 +4,9 @@ Threads may share one Block. Each takes small pieces of it as it becomes free, a
 the columns of the whole result.
 """
 
-import os
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from functools import cache, partial
+from functools import partial
 from threading import Lock
 from typing import Any, Final, TypeAlias, final
 
@@ -22,8 +21,6 @@ from evenfeed.core.block import (
     frozen,
     in_one_piece,
 )
-from evenfeed.core.concurrency.threads import ThreadPool
-from evenfeed.core.concurrency.waiting import Pending
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle, NewKernel
@@ -37,6 +34,7 @@ from evenfeed.plan.elementwise import AUTOTUNE
 from evenfeed.runtime.functions.compiled import Compiled
 from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.probing import NewVariables
+from evenfeed.runtime.functions.sharing_work import cores, done_by_threads
 from evenfeed.runtime.functions.vectorise import Row
 
 # The results for some rows, and which rows failed; None if there is no program for these rows.
@@ -47,11 +45,6 @@ _RETRACED: Final = (NewKernel, NewVariables, ProbeAbandoned, DrawsVary)
 
 # Pieces per thread: with fewer, all threads would wait for the slowest one.
 _PIECES: Final = 4
-
-
-def cores() -> int:
-    """Return the number of CPU cores."""
-    return os.cpu_count() or 1
 
 
 @final
@@ -121,70 +114,23 @@ class Piece:
 
 def in_threads(call: Callable[[Piece], Done], block: Block, threads: int) -> Done:
     """Return what `call` returns for a Block; threads take pieces of it as they become free."""
+    outputs = OutputColumns(block.length)
     if threads == 1 or block.length == 1:
-        return call(Piece(block, 0, OutputColumns(block.length)))
+        return call(Piece(block, 0, outputs))
     size = -(-block.length // (threads * _PIECES))
-    starts = range(0, block.length, size)
-    work = _SharedBlock(call, block, deque(starts), size)
-    work.run(min(threads, len(starts)))
-    return work.joined()
 
+    def compute(start: int) -> Done:
+        piece = Piece(block.cut(start, start + size), start, outputs)
+        found = call(piece)
+        return None if found is None else (piece.put(found[0]), found[1])
 
-@final
-class _SharedBlock:
-    """The pieces of a Block that threads share, and their results."""
-
-    def __init__(
-        self, call: Callable[[Piece], Done], block: Block, left: deque[int], size: int
-    ) -> None:
-        self._call = call
-        self._block = block
-        self._left = left
-        self._size = size
-        self._outputs = OutputColumns(block.length)
-        self._done: dict[int, Done] = {}
-
-    def run(self, threads: int) -> None:
-        """Process all pieces, in this thread and in others."""
-        others: list[Pending[None]] = [_pool().submit(self._work) for _ in range(threads - 1)]
-        try:
-            self._work()
-        finally:
-            self._left.clear()  # after an interrupt, the other threads stop too
-            errors = [_joined_error(other) for other in others]
-        for error in errors:
-            if error is not None:
-                raise error
-
-    def joined(self) -> Done:
-        """Return all results in order."""
-        done = [self._done[start] for start in sorted(self._done)]
-        results = [one for one in done if one is not None]
-        if len(results) < len(done):
-            return None
-        flags = [one[1] for one in results if one[1] is not None]
-        whole = self._outputs.whole([one[0] for one in results])
-        return whole, np.concatenate(flags) if flags else None
-
-    def _work(self) -> None:
-        while self._left:
-            try:
-                start = self._left.popleft()
-            except IndexError:  # another thread was faster
-                return
-            piece = Piece(self._block.cut(start, start + self._size), start, self._outputs)
-            found = self._call(piece)
-            self._done[start] = None if found is None else (piece.put(found[0]), found[1])
-
-
-def _joined_error(other: Pending[Any]) -> BaseException | None:
-    """Wait for a thread and return its error. Cancel it if it has not started."""
-    return None if other.cancel() else other.exception()
-
-
-@cache
-def _pool() -> ThreadPool:
-    return ThreadPool(max(2, 4 * cores()), "evenfeed-rows")
+    done = done_by_threads(compute, range(0, block.length, size), threads)
+    results = [one for one in done if one is not None]
+    if len(results) < len(done):
+        return None
+    flags = [one[1] for one in results if one[1] is not None]
+    whole = outputs.whole([one[0] for one in results])
+    return whole, np.concatenate(flags) if flags else None
 
 
 def threads_for(kernels: Kernels, parallel_calls: int | None) -> int:
@@ -194,6 +140,17 @@ def threads_for(kernels: Kernels, parallel_calls: int | None) -> int:
     return cores() if parallel_calls == AUTOTUNE else min(parallel_calls, 4 * cores())
 
 
+def calls_at_once(threads: int, parallel_calls: int | None) -> int:
+    """Return how many calls of a compiled program may run at a time.
+
+    Their results do not depend on that, so a heavy function uses all cores even if the user did not ask for it, as
+    JAX does within a call. Not if threads share the Block already.
+    """
+    if threads > 1:
+        return 1
+    return cores() if parallel_calls in (None, AUTOTUNE) else min(parallel_calls, cores())
+
+
 def can_fail(compiled: Compiled, kernels: Kernels) -> bool:
     """Return True if a compiled function may fail at some elements."""
     alike = all(map(is_of_one_shape, kernels.inputs))
@@ -201,16 +158,20 @@ def can_fail(compiled: Compiled, kernels: Kernels) -> bool:
 
 
 def on_blocks(
-    compiled: Compiled, kernels: Kernels, block: Block, threads: int, turns: Turns
+    compiled: Compiled, kernels: Kernels, block: Block, parallel_calls: int | None, turns: Turns
 ) -> Done:
     """Return the results, and which rows indexed out of range; None if the Block must run element by element."""
+    threads = threads_for(kernels, parallel_calls)
+    at_once = calls_at_once(threads, parallel_calls)
     try:
-        return in_threads(partial(_computed, compiled, kernels, turns), block, threads)
+        return in_threads(partial(_computed, compiled, kernels, turns, at_once), block, threads)
     except (Exception, *_RETRACED):  # noqa: BLE001 - run one by one, it fails again at the bad row
         return None
 
 
-def _computed(compiled: Compiled, kernels: Kernels, turns: Turns, piece: Piece) -> Done:
+def _computed(
+    compiled: Compiled, kernels: Kernels, turns: Turns, at_once: int, piece: Piece
+) -> Done:
     block, held = kernels.widened(piece.block, turns, piece.start), kernels.held()
     rows = _row_shapes(block, kernels)
     program = None if rows is None else compiled.program((*rows, *map(shared_row, held)))
@@ -227,6 +188,7 @@ def _computed(compiled: Compiled, kernels: Kernels, turns: Turns, piece: Piece) 
         lambda number, kind: piece.place(numbers[number], *kind),
         held,
         _free(block, rows, parts),
+        at_once=at_once,
     )
     return _assembled(block, parts, outputs), failed
 

@@ -3,13 +3,15 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 from threading import Lock
+from time import perf_counter
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
 from evenfeed.core.conversion import Array
 from evenfeed.runtime.functions.arithmetic.column_arithmetic import Allocate, in_one_piece
-from evenfeed.runtime.functions.vectorise import BlockProgram, Call, Row, Traced, traced
+from evenfeed.runtime.functions.sharing_work import done_by_threads
+from evenfeed.runtime.functions.vectorise import BlockProgram, Call, Row, Started, Traced, traced
 
 RowShapes: TypeAlias = tuple[Row | None, ...]
 
@@ -18,6 +20,8 @@ _MOST_COMPILATIONS: Final = 3
 # A call costs about as much as reading and writing this many bytes, or computing this many numbers.
 _CALL_BYTES: Final = 1 << 20
 _CALL_WORK: Final = 1 << 20
+# In seconds. Calls that together take less are not shared among threads, which takes some of it to begin.
+_WORTH_THREADS: Final = 0.0005
 
 
 @final
@@ -100,6 +104,7 @@ class FixedLengthProgram:
         self._program = BlockProgram(call, rows, found, self.length)
         self._may_run = not _computed(found) or found.arithmetic is not None  # nothing to compile
         self._lock = Lock()
+        self._seconds = 0.0  # how long a call takes
 
     def may_run(self) -> bool:
         """Return True if the program is compiled, or one more compilation is allowed."""
@@ -107,13 +112,15 @@ class FixedLengthProgram:
             self._may_run = self._may_run or self._owner.count_compilation()
         return self._may_run
 
-    def run(
+    def run(  # noqa: PLR0913 - keyword-only arguments
         self,
         columns: Sequence[Array | list[Array]],
         length: int,
         allocate: Allocate | None = None,
         held: Sequence[Array] = (),
         free: Collection[int] = (),
+        *,
+        at_once: int = 1,
     ) -> tuple[list[Array], Array | None]:
         """Return the computed columns for `length` rows, and which rows indexed out of range.
 
@@ -123,22 +130,37 @@ class FixedLengthProgram:
             allocate: Allocates result columns, for programs that can write into them.
             held: The values of the variables that the function reads.
             free: The columns that results may be written over.
+            at_once: How many calls of the program may run at a time, in threads.
         """
         if not _computed(self.found):
             return [], None
         if (arithmetic := self.found.arithmetic) is not None:
             return arithmetic.run(columns, length, allocate, held, free), None
-        columns = [in_one_piece(one) for one in columns]
-        size = self.length
-        # Start all calls before waiting for the first.
-        started = [
-            self._program.start([_padded(column[at : at + size], size) for column in columns], held)
-            for at in range(0, length, size)
-        ]
-        done = [one.wait() for one in started]
+        done = self._called([in_one_piece(one) for one in columns], length, held, at_once)
         outputs = [_joined(parts, length) for parts in zip(*(one[0] for one in done), strict=True)]
         flags = [one[1] for one in done if one[1] is not None]
         return outputs, _joined(flags, length) if flags else None
+
+    def _called(
+        self, columns: Sequence[Array], length: int, held: Sequence[Array], at_once: int
+    ) -> list[tuple[list[Array], Array | None]]:
+        """Return what the calls for all rows return, in order."""
+        size, starts, began = self.length, range(0, length, self.length), perf_counter()
+
+        def start(at: int) -> Started:
+            return self._program.start(
+                [_padded(one[at : at + size], size) for one in columns], held
+            )
+
+        if len(starts) == 1 or at_once == 1 or self._seconds * len(starts) < _WORTH_THREADS:
+            at_once = 1
+            # Start all calls before waiting for the first.
+            done = [one.wait() for one in list(map(start, starts))]
+        else:
+            done = done_by_threads(lambda at: start(at).wait(), starts, at_once)
+        rounds = -(-len(starts) // at_once)
+        self._seconds = (perf_counter() - began) / rounds
+        return done
 
 
 def _length(rows: Sequence[Row], found: Traced) -> int:

@@ -311,7 +311,7 @@ class RowFunction:
         """Return the results of the compiled function; None if this Block must run element by element."""
         assert self._compiled is not None
         turns = Turns(self._drawn, self._kernels.operations)
-        found = on_blocks(self._compiled, self._kernels, block, self.threads, turns)
+        found = on_blocks(self._compiled, self._kernels, block, self.parallel_calls, turns)
         if found is None:
             return None
         done, failed = found

@@ -42,9 +42,45 @@ _CUBIC: Final = frozenset(
     {"cholesky", "eig", "eigh", "geqrf", "householder_product", "lu", "svd", "triangular_solve"}
 )
 
+# Functions that take several times as long for a number as an addition does.
+_TRANSCENDENTAL: Final = frozenset(
+    {
+        *(
+            "acos",
+            "acosh",
+            "asin",
+            "asinh",
+            "atan",
+            "atan2",
+            "atanh",
+            "cbrt",
+            "cos",
+            "cosh",
+            "digamma",
+        ),
+        *(
+            "erf",
+            "erf_inv",
+            "erfc",
+            "exp",
+            "exp2",
+            "expm1",
+            "lgamma",
+            "log",
+            "log1p",
+            "logistic",
+            "pow",
+        ),
+        *("sin", "sinh", "tan", "tanh"),
+    }
+)
+_OF_TRANSCENDENTAL: Final = 8
+# A comparison in a sort.
+_OF_COMPARISON: Final = 4
+
 
 def work_of(jaxpr: Any) -> int:
-    """Return roughly how many numbers a jaxpr computes or reads."""
+    """Return roughly how many numbers a jaxpr computes or reads, in additions."""
     return sum(map(_work, jaxpr.eqns))
 
 
@@ -63,7 +99,7 @@ def _work(equation: Any) -> int:
     if inner:
         return inner * _iterations(equation)
     results = sum(map(_size, equation.outvars))
-    return max(results * _inputs_per_output(equation), *map(_size, equation.invars), 1)
+    return max(results * _work_per_output(equation), *map(_size, equation.invars), 1)
 
 
 def _iterations(equation: Any) -> int:
@@ -76,8 +112,8 @@ def _iterations(equation: Any) -> int:
             return 1
 
 
-def _inputs_per_output(equation: Any) -> int:
-    """Return how many inputs contribute to one number of the result."""
+def _work_per_output(equation: Any) -> int:
+    """Return how many additions one number of the result takes, roughly."""
     match equation.primitive.name:
         case "dot_general":
             (contracted, _), _ = equation.params["dimension_numbers"]
@@ -85,8 +121,13 @@ def _inputs_per_output(equation: Any) -> int:
             return prod(shape[axis] for axis in contracted)
         case "conv_general_dilated":
             return _size(equation.invars[1])
+        case "sort":
+            length = equation.invars[0].aval.shape[equation.params["dimension"]]
+            return _OF_COMPARISON * int(length).bit_length()
         case name if name in _CUBIC:
             return equation.invars[0].aval.shape[-1]
+        case name if name in _TRANSCENDENTAL:
+            return _OF_TRANSCENDENTAL
         case _:
             return 1
 
