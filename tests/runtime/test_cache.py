@@ -13,6 +13,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.errors import (
     AlreadyExistsError,
     DataLossError,
+    FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
 )
@@ -32,9 +33,10 @@ WATCHED = Held((tf.TensorSpec([], tf.int64), NoneTensorSpec()), ([], None), 0)
 class Kept:
     """A cached source that counts how often it was started."""
 
-    def __init__(self, make, filename="", child=None, size=UNKNOWN):
+    def __init__(self, make, filename="", child=None, size=UNKNOWN, is_promised=False):
         self.make = make
         self.size = size
+        self.is_promised = is_promised
         self.starts = 0
         self.completed = []
         self.node = Cache(child or WATCHED, str(filename))
@@ -55,6 +57,7 @@ class OneRound:
 
     def __init__(self, source, origin, kept):
         self.size = source.size
+        self.is_promised = source.is_promised
         self._source = source
         self._origin = origin
         self._kept = kept
@@ -110,11 +113,16 @@ def test_a_pass_with_an_element_that_fails_is_not_complete_before_its_end(place)
     assert [kept.rows(), kept.rows()] == [[1, ValueError, 3], [1, 3]]
 
 
-def test_a_pass_that_fails_behind_its_promised_size_fails_again_when_it_is_resumed():
-    kept = Kept(lambda *_: Watched(1, 2, ValueError()), size=2)
+@pytest.mark.parametrize("read", [2, 3])  # with and without the error
+def test_a_pass_that_fails_behind_its_promised_size_fails_again_when_it_is_resumed(place, read):
+    kept = Kept(lambda *_: Watched(1, 2, ValueError("too many")), place, size=2, is_promised=True)
     reader = kept.operator()
     start = reader.state()
-    assert [row[0][2] for row in rows_of(reader, 1)[:2]] == [1, 2]
+    for _ in range(2):
+        assert reader.read(1).length == 1
+    if read == 3:
+        with pytest.raises(ValueError, match="too many"):
+            reader.read(1)
     again = kept.operator(kept=None)
     again.restore(start)
     assert [row if isinstance(row, type) else row[0][2] for row in rows_of(again, 1)] == [
@@ -123,6 +131,28 @@ def test_a_pass_that_fails_behind_its_promised_size_fails_again_when_it_is_resum
         ValueError,
     ]
     assert kept.rows() == [1, 2]
+
+
+def test_a_pass_that_kept_its_promise_is_read_from_memory_when_it_is_resumed():
+    kept = Kept(lambda *_: Watched(1, 2), size=2, is_promised=True)
+    reader = kept.operator()
+    start = reader.state()
+    assert len(rows_of(reader, 1)) == 2
+    again = kept.operator(kept=None)
+    again.restore(start)
+    assert [row[0][2] for row in rows_of(again, 1)] == [1, 2]
+    assert kept.starts == 1
+
+
+def test_an_iterator_that_goes_back_meets_the_error_of_a_wrong_promise_again():
+    dataset = tf.data.Dataset.range(5).apply(tf.data.experimental.assert_cardinality(3)).cache()
+    iterator = iter(dataset)
+    start = iterator.get_state()
+    assert [int(next(iterator)) for _ in range(3)] == [0, 1, 2]
+    iterator.set_state(start)
+    assert [int(next(iterator)) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(FailedPreconditionError, match="3 elements, but it has more"):
+        next(iterator)
 
 
 def test_a_random_order_is_kept_from_its_last_element_on():

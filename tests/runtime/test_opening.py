@@ -349,3 +349,17 @@ def test_keys_of_whole_blocks_make_the_same_groups():
     assert sorted(x for batch in found if isinstance(batch, list) for x in batch) == [
         x for x in range(100) if x != 41
     ]
+
+
+def test_a_function_that_cannot_be_called_with_placeholders_is_called_once_for_each_element():
+    seen, count = [], [0]
+
+    def opened(n):
+        count[0] += 1
+        seen.append("begun")
+        seen.append(int(n))  # a placeholder has no value
+        return Dataset.range(2)
+
+    assert len(list(Dataset.range(6).flat_map(opened))) == 12
+    assert seen == [part for n in range(6) for part in ("begun", n)]
+    assert count == [6]

@@ -21,9 +21,11 @@ class Source(Protocol):
 
     Attributes:
         size: The number of elements, or INFINITE or UNKNOWN.
+        is_promised: Whether the size may be wrong, so that reading on raises.
     """
 
     size: int
+    is_promised: bool
 
     def kept(self) -> Any:
         """Return which stored pass this epoch reads; None if it reads the input."""
@@ -47,12 +49,12 @@ class Content(ABC):
 
     Attributes:
         origin: Which pass it was.
-        failed: How many of its elements failed. They are not stored.
+        is_clean: Whether the pass is known to have had no errors. They are not stored.
     """
 
-    def __init__(self, origin: Any, failed: int) -> None:
+    def __init__(self, origin: Any, *, is_clean: bool) -> None:
         self.origin = origin
-        self.failed = failed
+        self.is_clean = is_clean
 
     @abstractmethod
     def read(self, start: int, most: int) -> Block | None:
@@ -71,7 +73,7 @@ class Recording(ABC):
         """Record more elements."""
 
     @abstractmethod
-    def finish(self, origin: Any, failed: int) -> None:
+    def finish(self, origin: Any, *, is_clean: bool) -> None:
         """Store the recorded elements: the pass is complete."""
 
     @abstractmethod
@@ -123,8 +125,8 @@ class InMemory(Store):
 
 @final
 class _InMemoryContent(Content):
-    def __init__(self, blocks: Sequence[Block], origin: Any, failed: int) -> None:
-        super().__init__(origin, failed)
+    def __init__(self, blocks: Sequence[Block], origin: Any, *, is_clean: bool) -> None:
+        super().__init__(origin, is_clean=is_clean)
         self._blocks = blocks
         self._ends = np.cumsum([block.length for block in blocks]).tolist()
 
@@ -145,10 +147,11 @@ class _InMemoryRecording(Recording):
     def add(self, block: Block) -> None:
         self._chunks.add(block)
 
-    def finish(self, origin: Any, failed: int) -> None:
+    def finish(self, origin: Any, *, is_clean: bool) -> None:
         with self._memory.lock:
             if self._memory.content is None:
-                self._memory.content = _InMemoryContent(self._chunks.all(), origin, failed)
+                chunks = self._chunks.all()
+                self._memory.content = _InMemoryContent(chunks, origin, is_clean=is_clean)
 
     def discard(self) -> None:
         self._chunks = Chunks()
@@ -224,18 +227,18 @@ class KeepElements(Operator):
             self._is_unreadable = True
             raise
 
-    def _note_failure(self) -> None:
-        """Record failures in a pass that is already stored, because elements failed after its last promised one."""
-        content = self._store.content() if self._ended else None
+    def _note_end(self) -> None:
+        """Note in a pass that was stored at its last promised element that no error came after it."""
+        content = self._store.content() if self._source.is_promised and not self._failed else None
         if content is not None and content.origin == self._origin:
-            content.failed = self._failed
+            content.is_clean = True
 
     def _start(self) -> None:
         content = self._open_content()
         self._started = True
         kept = self._source.kept()
         self._origin = self._source.origin() if kept is None else kept
-        is_usable = content is not None and (kept is not None or not content.failed)
+        is_usable = content is not None and (kept is not None or content.is_clean)
         if content is not None and is_usable and content.origin == self._origin:
             self._content = content
             return
@@ -291,7 +294,6 @@ class KeepElements(Operator):
         except Exception:
             if not self._reads_again:  # a stored pass does not contain the failed elements
                 self._failed += 1
-                self._note_failure()
             raise
 
     @contextmanager
@@ -309,8 +311,11 @@ class KeepElements(Operator):
         """Store the pass, unless another one was completed in the meantime."""
         with self._dropped_on_error(last):
             if self._recording is not None:
-                self._recording.finish(self._origin, self._failed)
+                is_sure = last is None or not self._source.is_promised
+                self._recording.finish(self._origin, is_clean=is_sure and not self._failed)
                 self._recording = None
+            elif last is None and self._content is None and not self._reads_again:
+                self._note_end()
         if not self._ended:
             self._source.complete(self._origin)
         self._ended = True

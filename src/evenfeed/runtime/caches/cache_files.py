@@ -73,7 +73,8 @@ def _elements(node: Cache) -> str:
 @final
 class _FileContent(Content):
     def __init__(self, reader: PageReader) -> None:
-        super().__init__(reader.about["pass"], reader.about.get("failed", 0))
+        about = reader.about
+        super().__init__(about["pass"], is_clean=about.get("clean", not about.get("failed")))
         self._reader = reader
 
     def read(self, start: int, most: int) -> Block | None:
@@ -125,8 +126,8 @@ class _FileRecording(Recording):
     def add(self, block: Block) -> None:
         self._writer.add(block)
 
-    def finish(self, origin: Any, failed: int) -> None:
-        about = {"elements": _elements(self._node), "pass": origin, "failed": failed}
+    def finish(self, origin: Any, *, is_clean: bool) -> None:
+        about = {"elements": _elements(self._node), "pass": origin, "clean": is_clean}
         self._writer.finish(about)
         with naming(str(self._path)):
             self._temporary.replace(self._path)

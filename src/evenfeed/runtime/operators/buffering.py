@@ -7,6 +7,7 @@ from evenfeed.core.block import Block
 from evenfeed.core.concurrency.prefetching import WAIT_SECONDS, Prefetching
 from evenfeed.core.errors import CancelledError
 from evenfeed.plan.buffering import AUTOTUNE, Cache, Prefetch, Snapshot
+from evenfeed.plan.checking import AssertCardinality
 from evenfeed.runtime.caches.cache import KeepElements
 from evenfeed.runtime.caches.cache_files import store_of
 from evenfeed.runtime.caches.saving import KeepSnapshot
@@ -59,7 +60,9 @@ class _Below:
     """The plan below a cache, in one round of a repeat above it."""
 
     def __init__(self, step: Step[Cache]) -> None:
-        self.size = step.node.child.size
+        child = step.node.child
+        self.size = child.size
+        self.is_promised = any(isinstance(node, AssertCardinality) for node in child.walk())
         self._step = step
         # Decided before anything is read, as in TensorFlow; passes completed later do not change it.
         self._keeping = step.run.keeping(step.node, step.epoch)
