@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -106,6 +107,21 @@ def workers() -> Names:
     return {"distributed": [], "weights": weights, "save": save, "train_step": save}
 
 
+IN_A_CLUSTER = {
+    "SLURM_PROCID": "0",
+    "SLURM_STEP_NUM_TASKS": "1",
+    "SLURM_STEP_NODELIST": "node08",
+    "SLURM_STEP_TASKS_PER_NODE": "1",
+    "JOB_COMPLETION_INDEX": "0",
+    "WORKERS": "1",
+}
+
+
+def machines() -> Names:
+    os.environ |= IN_A_CLUSTER
+    return {}
+
+
 def mesh() -> Names:
     return {
         "images": np.zeros((64, 784), np.float32),
@@ -124,7 +140,9 @@ PAGES: dict[str, Callable[[], Names]] = {
     "from_tensorflow": from_tensorflow,
     "images": images,
     "input": input_,
+    "jax_libraries": dict,
     "keras": dict,
+    "machines": machines,
     "mesh": mesh,
     "performance": performance,
     "resume": dict,
@@ -140,6 +158,9 @@ AFTERWARDS = {
     "files": "assert [line.numpy().decode() for line in tf.data.TextLineDataset('a.txt')][0] == 'a.txt one'\n"
     "upper = tf.data.TextLineDataset('a.txt').map(lambda line: line.numpy().decode().upper())\n"
     "assert next(iter(upper)) == 'A.TXT ONE'",
+    "machines": "from tests.house.docs_setup import IN_A_CLUSTER\n"
+    "assert resolver.cluster_spec().as_dict() == {'worker': ['train-0.train:2222']}\n"
+    "for name in IN_A_CLUSTER:\n    del os.environ[name]",
     "strategies": "train_step(model, optimizer, np.ones((4, 2), np.float32), np.ones((4, 1), np.float32))",
     "training": "steps = strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(4))\n"
     "train(iter(steps), 2)",

@@ -44,6 +44,8 @@ def test_the_quickstart_prints_what_the_readme_says():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_runs(name: str) -> None:
+    if name == "pytorch.py":
+        pytest.importorskip("torch")
     assert output_of(ROOT / "examples" / name)
 
 
