@@ -57,6 +57,7 @@ def assert_alike(dataset, monkeypatch):
         found = _rows(dataset())
     with monkeypatch.context() as patched:
         patched.setattr(arrow_text, "_SHORTEST", 1 << 60)
+        patched.setattr(arrow_text, "_SHORTEST_ONCE_IMPORTED", 1 << 60)
         expected = _rows(dataset())
     assert [row for row in found if isinstance(row, str)] == [
         row for row in expected if isinstance(row, str)
@@ -253,6 +254,10 @@ def test_a_json_value_is_read_alike(tmp_path, monkeypatch, kind, shape):
         b'{"x": 1, "y": Inf}\n{"x": 3, "y": [-NaN ]}\n',
         b'{"x": 1, "y": ' + b"1" * 5000 + b'}\n{"x": 3}',
         b'{"x": 1, "y": {"x": 5}}\n{"x": 3, "y": 1}',
+        b'{"x": 1}\n{"x": 2}\n\n{"y": 3}\n \n{"x": 4}\n',
+        b'\n\n{"x": 1}\n\n{"x": 2}\n\n',
+        b"\n \n",
+        b'{"x": 1, "y": ' + b"[" * 490 + b"]" * 490 + b'}\n{"x": 3}\n{"x": ' + b"[" * 501 + b"}",
     ],
 )
 def test_json_lines_are_cut_alike(tmp_path, monkeypatch, text):
@@ -270,8 +275,8 @@ def test_pyarrow_reads_long_json_files(tmp_path, monkeypatch):
     parsed = []
     json_columns = arrow_text.json_columns
 
-    def counted(lines, spec):
-        found = json_columns(lines, spec)
+    def counted(text, spec):
+        found = json_columns(text, spec)
         parsed.append(found)
         return found
 

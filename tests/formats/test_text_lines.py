@@ -87,7 +87,9 @@ def test_any_bytes_that_were_written_come_back(tmp_path, lines, compression, fir
 )
 def test_where_reads_end_does_not_matter(tmp_path, parts, first_read):
     data = b"".join(parts)
-    assert lines_of(LineReader(written(tmp_path, data), "", first_read)) == plain(data)
+    path = written(tmp_path, data)
+    assert lines_of(LineReader(path, "", first_read)) == plain(data)
+    assert lines_of(LineReader(path, "", first_read, uncut=True)) == plain(data)
 
 
 @ONE_FOLDER

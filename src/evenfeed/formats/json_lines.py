@@ -15,6 +15,7 @@ from evenfeed.core.dtypes import name_of
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
+from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.reader import Chunk, RowReader
 from evenfeed.formats.tables import arrow_text
 from evenfeed.formats.text_lines import FileOfLines, LineReader
@@ -61,12 +62,12 @@ class JsonReader(RowReader):
         super().__init__(file.path)
         self._spec = file.spec
         self._lines = LineReader(
-            file.path, file.compression, within=file.within, longest_read=_READ
+            file.path, file.compression, within=file.within, longest_read=_READ, uncut=True
         )
         self._where = f" after byte {file.within[0]}" if file.within and file.within[0] else ""
         self._line = self._next_line = 0  # the first line of the chunk, and the one after it
         self._mark: Any = None
-        self._numbers: list[int] = []
+        self._numbers: Sequence[int] = ()  # the line of each row, from the first on
         self._leaves: list[TensorSpec] = flatten(file.spec, DATA)
         self._getters = _getters(file.spec)
 
@@ -89,17 +90,26 @@ class JsonReader(RowReader):
         if block is None:
             return None
         self._mark = self._lines.mark()
-        lines = cast("Array", block.columns[0]).tolist()
+        lines = cast("Texts", block.columns[0])
         self._line, self._next_line = self._next_line, self._next_line + len(lines)
-        full = [(number, line) for number, line in enumerate(lines) if line and not line.isspace()]
-        self._numbers = [number for number, _ in full]
-        return self._parsed([line for _, line in full])
+        self._numbers = range(len(lines))
+        text = lines.data[lines.starts[0] : lines.stops[-1]].tobytes()
+        return self._converted(text) or self._parsed(lines.tolist())
+
+    def _converted(self, text: bytes) -> Chunk | None:
+        """Return what pyarrow reads in lines; None if it may read something else than Python."""
+        if not arrow_text.is_worth_it(len(text)):
+            return None
+        columns = arrow_text.json_columns(text, self._spec)
+        return None if columns is None else Chunk(Block(tuple(columns), len(self._numbers)))
 
     def _parsed(self, lines: list[bytes]) -> Chunk:
-        if arrow_text.is_worth_it(sum(map(len, lines))):
-            table = arrow_text.json_columns(lines, self._spec)
-            if table is not None:
-                return Chunk(Block(tuple(table), len(lines)))
+        full = [(number, line) for number, line in enumerate(lines) if line and not line.isspace()]
+        if len(full) < len(lines):
+            self._numbers, lines = [number for number, _ in full], [line for _, line in full]
+            converted = self._converted(b"\n".join(lines))
+            if converted is not None:
+                return converted
         wrong: dict[int, str] = {}
         values = _values(lines, wrong)
         columns: list[Column] = []

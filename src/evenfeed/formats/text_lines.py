@@ -10,6 +10,7 @@ import numpy as np
 from evenfeed.core.block import Block
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError
+from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.bytes.byte_windows import UncountedFile
 from evenfeed.formats.bytes.inflating import open_bytes
 from evenfeed.formats.bytes.small_files import contents_of
@@ -65,7 +66,7 @@ class LineFile(FileOfLines):
         contents = [text if not text or text.endswith(b"\n") else text + b"\n" for text in whole]
         if not contents:
             return None
-        lines = bytes_column(_split(b"".join(contents)))
+        lines = _cut(b"".join(contents))
         ends = np.cumsum([text.count(b"\n") for text in contents])
         return Together(Block((lines,), len(lines)), ends)
 
@@ -79,10 +80,11 @@ def _is_plain(text: bytes) -> bool:
 class LineReader(ChunkReader):
     r"""Reads lines without their line endings, `\n` or `\r\n`; the last line may have none.
 
-    With `within`, it reads the lines whose first byte is in that range, so neighbouring ranges share no line.
+    With `within`, it reads the lines whose first byte is in that range, so neighbouring ranges share no line. With
+    `uncut`, lines are Texts that follow each other in one buffer, with a `\n` between them.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only arguments
         self,
         path: str,
         compression: str = "",
@@ -90,11 +92,13 @@ class LineReader(ChunkReader):
         *,
         within: tuple[int, int] | None = None,
         longest_read: int = _LONGEST_READ,
+        uncut: bool = False,
     ) -> None:
         super().__init__(path)
         self._compression = compression
         self._next_read = first_read
         self._longest_read = longest_read
+        self._column = _uncut if uncut else _cut
         self._begin, self._end = within or (0, None)
         self._rest = b""  # the start of a line whose end is not read yet
         self._text = b""  # the bytes of the chunk
@@ -135,7 +139,7 @@ class LineReader(ChunkReader):
         self._rest, self._start, self._stop = b"", byte, byte
         self._is_inside_line = self._begin > 0
 
-    def _more(self) -> Array | None:
+    def _more(self) -> Array | Texts | None:
         if self._end is not None and self._stop >= self._end:
             return None
         text = self._whole_lines()
@@ -150,7 +154,7 @@ class LineReader(ChunkReader):
         if self._end is not None and self._stop + len(text) > self._end:
             text = text[: text.find(b"\n", self._end - 1 - self._stop) + 1 or len(text)]
         self._text, self._start, self._stop = text, self._stop, self._stop + len(text)
-        return bytes_column(_split(text))
+        return self._column(text)
 
     def _whole_lines(self) -> bytes:
         """Return bytes up to the end of a line, or of the file."""
@@ -194,10 +198,21 @@ def behind_lines(text: bytes, count: int) -> int:
     return int(np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))[count - 1]) + 1
 
 
-def _split(text: bytes) -> list[bytes]:
-    if b"\r" in text:  # searching for one byte is ten times faster than for two
-        text = text.replace(b"\r\n", b"\n")
-    lines = text.split(b"\n")
+def _cut(text: bytes) -> Array:
+    lines = _with_short_endings(text).split(b"\n")
     if not lines[-1]:
         del lines[-1]  # after the last line ending
-    return lines
+    return bytes_column(lines)
+
+
+def _uncut(text: bytes) -> Texts:
+    data = np.frombuffer(_with_short_endings(text), np.uint8)
+    ends = np.flatnonzero(data == ord("\n"))
+    if data[-1] != ord("\n"):
+        ends = np.append(ends, len(data))
+    return Texts(data, np.append(np.int64(0), ends[:-1] + 1), ends)
+
+
+def _with_short_endings(text: bytes) -> bytes:
+    # Searching for one byte is ten times faster than for two.
+    return text.replace(b"\r\n", b"\n") if b"\r" in text else text

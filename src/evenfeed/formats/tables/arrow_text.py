@@ -6,6 +6,7 @@ finds the row and the reason.
 
 import importlib
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final, cast
@@ -14,25 +15,26 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.block import Column
-from evenfeed.core.conversion import Array
+from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.dtypes import DType, name_of
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
 
-# Shorter text takes less time than importing pyarrow.
+# Shorter text takes less time than importing pyarrow, or, where it is imported, than calling it.
 _SHORTEST: Final = 1 << 17
+_SHORTEST_ONCE_IMPORTED: Final = 1 << 14
 # pyarrow parses blocks of a text in parallel.
 _BLOCKS: Final = 4
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _NAN_OF: Final = re.compile(rb"(?i)nan\(")
 # Python's parser refuses values that are nested deeper than about a thousand levels; pyarrow's has no limit.
 _DEEPEST: Final = 500
-# In JSON, pyarrow reads Inf and -NaN, and gives -0 a sign. Most text has none of these bytes, or few.
+# In JSON, pyarrow reads Inf and -NaN, and gives -0 a sign. Most text has none of these, or few.
 _NOT_JSON: Final = {
-    b"I": re.compile(rb"Inf[\s,\]}]"),
-    b"N": re.compile(rb"-NaN[\s,\]}]"),
-    b"-": re.compile(rb"-0[\s,\]}]"),
+    b"Inf": re.compile(rb"Inf[\s,\]}]"),
+    b"-NaN": re.compile(rb"-NaN[\s,\]}]"),
+    b"-0": re.compile(rb"-0[\s,\]}]"),
 }
 # The least digits of an integer that is too large for a float64. pyarrow makes it infinite; Python refuses it.
 _DIGITS: Final = 309
@@ -41,7 +43,9 @@ _TO_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 
 def is_worth_it(size: int) -> bool:
     """Return True if pyarrow should parse a text of this many bytes: it is long, and pyarrow is installed."""
-    return size >= _SHORTEST and _modules() is not None
+    is_imported = "pyarrow.json" in sys.modules and "pyarrow.csv" in sys.modules
+    shortest = min(_SHORTEST, _SHORTEST_ONCE_IMPORTED) if is_imported else _SHORTEST
+    return size >= shortest and _modules() is not None
 
 
 @cache
@@ -128,14 +132,16 @@ def texts_of(array: Any) -> Texts:
     return Texts(np.frombuffer(data or b"", np.uint8), places[:-1], places[1:])
 
 
-def json_columns(lines: Sequence[bytes], spec: Any) -> list[Column] | None:
+def json_columns(text: bytes, spec: Any) -> list[Column] | None:
     """Return JSON objects, one in each line, as the columns of a spec."""
-    text = b"\n".join(lines)
     # Then no object spans two lines: within an object, a comma follows a closing brace.
+    data = np.frombuffer(text, np.uint8)
+    ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
     are_objects = text.startswith(b"{") and text.endswith(b"}")
-    if not are_objects or text.count(b"}\n{") != len(lines) - 1 or _is_deep(lines):
+    if not are_objects or text.count(b"}\n{") != len(ends) - 1:
         return None
-    if _has_odd_numbers(text, max(map(len, lines))):
+    longest = int(np.diff(ends, prepend=-1).max()) - 1
+    if _has_odd_numbers(text, longest) or _is_deep(data, ends, longest):
         return None
     if not isinstance(spec, dict) or not _is_utf8(text):
         return None
@@ -144,15 +150,15 @@ def json_columns(lines: Sequence[bytes], spec: Any) -> list[Column] | None:
         return None
 
     def read(json: Any, source: Any, block: int) -> Any:
-        longest = 2 * max(map(len, lines))  # a block must hold a whole line
         return json.read_json(
             source,
-            json.ReadOptions(block_size=max(block, longest)),
+            # A block must hold a whole line.
+            json.ReadOptions(block_size=max(block, 2 * longest)),
             json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
         )
 
     table = _parsed(text, read, 2)
-    if table is None or table.num_rows != len(lines):
+    if table is None or table.num_rows != len(ends):
         return None
     columns: list[Column] = []
     try:
@@ -174,11 +180,12 @@ def _is_utf8(text: bytes) -> bool:
         return False
 
 
-def _is_deep(lines: Sequence[bytes]) -> bool:
+def _is_deep(data: Array, ends: Positions, longest: int) -> bool:
     """Return True if a value may be nested so deeply that Python refuses it."""
-    return any(
-        line.count(b"[") + line.count(b"{") > _DEEPEST for line in lines if len(line) > _DEEPEST
-    )
+    if longest <= _DEEPEST:
+        return False
+    opening = np.cumsum((data == ord("[")) | (data == ord("{")), dtype=np.int64)
+    return bool((np.diff(opening[ends - 1], prepend=0) > _DEEPEST).any())
 
 
 def _has_odd_numbers(text: bytes, longest: int) -> bool:
